@@ -1,0 +1,80 @@
+//! Everything that can go wrong in the engine, one variant per cause.
+//!
+//! A revert or an exceptional halt is not here: those are outcomes of a run
+//! (`execute::Outcome`). The Python crate turns each variant into one exception.
+
+use alloy_primitives::{Address, B256};
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    // The caller is wrong.
+    #[error("{0}")]
+    InvalidArgument(String),
+    /// Bytes that are not what they are said to be: a transaction, a header, a block.
+    #[error("{what}: {why}")]
+    Undecodable { what: &'static str, why: String },
+
+    // The data is not here.
+    #[error("unknown block {0}")]
+    UnknownBlock(u64),
+    #[error("unknown partial block {0}")]
+    UnknownPartial(u64),
+    #[error("partial block {0} was dropped")]
+    DroppedPartial(u64),
+    #[error("the state of block {block} is no longer kept; the earliest is {earliest}")]
+    PrunedState { block: u64, earliest: u64 },
+
+    // Execution could not give an outcome.
+    /// The transaction may not stand in this block. Nothing of it was applied.
+    #[error("invalid transaction {index}: {why}")]
+    InvalidTransaction { index: usize, why: String },
+    #[error("the message cannot be run: {0}")]
+    InvalidMessage(String),
+    #[error("execution stopped at its deadline")]
+    DeadlineExceeded,
+    #[error("{0} is not a precompile")]
+    NotAPrecompile(Address),
+    #[error("the queue for long calls is full ({0} waiting)")]
+    PoolFull(usize),
+    /// The EVM failed in a way that is our fault, not the message's.
+    #[error("execution failed: {0}")]
+    Execution(String),
+
+    // The store broke, or was misused.
+    #[error("no store at {0}")]
+    StoreMissing(String),
+    #[error("the store at {0} is already being written by another process")]
+    StoreLocked(String),
+    #[error("the store at {0} is already open in this process")]
+    StoreOpenHere(String),
+    #[error("the store is closed")]
+    StoreClosed,
+    #[error("the store was opened for reading only")]
+    StoreReadOnly,
+    #[error("the store has reached its map size of {0} bytes")]
+    StoreFull(usize),
+    #[error("the disk of the store is full: {0}")]
+    DiskFull(String),
+    #[error("the view is being used by another thread")]
+    ViewBusy,
+    #[error("the batch was made at commit {made_at}, the store is at {now}")]
+    StaleBatch { made_at: u64, now: u64 },
+    #[error("{0}")]
+    RefusedCommit(String),
+    #[error("the store is damaged: {0}")]
+    StoreDamaged(String),
+    #[error("the store failed: {0}")]
+    Store(String),
+    #[error("no trie node at {0}")]
+    MissingNode(String),
+    #[error("no code with hash {0}")]
+    MissingCode(B256),
+}
+
+impl Error {
+    pub fn invalid(why: impl Into<String>) -> Self {
+        Self::InvalidArgument(why.into())
+    }
+}
