@@ -57,8 +57,6 @@ pub enum Error {
     StoreFull(usize),
     #[error("the disk of the store is full: {0}")]
     DiskFull(String),
-    #[error("the view is being used by another thread")]
-    ViewBusy,
     #[error("the batch was made at commit {made_at}, the store is at {now}")]
     StaleBatch { made_at: u64, now: u64 },
     #[error("{0}")]

@@ -77,3 +77,25 @@ impl AccountChange {
         }
     }
 }
+
+impl Changes {
+    /// Take in what happened afterwards.
+    pub fn merge(&mut self, later: Self) {
+        self.codes.extend(later.codes);
+        for (address, change) in later.accounts {
+            let Some(earlier) = self.accounts.get_mut(&address) else {
+                self.accounts.insert(address, change);
+                continue;
+            };
+            let same_life = match (earlier.after, change.after) {
+                (Some(before), Some(after)) => before.generation == after.generation,
+                _ => false,
+            };
+            if !same_life {
+                earlier.slots.clear();
+            }
+            earlier.after = change.after;
+            earlier.slots.extend(change.slots);
+        }
+    }
+}

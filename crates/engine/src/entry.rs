@@ -1,0 +1,257 @@
+//! Entries of state as bytes: what a delta holds and what the flat table holds.
+//!
+//! An entry is a key and a value. In a delta the key stands alone; in the flat
+//! table it is followed by the complement of the block number, so that one forward
+//! seek finds the newest entry at or below a block. Keys are prefix-free: no key
+//! is the beginning of another, which that seek relies on.
+//!
+//! | entry   | key                                   | value                          |
+//! |---------|---------------------------------------|--------------------------------|
+//! | account | `a` address                           | empty: destroyed; else account |
+//! | index   | `i` length key                        | a row of Python's              |
+//! | retired | `r` address generation                | empty                          |
+//! | slot    | `s` address generation slot           | empty: cleared; else the value |
+//!
+//! Numbers in keys are big-endian, so that byte order is numeric order.
+
+use std::collections::BTreeMap;
+
+use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256};
+
+use crate::error::{Error, Result};
+use crate::state::{AccountState, Changes};
+
+pub const ACCOUNT: u8 = b'a';
+pub const INDEX: u8 = b'i';
+pub const RETIRED: u8 = b'r';
+pub const SLOT: u8 = b's';
+
+/// LMDB's longest key is 511 bytes; an index key leaves ample room for its frame.
+pub const MAX_INDEX_KEY: usize = 128;
+/// An index value has to fit into one chunk of a delta together with its key.
+pub const MAX_INDEX_VALUE: usize = 4096;
+
+/// Entries in key order.
+pub type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
+
+pub fn account_key(address: &Address) -> [u8; 21] {
+    let mut key = [ACCOUNT; 21];
+    key[1..].copy_from_slice(address.as_slice());
+    key
+}
+
+pub fn slot_key(address: &Address, generation: u64, slot: &U256) -> [u8; 61] {
+    let mut key = [SLOT; 61];
+    key[1..21].copy_from_slice(address.as_slice());
+    key[21..29].copy_from_slice(&generation.to_be_bytes());
+    key[29..].copy_from_slice(&slot.to_be_bytes::<32>());
+    key
+}
+
+pub fn parse_slot_key(key: &[u8]) -> Result<(Address, u64, U256)> {
+    let key: &[u8; 61] =
+        key.try_into().map_err(|_| Error::StoreDamaged("a slot key is cut short".into()))?;
+    let mut generation = [0; 8];
+    generation.copy_from_slice(&key[21..29]);
+    let slot = U256::from_be_slice(&key[29..]);
+    Ok((Address::from_slice(&key[1..21]), u64::from_be_bytes(generation), slot))
+}
+
+/// All slots of one life of an account begin with this.
+pub fn slots_prefix(address: &Address, generation: u64) -> [u8; 29] {
+    let mut key = [SLOT; 29];
+    key[1..21].copy_from_slice(address.as_slice());
+    key[21..].copy_from_slice(&generation.to_be_bytes());
+    key
+}
+
+/// The slots that a `retired` entry has made unreachable.
+pub fn retired_slots_prefix(retired_key: &[u8]) -> Vec<u8> {
+    let mut prefix = retired_key.to_vec();
+    prefix[0] = SLOT;
+    prefix
+}
+
+pub fn index_key(key: &[u8]) -> Result<Vec<u8>> {
+    if key.is_empty() || key.len() > MAX_INDEX_KEY {
+        let length = key.len();
+        return Err(Error::invalid(format!(
+            "an index key has 1 to {MAX_INDEX_KEY} bytes, not {length}"
+        )));
+    }
+    let mut framed = Vec::with_capacity(2 + key.len());
+    framed.push(INDEX);
+    framed.push(key.len() as u8);
+    framed.extend_from_slice(key);
+    Ok(framed)
+}
+
+/// `key` as it stands in the flat table for `block`.
+pub fn versioned(key: &[u8], block: u64) -> Vec<u8> {
+    let mut versioned = Vec::with_capacity(key.len() + 8);
+    versioned.extend_from_slice(key);
+    versioned.extend_from_slice(&(!block).to_be_bytes());
+    versioned
+}
+
+pub fn encode_account(account: &AccountState) -> Vec<u8> {
+    let mut value = Vec::with_capacity(64);
+    value.push(u8::from(account.has_code()));
+    if account.has_code() {
+        value.extend_from_slice(account.code_hash.as_slice());
+    }
+    push_varint(&mut value, account.nonce);
+    push_varint(&mut value, account.generation);
+    value.extend_from_slice(&account.balance.to_be_bytes_trimmed_vec());
+    value
+}
+
+/// `None` for the empty value, which says that the account was destroyed.
+pub fn decode_account(value: &[u8]) -> Result<Option<AccountState>> {
+    let Some((&flags, mut rest)) = value.split_first() else { return Ok(None) };
+    let mut code_hash = KECCAK256_EMPTY;
+    if flags & 1 == 1 {
+        let (hash, after) = rest.split_at_checked(32).ok_or_else(damaged_account)?;
+        code_hash = B256::from_slice(hash);
+        rest = after;
+    }
+    let nonce = take_varint(&mut rest).ok_or_else(damaged_account)?;
+    let generation = take_varint(&mut rest).ok_or_else(damaged_account)?;
+    let balance = U256::try_from_be_slice(rest).ok_or_else(damaged_account)?;
+    Ok(Some(AccountState { nonce, balance, code_hash, generation }))
+}
+
+pub fn encode_slot(value: &U256) -> Vec<u8> {
+    value.to_be_bytes_trimmed_vec()
+}
+
+pub fn decode_slot(value: &[u8]) -> Result<U256> {
+    U256::try_from_be_slice(value)
+        .ok_or_else(|| Error::StoreDamaged("a slot value is longer than 32 bytes".into()))
+}
+
+/// The entries of `changes`, and of index rows that came with them.
+pub fn entries_of(changes: &Changes, index: &BTreeMap<Vec<u8>, Vec<u8>>) -> Result<Entries> {
+    let mut entries = Entries::new();
+    for (address, change) in &changes.accounts {
+        let account = change.after.as_ref().map(encode_account).unwrap_or_default();
+        entries.insert(account_key(address).to_vec(), account);
+        if let Some(generation) = change.retired() {
+            let mut key = slots_prefix(address, generation);
+            key[0] = RETIRED;
+            entries.insert(key.to_vec(), Vec::new());
+        }
+        let Some(after) = change.after else { continue };
+        for (slot, value) in &change.slots {
+            entries.insert(slot_key(address, after.generation, slot).to_vec(), encode_slot(value));
+        }
+    }
+    for (key, value) in index {
+        if value.len() > MAX_INDEX_VALUE {
+            let length = value.len();
+            return Err(Error::invalid(format!(
+                "an index value has at most {MAX_INDEX_VALUE} bytes, not {length}"
+            )));
+        }
+        entries.insert(index_key(key)?, value.clone());
+    }
+    Ok(entries)
+}
+
+/// `later` on top of `earlier`. Slots of generations retired by `later` vanish:
+/// nothing can reach them, so they need not be carried on.
+pub fn merge(mut earlier: Entries, later: Entries) -> Entries {
+    for key in later.keys().filter(|key| key[0] == RETIRED) {
+        let prefix = retired_slots_prefix(key);
+        let gone: Vec<_> = earlier
+            .range(prefix.clone()..)
+            .take_while(|(key, _)| key.starts_with(&prefix))
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in gone {
+            earlier.remove(&key);
+        }
+    }
+    earlier.extend(later);
+    earlier
+}
+
+fn damaged_account() -> Error {
+    Error::StoreDamaged("an account entry is cut short".into())
+}
+
+/// Little-endian base 128, as in Protocol Buffers.
+fn push_varint(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0u64;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        let part = u64::from(byte & 0x7f);
+        number |= part.checked_shl(shift).filter(|shifted| shifted >> shift == part)?;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn account() -> impl Strategy<Value = AccountState> {
+        let code = prop_oneof![Just(KECCAK256_EMPTY), any::<[u8; 32]>().prop_map(B256::from)];
+        let balance = any::<[u64; 4]>().prop_map(U256::from_limbs);
+        (any::<u64>(), balance, code, any::<u64>()).prop_map(
+            |(nonce, balance, code_hash, generation)| AccountState {
+                nonce,
+                balance,
+                code_hash,
+                generation,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn accounts_come_back_as_they_were(account in account()) {
+            let value = encode_account(&account);
+            prop_assert_eq!(decode_account(&value), Ok(Some(account)));
+        }
+
+        #[test]
+        fn any_bytes_decode_or_are_refused(value in proptest::collection::vec(any::<u8>(), 0..80)) {
+            let _ = decode_account(&value);
+            let _ = decode_slot(&value);
+        }
+    }
+
+    #[test]
+    fn an_empty_account_is_not_a_destroyed_one() {
+        let value = encode_account(&AccountState::EMPTY);
+        assert_eq!(decode_account(&value), Ok(Some(AccountState::EMPTY)));
+        assert_eq!(decode_account(&[]), Ok(None));
+    }
+
+    #[test]
+    fn merging_forgets_the_slots_of_a_retired_generation() {
+        let address = Address::repeat_byte(7);
+        let kept = slot_key(&address, 2, &U256::from(1)).to_vec();
+        let gone = slot_key(&address, 1, &U256::from(1)).to_vec();
+        let mut retired = slots_prefix(&address, 1).to_vec();
+        retired[0] = RETIRED;
+        let earlier = Entries::from([(gone, vec![1]), (kept.clone(), vec![2])]);
+        let later = Entries::from([(retired.clone(), vec![])]);
+        let merged = merge(earlier, later);
+        assert_eq!(merged.into_keys().collect::<Vec<_>>(), [retired, kept]);
+    }
+}

@@ -1,0 +1,104 @@
+//! Receipts as consensus sees them: what is hashed into a header.
+//!
+//! Everything JSON-RPC adds (gas used by the transaction alone, created address, fees)
+//! comes from elsewhere.
+
+#[cfg(test)]
+mod tests;
+
+use alloy_primitives::{B256, Bloom, Log};
+use alloy_rlp::{BufMut, Encodable};
+
+use crate::transaction::DEPOSIT_TYPE;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Receipt {
+    pub tx_type: u8,
+    pub outcome: ReceiptOutcome,
+    /// Gas used in the block up to and including this transaction.
+    pub cumulative_gas_used: u64,
+    pub logs: Vec<Log>,
+    /// The sender's nonce before a deposit ran: from Regolith on, deposits only.
+    pub deposit_nonce: Option<u64>,
+    /// 1 for deposits from Canyon on. Without it the nonce is not encoded either: that
+    /// is how Regolith blocks, whose receipts know the nonce, were hashed.
+    pub deposit_receipt_version: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ReceiptOutcome {
+    /// Whether the transaction succeeded, from Byzantium on (EIP-658).
+    Status(bool),
+    /// The state root after the transaction, before Byzantium.
+    PostState(B256),
+}
+
+impl Encodable for ReceiptOutcome {
+    fn encode(&self, out: &mut dyn BufMut) {
+        match self {
+            Self::Status(success) => success.encode(out),
+            Self::PostState(root) => root.encode(out),
+        }
+    }
+
+    fn length(&self) -> usize {
+        match self {
+            Self::Status(success) => success.length(),
+            Self::PostState(root) => root.length(),
+        }
+    }
+}
+
+impl Receipt {
+    pub fn bloom(&self) -> Bloom {
+        self.logs.iter().collect()
+    }
+
+    /// The EIP-2718 encoding, as in the receipts trie.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.encode_with_bloom(&self.bloom(), &mut out);
+        out
+    }
+
+    /// As `encode`, for a caller that has the receipt's bloom already.
+    pub fn encode_with_bloom(&self, bloom: &Bloom, out: &mut Vec<u8>) {
+        if self.tx_type != 0 {
+            out.put_u8(self.tx_type);
+        }
+        let deposit = self.hashed_deposit_fields();
+        let payload_length = self.outcome.length()
+            + self.cumulative_gas_used.length()
+            + bloom.length()
+            + self.logs.length()
+            + deposit.map_or(0, |(nonce, version)| nonce.length() + version.length());
+        alloy_rlp::Header { list: true, payload_length }.encode(out);
+        self.outcome.encode(out);
+        self.cumulative_gas_used.encode(out);
+        bloom.encode(out);
+        self.logs.encode(out);
+        if let Some((nonce, version)) = deposit {
+            nonce.encode(out);
+            version.encode(out);
+        }
+    }
+
+    fn hashed_deposit_fields(&self) -> Option<(u64, u64)> {
+        if self.tx_type != DEPOSIT_TYPE {
+            return None;
+        }
+        self.deposit_nonce.zip(self.deposit_receipt_version)
+    }
+}
+
+/// The bloom of a block: everything any of its receipts has.
+pub fn logs_bloom<'a>(receipts: impl IntoIterator<Item = &'a Receipt>) -> Bloom {
+    receipts.into_iter().flat_map(|receipt| &receipt.logs).collect()
+}
+
+/// The root of the trie of encoded receipts by index.
+pub fn receipts_root(receipts: &[Receipt]) -> B256 {
+    alloy_trie::root::ordered_trie_root_with_encoder(receipts, |receipt, out| {
+        receipt.encode_with_bloom(&receipt.bloom(), out);
+    })
+}

@@ -1,0 +1,332 @@
+//! Applying a batch: each step checked against the heads, then written.
+//!
+//! A step that does not fit refuses the whole batch with its reason, and nothing of
+//! it is stored. No step writes flat entries of a block that may still move: that is
+//! folding, in `maintain`.
+
+use alloy_primitives::B256;
+use heed::RwTxn;
+
+use super::batch::{Batch, IndexRows, NewPartial, Parent, Step};
+use super::heads::{Heads, Sealed};
+use super::lmdb;
+use super::maintain::{self, FOLD_CURSOR};
+use super::nodes::Layers;
+use super::open::{Store, Tables};
+use super::record::{Partial, SealedBlock, Start, Status, Trash};
+use crate::delta;
+use crate::entry::{self, Entries};
+use crate::error::{Error, Result};
+use crate::state::Changes;
+
+impl Store {
+    pub fn batch(&self) -> Result<Batch> {
+        let txn = self.env.read_txn().map_err(lmdb)?;
+        Ok(Batch::new(self.tables.heads(&txn)?.commit))
+    }
+
+    /// Apply `batch` in one durable transaction and give the new heads.
+    pub fn commit(&self, mut batch: Batch) -> Result<Heads> {
+        if batch.last == batch.made_at {
+            batch.draw();
+        }
+        let mut layers = self.layers()?;
+        let mut next_layers = layers.clone();
+        let heads = self.write(|txn| {
+            let heads = self.tables.heads(txn)?;
+            if heads.commit != batch.made_at {
+                return Err(Error::StaleBatch { made_at: batch.made_at, now: heads.commit });
+            }
+            let mut applying =
+                Applying { tables: self.tables, txn, heads, layers: &mut next_layers };
+            for step in batch.steps {
+                applying.apply(step)?;
+            }
+            let mut heads = applying.heads;
+            heads.commit = batch.last;
+            if batch.settle {
+                maintain::settle(&self.tables, txn, &mut heads, &mut next_layers)?;
+            }
+            self.tables.put_heads(txn, &heads)?;
+            Ok(heads)
+        })?;
+        *layers = next_layers;
+        Ok(heads)
+    }
+}
+
+/// A batch in the middle of being applied.
+struct Applying<'a, 'e> {
+    tables: Tables,
+    txn: &'a mut RwTxn<'e>,
+    heads: Heads,
+    layers: &'a mut Layers,
+}
+
+impl Applying<'_, '_> {
+    fn apply(&mut self, step: Step) -> Result<()> {
+        match step {
+            Step::Append { number, block, hash, changes, index } => {
+                self.append(number, block, hash, &changes, &index)
+            }
+            Step::Extend(partial) => self.extend(partial),
+            Step::Seal { partial, hash } => self.seal(partial, hash),
+            Step::Nodes { block, writes } => {
+                let latest = self.heads.latest.map(|latest| latest.number);
+                check(latest == Some(block), || format!("nodes of {block}, latest is {latest:?}"))?;
+                self.layers.push(block, writes);
+                Ok(())
+            }
+            Step::Drop { partials, reason } => self.drop_partials(&partials, &reason),
+            Step::Revive { partials } => self.revive(&partials),
+            Step::Rewind { block } => self.rewind(block),
+            Step::Pending(partial) => self.pending(partial),
+            Step::Safe(block) => Ok(self.heads.safe = Some(self.known(block)?)),
+            Step::Finalized(block) => Ok(self.heads.finalized = Some(self.known(block)?)),
+            Step::Note(note) => Ok(self.heads.note = note),
+            Step::Put { key, value } => self.tables.rows.put(self.txn, &key, &value).map_err(lmdb),
+            Step::Delete { key } => {
+                self.tables.rows.delete(self.txn, &key).map_err(lmdb)?;
+                Ok(())
+            }
+        }
+    }
+
+    fn append(
+        &mut self,
+        number: u64,
+        block: u64,
+        hash: B256,
+        changes: &Changes,
+        index: &IndexRows,
+    ) -> Result<()> {
+        let entries = entry::entries_of(changes, index)?;
+        self.put_codes(changes)?;
+        let Some(latest) = self.heads.latest else {
+            return self.first(block, hash, &entries);
+        };
+        check(block == latest.number + 1, || {
+            format!("block {block} cannot follow block {}", latest.number)
+        })?;
+        delta::write(self.tables.deltas, self.txn, number, &entries)?;
+        self.make_latest(block, SealedBlock { hash, delta: number })
+    }
+
+    /// The first block of a store: its state goes straight into the flat table.
+    fn first(&mut self, block: u64, hash: B256, entries: &Entries) -> Result<()> {
+        for (key, value) in entries {
+            let key = entry::versioned(key, block);
+            self.tables.flat.put(self.txn, &key, value).map_err(lmdb)?;
+        }
+        (self.heads.earliest, self.heads.folded) = (block, block);
+        self.make_latest(block, SealedBlock { hash, delta: 0 })
+    }
+
+    fn make_latest(&mut self, block: u64, sealed: SealedBlock) -> Result<()> {
+        let key = block.to_be_bytes();
+        self.tables.sealed.put(self.txn, &key, &sealed.encode()).map_err(lmdb)?;
+        self.heads.latest = Some(Sealed { number: block, hash: sealed.hash });
+        Ok(())
+    }
+
+    fn extend(&mut self, new: NewPartial) -> Result<()> {
+        let NewPartial { number, block, index, hash, .. } = new;
+        let (start, parent_hash, so_far) = self.place(&new)?;
+        let fresh = entry::entries_of(&new.changes, &new.index_rows)?;
+        self.put_codes(&new.changes)?;
+        let entries = entry::merge(so_far, fresh);
+        delta::write(self.tables.deltas, self.txn, number, &entries)?;
+        let status = Status::Live;
+        self.put_partial(number, &Partial { block, index, hash, start, parent_hash, status })
+    }
+
+    /// Where a new partial starts, the parent hash its block names, and what its
+    /// block had changed before.
+    fn place(&self, new: &NewPartial) -> Result<(Start, B256, Entries)> {
+        let NewPartial { block, index, .. } = *new;
+        match new.parent {
+            Parent::Sealed(below) => {
+                check((block, index) == (below + 1, 0), || {
+                    format!("partial {block}.{index} cannot stand on sealed block {below}")
+                })?;
+                let parent = self.known(below)?;
+                Ok((Start::Sealed(below), parent.hash, Entries::new()))
+            }
+            Parent::Partial(number) => {
+                let before = self.reachable(number)?;
+                check((block, index) == (before.block, before.index + 1), || {
+                    format!(
+                        "partial {block}.{index} cannot follow {}.{}",
+                        before.block, before.index
+                    )
+                })?;
+                let so_far = delta::read(self.tables.deltas, self.txn, number)?;
+                Ok((before.start, before.parent_hash, so_far))
+            }
+            Parent::Stacked(number, parent_hash) => {
+                let below = self.reachable(number)?;
+                check((block, index) == (below.block + 1, 0), || {
+                    format!(
+                        "partial {block}.{index} cannot stand on {}.{}",
+                        below.block, below.index
+                    )
+                })?;
+                Ok((Start::Partial(number), parent_hash, Entries::new()))
+            }
+        }
+    }
+
+    fn seal(&mut self, number: u64, hash: B256) -> Result<()> {
+        let mut partial = self.reachable(number)?;
+        let latest = self.heads.latest.ok_or_else(|| refused("the store is empty"))?;
+        check(partial.block == latest.number + 1, || {
+            format!("partial {number} of block {} cannot follow {}", partial.block, latest.number)
+        })?;
+        let stands_on_latest = match partial.start {
+            Start::Sealed(_) => partial.parent_hash == latest.hash,
+            Start::Partial(below) => self.sealed(latest.number)?.delta == below,
+        };
+        check(stands_on_latest, || format!("partial {number} does not stand on the latest block"))?;
+        partial.status = Status::Sealed;
+        self.put_partial(number, &partial)?;
+        self.make_latest(partial.block, SealedBlock { hash, delta: number })
+    }
+
+    fn drop_partials(&mut self, numbers: &[u64], reason: &str) -> Result<()> {
+        for &number in numbers {
+            let mut partial = self.partial(number)?;
+            check(partial.status != Status::Sealed, || format!("partial {number} is sealed"))?;
+            partial.status = Status::Dropped { reason: reason.to_owned() };
+            self.put_partial(number, &partial)?;
+            if self.heads.pending == Some(number) {
+                self.heads.pending = None;
+            }
+        }
+        Ok(())
+    }
+
+    fn revive(&mut self, numbers: &[u64]) -> Result<()> {
+        for &number in numbers {
+            let mut partial = self.partial(number)?;
+            check(partial.status != Status::Sealed, || format!("partial {number} is sealed"))?;
+            partial.status = Status::Live;
+            self.put_partial(number, &partial)?;
+        }
+        Ok(())
+    }
+
+    fn rewind(&mut self, block: u64) -> Result<()> {
+        let latest = self.heads.latest.ok_or_else(|| refused("the store is empty"))?;
+        check((self.heads.earliest..=latest.number).contains(&block), || {
+            format!(
+                "cannot rewind to {block}: states {} to {} are kept",
+                self.heads.earliest, latest.number
+            )
+        })?;
+        let last_flat = self.last_flat(block)?;
+        for above in block + 1..=latest.number {
+            self.unseal(above, above <= last_flat)?;
+        }
+        self.heads.latest = Some(self.known(block)?);
+        self.heads.folded = self.heads.folded.min(block);
+        let keep = |head: Option<Sealed>| head.filter(|head| head.number <= block);
+        (self.heads.safe, self.heads.finalized) =
+            (keep(self.heads.safe), keep(self.heads.finalized));
+        self.heads.pending = None;
+        self.rewind_nodes(block)
+    }
+
+    /// The last block that has flat entries, one that is being folded included. Its
+    /// cursor goes if the block does.
+    fn last_flat(&mut self, target: u64) -> Result<u64> {
+        let (meta, folded) = (self.tables.meta, self.heads.folded);
+        let folding = meta.get(self.txn, FOLD_CURSOR).map_err(lmdb)?.is_some();
+        if folding && folded + 1 > target {
+            meta.delete(self.txn, FOLD_CURSOR).map_err(lmdb)?;
+        }
+        Ok(folded + u64::from(folding))
+    }
+
+    fn unseal(&mut self, block: u64, has_flat_entries: bool) -> Result<()> {
+        let delta = self.sealed(block)?.delta;
+        self.tables.sealed.delete(self.txn, &block.to_be_bytes()).map_err(lmdb)?;
+        if let Ok(mut partial) = self.partial(delta) {
+            partial.status = Status::Dropped { reason: "rewound".into() };
+            self.put_partial(delta, &partial)?;
+        }
+        let trash =
+            if has_flat_entries { Trash::Flat { delta, block } } else { Trash::Delta(delta) };
+        self.tables.discard(self.txn, trash)
+    }
+
+    /// Nodes above `block` are stale. Those of the block being written may be stored
+    /// in part, so they count as stored.
+    fn rewind_nodes(&mut self, block: u64) -> Result<()> {
+        self.layers.rewind(block);
+        let Some(nodes) = self.heads.nodes else { return Ok(()) };
+        if block < self.heads.nodes_earliest {
+            self.heads.nodes = None;
+            return self.tables.discard(self.txn, Trash::AllNodes);
+        }
+        for stale in block + 1..=nodes + 1 {
+            self.tables.discard(self.txn, Trash::Nodes { block: stale })?;
+        }
+        self.heads.nodes = Some(nodes.min(block));
+        Ok(())
+    }
+
+    fn pending(&mut self, number: Option<u64>) -> Result<()> {
+        if let Some(number) = number {
+            let partial = self.partial(number)?;
+            check(partial.status == Status::Live, || format!("partial {number} is not live"))?;
+            let latest = self.heads.latest.map(|latest| latest.number);
+            check(Some(partial.block) > latest, || {
+                format!("partial {number} of block {} is not above {latest:?}", partial.block)
+            })?;
+        }
+        self.heads.pending = number;
+        Ok(())
+    }
+
+    fn put_codes(&mut self, changes: &Changes) -> Result<()> {
+        for (hash, code) in &changes.codes {
+            if self.tables.codes.get(self.txn, hash.as_slice()).map_err(lmdb)?.is_none() {
+                self.tables.codes.put(self.txn, hash.as_slice(), code).map_err(lmdb)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put_partial(&mut self, number: u64, partial: &Partial) -> Result<()> {
+        let key = number.to_be_bytes();
+        self.tables.partials.put(self.txn, &key, &partial.encode()).map_err(lmdb)
+    }
+
+    fn partial(&self, number: u64) -> Result<Partial> {
+        self.tables.partial(self.txn, number)?.ok_or(Error::UnknownPartial(number))
+    }
+
+    fn reachable(&self, number: u64) -> Result<Partial> {
+        let partial = self.partial(number)?;
+        match partial.status {
+            Status::Dropped { .. } => Err(Error::DroppedPartial(number)),
+            _ => Ok(partial),
+        }
+    }
+
+    fn sealed(&self, block: u64) -> Result<SealedBlock> {
+        self.tables.sealed_block(self.txn, block)?.ok_or(Error::UnknownBlock(block))
+    }
+
+    fn known(&self, block: u64) -> Result<Sealed> {
+        Ok(Sealed { number: block, hash: self.sealed(block)?.hash })
+    }
+}
+
+fn check(fits: bool, why: impl FnOnce() -> String) -> Result<()> {
+    if fits { Ok(()) } else { Err(Error::RefusedCommit(why())) }
+}
+
+fn refused(why: &str) -> Error {
+    Error::RefusedCommit(why.to_owned())
+}

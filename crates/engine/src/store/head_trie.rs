@@ -1,0 +1,180 @@
+//! The state trie at the latest block, with the nodes it reads.
+//!
+//! It holds no view between calls: each opens one for as long as it reads. Blocks
+//! whose nodes are neither stored nor waiting as a layer, because the writer was
+//! killed or never computed them, are replayed from their deltas at opening. Where
+//! there are no nodes at all, the trie is built anew from the whole state.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256, keccak256};
+use alloy_trie::{EMPTY_ROOT_HASH, Nibbles};
+
+use super::nodes::StoredNodes;
+use super::open::Store;
+use super::state::State;
+use super::view::View;
+use crate::bulk_root::{BulkRoot, bulk_storage_root};
+use crate::delta;
+use crate::entry::{self, ACCOUNT, SLOT};
+use crate::error::{Error, Result};
+use crate::state::{AccountChange, AccountState, Changes, StateReader};
+use crate::state_root::StateTrie;
+use crate::trie::{Layers, NodeReader, NodeWrites, Owner, leaf, node_key};
+
+pub struct HeadTrie {
+    store: Arc<Store>,
+    trie: StateTrie,
+    /// Nodes are read as of this block; `None` in an empty store.
+    block: Option<u64>,
+}
+
+impl HeadTrie {
+    pub fn open(store: Arc<Store>) -> Result<Self> {
+        let view = store.view()?;
+        let block = view.heads().latest.map(|latest| latest.number);
+        if let Some(latest) = block {
+            restore_layers(&store, &view, latest)?;
+        }
+        let root = with_nodes(&store, block, root_of)?;
+        Ok(Self { store, trie: StateTrie::open(root), block })
+    }
+
+    /// Takes in changes that start from the state as it stands here.
+    pub fn apply(&mut self, changes: &Changes) -> Result<()> {
+        with_nodes(&self.store, self.block, |nodes| self.trie.apply(changes, nodes))
+    }
+
+    pub fn root(&mut self) -> Result<B256> {
+        with_nodes(&self.store, self.block, |nodes| self.trie.root(nodes))
+    }
+
+    pub fn storage_root(&mut self, address: &Address) -> Result<B256> {
+        with_nodes(&self.store, self.block, |nodes| self.trie.storage_root(address, nodes))
+    }
+
+    /// What changed since the last call, for `Batch::nodes`.
+    pub fn take(&mut self) -> Result<NodeWrites> {
+        with_nodes(&self.store, self.block, |nodes| self.trie.take_writes(nodes))
+    }
+}
+
+fn with_nodes<T>(
+    store: &Store,
+    block: Option<u64>,
+    read: impl FnOnce(&dyn NodeReader) -> Result<T>,
+) -> Result<T> {
+    let view = store.view()?;
+    let block = block.unwrap_or_default();
+    let base = StoredNodes::at(&view, block);
+    let layers = store.node_layers(block)?.into_iter().map(|(_, writes)| writes).collect();
+    read(&Layers { layers, base: &base })
+}
+
+/// The root of the state that `nodes` show: the row of a root is always there.
+fn root_of(nodes: &dyn NodeReader) -> Result<B256> {
+    let row = nodes.node(&Owner::Accounts, &Nibbles::new())?;
+    Ok(row.map_or(EMPTY_ROOT_HASH, keccak256))
+}
+
+/// Compute the layers that are missing up to `latest`.
+fn restore_layers(store: &Store, view: &View, latest: u64) -> Result<()> {
+    let known = store.node_layers(latest)?.last().map(|(block, _)| *block).or(view.heads().nodes);
+    let Some(known) = known else {
+        let writes = build(&view.state(latest)?)?;
+        return store.restore_layer(latest, Arc::new(writes));
+    };
+    if known >= latest {
+        return Ok(());
+    }
+    let mut trie = StateTrie::open(with_nodes(store, Some(known), root_of)?);
+    for block in known + 1..=latest {
+        let changes = changes_of(view, block)?;
+        let writes = with_nodes(store, Some(known), |nodes| {
+            trie.apply(&changes, nodes)?;
+            trie.take_writes(nodes)
+        })?;
+        store.restore_layer(block, Arc::new(writes))?;
+    }
+    Ok(())
+}
+
+/// What a sealed block changed, from its delta. Code is not in it: no root needs it.
+fn changes_of(view: &View, block: u64) -> Result<Changes> {
+    let sealed = view.sealed(block)?.ok_or(Error::UnknownBlock(block))?;
+    let before = view.state(block - 1)?;
+    let entries =
+        view.snapshot.read(|txn| delta::read(view.snapshot.tables.deltas, txn, sealed.delta))?;
+    let mut accounts: BTreeMap<Address, AccountChange> = BTreeMap::new();
+    for (key, value) in &entries {
+        match key[0] {
+            ACCOUNT => {
+                let address = Address::from_slice(&key[1..]);
+                let before = before.account(&address)?;
+                let after = entry::decode_account(value)?;
+                accounts.insert(address, AccountChange { before, after, ..Default::default() });
+            }
+            SLOT => {
+                let (address, generation, slot) = entry::parse_slot_key(key)?;
+                let change = accounts.entry(address).or_default();
+                // Slots of lives that began and ended inside the block lead nowhere.
+                if change.after.is_some_and(|after| after.generation == generation) {
+                    change.slots.insert(slot, entry::decode_slot(value)?);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(Changes { accounts, ..Changes::default() })
+}
+
+/// All nodes of a state, from scratch.
+fn build(state: &State) -> Result<NodeWrites> {
+    const PORTION: usize = 10_000;
+    let mut writes = NodeWrites::default();
+    let mut leaves = Vec::new();
+    let mut after = None;
+    loop {
+        let accounts = state.accounts(after.as_ref(), PORTION)?;
+        for (address, account) in &accounts {
+            let storage_root = build_storage(state, address, account, &mut writes)?;
+            leaves.push((leaf::account_key(address), leaf::encode_account(account, storage_root)));
+        }
+        after = accounts.last().map(|(address, _)| *address);
+        if accounts.len() < PORTION {
+            break;
+        }
+    }
+    leaves.sort_unstable_by_key(|(key, _)| *key);
+    let mut trie = BulkRoot::new(emit_to(&mut writes, Owner::Accounts));
+    for (key, value) in leaves {
+        trie.push(key, &value)?;
+    }
+    trie.finish()?;
+    Ok(writes)
+}
+
+fn build_storage(
+    state: &State,
+    address: &Address,
+    account: &AccountState,
+    writes: &mut NodeWrites,
+) -> Result<B256> {
+    let slots = state.slots(address, account.generation, None, usize::MAX)?;
+    if slots.is_empty() {
+        return Ok(EMPTY_ROOT_HASH);
+    }
+    let owner = Owner::Storage { address: *address, generation: account.generation };
+    bulk_storage_root(slots, emit_to(writes, owner))
+}
+
+fn emit_to(
+    writes: &mut NodeWrites,
+    owner: Owner,
+) -> impl FnMut(&Nibbles, &[u8]) -> Result<()> + '_ {
+    move |path, node| {
+        writes.nodes.insert(node_key(&owner, path), Some(node.to_vec()));
+        Ok(())
+    }
+}

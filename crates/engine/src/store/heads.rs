@@ -1,0 +1,169 @@
+//! The one row that says what the store holds.
+//!
+//! Every commit rewrites it in the same transaction as everything else, and every
+//! view begins by reading it. What only Python understands (deadline of the pending
+//! block, clock) travels in `note`.
+
+use alloy_primitives::B256;
+
+use crate::error::{Error, Result};
+
+/// Raised when rows change their meaning; an older store is then refused.
+const FORMAT: u8 = 1;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heads {
+    /// Made at random with the store; caches and replicas tell stores apart by it.
+    pub store_id: [u8; 16],
+    /// The last number drawn. Strictly increases with every commit that a reader
+    /// can see a difference by; folding and pruning draw none.
+    pub commit: u64,
+    pub latest: Option<Sealed>,
+    pub safe: Option<Sealed>,
+    pub finalized: Option<Sealed>,
+    /// The oldest block whose state can be read.
+    pub earliest: u64,
+    /// Up to this block, state is in the flat table.
+    pub folded: u64,
+    /// Up to this block, trie nodes are in their table; `None` when they are not
+    /// kept at all.
+    pub nodes: Option<u64>,
+    /// The oldest block whose trie nodes can be read.
+    pub nodes_earliest: u64,
+    /// The partial block that `pending` means.
+    pub pending: Option<u64>,
+    pub note: Vec<u8>,
+}
+
+/// A sealed block by number and hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sealed {
+    pub number: u64,
+    pub hash: B256,
+}
+
+impl Heads {
+    pub fn new(store_id: [u8; 16]) -> Self {
+        Self {
+            store_id,
+            commit: 0,
+            latest: None,
+            safe: None,
+            finalized: None,
+            earliest: 0,
+            folded: 0,
+            nodes: None,
+            nodes_earliest: 0,
+            pending: None,
+            note: Vec::new(),
+        }
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = vec![FORMAT];
+        out.extend_from_slice(&self.store_id);
+        for number in [self.commit, self.earliest, self.folded, self.nodes_earliest] {
+            out.extend_from_slice(&number.to_be_bytes());
+        }
+        for optional in [self.nodes, self.pending] {
+            out.push(u8::from(optional.is_some()));
+            out.extend_from_slice(&optional.unwrap_or_default().to_be_bytes());
+        }
+        for sealed in [self.latest, self.safe, self.finalized] {
+            let (number, hash) = sealed.map(|it| (it.number, it.hash)).unwrap_or_default();
+            out.push(u8::from(sealed.is_some()));
+            out.extend_from_slice(&number.to_be_bytes());
+            out.extend_from_slice(hash.as_slice());
+        }
+        out.extend_from_slice(&self.note);
+        out
+    }
+
+    pub fn decode(row: &[u8]) -> Result<Self> {
+        let mut fields = Fields(row);
+        let [format] = fields.take::<1>()?;
+        if format != FORMAT {
+            return Err(Error::StoreDamaged(format!(
+                "its format is {format}, this program reads {FORMAT}"
+            )));
+        }
+        Ok(Self {
+            store_id: fields.take()?,
+            commit: fields.number()?,
+            earliest: fields.number()?,
+            folded: fields.number()?,
+            nodes_earliest: fields.number()?,
+            nodes: fields.optional_number()?,
+            pending: fields.optional_number()?,
+            latest: fields.sealed()?,
+            safe: fields.sealed()?,
+            finalized: fields.sealed()?,
+            note: fields.0.to_vec(),
+        })
+    }
+}
+
+/// The rest of a row, taken field by field.
+pub(super) struct Fields<'r>(pub &'r [u8]);
+
+impl Fields<'_> {
+    pub fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let (field, rest) = self
+            .0
+            .split_first_chunk::<N>()
+            .ok_or_else(|| Error::StoreDamaged("a row is cut short".into()))?;
+        self.0 = rest;
+        Ok(*field)
+    }
+
+    pub fn number(&mut self) -> Result<u64> {
+        Ok(u64::from_be_bytes(self.take()?))
+    }
+
+    pub fn hash(&mut self) -> Result<B256> {
+        Ok(B256::from(self.take::<32>()?))
+    }
+
+    pub fn optional_number(&mut self) -> Result<Option<u64>> {
+        let [present] = self.take::<1>()?;
+        let number = self.number()?;
+        Ok((present == 1).then_some(number))
+    }
+
+    fn sealed(&mut self) -> Result<Option<Sealed>> {
+        let [present] = self.take::<1>()?;
+        let sealed = Sealed { number: self.number()?, hash: self.hash()? };
+        Ok((present == 1).then_some(sealed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_come_back_as_they_were() {
+        let sealed = |number| Some(Sealed { number, hash: B256::repeat_byte(number as u8) });
+        let heads = Heads {
+            commit: 9,
+            latest: sealed(8),
+            finalized: sealed(7),
+            earliest: 1,
+            folded: 6,
+            nodes: Some(5),
+            nodes_earliest: 2,
+            pending: Some(9),
+            note: b"python's".to_vec(),
+            ..Heads::new([3; 16])
+        };
+        assert_eq!(Heads::decode(&heads.encode()), Ok(heads.clone()));
+        assert!(Heads::decode(&heads.encode()[..40]).is_err());
+    }
+
+    #[test]
+    fn another_format_is_refused() {
+        let mut row = Heads::new([0; 16]).encode();
+        row[0] = FORMAT + 1;
+        assert!(matches!(Heads::decode(&row), Err(Error::StoreDamaged(_))));
+    }
+}

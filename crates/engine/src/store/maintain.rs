@@ -1,0 +1,332 @@
+//! The work that follows behind the heads, in bounded slices.
+//!
+//! In this order: clearing what heads have moved off, folding sealed deltas into the
+//! flat table, writing trie nodes, pruning. Each slice is one durable transaction of
+//! its own, draws no number and changes nothing that a reader could see: a state reads
+//! the same before, between and after. Where a slice stopped is a cursor row, so a
+//! killed writer goes on where it was.
+
+use std::ops::Bound;
+
+use heed::RwTxn;
+
+use super::heads::{Fields, Heads};
+use super::lmdb;
+use super::nodes::Layers;
+use super::open::{Retention, Store, Tables};
+use super::record::{Partial, Trash};
+use crate::delta;
+use crate::entry::{self, RETIRED};
+use crate::error::{Error, Result};
+
+/// The entry key from which folding block `folded + 1` goes on.
+pub(super) const FOLD_CURSOR: &[u8] = b"fold";
+/// The entry key from which clearing the first row of trash goes on.
+const CLEAR_CURSOR: &[u8] = b"clear";
+/// The entry key from which pruning below block `earliest` goes on.
+const PRUNE_CURSOR: &[u8] = b"prune";
+
+impl Store {
+    /// Work on up to `entries` entries. Gives how many were worked on; none means
+    /// that nothing is due.
+    pub fn maintain(&self, entries: usize) -> Result<usize> {
+        let mut layers = self.layers()?;
+        let mut next_layers = layers.clone();
+        let worked = self.write(|txn| {
+            let before = self.tables.heads(txn)?;
+            let heads = before.clone();
+            let layers = &mut next_layers;
+            let mut slice = Slice { tables: self.tables, txn, heads, layers, left: entries };
+            slice.clear()?;
+            slice.fold()?;
+            slice.write_nodes()?;
+            slice.prune(&self.retention)?;
+            let (heads, left) = (slice.heads, slice.left);
+            if heads != before {
+                self.tables.put_heads(txn, &heads)?;
+            }
+            Ok(entries - left)
+        })?;
+        *layers = next_layers;
+        Ok(worked)
+    }
+}
+
+/// Everything at once, inside a commit.
+pub(super) fn settle(
+    tables: &Tables,
+    txn: &mut RwTxn,
+    heads: &mut Heads,
+    layers: &mut Layers,
+) -> Result<()> {
+    let left = usize::MAX;
+    let mut slice = Slice { tables: *tables, txn, heads: heads.clone(), layers, left };
+    slice.clear()?;
+    slice.fold()?;
+    slice.write_nodes()?;
+    *heads = slice.heads;
+    Ok(())
+}
+
+pub(super) struct Slice<'a, 'e> {
+    pub tables: Tables,
+    pub txn: &'a mut RwTxn<'e>,
+    pub heads: Heads,
+    pub layers: &'a mut Layers,
+    pub left: usize,
+}
+
+impl Slice<'_, '_> {
+    fn clear(&mut self) -> Result<()> {
+        while self.left > 0 {
+            let Some((key, trash)) = self.first_trash()? else { return Ok(()) };
+            let done = match trash {
+                Trash::Delta(number) => self.delete_delta(number)?,
+                Trash::Nodes { block } => self.clear_nodes(block)?,
+                Trash::AllNodes => self.clear_all_nodes()?,
+                Trash::Flat { delta, block } => {
+                    if self.clear_flat(delta, block)? {
+                        let rest = Trash::Delta(delta).encode();
+                        self.tables.trash.put(self.txn, &key, &rest).map_err(lmdb)?;
+                    }
+                    false
+                }
+            };
+            if done {
+                self.tables.trash.delete(self.txn, &key).map_err(lmdb)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn first_trash(&self) -> Result<Option<(Vec<u8>, Trash)>> {
+        let first = self.tables.trash.first(self.txn).map_err(lmdb)?;
+        first.map(|(key, row)| Ok((key.to_vec(), Trash::decode(row)?))).transpose()
+    }
+
+    pub fn has_trash(&self, of_kind: impl Fn(&Trash) -> bool) -> Result<bool> {
+        for row in self.tables.trash.iter(self.txn).map_err(lmdb)? {
+            if of_kind(&Trash::decode(row.map_err(lmdb)?.1)?) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Delete the flat entries that `delta` lists for `block`; true when all are gone.
+    fn clear_flat(&mut self, delta: u64, block: u64) -> Result<bool> {
+        self.walk(CLEAR_CURSOR, delta, |slice, key| {
+            let key = entry::versioned(key, block);
+            slice.tables.flat.delete(slice.txn, &key).map_err(lmdb)?;
+            Ok(true)
+        })
+    }
+
+    fn delete_delta(&mut self, number: u64) -> Result<bool> {
+        let limit = self.left;
+        let done = delta::delete(self.tables.deltas, self.txn, number, limit)?;
+        // A delta of few rows still counts, so that a slice ends.
+        self.left -= if done { 1 } else { limit };
+        Ok(done)
+    }
+
+    /// Copy sealed deltas into the flat table, oldest first. Waits until stale
+    /// entries of rewound blocks are gone: they may lie at the same heights.
+    fn fold(&mut self) -> Result<()> {
+        let Some(latest) = self.heads.latest else { return Ok(()) };
+        if self.heads.folded >= latest.number
+            || self.has_trash(|trash| matches!(trash, Trash::Flat { .. }))?
+        {
+            return Ok(());
+        }
+        while self.heads.folded < latest.number && self.left > 0 {
+            if self.fold_block(self.heads.folded + 1)? {
+                self.heads.folded += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn fold_block(&mut self, block: u64) -> Result<bool> {
+        let delta = self.delta_of(block)?;
+        let tables = self.tables;
+        self.walk_entries(FOLD_CURSOR, delta, |slice, key, value| {
+            if key[0] != RETIRED {
+                let key = entry::versioned(key, block);
+                tables.flat.put(slice.txn, &key, value).map_err(lmdb)?;
+            }
+            Ok(true)
+        })
+    }
+
+    fn prune(&mut self, retention: &Retention) -> Result<()> {
+        let Some(latest) = self.heads.latest else { return Ok(()) };
+        self.prune_partials(latest.number.saturating_sub(retention.partials))?;
+        if let Some(states) = retention.states {
+            // Nodes that are not stored yet may have to be computed from older states.
+            let needed = self.heads.folded.min(self.heads.nodes.unwrap_or(u64::MAX));
+            self.prune_states(latest.number.saturating_sub(states).min(needed))?;
+        }
+        self.prune_nodes(retention.nodes)
+    }
+
+    /// Forget partials of blocks below `oldest`, and discard their deltas unless a
+    /// sealed block goes by them. The record goes first: a partial that can be found
+    /// has its whole delta.
+    fn prune_partials(&mut self, oldest: u64) -> Result<()> {
+        while self.left > 0 {
+            let first = self.tables.partials.first(self.txn).map_err(lmdb)?;
+            let Some((key, row)) = first else { return Ok(()) };
+            let (key, partial) = (key.to_vec(), Partial::decode(row)?);
+            if partial.block >= oldest {
+                return Ok(());
+            }
+            let number = Fields(&key).number()?;
+            let sealed = self.tables.sealed_block(self.txn, partial.block)?;
+            if sealed.is_none_or(|sealed| sealed.delta != number) {
+                self.tables.discard(self.txn, Trash::Delta(number))?;
+            }
+            self.tables.partials.delete(self.txn, &key).map_err(lmdb)?;
+            self.left -= 1;
+        }
+        Ok(())
+    }
+
+    /// Raise `earliest` to `target`, block by block. It moves first, so that nobody
+    /// can begin to read what is then deleted.
+    fn prune_states(&mut self, target: u64) -> Result<()> {
+        while self.left > 0 {
+            let working = self.tables.meta.get(self.txn, PRUNE_CURSOR).map_err(lmdb)?.is_some();
+            if !working {
+                if self.heads.earliest >= target {
+                    return Ok(());
+                }
+                self.heads.earliest += 1;
+                self.tables.meta.put(self.txn, PRUNE_CURSOR, &[]).map_err(lmdb)?;
+            }
+            self.prune_below(self.heads.earliest)?;
+        }
+        Ok(())
+    }
+
+    /// Delete what the entries of `block` have replaced, then discard its delta, which
+    /// nothing can ask for any more: there is no state to rewind to below it.
+    fn prune_below(&mut self, block: u64) -> Result<()> {
+        let delta = self.delta_of(block)?;
+        let done = self.walk(PRUNE_CURSOR, delta, |slice, key| {
+            if key[0] == RETIRED {
+                slice.delete_prefix(slice.tables.flat, &entry::retired_slots_prefix(key))
+            } else {
+                slice.delete_older(key, block)?;
+                Ok(true)
+            }
+        })?;
+        if done {
+            self.tables.partials.delete(self.txn, &delta.to_be_bytes()).map_err(lmdb)?;
+            self.tables.discard(self.txn, Trash::Delta(delta))?;
+        }
+        Ok(())
+    }
+
+    /// Delete all versions of `key` below `block`, and the one of `block` itself
+    /// where it only says that there is nothing.
+    fn delete_older(&mut self, key: &[u8], block: u64) -> Result<()> {
+        delete_superseded(self.tables.flat, self.txn, key, block)
+    }
+
+    /// Delete the rows that begin with `prefix`, within the slice; true when all are gone.
+    pub fn delete_prefix(&mut self, table: delta::Table, prefix: &[u8]) -> Result<bool> {
+        let mut keys = Vec::new();
+        for row in table.prefix_iter(self.txn, prefix).map_err(lmdb)?.take(self.left) {
+            keys.push(row.map_err(lmdb)?.0.to_vec());
+        }
+        for key in &keys {
+            table.delete(self.txn, key).map_err(lmdb)?;
+        }
+        self.left -= keys.len();
+        Ok(self.left > 0)
+    }
+
+    fn delta_of(&self, block: u64) -> Result<u64> {
+        let sealed = self.tables.sealed_block(self.txn, block)?;
+        Ok(sealed.ok_or(Error::UnknownBlock(block))?.delta)
+    }
+
+    fn walk(
+        &mut self,
+        cursor: &[u8],
+        delta: u64,
+        mut act: impl FnMut(&mut Self, &[u8]) -> Result<bool>,
+    ) -> Result<bool> {
+        self.walk_entries(cursor, delta, |slice, key, _| act(slice, key))
+    }
+
+    /// Go on through the entries of a delta from where `cursor` stands, as far as the
+    /// slice allows. `act` gives false when it has not finished with an entry. True,
+    /// and the cursor gone, when the end is reached.
+    fn walk_entries(
+        &mut self,
+        cursor: &[u8],
+        delta: u64,
+        mut act: impl FnMut(&mut Self, &[u8], &[u8]) -> Result<bool>,
+    ) -> Result<bool> {
+        let meta = self.tables.meta;
+        let from = meta.get(self.txn, cursor).map_err(lmdb)?.unwrap_or_default().to_vec();
+        let limit = self.left;
+        let entries = delta::scan(self.tables.deltas, self.txn, delta, &from, limit)?;
+        let all = entries.len() < limit;
+        for (mut key, value) in entries {
+            if self.left == 0 || !act(self, &key, &value)? {
+                meta.put(self.txn, cursor, &key).map_err(lmdb)?;
+                return Ok(false);
+            }
+            self.left = self.left.saturating_sub(1);
+            if self.left == 0 {
+                key.push(0);
+                meta.put(self.txn, cursor, &key).map_err(lmdb)?;
+            }
+        }
+        if all {
+            meta.delete(self.txn, cursor).map_err(lmdb)?;
+            self.left = self.left.saturating_sub(1);
+        }
+        Ok(all)
+    }
+}
+
+impl Tables {
+    /// Leave something for later slices to clear.
+    pub(super) fn discard(&self, txn: &mut RwTxn, trash: Trash) -> Result<()> {
+        let next = match self.trash.last(txn).map_err(lmdb)? {
+            Some((key, _)) => Fields(key).number()? + 1,
+            None => 0,
+        };
+        self.trash.put(txn, &next.to_be_bytes(), &trash.encode()).map_err(lmdb)
+    }
+}
+
+/// Delete all versions of `key` below `block`, and the one of `block` itself where its
+/// value is empty, which reads the same as nothing at all.
+pub(super) fn delete_superseded(
+    table: delta::Table,
+    txn: &mut RwTxn,
+    key: &[u8],
+    block: u64,
+) -> Result<()> {
+    let exact = entry::versioned(key, block);
+    let mut gone = Vec::new();
+    let from_exact = (Bound::Included(exact.as_slice()), Bound::Unbounded);
+    for row in table.range(txn, &from_exact).map_err(lmdb)? {
+        let (found, value) = row.map_err(lmdb)?;
+        if found.len() != exact.len() || !found.starts_with(key) {
+            break;
+        }
+        if found != exact || value.is_empty() {
+            gone.push(found.to_vec());
+        }
+    }
+    for key in gone {
+        table.delete(txn, &key).map_err(lmdb)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! The store: one LMDB environment with every retained state.
+//!
+//! Sealed state is flat and keyed by block (`entry`), the changes of blocks that are
+//! still moving are deltas (`delta`), and one row, the heads, says which is which.
+//! A commit is one durable transaction; nothing outside it can be seen half done.
+//!
+//! One process may write, any number may read. Reading is `view`, changing heads and
+//! blocks is `commit`, and the work that follows behind (folding, pruning, clearing)
+//! is `maintain`, always in bounded slices.
+
+mod batch;
+mod commit;
+mod head_trie;
+mod heads;
+mod load;
+mod maintain;
+mod nodes;
+mod open;
+mod record;
+mod state;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+pub use batch::{Batch, Parent};
+pub use head_trie::HeadTrie;
+pub use heads::{Heads, Sealed};
+pub use open::{Mode, Options, Retention, Store, Tables};
+pub use record::{Partial, SealedBlock, Start, Status};
+pub use state::State;
+pub use view::View;
+
+use crate::error::Error;
+
+/// Any failure of LMDB as one of ours.
+pub(crate) fn lmdb(error: heed::Error) -> Error {
+    use heed::MdbError;
+    match error {
+        heed::Error::Mdb(MdbError::MapFull) => Error::StoreFull(0),
+        heed::Error::Mdb(MdbError::ReadersFull) => {
+            Error::Store("too many readers; raise max_readers".into())
+        }
+        heed::Error::Mdb(
+            damage @ (MdbError::Corrupted | MdbError::PageNotFound | MdbError::Invalid),
+        ) => Error::StoreDamaged(damage.to_string()),
+        heed::Error::Io(error) if is_disk_full(&error) => Error::DiskFull(error.to_string()),
+        other => Error::Store(other.to_string()),
+    }
+}
+
+fn is_disk_full(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG))
+}

@@ -1,0 +1,267 @@
+//! Trie nodes in the store: versioned like state, written behind the head.
+//!
+//! Nodes are derived data: the root is in the header, so what a block wrote may wait
+//! in memory as a *layer* until there is room for it in a slice. `heads.nodes` says up
+//! to which block they are stored; after a crash the layers above are computed again
+//! from the blocks' deltas. Versions are kept for a window of their own, as far as a
+//! rewind may go without a rebuild.
+
+use std::sync::Arc;
+
+use alloy_trie::Nibbles;
+
+use super::heads::Fields;
+use super::lmdb;
+use super::maintain::{Slice, delete_superseded};
+use super::open::Store;
+use super::record::Trash;
+use super::view::{Snapshot, View};
+use crate::entry;
+use crate::error::{Error, Result};
+use crate::trie::NodeWrites;
+use crate::trie::{NodeReader, Owner, node_key, owner_prefix};
+
+/// Rows of node changes are of the same size as the chunks of a delta.
+const CHANGES_BYTES: usize = 4 * 4096 - 16;
+
+/// What sealed blocks wrote that is not stored yet, oldest first.
+#[derive(Clone, Default)]
+pub struct Layers(Vec<Layer>);
+
+#[derive(Clone)]
+struct Layer {
+    block: u64,
+    writes: Arc<NodeWrites>,
+    /// How many of the writes are stored.
+    stored: usize,
+}
+
+impl Layers {
+    pub fn push(&mut self, block: u64, writes: Arc<NodeWrites>) {
+        self.rewind(block.saturating_sub(1));
+        self.0.push(Layer { block, writes, stored: 0 });
+    }
+
+    /// Forget what was above `block`.
+    pub fn rewind(&mut self, block: u64) {
+        self.0.retain(|layer| layer.block <= block);
+    }
+
+    fn up_to(&self, block: u64) -> Vec<(u64, Arc<NodeWrites>)> {
+        let layers = self.0.iter().filter(|layer| layer.block <= block);
+        layers.map(|layer| (layer.block, layer.writes.clone())).collect()
+    }
+}
+
+/// The stored nodes as of one block, or of the last that is stored.
+pub struct StoredNodes {
+    snapshot: Arc<Snapshot>,
+    /// `None` when there are none that may be read.
+    block: Option<u64>,
+}
+
+impl StoredNodes {
+    pub fn at(view: &View, block: u64) -> Self {
+        let block = view.heads().nodes.map(|stored| stored.min(block));
+        Self { snapshot: view.snapshot.clone(), block }
+    }
+}
+
+impl NodeReader for StoredNodes {
+    fn node(&self, owner: &Owner, path: &Nibbles) -> Result<Option<Vec<u8>>> {
+        let Some(block) = self.block else { return Ok(None) };
+        let key = node_key(owner, path);
+        let wanted = entry::versioned(&key, block);
+        self.snapshot.read(|txn| {
+            let nodes = self.snapshot.tables.nodes;
+            let found = nodes.get_greater_than_or_equal_to(txn, &wanted).map_err(lmdb)?;
+            let version =
+                found.filter(|(found, _)| found.len() == wanted.len() && found.starts_with(&key));
+            Ok(version.map(|(_, node)| node.to_vec()).filter(|node| !node.is_empty()))
+        })
+    }
+}
+
+impl Store {
+    /// The layers above the stored nodes up to `block`, oldest first, with the block
+    /// each belongs to.
+    pub fn node_layers(&self, block: u64) -> Result<Vec<(u64, Arc<NodeWrites>)>> {
+        Ok(self.layers()?.up_to(block))
+    }
+
+    /// Keep a layer that was computed again, for the slices to store.
+    pub fn restore_layer(&self, block: u64, writes: Arc<NodeWrites>) -> Result<()> {
+        self.layers()?.push(block, writes);
+        Ok(())
+    }
+}
+
+impl Slice<'_, '_> {
+    /// Store layers, oldest first. Waits until stale nodes of rewound blocks are gone.
+    pub fn write_nodes(&mut self) -> Result<()> {
+        if self.layers.0.is_empty()
+            || self.has_trash(|it| matches!(it, Trash::Nodes { .. } | Trash::AllNodes))?
+        {
+            return Ok(());
+        }
+        while self.left > 0 {
+            let Some(layer) = self.layers.0.first().cloned() else { return Ok(()) };
+            let next = self.heads.nodes.map(|block| block + 1);
+            if next.is_some_and(|next| next != layer.block) {
+                return Err(Error::Store(format!(
+                    "trie nodes of block {} cannot follow those of {:?}",
+                    layer.block, self.heads.nodes
+                )));
+            }
+            let stored = self.write_layer(&layer, next.is_none())?;
+            if stored < layer.writes.nodes.len() {
+                self.layers.0[0].stored = stored;
+                return Ok(());
+            }
+            self.layers.0.remove(0);
+            self.heads.nodes = Some(layer.block);
+            if next.is_none() {
+                self.heads.nodes_earliest = layer.block;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives how many writes of the layer are stored now. The first layer of a store
+    /// replaces nothing, so it needs no list of changes.
+    fn write_layer(&mut self, layer: &Layer, first: bool) -> Result<usize> {
+        let mut changes = Changes::default();
+        if layer.stored == 0 {
+            for owner in &layer.writes.retired {
+                changes.push(RETIRED_OWNER, &owner_prefix(owner));
+            }
+        }
+        let portion = layer.writes.nodes.iter().skip(layer.stored).take(self.left);
+        let mut stored = layer.stored;
+        for (key, node) in portion {
+            let row = entry::versioned(key, layer.block);
+            let node = node.as_deref().unwrap_or_default();
+            self.tables.nodes.put(self.txn, &row, node).map_err(lmdb)?;
+            changes.push(NODE, key);
+            stored += 1;
+        }
+        self.left = self.left.saturating_sub(stored - layer.stored + 1);
+        if !first {
+            self.write_changes(layer.block, changes)?;
+        }
+        Ok(stored)
+    }
+
+    fn write_changes(&mut self, block: u64, changes: Changes) -> Result<()> {
+        let table = self.tables.node_changes;
+        let prefix = block.to_be_bytes();
+        let last = table.rev_prefix_iter(self.txn, &prefix).map_err(lmdb)?.next();
+        let mut next = match last.transpose().map_err(lmdb)? {
+            Some((key, _)) => Fields(&key[8..]).number()? + 1,
+            None => 0,
+        };
+        for row in changes.rows {
+            let key = [prefix, u64::to_be_bytes(next)].concat();
+            table.put(self.txn, &key, &row).map_err(lmdb)?;
+            next += 1;
+        }
+        Ok(())
+    }
+
+    /// Delete the nodes of a block that is no longer on the chain; true when done.
+    pub fn clear_nodes(&mut self, block: u64) -> Result<bool> {
+        let nodes = self.tables.nodes;
+        self.walk_changes(block, |slice, kind, key| {
+            if kind == NODE {
+                nodes.delete(slice.txn, &entry::versioned(key, block)).map_err(lmdb)?;
+            }
+            Ok(true)
+        })
+    }
+
+    pub fn clear_all_nodes(&mut self) -> Result<bool> {
+        for table in [self.tables.nodes, self.tables.node_changes] {
+            while self.left > 0 {
+                let first = table.first(self.txn).map_err(lmdb)?.map(|(key, _)| key.to_vec());
+                let Some(key) = first else { break };
+                table.delete(self.txn, &key).map_err(lmdb)?;
+                self.left -= 1;
+            }
+        }
+        Ok(self.left > 0)
+    }
+
+    /// Raise `nodes_earliest`, keeping `window` blocks of versions.
+    pub fn prune_nodes(&mut self, window: u64) -> Result<()> {
+        let Some(stored) = self.heads.nodes else { return Ok(()) };
+        while self.left > 0 {
+            let block = self.heads.nodes_earliest;
+            let done = self.walk_changes(block, |slice, kind, key| {
+                if kind == NODE {
+                    delete_superseded(slice.tables.nodes, slice.txn, key, block)?;
+                    return Ok(true);
+                }
+                slice.delete_prefix(slice.tables.nodes, key)
+            })?;
+            if !done || block >= stored.saturating_sub(window) {
+                return Ok(());
+            }
+            self.heads.nodes_earliest += 1;
+        }
+        Ok(())
+    }
+
+    /// Go through the list of what a block wrote, deleting it row by row; true when
+    /// none is left. A row is worked on whole unless `act` gives false.
+    fn walk_changes(
+        &mut self,
+        block: u64,
+        mut act: impl FnMut(&mut Self, u8, &[u8]) -> Result<bool>,
+    ) -> Result<bool> {
+        let table = self.tables.node_changes;
+        while self.left > 0 {
+            let first = table.prefix_iter(self.txn, &block.to_be_bytes()).map_err(lmdb)?.next();
+            let Some((key, row)) = first.transpose().map_err(lmdb)? else { return Ok(true) };
+            let (key, row) = (key.to_vec(), row.to_vec());
+            let mut rest = row.as_slice();
+            while !rest.is_empty() {
+                let (kind, node, after) = next_change(rest)?;
+                if !act(self, kind, node)? {
+                    return Ok(false);
+                }
+                self.left = self.left.saturating_sub(1);
+                rest = after;
+            }
+            table.delete(self.txn, &key).map_err(lmdb)?;
+        }
+        Ok(false)
+    }
+}
+
+const NODE: u8 = 0;
+const RETIRED_OWNER: u8 = 1;
+
+/// A list of node keys in rows; each is its kind, its length and itself.
+#[derive(Default)]
+struct Changes {
+    rows: Vec<Vec<u8>>,
+}
+
+impl Changes {
+    fn push(&mut self, kind: u8, key: &[u8]) {
+        if self.rows.last().is_none_or(|row| row.len() + key.len() + 2 > CHANGES_BYTES) {
+            self.rows.push(Vec::new());
+        }
+        if let Some(row) = self.rows.last_mut() {
+            row.extend_from_slice(&[kind, key.len() as u8]);
+            row.extend_from_slice(key);
+        }
+    }
+}
+
+fn next_change(row: &[u8]) -> Result<(u8, &[u8], &[u8])> {
+    let damaged = || Error::StoreDamaged("a list of node changes is cut short".into());
+    let ([kind, length], rest) = row.split_first_chunk::<2>().ok_or_else(damaged)?;
+    let (key, rest) = rest.split_at_checked(usize::from(*length)).ok_or_else(damaged)?;
+    Ok((*kind, key, rest))
+}

@@ -1,0 +1,299 @@
+//! Opening and closing: the folder, the lock of the one writer, the tables.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard};
+
+use heed::types::Bytes;
+use heed::{AnyTls, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
+
+use super::heads::Heads;
+use super::lmdb;
+use super::nodes::Layers;
+use crate::error::{Error, Result};
+
+/// Sparse: the file grows with what is in it, not with this.
+pub const DEFAULT_MAP_SIZE: usize = 1 << 38;
+/// A reader holds a slot only while a view is open.
+pub const DEFAULT_MAX_READERS: u32 = 1024;
+
+type Table = Database<Bytes, Bytes>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    Read,
+    Write,
+}
+
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub mode: Mode,
+    pub map_size: usize,
+    pub max_readers: u32,
+    pub retention: Retention,
+}
+
+impl Options {
+    pub fn new(mode: Mode) -> Self {
+        Self {
+            mode,
+            map_size: DEFAULT_MAP_SIZE,
+            max_readers: DEFAULT_MAX_READERS,
+            retention: Retention::default(),
+        }
+    }
+}
+
+/// How much is kept, in blocks behind `latest`.
+#[derive(Debug, Clone, Copy)]
+pub struct Retention {
+    /// States of sealed blocks; `None` keeps all.
+    pub states: Option<u64>,
+    pub partials: u64,
+    /// Versions of trie nodes, which only rewinding needs.
+    pub nodes: u64,
+}
+
+impl Retention {
+    /// A partial's block has to be readable for as long as the partial is.
+    fn check(&self) -> Result<()> {
+        match self.states {
+            Some(states) if states <= self.partials => Err(Error::invalid(format!(
+                "states of {states} blocks are too few for partials of {}",
+                self.partials
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self { states: None, partials: 64, nodes: 128 }
+    }
+}
+
+#[derive(Clone, Copy)]
+pub struct Tables {
+    /// The heads row and the cursors of work in slices.
+    pub meta: Table,
+    /// Flat state: entry key ‖ ~block → value.
+    pub flat: Table,
+    /// Deltas in chunks: number ‖ first entry key → chunk.
+    pub deltas: Table,
+    /// Code by its hash.
+    pub codes: Table,
+    /// Sealed blocks by number.
+    pub sealed: Table,
+    /// Partial blocks by their number.
+    pub partials: Table,
+    /// Trie nodes: node key ‖ ~block → RLP, empty for a node that is gone.
+    pub nodes: Table,
+    /// Which trie nodes a block wrote: block ‖ chunk → keys.
+    pub node_changes: Table,
+    /// What is to be cleared: a running number → `record::Trash`.
+    pub trash: Table,
+    /// Rows that Python owns.
+    pub rows: Table,
+}
+
+pub struct Store {
+    pub(super) env: Env<WithoutTls>,
+    pub(super) tables: Tables,
+    pub(super) retention: Retention,
+    path: PathBuf,
+    map_size: usize,
+    writer: Option<Writer>,
+}
+
+/// What only the writing process has.
+struct Writer {
+    layers: Mutex<Layers>,
+    /// Held, never read: the lock goes when the file is closed, also by a kill.
+    _lock: File,
+}
+
+impl Store {
+    pub fn open(path: &Path, options: &Options) -> Result<Self> {
+        match options.mode {
+            Mode::Write => Self::open_to_write(path, options),
+            Mode::Read => Self::open_to_read(path, options),
+        }
+    }
+
+    fn open_to_write(path: &Path, options: &Options) -> Result<Self> {
+        options.retention.check()?;
+        std::fs::create_dir_all(path).map_err(|error| cannot_open(path, &error))?;
+        let lock = lock_for_writing(path)?;
+        let env = open_env(path, options)?;
+        let mut txn = env.write_txn().map_err(lmdb)?;
+        let tables = Tables::each(|name| env.create_database(&mut txn, Some(name)).map_err(lmdb))?;
+        if tables.heads_row(&txn)?.is_none() {
+            let heads = Heads::new(random_id()?);
+            tables.meta.put(&mut txn, HEADS, &heads.encode()).map_err(lmdb)?;
+        }
+        tables.heads(&txn)?;
+        txn.commit().map_err(lmdb)?;
+        // Readers that were killed may have left slots, which would keep old pages.
+        env.clear_stale_readers().map_err(lmdb)?;
+        let writer = Some(Writer { layers: Mutex::default(), _lock: lock });
+        Ok(Self::with(env, tables, options, path, writer))
+    }
+
+    fn open_to_read(path: &Path, options: &Options) -> Result<Self> {
+        let missing = || Error::StoreMissing(path.display().to_string());
+        if !path.join("data.mdb").exists() {
+            return Err(missing());
+        }
+        let env = open_env(path, options)?;
+        let txn = env.read_txn().map_err(lmdb)?;
+        let tables = Tables::each(|name| {
+            env.open_database(&txn, Some(name)).map_err(lmdb)?.ok_or_else(missing)
+        })?;
+        tables.heads(&txn)?;
+        // LMDB forgets tables opened in a transaction that was not committed.
+        txn.commit().map_err(lmdb)?;
+        Ok(Self::with(env, tables, options, path, None))
+    }
+
+    fn with(
+        env: Env<WithoutTls>,
+        tables: Tables,
+        options: &Options,
+        path: &Path,
+        writer: Option<Writer>,
+    ) -> Self {
+        let map_size = env.info().map_size;
+        let path = path.to_path_buf();
+        Self { env, tables, retention: options.retention, path, map_size, writer }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn map_size(&self) -> usize {
+        self.map_size
+    }
+
+    /// Bytes of the file that hold something.
+    pub fn used_bytes(&self) -> Result<u64> {
+        self.env.non_free_pages_size().map_err(lmdb)
+    }
+
+    /// Free the slots of readers that died inside a view. Cheap; to be called every
+    /// few seconds by the writer, so that a killed reader does not keep pages.
+    pub fn clear_stale_readers(&self) -> Result<usize> {
+        self.env.clear_stale_readers().map_err(lmdb)
+    }
+
+    pub(super) fn layers(&self) -> Result<MutexGuard<'_, Layers>> {
+        let writer = self.writer.as_ref().ok_or(Error::StoreReadOnly)?;
+        // A panic while it was held left only layers that are derived data.
+        Ok(writer.layers.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
+    /// One durable transaction; whatever `change` wrote is gone when it fails.
+    pub(super) fn write<T>(&self, change: impl FnOnce(&mut RwTxn) -> Result<T>) -> Result<T> {
+        if self.writer.is_none() {
+            return Err(Error::StoreReadOnly);
+        }
+        let mut txn = self.env.write_txn().map_err(|error| self.explain(lmdb(error)))?;
+        let result = change(&mut txn).map_err(|error| self.explain(error))?;
+        txn.commit().map_err(|error| self.explain(lmdb(error)))?;
+        Ok(result)
+    }
+
+    fn explain(&self, error: Error) -> Error {
+        match error {
+            Error::StoreFull(_) => Error::StoreFull(self.map_size),
+            other => other,
+        }
+    }
+}
+
+pub(super) const HEADS: &[u8] = b"heads";
+
+impl Tables {
+    const NAMES: [&str; 10] = [
+        "meta",
+        "flat",
+        "deltas",
+        "codes",
+        "sealed",
+        "partials",
+        "nodes",
+        "node_changes",
+        "trash",
+        "rows",
+    ];
+
+    fn each(mut open: impl FnMut(&str) -> Result<Table>) -> Result<Self> {
+        let [meta, flat, deltas, codes, sealed, partials, nodes, node_changes, trash, rows] =
+            Self::NAMES;
+        Ok(Self {
+            meta: open(meta)?,
+            flat: open(flat)?,
+            deltas: open(deltas)?,
+            codes: open(codes)?,
+            sealed: open(sealed)?,
+            partials: open(partials)?,
+            nodes: open(nodes)?,
+            node_changes: open(node_changes)?,
+            trash: open(trash)?,
+            rows: open(rows)?,
+        })
+    }
+
+    fn heads_row<'t>(&self, txn: &'t RoTxn<AnyTls>) -> Result<Option<&'t [u8]>> {
+        self.meta.get(txn, HEADS).map_err(lmdb)
+    }
+
+    pub fn heads(&self, txn: &RoTxn<AnyTls>) -> Result<Heads> {
+        let missing = || Error::StoreDamaged("it has no heads row".into());
+        Heads::decode(self.heads_row(txn)?.ok_or_else(missing)?)
+    }
+
+    pub fn put_heads(&self, txn: &mut RwTxn, heads: &Heads) -> Result<()> {
+        self.meta.put(txn, HEADS, &heads.encode()).map_err(lmdb)
+    }
+}
+
+fn open_env(path: &Path, options: &Options) -> Result<Env<WithoutTls>> {
+    let mut open = EnvOpenOptions::new().read_txn_without_tls();
+    open.max_dbs(Tables::NAMES.len() as u32).max_readers(options.max_readers);
+    if options.mode == Mode::Write {
+        open.map_size(options.map_size);
+    } else {
+        // SAFETY: the flag asks for less than the default; without a map size, LMDB
+        // takes the one the writer left in the file.
+        unsafe { open.flags(EnvFlags::READ_ONLY) };
+    }
+    // SAFETY: the file is changed by LMDB only; no process maps it otherwise.
+    unsafe { open.open(path) }.map_err(|error| match error {
+        heed::Error::EnvAlreadyOpened => Error::StoreOpenHere(path.display().to_string()),
+        heed::Error::Io(error) if !super::is_disk_full(&error) => cannot_open(path, &error),
+        other => lmdb(other),
+    })
+}
+
+fn lock_for_writing(path: &Path) -> Result<File> {
+    let lock = File::create(path.join("writer.lock")).map_err(|error| cannot_open(path, &error))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(Error::StoreLocked(path.display().to_string())),
+        Err(TryLockError::Error(error)) => Err(cannot_open(path, &error)),
+    }
+}
+
+fn cannot_open(path: &Path, error: &std::io::Error) -> Error {
+    Error::Store(format!("cannot open {}: {error}", path.display()))
+}
+
+fn random_id() -> Result<[u8; 16]> {
+    let mut id = [0; 16];
+    let read = File::open("/dev/urandom")
+        .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut id));
+    read.map_err(|error| Error::Store(format!("no random bytes: {error}")))?;
+    Ok(id)
+}

@@ -1,0 +1,158 @@
+//! Rows about blocks: which delta a sealed block has, and where a partial stands.
+
+use alloy_primitives::B256;
+
+use super::heads::Fields;
+use crate::error::{Error, Result};
+
+/// The row of a sealed block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SealedBlock {
+    pub hash: B256,
+    /// The number of the delta with its changes; 0 for a first block, whose state
+    /// went straight into the flat table.
+    pub delta: u64,
+}
+
+impl SealedBlock {
+    pub fn encode(&self) -> Vec<u8> {
+        [self.hash.as_slice(), &self.delta.to_be_bytes()].concat()
+    }
+
+    pub fn decode(row: &[u8]) -> Result<Self> {
+        let mut fields = Fields(row);
+        Ok(Self { hash: fields.hash()?, delta: fields.number()? })
+    }
+}
+
+/// The row of a partial block. Nothing of it changes but its status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Partial {
+    pub block: u64,
+    pub index: u64,
+    pub hash: B256,
+    /// What its block stands on.
+    pub start: Start,
+    /// The hash its block names as its parent's, which BLOCKHASH answers.
+    pub parent_hash: B256,
+    pub status: Status,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// A sealed block; its hash is the partial's `parent_hash`.
+    Sealed(u64),
+    /// The last partial of a block that was not sealed yet.
+    Partial(u64),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Status {
+    Live,
+    Sealed,
+    Dropped { reason: String },
+}
+
+impl Partial {
+    pub fn encode(&self) -> Vec<u8> {
+        let (start, number) = match self.start {
+            Start::Sealed(block) => (0, block),
+            Start::Partial(number) => (1, number),
+        };
+        let (status, reason) = match &self.status {
+            Status::Live => (0, ""),
+            Status::Sealed => (1, ""),
+            Status::Dropped { reason } => (2, reason.as_str()),
+        };
+        let mut out = Vec::with_capacity(90 + reason.len());
+        out.extend_from_slice(&self.block.to_be_bytes());
+        out.extend_from_slice(&self.index.to_be_bytes());
+        out.extend_from_slice(self.hash.as_slice());
+        out.extend_from_slice(self.parent_hash.as_slice());
+        out.push(start);
+        out.extend_from_slice(&number.to_be_bytes());
+        out.push(status);
+        out.extend_from_slice(reason.as_bytes());
+        out
+    }
+
+    pub fn decode(row: &[u8]) -> Result<Self> {
+        let mut fields = Fields(row);
+        let (block, index) = (fields.number()?, fields.number()?);
+        let (hash, parent_hash) = (fields.hash()?, fields.hash()?);
+        let [start] = fields.take::<1>()?;
+        let number = fields.number()?;
+        let start = if start == 0 { Start::Sealed(number) } else { Start::Partial(number) };
+        let status = match fields.take::<1>()? {
+            [0] => Status::Live,
+            [1] => Status::Sealed,
+            [2] => Status::Dropped { reason: String::from_utf8_lossy(fields.0).into_owned() },
+            [other] => {
+                return Err(Error::StoreDamaged(format!("a partial block has status {other}")));
+            }
+        };
+        Ok(Self { block, index, hash, start, parent_hash, status })
+    }
+}
+
+/// What is to be cleared away after the heads have moved off it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trash {
+    /// A delta nothing refers to any more.
+    Delta(u64),
+    /// Flat entries of a block that is no longer on the chain, listed by its delta,
+    /// then the delta itself.
+    Flat { delta: u64, block: u64 },
+    /// Trie nodes of a block that is no longer on the chain.
+    Nodes { block: u64 },
+    /// All trie nodes there are: the chain was rewound below their window.
+    AllNodes,
+}
+
+impl Trash {
+    pub fn encode(&self) -> Vec<u8> {
+        let (kind, delta, block) = match *self {
+            Self::Delta(delta) => (0, delta, 0),
+            Self::Flat { delta, block } => (1, delta, block),
+            Self::Nodes { block } => (2, 0, block),
+            Self::AllNodes => (3, 0, 0),
+        };
+        [&[kind][..], &u64::to_be_bytes(delta), &u64::to_be_bytes(block)].concat()
+    }
+
+    pub fn decode(row: &[u8]) -> Result<Self> {
+        let mut fields = Fields(row);
+        let [kind] = fields.take::<1>()?;
+        let (delta, block) = (fields.number()?, fields.number()?);
+        match kind {
+            0 => Ok(Self::Delta(delta)),
+            1 => Ok(Self::Flat { delta, block }),
+            2 => Ok(Self::Nodes { block }),
+            3 => Ok(Self::AllNodes),
+            other => Err(Error::StoreDamaged(format!("a row of trash has kind {other}"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_come_back_as_they_were() {
+        let dropped = Status::Dropped { reason: "restart of the job".into() };
+        for (start, status) in [
+            (Start::Sealed(4), Status::Live),
+            (Start::Partial(70), Status::Sealed),
+            (Start::Sealed(4), dropped),
+        ] {
+            let (hash, parent_hash) = (B256::repeat_byte(1), B256::repeat_byte(2));
+            let partial = Partial { block: 5, index: 3, hash, start, parent_hash, status };
+            assert_eq!(Partial::decode(&partial.encode()), Ok(partial));
+        }
+        let flat = Trash::Flat { delta: 2, block: 3 };
+        for trash in [Trash::Delta(1), flat, Trash::Nodes { block: 4 }, Trash::AllNodes] {
+            assert_eq!(Trash::decode(&trash.encode()), Ok(trash));
+        }
+    }
+}

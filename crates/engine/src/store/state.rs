@@ -1,0 +1,270 @@
+//! State as of one block or partial block of a view.
+//!
+//! A state is a short chain of deltas above the flat table at one block: an entry is
+//! looked up in each delta in turn, newest first, and then by one seek in the flat
+//! table. Until a sealed block is folded its delta answers for it, so that reads
+//! before, during and after folding agree. Entries that folding has already written
+//! lie above the flat block and are not seen.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256, Bytes, U256};
+use heed::{AnyTls, RoTxn};
+
+use super::lmdb;
+use super::record::{Start, Status};
+use super::view::Snapshot;
+use crate::delta;
+use crate::entry::{self, ACCOUNT};
+use crate::error::{Error, Result};
+use crate::state::{AccountState, StateReader};
+
+#[derive(Clone)]
+pub struct State {
+    snapshot: Arc<Snapshot>,
+    /// Numbers of deltas, newest first.
+    deltas: Vec<u64>,
+    /// The flat table is read at this block.
+    flat: u64,
+    /// The last block whose hash this state knows.
+    top: u64,
+    /// Hashes that unsealed blocks of the chain name as their parents', by number.
+    announced: Vec<(u64, B256)>,
+}
+
+impl State {
+    pub(super) fn of_block(snapshot: &Arc<Snapshot>, block: u64) -> Result<Self> {
+        let mut state = Self::above(snapshot);
+        state.top = block;
+        snapshot.read(|txn| state.descend_sealed(txn, block))?;
+        Ok(state)
+    }
+
+    pub(super) fn of_partial(snapshot: &Arc<Snapshot>, number: u64) -> Result<Self> {
+        let mut state = Self::above(snapshot);
+        snapshot.read(|txn| state.descend_partial(txn, number))?;
+        Ok(state)
+    }
+
+    fn above(snapshot: &Arc<Snapshot>) -> Self {
+        Self {
+            snapshot: snapshot.clone(),
+            deltas: Vec::new(),
+            flat: 0,
+            top: 0,
+            announced: Vec::new(),
+        }
+    }
+
+    fn descend_sealed(&mut self, txn: &RoTxn<AnyTls>, block: u64) -> Result<()> {
+        let heads = &self.snapshot.heads;
+        if heads.latest.is_none_or(|latest| block > latest.number) {
+            return Err(Error::UnknownBlock(block));
+        }
+        if block < heads.earliest {
+            return Err(Error::PrunedState { block, earliest: heads.earliest });
+        }
+        for unfolded in (heads.folded + 1..=block).rev() {
+            let sealed = self.snapshot.tables.sealed_block(txn, unfolded)?;
+            self.deltas.push(sealed.ok_or(Error::UnknownBlock(unfolded))?.delta);
+        }
+        self.flat = block.min(heads.folded);
+        Ok(())
+    }
+
+    fn descend_partial(&mut self, txn: &RoTxn<AnyTls>, mut number: u64) -> Result<()> {
+        loop {
+            let partial = self.snapshot.tables.partial(txn, number)?;
+            let partial = partial.ok_or(Error::UnknownPartial(number))?;
+            match partial.status {
+                Status::Dropped { .. } => return Err(Error::DroppedPartial(number)),
+                // Below the one asked for, a sealed partial is its sealed block.
+                Status::Sealed if !self.deltas.is_empty() => {
+                    return self.descend_sealed(txn, partial.block);
+                }
+                _ => self.deltas.push(number),
+            }
+            let below = partial.block.saturating_sub(1);
+            self.top = self.top.max(below);
+            self.announced.push((below, partial.parent_hash));
+            match partial.start {
+                Start::Sealed(block) => {
+                    let below = self.snapshot.tables.sealed_block(txn, block)?;
+                    if below.is_none_or(|below| below.hash != partial.parent_hash) {
+                        return Err(Error::DroppedPartial(number));
+                    }
+                    return self.descend_sealed(txn, block);
+                }
+                Start::Partial(below) => number = below,
+            }
+        }
+    }
+
+    /// The entry as seen from this state, where it lies in the map.
+    fn entry<'t>(&self, txn: &'t RoTxn<AnyTls>, key: &[u8]) -> Result<Option<&'t [u8]>> {
+        let tables = &self.snapshot.tables;
+        for &number in &self.deltas {
+            if let Some(value) = delta::get(tables.deltas, txn, number, key)? {
+                return Ok(Some(value));
+            }
+        }
+        let wanted = entry::versioned(key, self.flat);
+        let found = tables.flat.get_greater_than_or_equal_to(txn, &wanted).map_err(lmdb)?;
+        Ok(found.filter(|(found, _)| is_version_of(found, key)).map(|(_, value)| value))
+    }
+
+    /// A row of Python's that came with a block of this state's chain.
+    pub fn index(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let key = entry::index_key(key)?;
+        self.snapshot.read(|txn| Ok(self.entry(txn, &key)?.map(<[u8]>::to_vec)))
+    }
+
+    /// Up to `limit` existing accounts with addresses above `after`, in order. Fewer
+    /// than `limit` means that there are no more.
+    pub fn accounts(
+        &self,
+        after: Option<&Address>,
+        limit: usize,
+    ) -> Result<Vec<(Address, AccountState)>> {
+        let from =
+            after.map_or_else(|| vec![ACCOUNT], |after| just_above(&entry::account_key(after)));
+        self.collect(from, &[ACCOUNT], limit, |key, value| {
+            Ok(entry::decode_account(value)?
+                .map(|account| (Address::from_slice(&key[1..]), account)))
+        })
+    }
+
+    /// Up to `limit` non-zero slots of one life of an account above `after`, in order.
+    pub fn slots(
+        &self,
+        address: &Address,
+        generation: u64,
+        after: Option<&U256>,
+        limit: usize,
+    ) -> Result<Vec<(U256, U256)>> {
+        let prefix = entry::slots_prefix(address, generation);
+        let from = match after {
+            Some(slot) => just_above(&entry::slot_key(address, generation, slot)),
+            None => prefix.to_vec(),
+        };
+        self.collect(from, &prefix, limit, |key, value| {
+            let value = entry::decode_slot(value)?;
+            let slot = U256::from_be_slice(&key[prefix.len()..]);
+            Ok((!value.is_zero()).then_some((slot, value)))
+        })
+    }
+
+    /// Walk the keys with `prefix` from `from` on, in portions, and keep what `keep`
+    /// makes of each entry as seen from this state.
+    fn collect<T>(
+        &self,
+        mut from: Vec<u8>,
+        prefix: &[u8],
+        limit: usize,
+        keep: impl Fn(&[u8], &[u8]) -> Result<Option<T>>,
+    ) -> Result<Vec<T>> {
+        const PORTION: usize = 1024;
+        let mut kept = Vec::new();
+        self.snapshot.read(|txn| {
+            while kept.len() < limit {
+                let keys = self.keys(txn, &from, prefix, PORTION)?;
+                for key in &keys {
+                    let kept_one = keep(key, self.entry(txn, key)?.unwrap_or_default())?;
+                    kept.extend(kept_one);
+                    if kept.len() == limit {
+                        return Ok(());
+                    }
+                }
+                match keys.last() {
+                    Some(last) if keys.len() == PORTION => from = just_above(last),
+                    _ => return Ok(()),
+                }
+            }
+            Ok(())
+        })?;
+        Ok(kept)
+    }
+
+    /// The first `limit` keys with `prefix` at or above `from` that the flat table or
+    /// a delta knows, whatever their value.
+    fn keys(
+        &self,
+        txn: &RoTxn<AnyTls>,
+        from: &[u8],
+        prefix: &[u8],
+        limit: usize,
+    ) -> Result<BTreeSet<Vec<u8>>> {
+        let tables = &self.snapshot.tables;
+        let mut keys = BTreeSet::new();
+        let mut seek = from.to_vec();
+        for _ in 0..limit {
+            let found = tables.flat.get_greater_than_or_equal_to(txn, &seek).map_err(lmdb)?;
+            let Some((found, _)) = found.filter(|(found, _)| found.starts_with(prefix)) else {
+                break;
+            };
+            let key = found[..found.len() - 8].to_vec();
+            seek = just_above(&key);
+            keys.insert(key);
+        }
+        for &number in &self.deltas {
+            for (key, _) in delta::scan(tables.deltas, txn, number, from, limit)? {
+                if key.starts_with(prefix) {
+                    keys.insert(key);
+                }
+            }
+        }
+        while keys.len() > limit {
+            keys.pop_last();
+        }
+        Ok(keys)
+    }
+}
+
+impl StateReader for State {
+    fn account(&self, address: &Address) -> Result<Option<AccountState>> {
+        let key = entry::account_key(address);
+        self.snapshot.read(|txn| match self.entry(txn, &key)? {
+            Some(value) => entry::decode_account(value),
+            None => Ok(None),
+        })
+    }
+
+    fn storage(&self, address: &Address, generation: u64, slot: &U256) -> Result<U256> {
+        let key = entry::slot_key(address, generation, slot);
+        self.snapshot.read(|txn| match self.entry(txn, &key)? {
+            Some(value) => entry::decode_slot(value),
+            None => Ok(U256::ZERO),
+        })
+    }
+
+    fn code(&self, hash: &B256) -> Result<Bytes> {
+        self.snapshot.read(|txn| {
+            let code = self.snapshot.tables.codes.get(txn, hash.as_slice()).map_err(lmdb)?;
+            code.map(Bytes::copy_from_slice).ok_or(Error::MissingCode(*hash))
+        })
+    }
+
+    fn block_hash(&self, number: u64) -> Result<B256> {
+        if let Some((_, hash)) = self.announced.iter().find(|(block, _)| *block == number) {
+            return Ok(*hash);
+        }
+        if number > self.top {
+            return Ok(B256::ZERO);
+        }
+        let sealed = self.snapshot.read(|txn| self.snapshot.tables.sealed_block(txn, number))?;
+        Ok(sealed.map(|sealed| sealed.hash).unwrap_or_default())
+    }
+}
+
+/// The versions of a key follow it by eight bytes; keys are prefix-free.
+fn is_version_of(found: &[u8], key: &[u8]) -> bool {
+    found.len() == key.len() + 8 && found.starts_with(key)
+}
+
+/// The smallest byte string above all versions of `key`.
+fn just_above(key: &[u8]) -> Vec<u8> {
+    let mut above = key.to_vec();
+    above.extend_from_slice(&[0xff; 9]);
+    above
+}

@@ -1,0 +1,170 @@
+//! One walk down a trie that changes the value of one key.
+//!
+//! The walk restores the canonical form on its way back: no branch has fewer than
+//! two children and no extension leads to anything but a branch. A row belongs to
+//! a path: the node that takes another's place inherits it, and a path left without
+//! a node is given up if it had one.
+
+use std::mem;
+
+use alloy_trie::Nibbles;
+
+use super::{
+    Rows,
+    node::{Body, Node, child_path, vacant_children},
+};
+use crate::error::{Error, Result};
+
+pub(super) struct Edit<'a> {
+    pub key: &'a Nibbles,
+    pub rows: &'a Rows<'a>,
+    pub given_up: &'a mut Vec<Nibbles>,
+}
+
+impl Edit<'_> {
+    /// Sets the key's value, in the part of the trie below `node`, to what `change`
+    /// makes of the value found. Returns whether anything changed.
+    pub fn update<F>(&mut self, node: &mut Node, depth: usize, change: F) -> Result<bool>
+    where
+        F: FnOnce(Option<&[u8]>) -> Result<Option<Vec<u8>>>,
+    {
+        let rest = self.key.slice(depth..);
+        node.load(&self.path(depth), self.rows)?;
+        let Node::Loaded(loaded) = node else {
+            let Some(value) = change(None)? else { return Ok(false) };
+            *node = Node::new(Body::Leaf { key: rest, value });
+            return Ok(true);
+        };
+        match &mut loaded.body {
+            Body::Leaf { key, value } if *key == rest => match change(Some(value))? {
+                Some(new) if new == *value => return Ok(false),
+                Some(new) => *value = new,
+                None => {
+                    self.vacate(node, depth);
+                    return Ok(true);
+                }
+            },
+            Body::Leaf { key, value: old } => {
+                let Some(value) = change(None)? else { return Ok(false) };
+                let fork = Fork::between(key, &rest)?;
+                let old = Body::Leaf { key: fork.old.1, value: mem::take(old) };
+                loaded.body = fork.into_body(Node::new(old), value);
+            }
+            Body::Extension { key, child } if rest.starts_with(key) => {
+                let below = depth + key.len();
+                if !self.update(child, below, change)? {
+                    return Ok(false);
+                }
+                let (key, child) = (*key, mem::take(child));
+                let Some(body) = self.prepend(key, child, self.path(below)) else {
+                    self.vacate(node, depth);
+                    return Ok(true);
+                };
+                loaded.body = body;
+            }
+            Body::Extension { key, child } => {
+                let Some(value) = change(None)? else { return Ok(false) };
+                let fork = Fork::between(key, &rest)?;
+                let old = match (fork.old.1, mem::take(child)) {
+                    (key, child) if key.is_empty() => child,
+                    (key, child) => Node::new(Body::Extension { key, child }),
+                };
+                loaded.body = fork.into_body(old, value);
+            }
+            Body::Branch(children) => {
+                let nibble = rest.first().ok_or_else(prefix_of_another)?;
+                let child = &mut children[usize::from(nibble)];
+                if !self.update(child, depth + 1, change)? {
+                    return Ok(false);
+                }
+                if child.is_vacant()
+                    && let Some(body) = self.collapse(children, depth)?
+                {
+                    loaded.body = body;
+                }
+            }
+        }
+        loaded.reference = None;
+        loaded.saved = false;
+        Ok(true)
+    }
+
+    /// What a branch becomes that has one child left, `None` when it has more. The
+    /// child has to be loaded: unless it is a branch, it merges with its parent.
+    fn collapse(&mut self, children: &mut [Node; 16], depth: usize) -> Result<Option<Body>> {
+        let mut present = (0u8..).zip(children.iter_mut()).filter(|(_, child)| !child.is_vacant());
+        let (Some((nibble, child)), None) = (present.next(), present.next()) else {
+            return Ok(None);
+        };
+        let path = child_path(self.path(depth), nibble);
+        child.load(&path, self.rows)?;
+        let child = mem::take(child);
+        Ok(self.prepend(Nibbles::from_nibbles([nibble]), child, path))
+    }
+
+    /// The loaded child at `path`, reached by `prefix` from where the result will be.
+    /// `None` when there is no child.
+    fn prepend(&mut self, prefix: Nibbles, child: Node, path: Nibbles) -> Option<Body> {
+        let Node::Loaded(child) = child else { return None };
+        let has_row = child.has_row;
+        let body = match child.body {
+            Body::Branch(_) => {
+                return Some(Body::Extension { key: prefix, child: Node::Loaded(child) });
+            }
+            Body::Leaf { key, value } => Body::Leaf { key: prefix.join(&key), value },
+            Body::Extension { key, child } => Body::Extension { key: prefix.join(&key), child },
+        };
+        if has_row {
+            self.given_up.push(path);
+        }
+        Some(body)
+    }
+
+    fn vacate(&mut self, node: &mut Node, depth: usize) {
+        if let Node::Loaded(loaded) = mem::take(node)
+            && loaded.has_row
+        {
+            self.given_up.push(self.path(depth));
+        }
+    }
+
+    fn path(&self, depth: usize) -> Nibbles {
+        self.key.slice(..depth)
+    }
+}
+
+/// Where a new key departs from that of a leaf or extension: what they share, and
+/// for each the nibble that parts them with what follows it.
+struct Fork {
+    shared: Nibbles,
+    old: (u8, Nibbles),
+    new: (u8, Nibbles),
+}
+
+impl Fork {
+    fn between(old: &Nibbles, new: &Nibbles) -> Result<Self> {
+        let shared = old.common_prefix_length(new);
+        let after = |key: &Nibbles| {
+            let nibble = key.get(shared).ok_or_else(prefix_of_another)?;
+            Ok((nibble, key.slice(shared + 1..)))
+        };
+        Ok(Self { shared: old.slice(..shared), old: after(old)?, new: after(new)? })
+    }
+
+    /// A branch to the old node and a new leaf, below an extension by what is shared.
+    fn into_body(self, old: Node, value: Vec<u8>) -> Body {
+        let Self { shared, old: (old_nibble, _), new: (new_nibble, key) } = self;
+        let mut children = vacant_children();
+        children[usize::from(old_nibble)] = old;
+        children[usize::from(new_nibble)] = Node::new(Body::Leaf { key, value });
+        let branch = Body::Branch(children);
+        if shared.is_empty() {
+            return branch;
+        }
+        Body::Extension { key: shared, child: Node::new(branch) }
+    }
+}
+
+fn prefix_of_another() -> Error {
+    Error::invalid("a trie key is a prefix of another")
+}

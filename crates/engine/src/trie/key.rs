@@ -1,0 +1,88 @@
+//! The key of a trie node in the store, without the block suffix the store adds.
+//!
+//! `0x00` (account trie) or `0x01 ‖ address ‖ generation`, then the number of
+//! nibbles and the nibbles packed, a last odd one padded with zero. The length
+//! before the nibbles makes no path a prefix of another and lays the levels of a
+//! trie next to each other.
+
+use std::fmt;
+
+use alloy_primitives::Address;
+use alloy_trie::Nibbles;
+
+const ACCOUNTS: u8 = 0x00;
+const STORAGE: u8 = 0x01;
+
+/// Whose trie a node belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Owner {
+    Accounts,
+    /// The storage of one life of an account.
+    Storage {
+        address: Address,
+        generation: u64,
+    },
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Accounts => write!(f, "the account trie"),
+            Self::Storage { address, generation } => {
+                write!(f, "the storage trie of {address} (generation {generation})")
+            }
+        }
+    }
+}
+
+/// What the keys of all nodes of this owner start with, and of no other owner.
+pub fn owner_prefix(owner: &Owner) -> Vec<u8> {
+    let mut prefix = Vec::with_capacity(1 + 20 + 8 + 1 + 32);
+    match owner {
+        Owner::Accounts => prefix.push(ACCOUNTS),
+        Owner::Storage { address, generation } => {
+            prefix.push(STORAGE);
+            prefix.extend_from_slice(address.as_slice());
+            prefix.extend_from_slice(&generation.to_be_bytes());
+        }
+    }
+    prefix
+}
+
+pub fn node_key(owner: &Owner, path: &Nibbles) -> Vec<u8> {
+    let mut key = owner_prefix(owner);
+    key.push(path.len() as u8); // At most 64.
+    key.extend_from_slice(&path.pack());
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy_primitives::{address, hex};
+
+    use super::*;
+
+    #[test]
+    fn keys_are_laid_out_to_the_byte() {
+        let storage = Owner::Storage {
+            address: address!("0x4200000000000000000000000000000000000016"),
+            generation: 0x0102,
+        };
+        let odd = Nibbles::from_nibbles([0xa, 0xb, 0xc]);
+        assert_eq!(node_key(&Owner::Accounts, &Nibbles::new()), hex!("0000"));
+        assert_eq!(node_key(&Owner::Accounts, &odd), hex!("0003abc0"));
+        assert_eq!(
+            node_key(&storage, &odd),
+            hex!("01 4200000000000000000000000000000000000016 0000000000000102 03 abc0")
+        );
+        assert!(node_key(&storage, &odd).starts_with(&owner_prefix(&storage)));
+    }
+
+    #[test]
+    fn a_padded_path_is_not_the_longer_path() {
+        let odd = node_key(&Owner::Accounts, &Nibbles::from_nibbles([0xa]));
+        let even = node_key(&Owner::Accounts, &Nibbles::from_nibbles([0xa, 0x0]));
+        assert_ne!(odd, even);
+        assert!(!even.starts_with(&odd));
+    }
+}

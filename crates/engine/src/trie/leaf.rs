@@ -1,0 +1,37 @@
+//! What the leaves of the state tries hold, and under which keys.
+
+use alloy_primitives::{Address, B256, U256, keccak256};
+use alloy_rlp::Decodable;
+use alloy_trie::{Nibbles, TrieAccount};
+
+use crate::{
+    error::{Error, Result},
+    state::AccountState,
+};
+
+pub fn account_key(address: &Address) -> Nibbles {
+    Nibbles::unpack(keccak256(address))
+}
+
+pub fn slot_key(slot: &U256) -> Nibbles {
+    Nibbles::unpack(keccak256(slot.to_be_bytes::<32>()))
+}
+
+/// `rlp([nonce, balance, storage_root, code_hash])`.
+pub fn encode_account(account: &AccountState, storage_root: B256) -> Vec<u8> {
+    let AccountState { nonce, balance, code_hash, generation: _ } = *account;
+    alloy_rlp::encode(TrieAccount::new(nonce, balance, storage_root, code_hash))
+}
+
+/// The storage root in an account's leaf.
+pub fn storage_root_of(leaf: &[u8]) -> Result<B256> {
+    match TrieAccount::decode(&mut &leaf[..]) {
+        Ok(account) => Ok(account.storage_root),
+        Err(why) => Err(Error::StoreDamaged(format!("account leaf: {why}"))),
+    }
+}
+
+/// A slot's leaf; a slot that is zero has none.
+pub fn encode_slot(value: &U256) -> Option<Vec<u8>> {
+    (!value.is_zero()).then(|| alloy_rlp::encode(value))
+}

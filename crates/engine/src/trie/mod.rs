@@ -1,0 +1,28 @@
+//! Merkle-Patricia tries whose nodes are stored under their path.
+//!
+//! A node's place is `owner ‖ path`, not its hash: a changed node replaces its
+//! predecessor, nothing has to be counted or collected, and a store that versions
+//! its rows by block versions the trie with them. A node whose RLP is under 32
+//! bytes lives inside its parent and has no row, except the root, which always has
+//! one. Encoding, decoding and hashing of nodes are alloy-trie's.
+//!
+//! Nothing here knows of LMDB or blocks: rows come through `NodeReader` and leave
+//! as `NodeWrites`. What the leaves of the state tries mean is in `leaf` and
+//! `state_root`.
+
+mod edit;
+mod key;
+pub mod leaf;
+mod node;
+mod rows;
+#[cfg(test)]
+pub(crate) mod tests;
+mod tree;
+
+pub use alloy_trie::{EMPTY_ROOT_HASH, Nibbles};
+pub use key::{Owner, node_key, owner_prefix};
+pub use rows::{Layers, NodeReader, NodeWrites, Rows};
+pub use tree::Trie;
+
+/// The shortest RLP that its parent refers to by hash (yellow paper, appendix D).
+pub(crate) const HASHED_FROM_BYTES: usize = 32;

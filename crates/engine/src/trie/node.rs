@@ -1,0 +1,249 @@
+//! Trie nodes in memory: decoded from rows, hashed, and encoded for rows again.
+//!
+//! A node that changed has no `reference` until it is hashed, nor has any node
+//! above it. A node that is not `saved` differs from its row, and so do all above
+//! it. So both walks, hashing and saving, turn back where nothing changed.
+
+use alloy_primitives::{B256, keccak256};
+use alloy_rlp::{Decodable, EMPTY_LIST_CODE, EMPTY_STRING_CODE, Encodable};
+use alloy_trie::{
+    Nibbles, TrieMask,
+    nodes::{BranchNodeRef, ExtensionNodeRef, LeafNodeRef, RlpNode, TrieNode},
+};
+
+use super::{HASHED_FROM_BYTES, Rows};
+use crate::error::Result;
+
+/// Keys are hashes, so no path is longer.
+pub(super) const MAX_NIBBLES: usize = 64;
+
+#[derive(Debug, Clone, Default)]
+pub(super) enum Node {
+    #[default]
+    Vacant,
+    /// Not loaded: the hash of a node with a row, or a node of under 32 bytes.
+    Stored(RlpNode),
+    Loaded(Box<Loaded>),
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Loaded {
+    pub body: Body,
+    /// How the parent refers to this node; `None` when it changed since hashed.
+    pub reference: Option<RlpNode>,
+    /// The row at this path, or its absence, is as it should be.
+    pub saved: bool,
+    /// There is a row at this path.
+    pub has_row: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Body {
+    Leaf { key: Nibbles, value: Vec<u8> },
+    Extension { key: Nibbles, child: Node },
+    Branch(Box<[Node; 16]>),
+}
+
+impl Node {
+    pub fn new(body: Body) -> Self {
+        let loaded = Loaded { body, reference: None, saved: false, has_row: false };
+        Self::Loaded(Box::new(loaded))
+    }
+
+    pub fn is_vacant(&self) -> bool {
+        matches!(self, Self::Vacant)
+    }
+
+    /// Reads the node in if it is not loaded. Its path is its place in the trie.
+    pub fn load(&mut self, path: &Nibbles, rows: &Rows<'_>) -> Result<()> {
+        let Self::Stored(reference) = self else { return Ok(()) };
+        let (body, has_row) = match reference.as_hash() {
+            Some(hash) => {
+                let rlp = rows.load(path)?;
+                // A stale or damaged row must not become a wrong root. Measured for 1,000
+                // changes in 500,000 accounts, rows in memory, development build: 12.3 ms
+                // with this check, 9.0 ms without.
+                if keccak256(&rlp) != hash {
+                    return Err(rows.damaged(path, format_args!("it does not hash to {hash}")));
+                }
+                (Body::decode(&rlp, path.len()), true)
+            }
+            None => (Body::decode(reference, path.len()), false),
+        };
+        let body = body.map_err(|why| rows.damaged(path, why))?;
+        let reference = Some(reference.clone());
+        *self = Self::Loaded(Box::new(Loaded { body, reference, saved: true, has_row }));
+        Ok(())
+    }
+
+    /// Brings `reference` up to date in this node and all below.
+    pub fn hash(&mut self, buffer: &mut Vec<u8>) {
+        let Self::Loaded(loaded) = self else { return };
+        if loaded.reference.is_some() {
+            return;
+        }
+        for child in loaded.body.children_mut() {
+            child.hash(buffer);
+        }
+        buffer.clear();
+        loaded.body.encode(buffer);
+        loaded.reference = Some(RlpNode::from_rlp(buffer));
+    }
+
+    /// How the parent refers to this node, once hashed; `None` when it is vacant.
+    pub fn reference(&self) -> Option<&RlpNode> {
+        match self {
+            Self::Vacant => None,
+            Self::Stored(reference) => Some(reference),
+            Self::Loaded(loaded) => loaded.reference.as_ref(),
+        }
+    }
+
+    /// Gives `write` every row that differs at this path and below, `None` for a row
+    /// to remove. The node must have been hashed.
+    pub fn save(
+        &mut self,
+        path: Nibbles,
+        buffer: &mut Vec<u8>,
+        write: &mut dyn FnMut(&Nibbles, Option<&[u8]>),
+    ) {
+        let Self::Loaded(loaded) = self else { return };
+        if loaded.saved {
+            return;
+        }
+        match &mut loaded.body {
+            Body::Leaf { .. } => {}
+            Body::Extension { key, child } => child.save(path.join(key), buffer, write),
+            Body::Branch(children) => {
+                for (nibble, child) in (0..).zip(children.iter_mut()) {
+                    child.save(child_path(path, nibble), buffer, write);
+                }
+            }
+        }
+        buffer.clear();
+        loaded.body.encode(buffer);
+        let has_row = path.is_empty() || buffer.len() >= HASHED_FROM_BYTES;
+        if has_row {
+            write(&path, Some(buffer));
+        } else if loaded.has_row {
+            write(&path, None);
+        }
+        loaded.has_row = has_row;
+        loaded.saved = true;
+    }
+
+    /// Lets go of nodes more than `levels` below this one, except changed ones.
+    pub fn unload_below(&mut self, levels: usize) {
+        let Self::Loaded(loaded) = self else { return };
+        for child in loaded.body.children_mut() {
+            match levels.checked_sub(1) {
+                Some(fewer) => child.unload_below(fewer),
+                None => child.unload(),
+            }
+        }
+    }
+
+    fn unload(&mut self) {
+        if let Self::Loaded(loaded) = self
+            && loaded.saved
+            && let Some(reference) = loaded.reference.take()
+        {
+            *self = Self::Stored(reference);
+        }
+    }
+}
+
+impl Body {
+    /// The node in `rlp`, found at a path of `depth` nibbles.
+    fn decode(rlp: &[u8], depth: usize) -> alloy_rlp::Result<Self> {
+        let mut rest = rlp;
+        let node = TrieNode::decode(&mut rest)?;
+        ensure(rest.is_empty(), "bytes after the node")?;
+        match node {
+            TrieNode::EmptyRoot => Err(alloy_rlp::Error::Custom("an empty node")),
+            TrieNode::Leaf(leaf) => {
+                ensure(depth + leaf.key.len() <= MAX_NIBBLES, "a path that is too long")?;
+                Ok(Self::Leaf { key: leaf.key, value: leaf.value })
+            }
+            TrieNode::Extension(extension) => {
+                let key = extension.key;
+                ensure(!key.is_empty(), "an extension by nothing")?;
+                ensure(depth + key.len() < MAX_NIBBLES, "a path that is too long")?;
+                Ok(Self::Extension { key, child: stored(extension.child)? })
+            }
+            TrieNode::Branch(branch) => {
+                ensure(depth < MAX_NIBBLES, "a path that is too long")?;
+                ensure(branch.stack.len() >= 2, "a branch with fewer than two children")?;
+                let mut children = vacant_children();
+                let present = (0..).zip(children.iter_mut());
+                let present = present.filter(|(nibble, _)| branch.state_mask.is_bit_set(*nibble));
+                for ((_, child), reference) in present.zip(branch.stack) {
+                    *child = stored(reference)?;
+                }
+                Ok(Self::Branch(children))
+            }
+        }
+    }
+
+    fn children_mut(&mut self) -> &mut [Node] {
+        match self {
+            Self::Leaf { .. } => &mut [],
+            Self::Extension { child, .. } => std::slice::from_mut(child),
+            Self::Branch(children) => &mut children[..],
+        }
+    }
+
+    /// Appends the RLP. Children must have been hashed.
+    fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Leaf { key, value } => LeafNodeRef::new(key, value).encode(out),
+            Self::Extension { key, child } => {
+                let child = child.reference().map_or(&[][..], RlpNode::as_slice);
+                ExtensionNodeRef::new(key, child).encode(out);
+            }
+            Self::Branch(children) => {
+                let mut stack: [RlpNode; 16] = Default::default();
+                let mut mask = TrieMask::default();
+                let mut count = 0;
+                for (nibble, child) in (0..).zip(children.iter()) {
+                    if let Some(reference) = child.reference() {
+                        stack[count] = reference.clone();
+                        mask.set_bit(nibble);
+                        count += 1;
+                    }
+                }
+                BranchNodeRef::new(&stack[..count], mask).encode(out);
+            }
+        }
+    }
+}
+
+pub(super) fn vacant_children() -> Box<[Node; 16]> {
+    Box::default()
+}
+
+pub(super) fn child_path(mut path: Nibbles, nibble: u8) -> Nibbles {
+    path.push(nibble);
+    path
+}
+
+/// The hash of a trie with this root node, which is hashed whatever its length.
+pub(super) fn root_hash(reference: &RlpNode) -> B256 {
+    reference.as_hash().unwrap_or_else(|| keccak256(reference))
+}
+
+/// A child that is not loaded, from what its parent's RLP says.
+fn stored(reference: RlpNode) -> alloy_rlp::Result<Node> {
+    const HASH_CODE: u8 = EMPTY_STRING_CODE + 32;
+    let sound = match reference.as_slice() {
+        [HASH_CODE, hash @ ..] => hash.len() == B256::len_bytes(),
+        inline @ [EMPTY_LIST_CODE..=u8::MAX, ..] => inline.len() < HASHED_FROM_BYTES,
+        _ => false,
+    };
+    ensure(sound, "a child that is neither a hash nor a node")?;
+    Ok(Node::Stored(reference))
+}
+
+fn ensure(condition: bool, otherwise: &'static str) -> alloy_rlp::Result<()> {
+    if condition { Ok(()) } else { Err(alloy_rlp::Error::Custom(otherwise)) }
+}
