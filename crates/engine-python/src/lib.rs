@@ -1,5 +1,32 @@
+//! The classes Python sees of `foreblock-engine`.
+//!
+//! Thin on purpose: values are converted, the interpreter is released around work, and
+//! errors become exceptions. Nothing is decided here.
+
+mod batch;
+mod codec;
+mod convert;
+mod env;
+mod error;
+mod outcome;
+mod overlay;
+mod pool;
+mod state;
+mod store;
+mod trie;
+
 use pyo3::prelude::*;
+
 #[pymodule]
-fn _engine(_m: &Bound<'_, PyModule>) -> PyResult<()> {
+fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    codec::register(module)?;
+    env::register(module)?;
+    outcome::register(module)?;
+    overlay::register(module)?;
+    pool::register(module)?;
+    state::register(module)?;
+    trie::register(module)?;
+    batch::register(module)?;
+    store::register(module)?;
     Ok(())
 }

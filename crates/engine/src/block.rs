@@ -83,7 +83,7 @@ pub fn decode_block(bytes: &[u8]) -> Result<(Block, usize)> {
         return Err(undecodable("no bytes"));
     }
     let mut rest = bytes;
-    let mut body = list(&mut rest, "block")?;
+    let mut body = list(&mut rest, "outer list")?;
     let consumed = bytes.len() - rest.len();
 
     let header = Header::decode(item(&mut body, "header")?.whole)?;

@@ -7,7 +7,7 @@
 
 use std::ops::Deref;
 
-use alloy_consensus::Header as Fields;
+pub use alloy_consensus::Header as Fields;
 use alloy_primitives::{B256, Bytes, keccak256};
 use alloy_rlp::{Decodable, Encodable};
 

@@ -1,18 +1,42 @@
 //! EVM execution over a durable store of every state.
 //!
-//! Pure Rust: no Python, no sockets, no clock but the deadline of a run.
+//! Pure Rust: no Python, no sockets, no clock but the deadline of a run. Four groups:
+//! the values and errors all share; the store and what it is made of; bytes of blocks
+//! and their roots; execution.
+
+pub mod error;
+pub mod state;
+
+mod delta;
+mod entry;
+pub mod store;
 
 pub mod block;
-pub mod bulk_root;
-pub mod delta;
-pub mod entry;
-pub mod error;
 pub mod header;
 pub mod ordered_root;
 pub mod receipt;
 pub mod requests;
-pub mod state;
-pub mod state_root;
-pub mod store;
 pub mod transaction;
+
+pub mod bulk_root;
+pub mod state_root;
 pub mod trie;
+
+pub mod code_cache;
+mod database;
+pub mod deadline;
+pub mod env;
+mod evm;
+pub mod execute;
+mod instructions;
+pub mod message;
+pub mod outcome;
+pub mod overlay;
+pub mod pool;
+pub mod precompiles;
+pub mod rules;
+pub mod transact;
+pub mod transfers;
+
+#[cfg(test)]
+mod testing;

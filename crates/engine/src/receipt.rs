@@ -6,6 +6,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Borrow;
+
 use alloy_primitives::{B256, Bloom, Log};
 use alloy_rlp::{BufMut, Encodable};
 
@@ -97,8 +99,9 @@ pub fn logs_bloom<'a>(receipts: impl IntoIterator<Item = &'a Receipt>) -> Bloom 
 }
 
 /// The root of the trie of encoded receipts by index.
-pub fn receipts_root(receipts: &[Receipt]) -> B256 {
+pub fn receipts_root<T: Borrow<Receipt>>(receipts: &[T]) -> B256 {
     alloy_trie::root::ordered_trie_root_with_encoder(receipts, |receipt, out| {
+        let receipt = receipt.borrow();
         receipt.encode_with_bloom(&receipt.bloom(), out);
     })
 }

@@ -13,7 +13,8 @@ mod decode;
 mod tests;
 
 use alloy_consensus::{EthereumTxEnvelope, TxEip4844, crypto::secp256k1::recover_signer};
-use alloy_eips::eip7702::{RecoveredAuthority, RecoveredAuthorization, SignedAuthorization};
+pub use alloy_eips::eip7702::SignedAuthorization;
+use alloy_eips::eip7702::{RecoveredAuthority, RecoveredAuthorization};
 use alloy_primitives::{Address, B256, Bytes, Signature};
 pub use op_alloy_consensus::TxDeposit;
 

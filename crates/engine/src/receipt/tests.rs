@@ -133,7 +133,7 @@ fn the_bloom_of_a_block_has_every_address_and_topic_and_nothing_else() {
 #[test]
 fn no_receipts_have_the_empty_root() {
     assert_eq!(
-        receipts_root(&[]),
+        receipts_root::<Receipt>(&[]),
         b256!("56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421")
     );
 }

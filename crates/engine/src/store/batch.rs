@@ -37,7 +37,7 @@ pub type IndexRows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 #[derive(Debug)]
 pub(super) enum Step {
-    Append { number: u64, block: u64, hash: B256, changes: Changes, index: IndexRows },
+    Append { number: u64, block: u64, hash: B256, changes: Arc<Changes>, index: IndexRows },
     Extend(NewPartial),
     Seal { partial: u64, hash: B256 },
     Nodes { block: u64, writes: Arc<NodeWrites> },
@@ -59,7 +59,7 @@ pub(super) struct NewPartial {
     pub index: u64,
     pub hash: B256,
     pub parent: Parent,
-    pub changes: Changes,
+    pub changes: Arc<Changes>,
     pub index_rows: IndexRows,
 }
 
@@ -81,8 +81,15 @@ impl Batch {
 
     /// Add a sealed block on top of the latest one, with changes of its own. Gives
     /// the number of its delta.
-    pub fn append(&mut self, block: u64, hash: B256, changes: Changes, index: IndexRows) -> u64 {
+    pub fn append(
+        &mut self,
+        block: u64,
+        hash: B256,
+        changes: impl Into<Arc<Changes>>,
+        index: IndexRows,
+    ) -> u64 {
         let number = self.draw();
+        let changes = changes.into();
         self.steps.push(Step::Append { number, block, hash, changes, index });
         number
     }
@@ -94,10 +101,11 @@ impl Batch {
         index: u64,
         hash: B256,
         parent: Parent,
-        changes: Changes,
+        changes: impl Into<Arc<Changes>>,
         index_rows: IndexRows,
     ) -> u64 {
         let number = self.draw();
+        let changes = changes.into();
         let partial = NewPartial { number, block, index, hash, parent, changes, index_rows };
         self.steps.push(Step::Extend(partial));
         number

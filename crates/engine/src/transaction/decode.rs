@@ -41,17 +41,15 @@ pub fn check(raw: &[u8]) -> Result<()> {
     parse(raw).map(drop)
 }
 
-/// Decodes many on up to `threads` threads, this one included (0: as many as there are
-/// cores). The results stand in the order of the input.
+/// Decodes many on up to `threads` threads, this one included: never more than there are
+/// cores, and as many for 0. The results stand in the order of the input.
 pub fn decode_all<T>(raws: &[T], homestead: bool, threads: usize) -> Vec<Result<Transaction>>
 where
     T: AsRef<[u8]> + Sync,
 {
     let chunks: Vec<&[T]> = raws.chunks(CHUNK).collect();
-    let threads = match threads {
-        0 => thread::available_parallelism().map_or(1, Into::into),
-        given => given,
-    };
+    let cores = thread::available_parallelism().map_or(1, Into::into);
+    let threads = if threads == 0 { cores } else { threads.min(cores) };
     let next = AtomicUsize::new(0);
     let work = || {
         let mut done = Vec::new();

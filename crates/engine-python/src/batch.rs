@@ -1,0 +1,162 @@
+//! What is to be committed together, for Python.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+
+use alloy_primitives::B256;
+use foreblock_engine::error::Error;
+use foreblock_engine::store::{self, Parent};
+use pyo3::prelude::*;
+
+use crate::convert::{Arg, invalid};
+use crate::error::to_python;
+use crate::state::Changes;
+use crate::trie::NodeWrites;
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Batch>()
+}
+
+/// `None` once it was committed, whatever came of it.
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct Batch(Mutex<Option<store::Batch>>);
+
+type Index = Option<BTreeMap<Vec<u8>, Vec<u8>>>;
+
+impl Batch {
+    pub fn new(batch: store::Batch) -> Self {
+        Self(Mutex::new(Some(batch)))
+    }
+
+    pub fn take(&self) -> PyResult<store::Batch> {
+        self.slot().take().ok_or_else(spent)
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Option<store::Batch>> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut store::Batch) -> T) -> PyResult<T> {
+        self.slot().as_mut().map(change).ok_or_else(spent)
+    }
+}
+
+fn spent() -> PyErr {
+    to_python(Error::RefusedCommit("the batch was committed before".into()))
+}
+
+#[pymethods]
+impl Batch {
+    #[getter]
+    fn next(&self) -> PyResult<u64> {
+        self.change(|batch| batch.next())
+    }
+
+    fn draw(&self) -> PyResult<u64> {
+        self.change(store::Batch::draw)
+    }
+
+    #[pyo3(signature = (block, hash, changes, nodes = None, index = None))]
+    fn append(
+        &self,
+        block: Arg<u64>,
+        hash: Arg<B256>,
+        changes: &Changes,
+        nodes: Option<&NodeWrites>,
+        index: Index,
+    ) -> PyResult<u64> {
+        self.change(|batch| {
+            let index = index.unwrap_or_default();
+            let number = batch.append(block.0, hash.0, changes.0.clone(), index);
+            if let Some(nodes) = nodes {
+                batch.nodes(block.0, nodes.0.clone());
+            }
+            number
+        })
+    }
+
+    #[pyo3(signature = (
+        block, index, hash, changes, *, on_block = None, parent = None,
+        parent_hash = None, rows = None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords, each a fact of the partial block")]
+    fn extend(
+        &self,
+        block: Arg<u64>,
+        index: Arg<u64>,
+        hash: Arg<B256>,
+        changes: &Changes,
+        on_block: Option<Arg<u64>>,
+        parent: Option<Arg<u64>>,
+        parent_hash: Option<Arg<B256>>,
+        rows: Index,
+    ) -> PyResult<u64> {
+        let parent = match (on_block, parent, parent_hash) {
+            (Some(block), None, None) => Parent::Sealed(block.0),
+            (None, Some(partial), None) => Parent::Partial(partial.0),
+            (None, Some(partial), Some(hash)) => Parent::Stacked(partial.0, hash.0),
+            _ => {
+                return Err(invalid(
+                    "a partial stands on on_block, on parent, or on parent with parent_hash",
+                ));
+            }
+        };
+        let (changes, rows) = (changes.0.clone(), rows.unwrap_or_default());
+        self.change(|batch| batch.extend(block.0, index.0, hash.0, parent, changes, rows))
+    }
+
+    #[pyo3(signature = (partial, hash, nodes = None))]
+    fn seal(
+        &self,
+        partial: Arg<u64>,
+        hash: Arg<B256>,
+        nodes: Option<(Arg<u64>, PyRef<'_, NodeWrites>)>,
+    ) -> PyResult<()> {
+        self.change(|batch| {
+            batch.seal(partial.0, hash.0);
+            if let Some((block, nodes)) = nodes {
+                batch.nodes(block.0, nodes.0.clone());
+            }
+        })
+    }
+
+    fn drop(&self, partials: Vec<u64>, reason: String) -> PyResult<()> {
+        self.change(|batch| batch.drop_partials(partials, reason))
+    }
+
+    fn revive(&self, partials: Vec<u64>) -> PyResult<()> {
+        self.change(|batch| batch.revive(partials))
+    }
+
+    fn rewind(&self, block: Arg<u64>) -> PyResult<()> {
+        self.change(|batch| batch.rewind(block.0))
+    }
+
+    fn pending(&self, partial: Option<Arg<u64>>) -> PyResult<()> {
+        self.change(|batch| batch.pending(partial.map(|partial| partial.0)))
+    }
+
+    fn safe(&self, block: Arg<u64>) -> PyResult<()> {
+        self.change(|batch| batch.safe(block.0))
+    }
+
+    fn finalized(&self, block: Arg<u64>) -> PyResult<()> {
+        self.change(|batch| batch.finalized(block.0))
+    }
+
+    fn note(&self, note: Vec<u8>) -> PyResult<()> {
+        self.change(|batch| batch.note(note))
+    }
+
+    fn put(&self, key: Vec<u8>, value: Vec<u8>) -> PyResult<()> {
+        self.change(|batch| batch.put(key, value))
+    }
+
+    fn delete(&self, key: Vec<u8>) -> PyResult<()> {
+        self.change(|batch| batch.delete(key))
+    }
+
+    fn settle(&self) -> PyResult<()> {
+        self.change(store::Batch::settle)
+    }
+}

@@ -1,0 +1,127 @@
+//! Receipts and logs, which execution makes and Python may make for itself.
+
+use alloy_primitives::{Address, B256, Bytes, LogData};
+use foreblock_engine::receipt::{self as engine, ReceiptOutcome};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::convert::{Arg, invalid};
+
+/// What a transaction logged.
+#[pyclass(frozen, eq, hash, module = "foreblock._engine")]
+#[derive(PartialEq, Hash)]
+pub struct Log(pub alloy_primitives::Log);
+
+#[pymethods]
+impl Log {
+    #[new]
+    fn new(address: Arg<Address>, topics: Vec<Arg<B256>>, data: Arg<Bytes>) -> PyResult<Self> {
+        let topics: Vec<B256> = topics.into_iter().map(|topic| topic.0).collect();
+        let count = topics.len();
+        let data = LogData::new(topics, data.0)
+            .ok_or_else(|| invalid(format!("a log has at most 4 topics, not {count}")))?;
+        Ok(Self(alloy_primitives::Log { address: address.0, data }))
+    }
+
+    #[getter]
+    fn address(&self) -> [u8; 20] {
+        self.0.address.into_array()
+    }
+
+    #[getter]
+    fn topics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.0.topics().iter().map(|topic| topic.0))
+    }
+
+    #[getter]
+    fn data(&self) -> &[u8] {
+        &self.0.data.data
+    }
+}
+
+/// A receipt as consensus sees it.
+#[pyclass(frozen, eq, hash, module = "foreblock._engine")]
+#[derive(PartialEq, Hash)]
+pub struct Receipt(pub engine::Receipt);
+
+#[pymethods]
+impl Receipt {
+    #[new]
+    #[pyo3(signature = (
+        *, r#type, cumulative_gas_used, status = None, post_state = None, logs = vec![],
+        deposit_nonce = None, deposit_receipt_version = None,
+    ))]
+    fn new(
+        r#type: Arg<u8>,
+        cumulative_gas_used: Arg<u64>,
+        status: Option<bool>,
+        post_state: Option<Arg<B256>>,
+        logs: Vec<Py<Log>>,
+        deposit_nonce: Option<Arg<u64>>,
+        deposit_receipt_version: Option<Arg<u64>>,
+    ) -> PyResult<Self> {
+        let outcome = match (status, post_state) {
+            (Some(success), None) => ReceiptOutcome::Status(success),
+            (None, Some(root)) => ReceiptOutcome::PostState(root.0),
+            _ => return Err(invalid("a receipt has either a status or a post state")),
+        };
+        Ok(Self(engine::Receipt {
+            tx_type: r#type.0,
+            outcome,
+            cumulative_gas_used: cumulative_gas_used.0,
+            logs: logs.iter().map(|log| log.get().0.clone()).collect(),
+            deposit_nonce: deposit_nonce.map(|nonce| nonce.0),
+            deposit_receipt_version: deposit_receipt_version.map(|version| version.0),
+        }))
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        self.0.encode()
+    }
+
+    #[getter]
+    fn r#type(&self) -> u8 {
+        self.0.tx_type
+    }
+
+    #[getter]
+    fn status(&self) -> Option<bool> {
+        match self.0.outcome {
+            ReceiptOutcome::Status(success) => Some(success),
+            ReceiptOutcome::PostState(_) => None,
+        }
+    }
+
+    #[getter]
+    fn post_state(&self) -> Option<[u8; 32]> {
+        match self.0.outcome {
+            ReceiptOutcome::Status(_) => None,
+            ReceiptOutcome::PostState(root) => Some(root.0),
+        }
+    }
+
+    #[getter]
+    fn cumulative_gas_used(&self) -> u64 {
+        self.0.cumulative_gas_used
+    }
+
+    #[getter]
+    fn logs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.0.logs.iter().cloned().map(Log))
+    }
+
+    #[getter]
+    fn logs_bloom(&self) -> [u8; 256] {
+        self.0.bloom().into_array()
+    }
+
+    #[getter]
+    fn deposit_nonce(&self) -> Option<u64> {
+        self.0.deposit_nonce
+    }
+
+    #[getter]
+    fn deposit_receipt_version(&self) -> Option<u64> {
+        self.0.deposit_receipt_version
+    }
+}

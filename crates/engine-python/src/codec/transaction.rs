@@ -1,0 +1,209 @@
+//! A transaction's fields as attributes; what they mean is told in the stub.
+
+use std::hash::{Hash, Hasher};
+
+use alloy_primitives::U256;
+use foreblock_engine::transaction as engine;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::convert::{Arg, Integer};
+
+/// A decoded transaction with its sender.
+#[pyclass(frozen, eq, hash, module = "foreblock._engine")]
+#[derive(PartialEq)]
+pub struct Transaction(pub engine::Transaction);
+
+impl Hash for Transaction {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash.hash(state);
+    }
+}
+
+#[pymethods]
+impl Transaction {
+    #[getter]
+    fn hash(&self) -> [u8; 32] {
+        self.0.hash.0
+    }
+
+    #[getter]
+    fn sender(&self) -> [u8; 20] {
+        self.0.sender.into_array()
+    }
+
+    #[getter]
+    fn raw(&self) -> &[u8] {
+        &self.0.raw
+    }
+
+    #[getter]
+    fn r#type(&self) -> u8 {
+        self.0.fields().ty()
+    }
+
+    #[getter]
+    fn chain_id(&self) -> Option<u64> {
+        self.0.fields().chain_id()
+    }
+
+    #[getter]
+    fn nonce(&self) -> u64 {
+        self.0.fields().nonce()
+    }
+
+    #[getter]
+    fn gas_limit(&self) -> u64 {
+        self.0.fields().gas_limit()
+    }
+
+    #[getter]
+    fn to(&self) -> Option<[u8; 20]> {
+        self.0.fields().to().map(|to| to.into_array())
+    }
+
+    #[getter]
+    fn value(&self) -> Integer {
+        Integer(self.0.fields().value())
+    }
+
+    #[getter]
+    fn input(&self) -> &[u8] {
+        self.0.fields().input()
+    }
+
+    #[getter]
+    fn gas_price(&self) -> Option<Integer> {
+        match self.0.deposit() {
+            Some(_) => Some(Integer(U256::ZERO)),
+            None => self.0.fields().gas_price().map(Integer::from),
+        }
+    }
+
+    #[getter]
+    fn max_fee_per_gas(&self) -> Option<Integer> {
+        let fields = self.0.fields();
+        fields.is_dynamic_fee().then(|| fields.max_fee_per_gas().into())
+    }
+
+    #[getter]
+    fn max_priority_fee_per_gas(&self) -> Option<Integer> {
+        self.0.fields().max_priority_fee_per_gas().map(Integer::from)
+    }
+
+    #[getter]
+    fn max_fee_per_blob_gas(&self) -> Option<Integer> {
+        self.0.fields().max_fee_per_blob_gas().map(Integer::from)
+    }
+
+    #[pyo3(signature = (base_fee_per_gas))]
+    fn effective_gas_price(&self, base_fee_per_gas: Option<Arg<u64>>) -> Integer {
+        self.0.fields().effective_gas_price(base_fee_per_gas.map(|fee| fee.0)).into()
+    }
+
+    #[getter]
+    fn access_list<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let Some(list) = self.0.fields().access_list() else { return Ok(None) };
+        let items: Vec<_> = list
+            .iter()
+            .map(|item| {
+                let keys = PyTuple::new(py, item.storage_keys.iter().map(|key| key.0))?;
+                Ok((item.address.into_array(), keys))
+            })
+            .collect::<PyResult<_>>()?;
+        PyTuple::new(py, items).map(Some)
+    }
+
+    #[getter]
+    fn blob_versioned_hashes<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let hashes = self.0.fields().blob_versioned_hashes();
+        hashes.map(|hashes| PyTuple::new(py, hashes.iter().map(|hash| hash.0))).transpose()
+    }
+
+    #[getter]
+    fn authorization_list<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let list = self.0.fields().authorization_list();
+        list.map(|list| PyTuple::new(py, list.iter().cloned().map(Authorization))).transpose()
+    }
+
+    #[getter]
+    fn v(&self) -> Integer {
+        self.0.v().into()
+    }
+
+    #[getter]
+    fn y_parity(&self) -> u8 {
+        self.0.signature().map_or(0, |signature| signature.v().into())
+    }
+
+    #[getter]
+    fn r(&self) -> Integer {
+        Integer(self.0.signature().map_or(U256::ZERO, |signature| signature.r()))
+    }
+
+    #[getter]
+    fn s(&self) -> Integer {
+        Integer(self.0.signature().map_or(U256::ZERO, |signature| signature.s()))
+    }
+
+    #[getter]
+    fn source_hash(&self) -> Option<[u8; 32]> {
+        self.0.deposit().map(|deposit| deposit.source_hash.0)
+    }
+
+    #[getter]
+    fn mint(&self) -> Option<Integer> {
+        self.0.deposit().map(|deposit| deposit.mint.into())
+    }
+
+    #[getter]
+    fn is_system_transaction(&self) -> Option<bool> {
+        self.0.deposit().map(|deposit| deposit.is_system_transaction)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Transaction {}>", self.0.hash)
+    }
+}
+
+/// One entry of a set-code transaction's authorization list.
+#[pyclass(frozen, eq, hash, module = "foreblock._engine")]
+#[derive(PartialEq, Hash)]
+pub struct Authorization(pub engine::SignedAuthorization);
+
+#[pymethods]
+impl Authorization {
+    #[getter]
+    fn chain_id(&self) -> Integer {
+        Integer(*self.0.chain_id())
+    }
+
+    #[getter]
+    fn address(&self) -> [u8; 20] {
+        self.0.address().into_array()
+    }
+
+    #[getter]
+    fn nonce(&self) -> u64 {
+        self.0.nonce()
+    }
+
+    #[getter]
+    fn y_parity(&self) -> u8 {
+        self.0.y_parity()
+    }
+
+    #[getter]
+    fn r(&self) -> Integer {
+        Integer(self.0.r())
+    }
+
+    #[getter]
+    fn s(&self) -> Integer {
+        Integer(self.0.s())
+    }
+
+    fn authority(&self) -> Option<[u8; 20]> {
+        engine::authority(&self.0).map(|authority| authority.into_array())
+    }
+}

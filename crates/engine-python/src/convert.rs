@@ -1,0 +1,161 @@
+//! Python values to Rust and back.
+//!
+//! An argument of the wrong type is a TypeError, as everywhere in Python; one of the
+//! right type that cannot be meant (an address of 19 bytes, a negative number) is
+//! `InvalidArgument`. Byte strings are `bytes`, numbers are `int`, never hex.
+
+use std::ffi::c_int;
+use std::ptr;
+
+use alloy_primitives::{Address, Bloom, Bytes, FixedBytes, U256, hex};
+use foreblock_engine::error::Error;
+use pyo3::exceptions::PyOverflowError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyInt};
+use pyo3::{ffi, intern};
+
+use crate::error::to_python;
+
+/// An argument of a function or method, converted and checked: `address: Arg<Address>`.
+pub struct Arg<T>(pub T);
+
+impl<'py, T: FromPython> FromPyObject<'_, 'py> for Arg<T> {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        T::from_python(&value).map(Arg)
+    }
+}
+
+pub trait FromPython: Sized {
+    fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self>;
+}
+
+impl FromPython for Bytes {
+    fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(Self::copy_from_slice(value.cast::<PyBytes>()?.as_bytes()))
+    }
+}
+
+impl<const N: usize> FromPython for FixedBytes<N> {
+    fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let bytes = value.cast::<PyBytes>()?.as_bytes();
+        Self::try_from(bytes)
+            .map_err(|_| invalid(format!("expected {N} bytes, not {}", bytes.len())))
+    }
+}
+
+impl FromPython for Address {
+    fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let bytes = value.cast::<PyBytes>()?.as_bytes();
+        Self::try_from(bytes)
+            .map_err(|_| invalid(format!("an address has 20 bytes, not {}", bytes.len())))
+    }
+}
+
+impl FromPython for Bloom {
+    fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        FixedBytes::from_python(value).map(Self)
+    }
+}
+
+impl FromPython for u64 {
+    fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let number = value.cast::<PyInt>()?;
+        number.extract().map_err(|error| out_of_range(error, value.py(), 64))
+    }
+}
+
+impl FromPython for usize {
+    fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let number = value.cast::<PyInt>()?;
+        number.extract().map_err(|error| out_of_range(error, value.py(), Self::BITS))
+    }
+}
+
+impl FromPython for u8 {
+    fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let number = value.cast::<PyInt>()?;
+        number.extract().map_err(|error| out_of_range(error, value.py(), 8))
+    }
+}
+
+impl FromPython for U256 {
+    fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let number = value.cast::<PyInt>()?;
+        let mut overflow: c_int = 0;
+        // SAFETY: `number` is a live int of this interpreter, to which we are attached, and
+        // `overflow` is a place to write to. For an int the call cannot raise.
+        let small =
+            unsafe { ffi::PyLong_AsLongLongAndOverflow(number.as_ptr(), &raw mut overflow) };
+        match (overflow, u64::try_from(small)) {
+            (0, Ok(small)) => Ok(Self::from(small)),
+            (1, _) => large(number),
+            _ => Err(out_of_range_error(256)),
+        }
+    }
+}
+
+/// A number above 2^63 - 1. The stable ABI offers no cheaper way in than `to_bytes`.
+fn large(number: &Bound<'_, PyInt>) -> PyResult<U256> {
+    let py = number.py();
+    let bytes = number
+        .call_method1(intern!(py, "to_bytes"), (32, intern!(py, "big")))
+        .map_err(|error| out_of_range(error, py, 256))?;
+    Ok(U256::from_be_slice(bytes.cast::<PyBytes>()?.as_bytes()))
+}
+
+impl<T: FromPython> FromPython for Option<T> {
+    fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if value.is_none() { Ok(None) } else { T::from_python(value).map(Some) }
+    }
+}
+
+/// A number on its way to Python.
+pub struct Integer(pub U256);
+
+impl From<u128> for Integer {
+    fn from(number: u128) -> Self {
+        Self(U256::from(number))
+    }
+}
+
+impl<'py> IntoPyObject<'py> for Integer {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        if let Ok(small) = u64::try_from(self.0) {
+            return Ok(small.into_pyobject(py)?.into_any());
+        }
+        // Hex digits and the zero byte that ends them. Most numbers are far below 2^256,
+        // so it pays to leave out the leading zeros.
+        let mut text = [0_u8; 65];
+        let mut digits = hex::Buffer::<32>::new();
+        text[..64].copy_from_slice(digits.format(&self.0.to_be_bytes()).as_bytes());
+        let text = &text[self.0.leading_zeros() / 4..];
+        // SAFETY: `text` is a zero-terminated string that outlives the call; a null end
+        // pointer asks for nothing. The result is a new reference, or null with the
+        // exception set.
+        unsafe {
+            let number = ffi::PyLong_FromString(text.as_ptr().cast(), ptr::null_mut(), 16);
+            Bound::from_owned_ptr_or_err(py, number)
+        }
+    }
+}
+
+pub fn invalid(why: impl Into<String>) -> PyErr {
+    to_python(Error::invalid(why))
+}
+
+/// What Python says of a number that is too large or negative, in our words; any other
+/// exception as it is.
+fn out_of_range(error: PyErr, py: Python<'_>, bits: u32) -> PyErr {
+    if error.is_instance_of::<PyOverflowError>(py) { out_of_range_error(bits) } else { error }
+}
+
+/// The number itself is not shown: it may have a million digits.
+fn out_of_range_error(bits: u32) -> PyErr {
+    invalid(format!("the number must lie between 0 and 2**{bits} - 1"))
+}

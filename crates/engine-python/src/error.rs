@@ -1,0 +1,58 @@
+//! Rust variant to Python exception, here and nowhere else.
+//!
+//! Python owns the exception classes (`foreblock.errors`), so that they are documented
+//! and caught in one place. Each takes the facts of its variant as positional arguments,
+//! in the order of the variant's fields; addresses and hashes are bytes.
+
+use foreblock_engine::error::Error;
+use pyo3::call::PyCallArgs;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+
+pub fn to_python(error: Error) -> PyErr {
+    // An exception that cannot be made is reported by the exception that prevented it.
+    Python::attach(|py| make(py, error).map_or_else(|failure| failure, PyErr::from_value))
+}
+
+fn make(py: Python<'_>, error: Error) -> PyResult<Bound<'_, PyAny>> {
+    let new = Class(py);
+    match error {
+        Error::InvalidArgument(why) => new.call("InvalidArgument", (why,)),
+        Error::Undecodable { what, why } => new.call("Undecodable", (what, why)),
+        Error::UnknownBlock(block) => new.call("UnknownBlock", (block,)),
+        Error::UnknownPartial(partial) => new.call("UnknownPartial", (partial,)),
+        Error::DroppedPartial(partial) => new.call("DroppedPartial", (partial,)),
+        Error::PrunedState { block, earliest } => new.call("PrunedState", (block, earliest)),
+        Error::InvalidTransaction { index, why } => new.call("InvalidTransaction", (index, why)),
+        Error::InvalidMessage(why) => new.call("InvalidMessage", (why,)),
+        Error::DeadlineExceeded => new.call("DeadlineExceeded", ()),
+        Error::NotAPrecompile(address) => new.call("NotAPrecompile", (address.into_array(),)),
+        Error::PoolFull(waiting) => new.call("PoolFull", (waiting,)),
+        Error::Execution(why) => new.call("ExecutionFailed", (why,)),
+        Error::StoreMissing(path) => new.call("StoreMissing", (path,)),
+        Error::StoreLocked(path) => new.call("StoreLocked", (path,)),
+        Error::StoreOpenHere(path) => new.call("StoreOpenHere", (path,)),
+        Error::StoreClosed => new.call("StoreClosed", ()),
+        Error::StoreReadOnly => new.call("StoreReadOnly", ()),
+        Error::StoreFull(map_size) => new.call("StoreFull", (map_size,)),
+        Error::DiskFull(why) => new.call("DiskFull", (why,)),
+        Error::StaleBatch { made_at, now } => new.call("StaleBatch", (made_at, now)),
+        Error::RefusedCommit(why) => new.call("RefusedCommit", (why,)),
+        Error::StoreDamaged(why) => new.call("StoreDamaged", (why,)),
+        Error::Store(why) => new.call("StoreFailed", (why,)),
+        Error::MissingNode(path) => new.call("MissingNode", (path,)),
+        Error::MissingCode(hash) => new.call("MissingCode", (hash.0,)),
+    }
+}
+
+/// Makes exceptions by the name of their class.
+struct Class<'py>(Python<'py>);
+
+impl<'py> Class<'py> {
+    fn call(&self, name: &str, facts: impl PyCallArgs<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let import = || self.0.import("foreblock.errors").map(Bound::unbind);
+        ERRORS.get_or_try_init(self.0, import)?.bind(self.0).getattr(name)?.call1(facts)
+    }
+}

@@ -1,0 +1,230 @@
+//! Changes above one state, and running messages and transactions on them, for Python.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use alloy_primitives::{Address, B256, Bytes, U256};
+use foreblock_engine::execute::{self, Options};
+use foreblock_engine::overlay::{Overlay as EngineOverlay, Override};
+use foreblock_engine::precompiles::PrecompileOverrides;
+use foreblock_engine::transact::{self, Progress};
+use foreblock_engine::transfers::Collect;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::codec::Transaction;
+use crate::convert::{Arg, Integer};
+use crate::env::{Env, Message, limits, parse_rules};
+use crate::error::to_python;
+use crate::outcome::{Executed, Outcome};
+use crate::state::{Account, Changes, State};
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Precompiles>()?;
+    module.add_class::<Overlay>()
+}
+
+/// Precompiles moved or switched off, for the runs of one block.
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct Precompiles(pub Arc<PrecompileOverrides>);
+
+#[pymethods]
+impl Precompiles {
+    #[new]
+    fn new(
+        rules: &str,
+        overridden: Vec<Arg<Address>>,
+        moves: Vec<(Arg<Address>, Arg<Address>)>,
+    ) -> PyResult<Self> {
+        let overridden = overridden.into_iter().map(|address| address.0);
+        let moves = moves.into_iter().map(|(from, to)| (from.0, to.0));
+        let made = PrecompileOverrides::new(parse_rules(rules)?, overridden, moves);
+        Ok(Self(Arc::new(made.map_err(to_python)?)))
+    }
+}
+
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct Overlay(Mutex<EngineOverlay>);
+
+type Slots = Option<BTreeMap<Slot, Slot>>;
+
+/// A slot or its value, in a dict.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub struct Slot(U256);
+
+impl<'py> FromPyObject<'_, 'py> for Slot {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self(value.extract::<Arg<U256>>()?.0))
+    }
+}
+
+fn slots(slots: Slots) -> Option<Vec<(U256, U256)>> {
+    Some(slots?.into_iter().map(|(slot, value)| (slot.0, value.0)).collect())
+}
+
+impl Overlay {
+    pub fn above(state: &State) -> Self {
+        Self(Mutex::new(EngineOverlay::new(Box::new(state.0.clone()))))
+    }
+
+    fn overlay(&self) -> MutexGuard<'_, EngineOverlay> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Hand all of it to somebody else; what is left has no state to read.
+    pub fn give_away(&self) -> EngineOverlay {
+        std::mem::take(&mut *self.overlay())
+    }
+}
+
+#[pymethods]
+impl Overlay {
+    #[staticmethod]
+    fn empty() -> Self {
+        Self(Mutex::new(EngineOverlay::new(Box::new(crate::state::Nothing))))
+    }
+
+    fn account(&self, address: Arg<Address>) -> PyResult<Option<Account>> {
+        Ok(self.overlay().account(&address.0).map_err(to_python)?.map(Account))
+    }
+
+    fn storage(&self, address: Arg<Address>, slot: Arg<U256>) -> PyResult<Integer> {
+        self.overlay().storage(&address.0, &slot.0).map(Integer).map_err(to_python)
+    }
+
+    fn code<'py>(&self, py: Python<'py>, address: Arg<Address>) -> PyResult<Bound<'py, PyBytes>> {
+        let code = self.overlay().code(&address.0).map_err(to_python)?;
+        Ok(PyBytes::new(py, &code))
+    }
+
+    #[pyo3(signature = (
+        address, *, balance = None, nonce = None, code = None, state = None, state_diff = None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords, each a field of an override")]
+    fn set(
+        &self,
+        address: Arg<Address>,
+        balance: Option<Arg<U256>>,
+        nonce: Option<Arg<u64>>,
+        code: Option<Arg<Bytes>>,
+        state: Slots,
+        state_diff: Slots,
+    ) -> PyResult<()> {
+        let new = Override {
+            balance: balance.map(|balance| balance.0),
+            nonce: nonce.map(|nonce| nonce.0),
+            code: code.map(|code| code.0),
+            state: slots(state),
+            state_diff: slots(state_diff),
+        };
+        self.overlay().apply(address.0, &new).map_err(to_python)
+    }
+
+    fn set_block_hash(&self, number: Arg<u64>, hash: Arg<B256>) {
+        self.overlay().set_block_hash(number.0, hash.0);
+    }
+
+    fn credit(&self, address: Arg<Address>, amount: Arg<U256>) -> PyResult<()> {
+        self.overlay().credit(address.0, amount.0).map_err(to_python)
+    }
+
+    #[pyo3(signature = (
+        env, message, *, check_base_fee = true, check_block_gas_limit = false,
+        precompiles = None, timeout_us = None, precompile_gas = None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
+    fn call(
+        &self,
+        py: Python<'_>,
+        env: &Env,
+        message: &Message,
+        check_base_fee: bool,
+        check_block_gas_limit: bool,
+        precompiles: Option<&Precompiles>,
+        timeout_us: Option<Arg<u64>>,
+        precompile_gas: Option<Arg<u64>>,
+    ) -> PyResult<Outcome> {
+        let options = Options {
+            limits: limits(timeout_us, precompile_gas),
+            precompiles: precompiles.map(|it| it.0.clone()),
+            collect: None,
+            check_base_fee,
+            check_block_gas_limit,
+        };
+        let run = || execute::call(&mut self.overlay(), &env.0, &message.0, options);
+        py.detach(run).map(Outcome).map_err(to_python)
+    }
+
+    #[pyo3(signature = (
+        env, message, *, check_base_fee = true, check_block_gas_limit = true,
+        precompiles = None, trace_transfers = false, next_log_index = Arg(0), timeout_us = None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
+    fn run(
+        &self,
+        py: Python<'_>,
+        env: &Env,
+        message: &Message,
+        check_base_fee: bool,
+        check_block_gas_limit: bool,
+        precompiles: Option<&Precompiles>,
+        trace_transfers: bool,
+        next_log_index: Arg<u64>,
+        timeout_us: Option<Arg<u64>>,
+    ) -> PyResult<Outcome> {
+        let collect = Collect { transfers: trace_transfers, next_index: next_log_index.0 };
+        let options = Options {
+            limits: limits(timeout_us, None),
+            precompiles: precompiles.map(|it| it.0.clone()),
+            collect: Some(collect),
+            check_base_fee,
+            check_block_gas_limit,
+        };
+        let run = || execute::run(&mut self.overlay(), &env.0, &message.0, options);
+        py.detach(run).map(Outcome).map_err(to_python)
+    }
+
+    fn system_call(
+        &self,
+        py: Python<'_>,
+        env: &Env,
+        address: Arg<Address>,
+        data: Arg<Bytes>,
+    ) -> PyResult<Option<Outcome>> {
+        let limits = Default::default();
+        let run = || execute::system_call(&mut self.overlay(), &env.0, address.0, data.0, limits);
+        Ok(py.detach(run).map_err(to_python)?.map(Outcome))
+    }
+
+    #[pyo3(signature = (env, transactions, *, gas_used = Arg(0), da_footprint = Arg(0)))]
+    fn transact(
+        &self,
+        py: Python<'_>,
+        env: &Env,
+        transactions: Vec<Py<Transaction>>,
+        gas_used: Arg<u64>,
+        da_footprint: Arg<u64>,
+    ) -> PyResult<Vec<Executed>> {
+        let mut progress =
+            Progress { transactions: 0, gas_used: gas_used.0, da_footprint: da_footprint.0 };
+        py.detach(|| {
+            let mut overlay = self.overlay();
+            let one = |transaction: &Py<Transaction>| {
+                let transaction = &transaction.get().0;
+                let limits = Default::default();
+                let executed =
+                    transact::transact(&mut overlay, &env.0, transaction, &mut progress, limits)?;
+                Ok(Executed { executed: Arc::new(executed), tx_type: transaction.fields().ty() })
+            };
+            transactions.iter().map(one).collect::<foreblock_engine::error::Result<_>>()
+        })
+        .map_err(to_python)
+    }
+
+    fn take(&self, py: Python<'_>, number: Arg<u64>) -> PyResult<Changes> {
+        let changes = py.detach(|| self.overlay().take(number.0)).map_err(to_python)?;
+        Ok(Changes(Arc::new(changes)))
+    }
+}

@@ -1,0 +1,213 @@
+//! State, accounts and changes, for Python.
+
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256};
+use foreblock_engine::error::{Error, Result};
+use foreblock_engine::state::{AccountState, Changes as EngineChanges, StateReader};
+use foreblock_engine::store;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::convert::{Arg, Integer};
+use crate::error::to_python;
+use crate::overlay::Overlay;
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Account>()?;
+    module.add_class::<Changes>()?;
+    module.add_class::<State>()
+}
+
+#[pyclass(frozen, module = "foreblock._engine", from_py_object)]
+#[derive(Clone, Copy)]
+pub struct Account(pub AccountState);
+
+#[pymethods]
+impl Account {
+    #[new]
+    #[pyo3(signature = (*, nonce = Arg(0), balance = Arg(U256::ZERO), code_hash = None, generation = Arg(0)))]
+    fn new(
+        nonce: Arg<u64>,
+        balance: Arg<U256>,
+        code_hash: Option<Arg<B256>>,
+        generation: Arg<u64>,
+    ) -> Self {
+        Self(AccountState {
+            nonce: nonce.0,
+            balance: balance.0,
+            code_hash: code_hash.map_or(KECCAK256_EMPTY, |hash| hash.0),
+            generation: generation.0,
+        })
+    }
+
+    #[getter]
+    fn nonce(&self) -> u64 {
+        self.0.nonce
+    }
+
+    #[getter]
+    fn balance(&self) -> Integer {
+        Integer(self.0.balance)
+    }
+
+    #[getter]
+    fn code_hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.0.code_hash.as_slice())
+    }
+
+    #[getter]
+    fn generation(&self) -> u64 {
+        self.0.generation
+    }
+
+    fn __eq__(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+
+    fn __repr__(&self) -> String {
+        let AccountState { nonce, balance, code_hash, generation } = self.0;
+        format!(
+            "Account(nonce={nonce}, balance={balance}, code_hash={code_hash}, generation={generation})"
+        )
+    }
+}
+
+/// One element of `Store.load`.
+pub fn account_argument(pair: &Bound<'_, PyAny>) -> PyResult<(Address, AccountState)> {
+    let (address, account): (Arg<Address>, Account) = pair.extract()?;
+    Ok((address.0, account.0))
+}
+
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct State(pub store::State);
+
+#[pymethods]
+impl State {
+    fn account(&self, address: Arg<Address>) -> PyResult<Option<Account>> {
+        Ok(self.0.account(&address.0).map_err(to_python)?.map(Account))
+    }
+
+    fn balance(&self, address: Arg<Address>) -> PyResult<Integer> {
+        let account = self.0.account(&address.0).map_err(to_python)?;
+        Ok(Integer(account.map(|account| account.balance).unwrap_or_default()))
+    }
+
+    fn nonce(&self, address: Arg<Address>) -> PyResult<u64> {
+        let account = self.0.account(&address.0).map_err(to_python)?;
+        Ok(account.map(|account| account.nonce).unwrap_or_default())
+    }
+
+    fn code<'py>(&self, py: Python<'py>, address: Arg<Address>) -> PyResult<Bound<'py, PyBytes>> {
+        let account = self.0.account(&address.0).map_err(to_python)?;
+        match account.filter(AccountState::has_code) {
+            None => Ok(PyBytes::new(py, &[])),
+            Some(account) => {
+                let code = self.0.code(&account.code_hash).map_err(to_python)?;
+                Ok(PyBytes::new(py, &code))
+            }
+        }
+    }
+
+    fn storage(&self, address: Arg<Address>, slot: Arg<U256>) -> PyResult<Integer> {
+        let account = self.0.account(&address.0).map_err(to_python)?;
+        let Some(account) = account else { return Ok(Integer(U256::ZERO)) };
+        let value = self.0.storage(&address.0, account.generation, &slot.0);
+        value.map(Integer).map_err(to_python)
+    }
+
+    fn block_hash<'py>(&self, py: Python<'py>, number: Arg<u64>) -> PyResult<Bound<'py, PyBytes>> {
+        let hash = self.0.block_hash(number.0).map_err(to_python)?;
+        Ok(PyBytes::new(py, hash.as_slice()))
+    }
+
+    fn overlay(&self) -> Overlay {
+        Overlay::above(self)
+    }
+
+    fn index<'py>(&self, py: Python<'py>, key: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let row = self.0.index(key).map_err(to_python)?;
+        Ok(row.map(|row| PyBytes::new(py, &row)))
+    }
+
+    fn accounts<'py>(
+        &self,
+        py: Python<'py>,
+        after: Option<Arg<Address>>,
+        limit: Arg<usize>,
+    ) -> PyResult<Vec<(Bound<'py, PyBytes>, Account)>> {
+        let after = after.map(|after| after.0);
+        let accounts = py.detach(|| self.0.accounts(after.as_ref(), limit.0)).map_err(to_python)?;
+        let pair = |(address, account): (Address, _)| {
+            (PyBytes::new(py, address.as_slice()), Account(account))
+        };
+        Ok(accounts.into_iter().map(pair).collect())
+    }
+
+    fn slots(
+        &self,
+        py: Python<'_>,
+        address: Arg<Address>,
+        after: Option<Arg<U256>>,
+        limit: Arg<usize>,
+    ) -> PyResult<Vec<(Integer, Integer)>> {
+        let account = self.0.account(&address.0).map_err(to_python)?;
+        let Some(account) = account else { return Ok(Vec::new()) };
+        let after = after.map(|after| after.0);
+        let read = || self.0.slots(&address.0, account.generation, after.as_ref(), limit.0);
+        let slots = py.detach(read).map_err(to_python)?;
+        Ok(slots.into_iter().map(|(slot, value)| (Integer(slot), Integer(value))).collect())
+    }
+}
+
+/// The state below a first block.
+pub struct Nothing;
+
+impl StateReader for Nothing {
+    fn account(&self, _: &Address) -> Result<Option<AccountState>> {
+        Ok(None)
+    }
+
+    fn storage(&self, _: &Address, _: u64, _: &U256) -> Result<U256> {
+        Ok(U256::ZERO)
+    }
+
+    fn code(&self, hash: &B256) -> Result<Bytes> {
+        Err(Error::MissingCode(*hash))
+    }
+
+    fn block_hash(&self, _: u64) -> Result<B256> {
+        Ok(B256::ZERO)
+    }
+}
+
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct Changes(pub Arc<EngineChanges>);
+
+type Change<'py> = (Bound<'py, PyBytes>, Option<Account>, Option<Account>, Bound<'py, PyDict>);
+
+#[pymethods]
+impl Changes {
+    fn __len__(&self) -> usize {
+        self.0.accounts.len()
+    }
+
+    fn merge(&self, later: &Self) -> Self {
+        let mut merged = EngineChanges::clone(&self.0);
+        merged.merge(EngineChanges::clone(&later.0));
+        Self(Arc::new(merged))
+    }
+
+    #[getter]
+    fn accounts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Change<'py>>> {
+        let change = |(address, change): (&Address, &foreblock_engine::state::AccountChange)| {
+            let slots = PyDict::new(py);
+            for (slot, value) in &change.slots {
+                slots.set_item(Integer(*slot), Integer(*value))?;
+            }
+            let address = PyBytes::new(py, address.as_slice());
+            Ok((address, change.before.map(Account), change.after.map(Account), slots))
+        };
+        self.0.accounts.iter().map(change).collect()
+    }
+}

@@ -1,0 +1,325 @@
+//! The store and its views, for Python.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use foreblock_engine::error::Error;
+use foreblock_engine::store::{self, Mode, Options, Retention, Start, Status};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::batch::Batch;
+use crate::convert::Arg;
+use crate::error::to_python;
+use crate::state::{State, account_argument};
+use crate::trie::StateTrie;
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Store>()?;
+    module.add_class::<Heads>()?;
+    module.add_class::<Partial>()?;
+    module.add_class::<View>()
+}
+
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct Store {
+    opened: Mutex<Option<Arc<store::Store>>>,
+    #[pyo3(get)]
+    path: String,
+    #[pyo3(get)]
+    writable: bool,
+}
+
+impl Store {
+    fn slot(&self) -> MutexGuard<'_, Option<Arc<store::Store>>> {
+        self.opened.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub fn opened(&self) -> PyResult<Arc<store::Store>> {
+        self.slot().clone().ok_or_else(|| to_python(Error::StoreClosed))
+    }
+}
+
+#[pymethods]
+impl Store {
+    #[new]
+    #[pyo3(signature = (
+        path, *, write = false, map_size = None, max_readers = None,
+        keep_states = None, keep_partials = None, keep_nodes = None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
+    fn new(
+        py: Python<'_>,
+        path: String,
+        write: bool,
+        map_size: Option<Arg<usize>>,
+        max_readers: Option<u32>,
+        keep_states: Option<Arg<u64>>,
+        keep_partials: Option<Arg<u64>>,
+        keep_nodes: Option<Arg<u64>>,
+    ) -> PyResult<Self> {
+        let defaults = Options::new(if write { Mode::Write } else { Mode::Read });
+        let kept = defaults.retention;
+        let options = Options {
+            map_size: map_size.map_or(defaults.map_size, |it| it.0),
+            max_readers: max_readers.unwrap_or(defaults.max_readers),
+            retention: Retention {
+                states: keep_states.map(|it| it.0),
+                partials: keep_partials.map_or(kept.partials, |it| it.0),
+                nodes: keep_nodes.map_or(kept.nodes, |it| it.0),
+            },
+            ..defaults
+        };
+        let opened = py.detach(|| store::Store::open(Path::new(&path), &options));
+        let opened = Mutex::new(Some(Arc::new(opened.map_err(to_python)?)));
+        Ok(Self { opened, path, writable: write })
+    }
+
+    fn view(&self) -> PyResult<View> {
+        self.opened()?.view().map(View).map_err(to_python)
+    }
+
+    fn batch(&self) -> PyResult<Batch> {
+        self.opened()?.batch().map(Batch::new).map_err(to_python)
+    }
+
+    fn commit(&self, py: Python<'_>, batch: &Batch) -> PyResult<Heads> {
+        let (store, batch) = (self.opened()?, batch.take()?);
+        py.detach(|| store.commit(batch)).map(Heads).map_err(to_python)
+    }
+
+    fn maintain(&self, py: Python<'_>, entries: Arg<usize>) -> PyResult<usize> {
+        let store = self.opened()?;
+        py.detach(|| store.maintain(entries.0)).map_err(to_python)
+    }
+
+    fn load(&self, py: Python<'_>, accounts: Vec<Bound<'_, PyAny>>) -> PyResult<()> {
+        let store = self.opened()?;
+        let accounts = accounts.iter().map(account_argument).collect::<PyResult<Vec<_>>>()?;
+        py.detach(|| store.load(&accounts)).map_err(to_python)
+    }
+
+    fn trie(&self, py: Python<'_>) -> PyResult<StateTrie> {
+        let store = self.opened()?;
+        py.detach(|| StateTrie::open(store))
+    }
+
+    fn clear_stale_readers(&self) -> PyResult<usize> {
+        self.opened()?.clear_stale_readers().map_err(to_python)
+    }
+
+    #[getter]
+    fn map_size(&self) -> PyResult<usize> {
+        Ok(self.opened()?.map_size())
+    }
+
+    #[getter]
+    fn used_bytes(&self, py: Python<'_>) -> PyResult<u64> {
+        let store = self.opened()?;
+        py.detach(|| store.used_bytes()).map_err(to_python)
+    }
+
+    fn close(&self) {
+        *self.slot() = None;
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __exit__(
+        &self,
+        _kind: &Bound<'_, PyAny>,
+        _value: &Bound<'_, PyAny>,
+        _trace: &Bound<'_, PyAny>,
+    ) {
+        self.close();
+    }
+}
+
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct Heads(pub store::Heads);
+
+type Sealed<'py> = Option<(u64, Bound<'py, PyBytes>)>;
+
+fn sealed<'py>(py: Python<'py>, head: &Option<store::Sealed>) -> Sealed<'py> {
+    head.map(|head| (head.number, PyBytes::new(py, head.hash.as_slice())))
+}
+
+#[pymethods]
+impl Heads {
+    #[getter]
+    fn store_id<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.store_id)
+    }
+
+    #[getter]
+    fn commit(&self) -> u64 {
+        self.0.commit
+    }
+
+    #[getter]
+    fn latest<'py>(&self, py: Python<'py>) -> Sealed<'py> {
+        sealed(py, &self.0.latest)
+    }
+
+    #[getter]
+    fn safe<'py>(&self, py: Python<'py>) -> Sealed<'py> {
+        sealed(py, &self.0.safe)
+    }
+
+    #[getter]
+    fn finalized<'py>(&self, py: Python<'py>) -> Sealed<'py> {
+        sealed(py, &self.0.finalized)
+    }
+
+    #[getter]
+    fn earliest(&self) -> u64 {
+        self.0.earliest
+    }
+
+    #[getter]
+    fn folded(&self) -> u64 {
+        self.0.folded
+    }
+
+    #[getter]
+    fn nodes(&self) -> Option<u64> {
+        self.0.nodes
+    }
+
+    #[getter]
+    fn pending(&self) -> Option<u64> {
+        self.0.pending
+    }
+
+    #[getter]
+    fn note<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.note)
+    }
+
+    fn __repr__(&self) -> String {
+        let latest = self.0.latest.map(|latest| latest.number);
+        format!("Heads(commit={}, latest={latest:?}, pending={:?})", self.0.commit, self.0.pending)
+    }
+}
+
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct Partial(store::Partial);
+
+#[pymethods]
+impl Partial {
+    #[getter]
+    fn block(&self) -> u64 {
+        self.0.block
+    }
+
+    #[getter]
+    fn index(&self) -> u64 {
+        self.0.index
+    }
+
+    #[getter]
+    fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.0.hash.as_slice())
+    }
+
+    #[getter]
+    fn parent_hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.0.parent_hash.as_slice())
+    }
+
+    /// The partial its block stands on, when that was not a sealed block.
+    #[getter]
+    fn stacked_on(&self) -> Option<u64> {
+        match self.0.start {
+            Start::Sealed(_) => None,
+            Start::Partial(number) => Some(number),
+        }
+    }
+
+    #[getter]
+    fn status(&self) -> &'static str {
+        match self.0.status {
+            Status::Live => "live",
+            Status::Sealed => "sealed",
+            Status::Dropped { .. } => "dropped",
+        }
+    }
+
+    #[getter]
+    fn reason(&self) -> Option<&str> {
+        match &self.0.status {
+            Status::Dropped { reason } => Some(reason),
+            _ => None,
+        }
+    }
+}
+
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct View(store::View);
+
+type Row<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+
+#[pymethods]
+impl View {
+    #[getter]
+    fn heads(&self) -> Heads {
+        Heads(self.0.heads().clone())
+    }
+
+    fn sealed<'py>(
+        &self,
+        py: Python<'py>,
+        block: Arg<u64>,
+    ) -> PyResult<Option<(Bound<'py, PyBytes>, u64)>> {
+        let sealed = self.0.sealed(block.0).map_err(to_python)?;
+        Ok(sealed.map(|sealed| (PyBytes::new(py, sealed.hash.as_slice()), sealed.delta)))
+    }
+
+    fn partial(&self, number: Arg<u64>) -> PyResult<Option<Partial>> {
+        Ok(self.0.partial(number.0).map_err(to_python)?.map(Partial))
+    }
+
+    fn row<'py>(&self, py: Python<'py>, key: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let row = self.0.row(key).map_err(to_python)?;
+        Ok(row.map(|row| PyBytes::new(py, &row)))
+    }
+
+    fn rows<'py>(
+        &self,
+        py: Python<'py>,
+        prefix: &[u8],
+        limit: Arg<usize>,
+    ) -> PyResult<Vec<Row<'py>>> {
+        let rows = self.0.rows(prefix, limit.0).map_err(to_python)?;
+        let row =
+            |(key, value): (Vec<u8>, Vec<u8>)| (PyBytes::new(py, &key), PyBytes::new(py, &value));
+        Ok(rows.into_iter().map(row).collect())
+    }
+
+    fn state(&self, block: Arg<u64>) -> PyResult<State> {
+        self.0.state(block.0).map(State).map_err(to_python)
+    }
+
+    fn state_of_partial(&self, number: Arg<u64>) -> PyResult<State> {
+        self.0.state_of_partial(number.0).map(State).map_err(to_python)
+    }
+
+    fn close(&self) {
+        self.0.close();
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __exit__(
+        &self,
+        _kind: &Bound<'_, PyAny>,
+        _value: &Bound<'_, PyAny>,
+        _trace: &Bound<'_, PyAny>,
+    ) {
+        self.close();
+    }
+}

@@ -1,0 +1,71 @@
+//! The database inside an EVM: the overlay of the run in progress and its watch.
+//!
+//! Both are put in before a run and taken out after it (`evm`), so nothing read for
+//! one run can be seen by another.
+
+use alloy_primitives::{Address, B256, U256};
+use revm::{bytecode::Bytecode, database_interface::DBErrorMarker, state::AccountInfo};
+
+use crate::{
+    deadline::Watch,
+    error::{Error, Result},
+    overlay::Overlay,
+};
+
+/// A storage read mostly belongs to one of the accounts read last.
+const RECENT: usize = 8;
+
+impl DBErrorMarker for Error {}
+
+#[derive(Debug, Default)]
+pub(crate) struct Database {
+    pub(crate) overlay: Overlay,
+    pub(crate) watch: Watch,
+    /// Generations of the accounts read last, to spare storage reads a second look at
+    /// the account. They are those of the state underneath, which does not change.
+    recent: [Option<(Address, u64)>; RECENT],
+    next: usize,
+}
+
+impl Database {
+    pub(crate) fn new(overlay: Overlay, watch: Watch) -> Self {
+        Self { overlay, watch, ..Self::default() }
+    }
+
+    fn generation(&self, address: &Address) -> Option<u64> {
+        self.recent.iter().flatten().find(|(known, _)| known == address).map(|known| known.1)
+    }
+}
+
+impl revm::Database for Database {
+    type Error = Error;
+
+    /// The generation travels through revm as the account's id, for `Overlay::commit`.
+    fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>> {
+        let Some(account) = self.overlay.account(&address)? else { return Ok(None) };
+        self.recent[self.next % RECENT] = Some((address, account.generation));
+        self.next = self.next.wrapping_add(1);
+        Ok(Some(AccountInfo {
+            balance: account.balance,
+            nonce: account.nonce,
+            code_hash: account.code_hash,
+            account_id: Some(account.generation as usize),
+            code: None,
+        }))
+    }
+
+    fn code_by_hash(&mut self, hash: B256) -> Result<Bytecode> {
+        self.overlay.code_by_hash(hash)
+    }
+
+    fn storage(&mut self, address: Address, slot: U256) -> Result<U256> {
+        match self.generation(&address) {
+            Some(generation) => self.overlay.storage_of_life(&address, generation, &slot),
+            None => self.overlay.storage(&address, &slot),
+        }
+    }
+
+    fn block_hash(&mut self, number: u64) -> Result<B256> {
+        self.overlay.block_hash(number)
+    }
+}

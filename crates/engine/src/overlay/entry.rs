@@ -1,0 +1,195 @@
+//! One account in an overlay.
+//!
+//! `origin` is what the state underneath says and never changes: storage that is not
+//! known here is read there under its generation, unless it was wiped. `taken` is
+//! the account as of the last `take`, `now` as of this moment.
+
+use std::collections::BTreeMap;
+
+use alloy_primitives::{
+    U256,
+    map::{HashMap, HashSet},
+};
+use revm::state::AccountInfo;
+
+use crate::{
+    error::Result,
+    state::{AccountChange, AccountState},
+};
+
+#[derive(Debug, Default)]
+pub(super) struct Entry {
+    origin: Option<AccountState>,
+    taken: Option<AccountState>,
+    now: Option<AccountState>,
+    /// The storage underneath is gone for good.
+    wiped: bool,
+    /// The storage was wiped since the last `take`.
+    wiped_since: bool,
+    /// Every slot written and not wiped since, with its value now.
+    slots: HashMap<U256, U256>,
+    /// The slots written since the last `take`, with their value then; `None` when
+    /// nobody has had to read it.
+    written: HashMap<U256, Option<U256>>,
+    /// The slots handed out, and not zero, under a generation that a `take` here has
+    /// given. Another life under the same number has to clear them, since nothing
+    /// else tells them from its own.
+    issued: Option<(u64, HashSet<U256>)>,
+    changed: bool,
+}
+
+/// Where a slot's value is to be found.
+pub(super) enum Slot {
+    Known(U256),
+    /// In the state underneath, in this life.
+    Underneath(u64),
+}
+
+/// EIP-161: no nonce, no balance, no code. Storage does not count.
+pub(super) fn is_empty(account: &AccountState) -> bool {
+    account.nonce == 0 && account.balance.is_zero() && !account.has_code()
+}
+
+/// The account revm was given or has made. The id it carries is the generation, see
+/// `database`; an account made by revm has none, and none is known yet.
+pub(super) fn loaded(info: &AccountInfo) -> AccountState {
+    AccountState {
+        nonce: info.nonce,
+        balance: info.balance,
+        code_hash: info.code_hash,
+        generation: info.account_id.unwrap_or_default() as u64,
+    }
+}
+
+impl Entry {
+    pub(super) fn new(origin: Option<AccountState>) -> Self {
+        Self { origin, taken: origin, now: origin, ..Self::default() }
+    }
+
+    pub(super) fn account(&self) -> Option<AccountState> {
+        self.now
+    }
+
+    pub(super) fn slot(&self, slot: &U256) -> Slot {
+        match (self.slots.get(slot), self.origin) {
+            (Some(value), _) => Slot::Known(*value),
+            (None, Some(origin)) if !self.wiped => Slot::Underneath(origin.generation),
+            (None, _) => Slot::Known(U256::ZERO),
+        }
+    }
+
+    /// True when this is the first change since the last `take`.
+    pub(super) fn mark_changed(&mut self) -> bool {
+        !std::mem::replace(&mut self.changed, true)
+    }
+
+    pub(super) fn set_account(&mut self, account: AccountState) {
+        // The generation is not the caller's to change.
+        let generation = self.now.map_or(0, |now| now.generation);
+        self.now = Some(AccountState { generation, ..account });
+    }
+
+    pub(super) fn destroy(&mut self) {
+        self.wipe();
+        self.now = None;
+    }
+
+    pub(super) fn wipe(&mut self) {
+        self.wiped = true;
+        self.wiped_since = true;
+        self.slots.clear();
+        self.written.clear();
+    }
+
+    /// `before` is the slot's value until now, if it was read.
+    pub(super) fn set_slot(&mut self, slot: U256, value: U256, before: Option<U256>) {
+        let previous = self.slots.insert(slot, value);
+        self.written.entry(slot).or_insert(previous.or(before));
+    }
+
+    /// What is different from the last `take`; `None` when nothing is. `underneath`
+    /// reads a slot of a life in the state underneath.
+    pub(super) fn change(
+        &self,
+        number: u64,
+        underneath: impl Fn(u64, &U256) -> Result<U256>,
+    ) -> Result<Option<AccountChange>> {
+        let kept = self.taken.filter(|_| !self.wiped_since);
+        let generation = kept.map_or(number, |taken| taken.generation);
+        let after = self.now.map(|now| AccountState { generation, ..now });
+        let mut change = AccountChange { before: self.taken, after, ..Default::default() };
+        if after.is_some() {
+            match kept {
+                Some(_) => self.slots_of_same_life(&mut change, underneath)?,
+                None => self.slots_of_new_life(&mut change, number),
+            }
+        }
+        let same = change.before == change.after && change.slots.is_empty();
+        Ok((!same).then_some(change))
+    }
+
+    fn slots_of_same_life(
+        &self,
+        change: &mut AccountChange,
+        underneath: impl Fn(u64, &U256) -> Result<U256>,
+    ) -> Result<()> {
+        for (slot, before) in &self.written {
+            let before = match (before, self.origin) {
+                (Some(before), _) => *before,
+                (None, Some(origin)) if !self.wiped => underneath(origin.generation, slot)?,
+                (None, _) => U256::ZERO,
+            };
+            let now = self.slots.get(slot).copied().unwrap_or_default();
+            if now != before {
+                change.slots.insert(*slot, now);
+            }
+        }
+        Ok(())
+    }
+
+    fn slots_of_new_life(&self, change: &mut AccountChange, number: u64) {
+        if let Some((generation, slots)) = &self.issued
+            && *generation == number
+        {
+            change.slots.extend(slots.iter().map(|slot| (*slot, U256::ZERO)));
+        }
+        for (slot, value) in &self.slots {
+            if !value.is_zero() {
+                change.slots.insert(*slot, *value);
+            }
+        }
+    }
+
+    /// `change` has been handed out: from here on it is what was.
+    pub(super) fn taken(&mut self, change: Option<&AccountChange>, number: u64) {
+        if let Some(AccountChange { after: Some(after), slots, .. }) = change {
+            self.issue(after.generation, number, slots);
+        }
+        if let Some(change) = change {
+            self.taken = change.after;
+        }
+        self.now = self.taken;
+        self.wiped_since = false;
+        self.written.clear();
+        self.changed = false;
+    }
+
+    fn issue(&mut self, generation: u64, number: u64, slots: &BTreeMap<U256, U256>) {
+        let same_life = self.issued.as_ref().is_some_and(|(issued, _)| *issued == generation);
+        if !same_life {
+            // A life from underneath never shares a number with a life begun here.
+            if generation != number {
+                return;
+            }
+            self.issued = Some((generation, HashSet::default()));
+        }
+        let Some((_, stored)) = &mut self.issued else { return };
+        for (slot, value) in slots {
+            if value.is_zero() {
+                stored.remove(slot);
+            } else {
+                stored.insert(*slot);
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The logs of a run with their indices, and transfers of ether as logs.
+//!
+//! An index counts every log ever recorded, also one that is dropped when its frame
+//! fails, and never goes back. The collector keeps its own list and leaves revm's
+//! alone: receipts and blooms hold the surviving logs without transfers.
+
+use alloy_primitives::{Address, B256, Bytes, Log, LogData, U256, address, b256};
+use revm::{
+    Inspector,
+    bytecode::opcode,
+    context::ContextTr,
+    inspector::JournalExt,
+    interpreter::{
+        CallInputs, CallOutcome, CallScheme, CreateInputs, CreateOutcome, InstructionResult,
+        Interpreter, InterpreterAction,
+        interpreter::EthInterpreter,
+        interpreter_types::{InputsTr, Jumps, LoopControl},
+    },
+};
+
+/// The emitter of transfer logs (execution-apis, eth_simulateV1, traceTransfers).
+pub const TRANSFER_ADDRESS: Address = address!("0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee");
+/// keccak256("Transfer(address,address,uint256)")
+pub const TRANSFER_TOPIC: B256 =
+    b256!("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
+
+/// How the logs of a run are to be collected.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Collect {
+    /// Record transfers of ether as logs.
+    pub transfers: bool,
+    /// The index of the first log: in a block, where the run before has stopped.
+    pub next_index: u64,
+}
+
+/// The logs that survived, each with its index.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Collected {
+    pub logs: Vec<(u64, Log)>,
+    /// The index the next run in the block starts at.
+    pub next_index: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Collector {
+    transfers: bool,
+    collected: Collected,
+    /// For every open frame, how many logs there were when it was entered.
+    marks: Vec<usize>,
+    /// The SELFDESTRUCT about to be executed: contract, beneficiary, balance.
+    destruction: Option<(Address, Address, U256)>,
+}
+
+impl Collector {
+    pub(crate) fn new(collect: Collect) -> Self {
+        let collected = Collected { logs: Vec::new(), next_index: collect.next_index };
+        Self { transfers: collect.transfers, collected, ..Self::default() }
+    }
+
+    pub(crate) fn into_collected(self) -> Collected {
+        self.collected
+    }
+
+    fn record(&mut self, log: Log) {
+        self.collected.logs.push((self.collected.next_index, log));
+        self.collected.next_index += 1;
+    }
+
+    fn transfer(&mut self, from: Address, to: Address, value: U256) {
+        if !self.transfers || value.is_zero() {
+            return;
+        }
+        let topics = vec![TRANSFER_TOPIC, from.into_word(), to.into_word()];
+        let data = Bytes::copy_from_slice(&value.to_be_bytes::<32>());
+        self.record(Log { address: TRANSFER_ADDRESS, data: LogData::new_unchecked(topics, data) });
+    }
+
+    fn enter(&mut self) {
+        self.marks.push(self.collected.logs.len());
+    }
+
+    fn leave(&mut self, result: InstructionResult) {
+        let mark = self.marks.pop().unwrap_or_default();
+        if !result.is_ok() {
+            self.collected.logs.truncate(mark);
+        }
+    }
+}
+
+impl<CTX: ContextTr<Journal: JournalExt>> Inspector<CTX, EthInterpreter> for Collector {
+    fn call(&mut self, _: &mut CTX, inputs: &mut CallInputs) -> Option<CallOutcome> {
+        self.enter();
+        // The ether of a CALLCODE stays where it is.
+        if inputs.scheme == CallScheme::Call {
+            self.transfer(inputs.caller, inputs.target_address, inputs.call_value());
+        }
+        None
+    }
+
+    fn call_end(&mut self, _: &mut CTX, _: &CallInputs, outcome: &mut CallOutcome) {
+        self.leave(outcome.result.result);
+    }
+
+    fn create(&mut self, context: &mut CTX, inputs: &mut CreateInputs) -> Option<CreateOutcome> {
+        self.enter();
+        if self.transfers && !inputs.value().is_zero() {
+            let caller = context.journal().evm_state().get(&inputs.caller());
+            let nonce = caller.map(|account| account.info.nonce).unwrap_or_default();
+            let created = inputs.created_address(nonce);
+            self.transfer(inputs.caller(), created, inputs.value());
+        }
+        None
+    }
+
+    fn create_end(&mut self, _: &mut CTX, _: &CreateInputs, outcome: &mut CreateOutcome) {
+        self.leave(outcome.result.result);
+    }
+
+    fn log(&mut self, _: &mut CTX, log: Log) {
+        self.record(log);
+    }
+
+    // revm has a hook for SELFDESTRUCT, but it reports the last entry of the journal,
+    // which is an earlier transfer when ether is sent to the contract itself.
+    fn step(&mut self, interpreter: &mut Interpreter<EthInterpreter>, context: &mut CTX) {
+        if !self.transfers || interpreter.bytecode.opcode() != opcode::SELFDESTRUCT {
+            return;
+        }
+        let Ok(beneficiary) = interpreter.stack.peek(0) else { return };
+        let contract = interpreter.input.target_address();
+        let account = context.journal().evm_state().get(&contract);
+        let balance = account.map(|account| account.info.balance).unwrap_or_default();
+        let beneficiary = Address::from_word(B256::from(beneficiary));
+        self.destruction = Some((contract, beneficiary, balance));
+    }
+
+    fn step_end(&mut self, interpreter: &mut Interpreter<EthInterpreter>, _: &mut CTX) {
+        let Some((contract, beneficiary, balance)) = self.destruction.take() else { return };
+        if let Some(InterpreterAction::Return(end)) = interpreter.bytecode.action()
+            && end.result == InstructionResult::SelfDestruct
+        {
+            self.transfer(contract, beneficiary, balance);
+        }
+    }
+}

@@ -1,0 +1,1089 @@
+"""The engine: EVM execution over a durable store of every state.
+
+What runs per opcode or per byte, and nothing that is decided by the rules of a chain:
+which fork is in force, what a header must hold, in which order things happen in a block
+is Python's. Values across are plain: addresses, hashes and data are bytes, numbers are
+int. An argument of the wrong type is a TypeError; bytes of the wrong length or a number
+out of range is `InvalidArgument`; every other failure is a class of `foreblock.errors`.
+The interpreter's lock is released around execution, commits, roots and decoding.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, Self, TypedDict, Unpack, final
+
+__all__ = [
+    "Account",
+    "Authorization",
+    "Batch",
+    "Block",
+    "Changes",
+    "Env",
+    "Executed",
+    "GrowingRoot",
+    "Header",
+    "Heads",
+    "Log",
+    "Message",
+    "NodeWrites",
+    "Outcome",
+    "Overlay",
+    "Partial",
+    "Pool",
+    "Precompiles",
+    "Receipt",
+    "State",
+    "StateTrie",
+    "Store",
+    "Transaction",
+    "View",
+    "Withdrawal",
+    "decode_block",
+    "decode_header",
+    "decode_transaction",
+    "decode_transactions",
+    "deposit_requests",
+    "keccak256",
+    "logs_bloom",
+    "ommers_hash",
+    "receipts_root",
+    "requests_hash",
+    "transactions_root",
+    "withdrawals_root",
+]
+
+# --- The store -----------------------------------------------------------------------
+
+@final
+class Store:
+    """One store folder: an LMDB environment with every retained state.
+
+    One process may write, any number may read. Closing is explicit (or by `with`);
+    everything taken from a closed store raises `StoreClosed` or goes on reading its own
+    snapshot.
+    """
+
+    def __new__(
+        cls,
+        path: str,
+        *,
+        write: bool = False,
+        map_size: int | None = None,
+        max_readers: int | None = None,
+        keep_states: int | None = None,
+        keep_partials: int | None = None,
+        keep_nodes: int | None = None,
+    ) -> Self:
+        """Open the store at `path`.
+
+        With `write`, the folder and an empty store are made when there is none, and the
+        lock of the one writer is taken: `StoreLocked` when another process has it. Without,
+        `StoreMissing` when there is no store. `StoreOpenHere` when this process has it open.
+
+        `map_size` is the most the file may grow to, in bytes (default 256 GiB, sparse).
+        `keep_states` is the number of blocks behind latest whose state is kept (default
+        all), `keep_partials` the same for partial blocks (64), `keep_nodes` for versions of
+        trie nodes (128). States are kept for longer than partials: `InvalidArgument`
+        otherwise.
+        """
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def writable(self) -> bool: ...
+    @property
+    def map_size(self) -> int: ...
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of the file that hold something."""
+
+    def view(self) -> View:
+        """The snapshot of the last commit. To be closed when the request is answered."""
+
+    def batch(self) -> Batch:
+        """An empty batch that follows the last commit."""
+
+    def commit(self, batch: Batch) -> Heads:
+        """Apply a batch in one durable transaction and give the new heads.
+
+        Whatever is raised, nothing of the batch is stored: `StaleBatch` when another commit
+        came after the batch was made, `RefusedCommit` with the reason when a step does not
+        fit, `StoreFull`, `DiskFull`. A batch is spent by this, whatever comes of it.
+        """
+
+    def maintain(self, entries: int) -> int:
+        """One slice of the work behind the heads, of about `entries` entries.
+
+        Clears what heads have moved off, folds sealed deltas into the flat table, writes
+        trie nodes, prunes; one durable transaction that no reader can tell. Gives how many
+        entries were worked on; 0 when nothing is due.
+        """
+
+    def load(self, accounts: list[tuple[bytes, Account]]) -> None:
+        """Add accounts of block 0 to a store without blocks, addresses ascending."""
+
+    def trie(self) -> StateTrie:
+        """The state trie at the latest block. Only for the writer (`StoreReadOnly`)."""
+
+    def clear_stale_readers(self) -> int:
+        """Free the slots of readers that died inside a view; gives how many."""
+
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, kind: object, value: object, trace: object, /) -> None: ...
+
+@final
+class Heads:
+    """What the store holds, as of one commit."""
+
+    @property
+    def store_id(self) -> bytes:
+        """16 random bytes, made with the store."""
+
+    @property
+    def commit(self) -> int:
+        """The last number drawn; every commit that a reader can tell raises it."""
+
+    @property
+    def latest(self) -> tuple[int, bytes] | None:
+        """Number and hash of the last sealed block; None in an empty store."""
+
+    @property
+    def safe(self) -> tuple[int, bytes] | None: ...
+    @property
+    def finalized(self) -> tuple[int, bytes] | None: ...
+    @property
+    def earliest(self) -> int:
+        """The oldest block whose state can be read."""
+
+    @property
+    def folded(self) -> int:
+        """Up to this block, state is in the flat table."""
+
+    @property
+    def nodes(self) -> int | None:
+        """Up to this block, trie nodes are stored; None when there are none."""
+
+    @property
+    def pending(self) -> int | None:
+        """The number of the partial block that `pending` means."""
+
+    @property
+    def note(self) -> bytes:
+        """What `Batch.note` left."""
+
+@final
+class Partial:
+    """Where a partial block stands."""
+
+    @property
+    def block(self) -> int: ...
+    @property
+    def index(self) -> int: ...
+    @property
+    def hash(self) -> bytes: ...
+    @property
+    def parent_hash(self) -> bytes:
+        """The hash that its block names as its parent's."""
+
+    @property
+    def stacked_on(self) -> int | None:
+        """The partial its block stands on, when that was not a sealed block."""
+
+    @property
+    def status(self) -> Literal["live", "sealed", "dropped"]: ...
+    @property
+    def reason(self) -> str | None:
+        """Why it was dropped."""
+
+@final
+class View:
+    """One snapshot: everything that one request sees.
+
+    It keeps old pages from being reused, so it lives for one request and is closed before
+    the answer is written. Any thread may use it, one at a time.
+    """
+
+    @property
+    def heads(self) -> Heads: ...
+    def sealed(self, block: int) -> tuple[bytes, int] | None:
+        """Hash and delta number of a sealed block, also of one whose state was pruned."""
+
+    def partial(self, number: int) -> Partial | None: ...
+    def row(self, key: bytes) -> bytes | None: ...
+    def rows(self, prefix: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+        """Up to `limit` rows whose keys begin with `prefix`, which is not empty, in order."""
+
+    def state(self, block: int) -> State:
+        """State after a sealed block: `UnknownBlock`, `PrunedState`."""
+
+    def state_of_partial(self, number: int) -> State:
+        """State after a partial block: `UnknownPartial`, `DroppedPartial`, `PrunedState`."""
+
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, kind: object, value: object, trace: object, /) -> None: ...
+
+@final
+class Batch:
+    """What is to be committed together: a value, nothing is written before `commit`."""
+
+    @property
+    def next(self) -> int:
+        """The number that will be drawn next."""
+
+    def draw(self) -> int:
+        """Draw a number, for `Overlay.take`. None is ever drawn twice once committed."""
+
+    def append(
+        self,
+        block: int,
+        hash: bytes,
+        changes: Changes,
+        nodes: NodeWrites | None = None,
+        index: dict[bytes, bytes] | None = None,
+    ) -> int:
+        """Add a sealed block with changes of its own; gives the number of its delta.
+
+        `index` are rows that `State.index` finds from this block on and above. The first
+        block of a store may have any number; later ones follow the latest.
+        """
+
+    def extend(
+        self,
+        block: int,
+        index: int,
+        hash: bytes,
+        changes: Changes,
+        *,
+        on_block: int | None = None,
+        parent: int | None = None,
+        parent_hash: bytes | None = None,
+        rows: dict[bytes, bytes] | None = None,
+    ) -> int:
+        """Add a partial block; gives its number.
+
+        It stands on the sealed block `on_block` (index 0), follows the partial `parent` of
+        its own block, or, with `parent_hash`, begins the block after that of the partial
+        `parent`, which is not sealed yet. `changes` are relative to what it stands on;
+        `rows` is as `index` of `append`.
+        """
+
+    def seal(
+        self, partial: int, hash: bytes, nodes: tuple[int, NodeWrites] | None = None
+    ) -> None:
+        """Make a partial the sealed block of its height. `nodes` names that height."""
+
+    def drop(self, partials: list[int], reason: str) -> None:
+        """From this commit on nobody can reach these partials."""
+
+    def revive(self, partials: list[int]) -> None:
+        """Take back a drop."""
+
+    def rewind(self, block: int) -> None:
+        """Make `block` the latest again; what was above is out of reach at once."""
+
+    def pending(self, partial: int | None) -> None: ...
+    def safe(self, block: int) -> None: ...
+    def finalized(self, block: int) -> None: ...
+    def note(self, note: bytes) -> None:
+        """Replace `Heads.note`."""
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Write a row; a key has 1 to 511 bytes."""
+
+    def delete(self, key: bytes) -> None: ...
+    def settle(self) -> None:
+        """Fold everything and write all nodes in this same commit."""
+
+# --- State ---------------------------------------------------------------------------
+
+@final
+class Account:
+    """An existing account; one that does not exist is None, an empty one is not."""
+
+    def __new__(
+        cls,
+        *,
+        nonce: int = 0,
+        balance: int = 0,
+        code_hash: bytes | None = None,
+        generation: int = 0,
+    ) -> Self: ...
+    @property
+    def nonce(self) -> int: ...
+    @property
+    def balance(self) -> int: ...
+    @property
+    def code_hash(self) -> bytes: ...
+    @property
+    def generation(self) -> int:
+        """The number under which this life of the account began."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class State:
+    """State as of one block or partial block of a view."""
+
+    def account(self, address: bytes) -> Account | None: ...
+    def balance(self, address: bytes) -> int: ...
+    def nonce(self, address: bytes) -> int: ...
+    def code(self, address: bytes) -> bytes: ...
+    def storage(self, address: bytes, slot: int) -> int: ...
+    def block_hash(self, number: int) -> bytes:
+        """The hash of a block at or below this one; 32 zero bytes when unknown."""
+
+    def index(self, key: bytes) -> bytes | None:
+        """A row that came with a block of this state's chain."""
+
+    def accounts(self, after: bytes | None, limit: int) -> list[tuple[bytes, Account]]:
+        """Up to `limit` existing accounts above the address `after`, in order."""
+
+    def slots(self, address: bytes, after: int | None, limit: int) -> list[tuple[int, int]]:
+        """Up to `limit` non-zero slots above the slot `after`, in order."""
+
+    def overlay(self) -> Overlay:
+        """An empty overlay above this state."""
+
+@final
+class Changes:
+    """What happened to state: by account, before and after."""
+
+    @property
+    def accounts(self) -> list[tuple[bytes, Account | None, Account | None, dict[int, int]]]:
+        """Address, account before and after, new values of its slots."""
+
+    def merge(self, later: Changes) -> Changes:
+        """Both, one after the other."""
+
+    def __len__(self) -> int:
+        """How many accounts changed."""
+
+@final
+class StateTrie:
+    """The state trie at the latest block, and after what was applied to it.
+
+    After an exception it is to be thrown away.
+    """
+
+    def apply(self, changes: Changes) -> None:
+        """Take in changes that start from the state as it stands here."""
+
+    def root(self) -> bytes: ...
+    def storage_root(self, address: bytes) -> bytes:
+        """The storage root of an account as it stands."""
+
+    def take(self) -> NodeWrites:
+        """What changed since the last take, for `Batch.append` or `Batch.seal`."""
+
+@final
+class NodeWrites:
+    """Trie nodes to be written or removed."""
+
+    def __len__(self) -> int: ...
+
+# --- Execution -----------------------------------------------------------------------
+
+@final
+class Env:
+    """The prepared environment of one block, to be shared by all runs in it."""
+
+    def __new__(
+        cls,
+        *,
+        rules: str,
+        chain_id: int,
+        number: int,
+        timestamp: int,
+        coinbase: bytes,
+        gas_limit: int,
+        base_fee: int = 0,
+        difficulty: int = 0,
+        prevrandao: bytes | None = None,
+        blob_base_fee: int | None = None,
+        max_blobs_per_transaction: int | None = None,
+    ) -> Self:
+        """`rules` is `ethereum:FORK` or `optimism:FORK`, with the fork's name in capitals
+        and lower case: Frontier, Homestead, Tangerine, SpuriousDragon, Byzantium,
+        Constantinople (run as Petersburg), Petersburg, Istanbul, Berlin, London, Paris,
+        Shanghai, Cancun, Prague, Osaka; Bedrock, Regolith, Canyon, Ecotone, Fjord, Granite,
+        Holocene, Isthmus, Jovian, Karst. `InvalidArgument` for any other, and when
+        `prevrandao` (from Paris) or `blob_base_fee` (Ethereum from Cancun) is missing.
+        """
+
+@final
+class Message:
+    """A transaction that nobody signed, as eth_call and eth_simulateV1 mean it."""
+
+    def __new__(
+        cls,
+        *,
+        sender: bytes,
+        to: bytes | None = None,
+        value: int = 0,
+        data: bytes = b"",
+        gas: int,
+        nonce: int | None = None,
+        gas_price: int | None = None,
+        max_fee_per_gas: int | None = None,
+        max_priority_fee_per_gas: int | None = None,
+        access_list: list[tuple[bytes, list[bytes]]] | None = None,
+        blob_hashes: list[bytes] | None = None,
+        max_fee_per_blob_gas: int | None = None,
+        authorization_list: list[Authorization] | None = None,
+    ) -> Self:
+        """Without `to` a contract is created. A `nonce` is compared with the state's."""
+
+@final
+class Precompiles:
+    """Precompiles moved or switched off, for the runs of one block."""
+
+    def __new__(
+        cls, rules: str, overridden: list[bytes], moves: list[tuple[bytes, bytes]]
+    ) -> Self:
+        """`overridden` are all accounts with a state override: a precompile among them is
+        switched off. `moves` are source and destination; `NotAPrecompile` names the lowest
+        source that is none.
+        """
+
+@final
+class Overlay:
+    """Changes above one state, kept nowhere until they are taken and committed."""
+
+    @staticmethod
+    def empty() -> Overlay:
+        """Above no state at all: for the state of a first block."""
+
+    def account(self, address: bytes) -> Account | None: ...
+    def storage(self, address: bytes, slot: int) -> int: ...
+    def code(self, address: bytes) -> bytes: ...
+    def set(
+        self,
+        address: bytes,
+        *,
+        balance: int | None = None,
+        nonce: int | None = None,
+        code: bytes | None = None,
+        state: dict[int, int] | None = None,
+        state_diff: dict[int, int] | None = None,
+    ) -> None:
+        """Override fields of an account; `state` replaces all its storage."""
+
+    def set_block_hash(self, number: int, hash: bytes) -> None:
+        """What BLOCKHASH gives for a block that exists in this overlay only."""
+
+    def credit(self, address: bytes, amount: int) -> None:
+        """Add to a balance outside any transaction: a withdrawal or a reward."""
+
+    def call(
+        self,
+        env: Env,
+        message: Message,
+        *,
+        check_base_fee: bool = True,
+        check_block_gas_limit: bool = False,
+        precompiles: Precompiles | None = None,
+        timeout_us: int | None = None,
+        precompile_gas: int | None = None,
+    ) -> Outcome:
+        """Run a message and keep nothing of it.
+
+        `InvalidMessage` when it cannot begin (funds, intrinsic gas, nonce, fees),
+        `DeadlineExceeded` after `timeout_us` or when one precompile needs more than
+        `precompile_gas`. The base fee check is to be switched off for a message without a
+        price only.
+        """
+
+    def run(
+        self,
+        env: Env,
+        message: Message,
+        *,
+        check_base_fee: bool = True,
+        check_block_gas_limit: bool = True,
+        precompiles: Precompiles | None = None,
+        trace_transfers: bool = False,
+        next_log_index: int = 0,
+        timeout_us: int | None = None,
+    ) -> Outcome:
+        """Run a message and keep its effects here; its logs are collected with indices."""
+
+    def system_call(self, env: Env, address: bytes, data: bytes) -> Outcome | None:
+        """A call by the system itself; None, and nothing done, where there is no code."""
+
+    def transact(
+        self,
+        env: Env,
+        transactions: list[Transaction],
+        *,
+        gas_used: int = 0,
+        da_footprint: int = 0,
+    ) -> list[Executed]:
+        """Execute the next transactions of a block under consensus rules.
+
+        `gas_used` and `da_footprint` are what the block has used before.
+        `InvalidTransaction` names the index of the first that may not stand in the block:
+        nothing of it is applied, those before it are.
+        """
+
+    def take(self, number: int) -> Changes:
+        """What changed since the last take, with `number` (from `Batch.draw`) as the
+        generation of every life that began since. The overlay keeps answering with it.
+        """
+
+@final
+class Outcome:
+    """How a run ended. A revert or a failure of the VM is a result like any other."""
+
+    @property
+    def status(self) -> Literal["success", "revert", "halt"]: ...
+    @property
+    def halt(self) -> str | None:
+        """Why the VM gave up, in the words of other clients."""
+
+    @property
+    def gas_used(self) -> int: ...
+    @property
+    def max_gas_used(self) -> int:
+        """Before refunds."""
+
+    @property
+    def output(self) -> bytes:
+        """Returned data, revert data or the code of a created contract."""
+
+    @property
+    def logs(self) -> tuple[Log, ...]: ...
+    @property
+    def collected(self) -> list[tuple[int, Log]] | None:
+        """After `Overlay.run`: the logs with their indices, traced transfers included."""
+
+    @property
+    def next_log_index(self) -> int | None: ...
+    @property
+    def created(self) -> bytes | None: ...
+
+@final
+class Executed:
+    """A transaction of a block, executed."""
+
+    @property
+    def success(self) -> bool: ...
+    @property
+    def halt(self) -> str | None: ...
+    @property
+    def gas_used(self) -> int: ...
+    @property
+    def output(self) -> bytes: ...
+    @property
+    def logs(self) -> tuple[Log, ...]: ...
+    @property
+    def created(self) -> bytes | None: ...
+    @property
+    def deposit_nonce(self) -> int | None:
+        """The sender's nonce before a deposit."""
+
+    @property
+    def l1_fee(self) -> int: ...
+    @property
+    def operator_fee(self) -> int: ...
+    @property
+    def da_footprint(self) -> int: ...
+    def receipt(
+        self,
+        cumulative_gas_used: int,
+        *,
+        post_state: bytes | None = None,
+        deposit_receipt_version: int | None = None,
+    ) -> Receipt:
+        """The receipt; `post_state` takes the place of the status before Byzantium."""
+
+@final
+class Pool:
+    """Threads for long calls, which never take the interpreter's lock."""
+
+    def __new__(cls, *, threads: int, capacity: int, nice: int = 10) -> Self:
+        """`capacity` bounds the calls that wait, not those that run."""
+
+    def submit(
+        self,
+        id: int,
+        overlay: Overlay,
+        env: Env,
+        message: Message,
+        *,
+        check_base_fee: bool = True,
+        check_block_gas_limit: bool = False,
+        precompiles: Precompiles | None = None,
+        timeout_us: int | None = None,
+    ) -> None:
+        """Run a call as `Overlay.call` does; the overlay is given away with it.
+
+        `PoolFull` when too many wait.
+        """
+
+    def fileno(self) -> int:
+        """A descriptor that is readable while there are results."""
+
+    def take(self) -> list[tuple[int, Outcome | Exception]]:
+        """What is done since: the outcome, or the exception that prevented one."""
+
+    @property
+    def waiting(self) -> int: ...
+
+# --- Roots of lists ------------------------------------------------------------------
+
+@final
+class GrowingRoot:
+    """The root of an ordered list that grows, at the cost of what was added.
+
+    For the transactions and receipts of a block that gets them in portions.
+    """
+
+    def __new__(cls) -> Self: ...
+    def push(self, item: bytes) -> None:
+        """Add the next item, as it is encoded in the trie."""
+
+    def root(self) -> bytes: ...
+    def __len__(self) -> int: ...
+
+# --- Transactions, headers, blocks and receipts ---------------------------------------
+#
+# Decoding is exact: what is accepted is the one canonical encoding, without a byte
+# missing or left over, and everything else is `Undecodable` with the reason. Objects are
+# immutable, hashable, equal by value and safe to share between threads. Attributes that
+# hold tuples make them anew on each access: take them once.
+
+@final
+class Transaction:
+    """A decoded transaction with its sender.
+
+    All types have all attributes. One that the type does not know is None, except where
+    said otherwise. Made by `decode_transaction` and `decode_transactions`.
+    """
+
+    @property
+    def hash(self) -> bytes:
+        """keccak256 of `raw`."""
+    @property
+    def sender(self) -> bytes:
+        """Recovered from the signature; of a deposit, the account it names."""
+    @property
+    def raw(self) -> bytes:
+        """The EIP-2718 encoding it was decoded from."""
+    @property
+    def type(self) -> int:
+        """0 legacy, 1 access list, 2 dynamic fee, 3 blob, 4 set code, 0x7e deposit."""
+    @property
+    def chain_id(self) -> int | None:
+        """None for deposits and for legacy transactions signed without a chain."""
+    @property
+    def nonce(self) -> int:
+        """0 for deposits, whose nonce is known only when they run."""
+    @property
+    def gas_limit(self) -> int: ...
+    @property
+    def to(self) -> bytes | None:
+        """None when a contract is created."""
+    @property
+    def value(self) -> int:
+        """In wei."""
+    @property
+    def input(self) -> bytes: ...
+    @property
+    def gas_price(self) -> int | None:
+        """In wei, as signed: legacy and access list only; 0 for deposits."""
+    @property
+    def max_fee_per_gas(self) -> int | None:
+        """In wei: dynamic fee, blob and set code."""
+    @property
+    def max_priority_fee_per_gas(self) -> int | None:
+        """In wei: dynamic fee, blob and set code."""
+    @property
+    def max_fee_per_blob_gas(self) -> int | None:
+        """In wei: blob only."""
+    def effective_gas_price(self, base_fee_per_gas: int | None) -> int:
+        """What a unit of gas costs under this base fee, in wei.
+
+        The price as signed, or base fee and tip up to the maximum. Without a base fee the
+        maximum; 0 for deposits.
+        """
+    @property
+    def access_list(self) -> tuple[tuple[bytes, tuple[bytes, ...]], ...] | None:
+        """Pairs of an address and its storage keys; None for legacy and deposits."""
+    @property
+    def blob_versioned_hashes(self) -> tuple[bytes, ...] | None:
+        """Blob only."""
+    @property
+    def authorization_list(self) -> tuple[Authorization, ...] | None:
+        """Set code only."""
+    @property
+    def v(self) -> int:
+        """As JSON-RPC shows it.
+
+        27, 28 or the EIP-155 value for legacy, `y_parity` for typed transactions, 0 for
+        deposits.
+        """
+    @property
+    def y_parity(self) -> int:
+        """0 or 1; 0 for deposits."""
+    @property
+    def r(self) -> int:
+        """0 for deposits."""
+    @property
+    def s(self) -> int:
+        """0 for deposits."""
+    @property
+    def source_hash(self) -> bytes | None:
+        """What on L1 caused the deposit. Deposits only."""
+    @property
+    def mint(self) -> int | None:
+        """Wei created for the sender before anything else. Deposits only."""
+    @property
+    def is_system_transaction(self) -> bool | None:
+        """Deposits only; never true from Regolith on."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Authorization:
+    """One entry of a set-code transaction's authorization list (EIP-7702)."""
+
+    @property
+    def chain_id(self) -> int:
+        """0 means any chain. May exceed 64 bits, being whatever was signed."""
+    @property
+    def address(self) -> bytes:
+        """The code to delegate to."""
+    @property
+    def nonce(self) -> int: ...
+    @property
+    def y_parity(self) -> int:
+        """Up to 255: what was encoded, valid or not."""
+    @property
+    def r(self) -> int: ...
+    @property
+    def s(self) -> int: ...
+    def authority(self) -> bytes | None:
+        """The account that signed, or None when the signature is not valid.
+
+        Recovered on every call, which takes some 50 microseconds.
+        """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+class _HeaderFields(TypedDict, total=False):
+    parent_hash: bytes
+    ommers_hash: bytes
+    beneficiary: bytes
+    state_root: bytes
+    transactions_root: bytes
+    receipts_root: bytes
+    logs_bloom: bytes
+    difficulty: int
+    number: int
+    gas_limit: int
+    gas_used: int
+    timestamp: int
+    extra_data: bytes
+    mix_hash: bytes
+    nonce: bytes
+    base_fee_per_gas: int | None
+    withdrawals_root: bytes | None
+    blob_gas_used: int | None
+    excess_blob_gas: int | None
+    parent_beacon_block_root: bytes | None
+    requests_hash: bytes | None
+    block_access_list_hash: bytes | None
+    slot_number: int | None
+
+@final
+class Header:
+    """A block header with its hash.
+
+    Each fork appended fields and a header shows by their number which it has, so a field
+    that is present needs all those before it: `InvalidArgument` otherwise.
+    """
+
+    def __new__(
+        cls,
+        *,
+        parent_hash: bytes,
+        beneficiary: bytes,
+        state_root: bytes,
+        number: int,
+        gas_limit: int,
+        timestamp: int,
+        ommers_hash: bytes = ...,
+        transactions_root: bytes = ...,
+        receipts_root: bytes = ...,
+        logs_bloom: bytes = ...,
+        difficulty: int = 0,
+        gas_used: int = 0,
+        extra_data: bytes = b"",
+        mix_hash: bytes = ...,
+        nonce: bytes = ...,
+        base_fee_per_gas: int | None = None,
+        withdrawals_root: bytes | None = None,
+        blob_gas_used: int | None = None,
+        excess_blob_gas: int | None = None,
+        parent_beacon_block_root: bytes | None = None,
+        requests_hash: bytes | None = None,
+        block_access_list_hash: bytes | None = None,
+        slot_number: int | None = None,
+    ) -> Self:
+        """A header of these fields.
+
+        What is not given is as in an empty block after the merge: no uncles, transactions,
+        receipts or logs, and zeros.
+        """
+    def replace(self, **fields: Unpack[_HeaderFields]) -> Header:
+        """The same header with other values for these fields."""
+    def encode(self) -> bytes:
+        """The RLP list of the fields: what is hashed."""
+    @property
+    def hash(self) -> bytes:
+        """keccak256 of the encoding."""
+    @property
+    def size(self) -> int:
+        """The length of the encoding in bytes."""
+    @property
+    def parent_hash(self) -> bytes: ...
+    @property
+    def ommers_hash(self) -> bytes:
+        """`sha3Uncles` of JSON-RPC."""
+    @property
+    def beneficiary(self) -> bytes:
+        """`miner` of JSON-RPC."""
+    @property
+    def state_root(self) -> bytes: ...
+    @property
+    def transactions_root(self) -> bytes: ...
+    @property
+    def receipts_root(self) -> bytes: ...
+    @property
+    def logs_bloom(self) -> bytes:
+        """256 bytes."""
+    @property
+    def difficulty(self) -> int: ...
+    @property
+    def number(self) -> int: ...
+    @property
+    def gas_limit(self) -> int: ...
+    @property
+    def gas_used(self) -> int: ...
+    @property
+    def timestamp(self) -> int:
+        """In seconds."""
+    @property
+    def extra_data(self) -> bytes: ...
+    @property
+    def mix_hash(self) -> bytes:
+        """The randao value after the merge."""
+    @property
+    def nonce(self) -> bytes:
+        """8 bytes, zero after the merge."""
+    @property
+    def base_fee_per_gas(self) -> int | None:
+        """In wei, from London on."""
+    @property
+    def withdrawals_root(self) -> bytes | None:
+        """From Shanghai on; on the L2 from Isthmus on a storage root."""
+    @property
+    def blob_gas_used(self) -> int | None:
+        """From Cancun on; on the L2 from Jovian on the data availability footprint."""
+    @property
+    def excess_blob_gas(self) -> int | None:
+        """From Cancun on."""
+    @property
+    def parent_beacon_block_root(self) -> bytes | None:
+        """From Cancun on."""
+    @property
+    def requests_hash(self) -> bytes | None:
+        """From Prague on."""
+    @property
+    def block_access_list_hash(self) -> bytes | None:
+        """From Amsterdam on."""
+    @property
+    def slot_number(self) -> int | None:
+        """From Amsterdam on."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Withdrawal:
+    """A withdrawal from the consensus layer (EIP-4895)."""
+
+    def __new__(cls, index: int, validator_index: int, address: bytes, amount: int) -> Self: ...
+    @property
+    def index(self) -> int: ...
+    @property
+    def validator_index(self) -> int: ...
+    @property
+    def address(self) -> bytes: ...
+    @property
+    def amount(self) -> int:
+        """In gwei."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Block:
+    """A block as it is encoded: header, raw transactions, uncles, withdrawals.
+
+    Whether header and body agree is not checked; the functions below compute the roots.
+    """
+
+    def __new__(
+        cls,
+        header: Header,
+        transactions: Sequence[bytes] = ...,
+        uncles: Sequence[Header] = ...,
+        withdrawals: Sequence[Withdrawal] | None = None,
+    ) -> Self:
+        """A block of these parts.
+
+        Raises `Undecodable` for bytes that are no transaction; signatures are not looked at.
+        """
+    def encode(self) -> bytes:
+        """The RLP list of the parts, as in a file of blocks."""
+    @property
+    def header(self) -> Header: ...
+    @property
+    def hash(self) -> bytes:
+        """The hash of the header."""
+    @property
+    def size(self) -> int:
+        """The length of the encoding in bytes."""
+    @property
+    def transactions(self) -> tuple[bytes, ...]:
+        """EIP-2718 encodings."""
+    @property
+    def uncles(self) -> tuple[Header, ...]: ...
+    @property
+    def withdrawals(self) -> tuple[Withdrawal, ...] | None:
+        """None before Shanghai (Canyon on the L2)."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Log:
+    """What a transaction logged: where it stands in the block is not part of it."""
+
+    def __new__(cls, address: bytes, topics: Sequence[bytes], data: bytes) -> Self:
+        """`InvalidArgument` for more than four topics."""
+    @property
+    def address(self) -> bytes: ...
+    @property
+    def topics(self) -> tuple[bytes, ...]: ...
+    @property
+    def data(self) -> bytes: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Receipt:
+    """A receipt as consensus sees it: what is hashed into a header."""
+
+    def __new__(
+        cls,
+        *,
+        type: int,
+        cumulative_gas_used: int,
+        status: bool | None = None,
+        post_state: bytes | None = None,
+        logs: Sequence[Log] = ...,
+        deposit_nonce: int | None = None,
+        deposit_receipt_version: int | None = None,
+    ) -> Self:
+        """`InvalidArgument` unless exactly one of `status` and `post_state` is given."""
+    def encode(self) -> bytes:
+        """The EIP-2718 encoding, as in the receipts trie.
+
+        The two deposit fields are part of it when the type is 0x7e and both are given.
+        Before Canyon leave the version out: the nonce is then not hashed, as it was.
+        """
+    @property
+    def type(self) -> int:
+        """The transaction's type."""
+    @property
+    def status(self) -> bool | None:
+        """Whether the transaction succeeded; None before Byzantium."""
+    @property
+    def post_state(self) -> bytes | None:
+        """The state root after the transaction; None from Byzantium on."""
+    @property
+    def cumulative_gas_used(self) -> int:
+        """Gas used in the block up to and including this transaction."""
+    @property
+    def logs(self) -> tuple[Log, ...]: ...
+    @property
+    def logs_bloom(self) -> bytes:
+        """256 bytes, computed on each access."""
+    @property
+    def deposit_nonce(self) -> int | None:
+        """The sender's nonce before a deposit ran, from Regolith on."""
+    @property
+    def deposit_receipt_version(self) -> int | None:
+        """1 for deposits from Canyon on."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+def decode_transaction(raw: bytes, *, homestead: bool = True) -> Transaction:
+    """Decode one EIP-2718 encoding and recover its sender.
+
+    Raises `Undecodable` for anything but a canonical transaction of a known type with a
+    signature that has a signer. Only without `homestead` may a legacy signature's s be
+    above half the curve order, as in Frontier blocks (EIP-2).
+    """
+
+def decode_transactions(
+    raws: Sequence[bytes], threads: int = 0, *, homestead: bool = True
+) -> list[Transaction]:
+    """Decode many, in their order, with the interpreter released.
+
+    Up to `threads` threads work on it, never more than there are cores, and as many for 0.
+    Raises `Undecodable` for the first that cannot be decoded, naming its index.
+    """
+
+def decode_header(encoded: bytes) -> Header:
+    """Decode exactly one header, or raise `Undecodable`."""
+
+def decode_block(buffer: bytes, offset: int = 0) -> tuple[Block, int]:
+    """Decode the block that starts at `offset`; also returns the offset after it.
+
+    Raises `Undecodable` for garbage, a block that is cut short, and any encoding but the
+    canonical one, down to each transaction. Signatures are not looked at. An offset
+    beyond the end is `InvalidArgument`; the end itself is an `Undecodable` block.
+    """
+
+def transactions_root(raws: Sequence[bytes]) -> bytes:
+    """The root of the trie of these EIP-2718 encodings by index."""
+
+def receipts_root(receipts: Sequence[Receipt]) -> bytes:
+    """The root of the trie of these receipts by index."""
+
+def withdrawals_root(withdrawals: Sequence[Withdrawal]) -> bytes:
+    """The root of the trie of these withdrawals by index."""
+
+def ommers_hash(uncles: Sequence[Header]) -> bytes:
+    """keccak256 of the RLP list of these headers."""
+
+def logs_bloom(receipts: Sequence[Receipt]) -> bytes:
+    """The bloom of a block with these receipts: 256 bytes."""
+
+def deposit_requests(receipts: Sequence[Receipt], contract: bytes) -> bytes:
+    """The data of the block's deposit request, whose type is 0 (EIP-6110).
+
+    It is the deposits that the contract at this address logged, joined. Raises
+    `Undecodable` for a deposit event that is not laid out as it must be, which makes the
+    block invalid.
+    """
+
+def requests_hash(requests: Sequence[tuple[int, bytes]]) -> bytes:
+    """The hash of these requests, each a type and its data (EIP-7685).
+
+    Their order does not matter: they are hashed by ascending type. Those without data do
+    not count.
+    """
+
+def keccak256(data: bytes) -> bytes: ...
