@@ -5,6 +5,7 @@ which fork is in force, what a header must hold, in which order things happen in
 is Python's. Values across are plain: addresses, hashes and data are bytes, numbers are
 int. An argument of the wrong type is a TypeError; bytes of the wrong length or a number
 out of range is `InvalidArgument`; every other failure is a class of `foreblock.errors`.
+A default shown as `...` is 0 or empty.
 The interpreter's lock is released around execution, commits, roots and decoding.
 """
 
@@ -268,9 +269,7 @@ class Batch:
         `rows` is as `index` of `append`.
         """
 
-    def seal(
-        self, partial: int, hash: bytes, nodes: tuple[int, NodeWrites] | None = None
-    ) -> None:
+    def seal(self, partial: int, hash: bytes, nodes: tuple[int, NodeWrites] | None = None) -> None:
         """Make a partial the sealed block of its height. `nodes` names that height."""
 
     def drop(self, partials: list[int], reason: str) -> None:
@@ -304,10 +303,10 @@ class Account:
     def __new__(
         cls,
         *,
-        nonce: int = 0,
-        balance: int = 0,
+        nonce: int = ...,
+        balance: int = ...,
         code_hash: bytes | None = None,
-        generation: int = 0,
+        generation: int = ...,
     ) -> Self: ...
     @property
     def nonce(self) -> int: ...
@@ -344,6 +343,18 @@ class State:
 
     def overlay(self) -> Overlay:
         """An empty overlay above this state."""
+
+    def call(
+        self,
+        env: Env,
+        message: Message,
+        *,
+        check_base_fee: bool = True,
+        check_block_gas_limit: bool = False,
+        timeout_us: int | None = None,
+        precompile_gas: int | None = None,
+    ) -> Outcome:
+        """`Overlay.call` on an empty overlay."""
 
 @final
 class Changes:
@@ -397,18 +408,20 @@ class Env:
         timestamp: int,
         coinbase: bytes,
         gas_limit: int,
-        base_fee: int = 0,
-        difficulty: int = 0,
+        base_fee: int = ...,
+        difficulty: int = ...,
         prevrandao: bytes | None = None,
         blob_base_fee: int | None = None,
         max_blobs_per_transaction: int | None = None,
     ) -> Self:
-        """`rules` is `ethereum:FORK` or `optimism:FORK`, with the fork's name in capitals
-        and lower case: Frontier, Homestead, Tangerine, SpuriousDragon, Byzantium,
-        Constantinople (run as Petersburg), Petersburg, Istanbul, Berlin, London, Paris,
-        Shanghai, Cancun, Prague, Osaka; Bedrock, Regolith, Canyon, Ecotone, Fjord, Granite,
-        Holocene, Isthmus, Jovian, Karst. `InvalidArgument` for any other, and when
-        `prevrandao` (from Paris) or `blob_base_fee` (Ethereum from Cancun) is missing.
+        """The values of a block, as its header and the fork schedule give them.
+
+        `rules` is `ethereum:FORK` or `optimism:FORK` with one of these forks: Frontier,
+        Homestead, Tangerine, SpuriousDragon, Byzantium, Constantinople (run as Petersburg),
+        Petersburg, Istanbul, Berlin, London, Paris, Shanghai, Cancun, Prague, Osaka; Bedrock,
+        Regolith, Canyon, Ecotone, Fjord, Granite, Holocene, Isthmus, Jovian, Karst.
+        `InvalidArgument` for any other, and when `prevrandao` (from Paris) or
+        `blob_base_fee` (Ethereum from Cancun) is missing. What is left out is 0 or none.
         """
 
 @final
@@ -420,8 +433,8 @@ class Message:
         *,
         sender: bytes,
         to: bytes | None = None,
-        value: int = 0,
-        data: bytes = b"",
+        value: int = ...,
+        data: bytes = ...,
         gas: int,
         nonce: int | None = None,
         gas_price: int | None = None,
@@ -432,16 +445,19 @@ class Message:
         max_fee_per_blob_gas: int | None = None,
         authorization_list: list[Authorization] | None = None,
     ) -> Self:
-        """Without `to` a contract is created. A `nonce` is compared with the state's."""
+        """Without `to` a contract is created. A `nonce` is compared with the state's.
+
+        What is left out is 0, empty or none.
+        """
 
 @final
 class Precompiles:
     """Precompiles moved or switched off, for the runs of one block."""
 
-    def __new__(
-        cls, rules: str, overridden: list[bytes], moves: list[tuple[bytes, bytes]]
-    ) -> Self:
-        """`overridden` are all accounts with a state override: a precompile among them is
+    def __new__(cls, rules: str, overridden: list[bytes], moves: list[tuple[bytes, bytes]]) -> Self:
+        """The fork's own precompiles, changed.
+
+        `overridden` are all accounts with a state override: a precompile among them is
         switched off. `moves` are source and destination; `NotAPrecompile` names the lowest
         source that is none.
         """
@@ -503,7 +519,7 @@ class Overlay:
         check_block_gas_limit: bool = True,
         precompiles: Precompiles | None = None,
         trace_transfers: bool = False,
-        next_log_index: int = 0,
+        next_log_index: int = ...,
         timeout_us: int | None = None,
     ) -> Outcome:
         """Run a message and keep its effects here; its logs are collected with indices."""
@@ -514,10 +530,10 @@ class Overlay:
     def transact(
         self,
         env: Env,
-        transactions: list[Transaction],
+        transactions: Sequence[Transaction],
         *,
-        gas_used: int = 0,
-        da_footprint: int = 0,
+        gas_used: int = ...,
+        da_footprint: int = ...,
     ) -> list[Executed]:
         """Execute the next transactions of a block under consensus rules.
 
@@ -527,8 +543,9 @@ class Overlay:
         """
 
     def take(self, number: int) -> Changes:
-        """What changed since the last take, with `number` (from `Batch.draw`) as the
-        generation of every life that began since. The overlay keeps answering with it.
+        """What changed since the last take. The overlay keeps answering with it.
+
+        `number`, from `Batch.draw`, is the generation of every life that began since.
         """
 
 @final

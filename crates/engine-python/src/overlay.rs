@@ -102,7 +102,6 @@ impl Overlay {
     #[pyo3(signature = (
         address, *, balance = None, nonce = None, code = None, state = None, state_diff = None
     ))]
-    #[expect(clippy::too_many_arguments, reason = "keywords, each a field of an override")]
     fn set(
         &self,
         address: Arg<Address>,

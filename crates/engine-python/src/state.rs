@@ -4,13 +4,17 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256};
 use foreblock_engine::error::{Error, Result};
+use foreblock_engine::execute::{self, Options};
+use foreblock_engine::overlay::Overlay as EngineOverlay;
 use foreblock_engine::state::{AccountState, Changes as EngineChanges, StateReader};
 use foreblock_engine::store;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::convert::{Arg, Integer};
+use crate::env::{Env, Message, limits};
 use crate::error::to_python;
+use crate::outcome::Outcome;
 use crate::overlay::Overlay;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -123,6 +127,30 @@ impl State {
 
     fn overlay(&self) -> Overlay {
         Overlay::above(self)
+    }
+
+    /// The same as `overlay().call(…)`, which it saves an object.
+    #[pyo3(signature = (
+        env, message, *, check_base_fee = true, check_block_gas_limit = false,
+        timeout_us = None, precompile_gas = None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
+    fn call(
+        &self,
+        py: Python<'_>,
+        env: &Env,
+        message: &Message,
+        check_base_fee: bool,
+        check_block_gas_limit: bool,
+        timeout_us: Option<Arg<u64>>,
+        precompile_gas: Option<Arg<u64>>,
+    ) -> PyResult<Outcome> {
+        let limits = limits(timeout_us, precompile_gas);
+        let options =
+            Options { limits, check_base_fee, check_block_gas_limit, ..Options::default() };
+        let mut overlay = EngineOverlay::new(Box::new(self.0.clone()));
+        let call = || execute::call(&mut overlay, &env.0, &message.0, options);
+        py.detach(call).map(Outcome).map_err(to_python)
     }
 
     fn index<'py>(&self, py: Python<'py>, key: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {

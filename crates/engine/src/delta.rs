@@ -14,7 +14,7 @@ use std::ops::Bound;
 use heed::types::Bytes;
 use heed::{AnyTls, Database, RoTxn, RwTxn};
 
-use crate::entry::Entries;
+use crate::entry::{self, Entries, Key};
 use crate::error::{Error, Result};
 use crate::store::lmdb;
 
@@ -23,31 +23,91 @@ pub type Table = Database<Bytes, Bytes>;
 /// Four pages less LMDB's page header.
 const CHUNK_BYTES: usize = 4 * 4096 - 16;
 
-fn row_key(number: u64, entry_key: &[u8]) -> Vec<u8> {
-    let mut key = Vec::with_capacity(8 + entry_key.len());
-    key.extend_from_slice(&number.to_be_bytes());
-    key.extend_from_slice(entry_key);
-    key
+fn row_key(number: u64, entry_key: &[u8]) -> Key {
+    Key::join(&number.to_be_bytes(), entry_key)
 }
 
 /// Write `entries` as the delta `number`.
 pub fn write(table: Table, txn: &mut RwTxn, number: u64, entries: &Entries) -> Result<()> {
-    let mut chunk = ChunkBuilder::default();
-    let mut first: &[u8] = &[];
+    let mut writer = Writer::new(table, number);
     for (key, value) in entries {
-        if !chunk.fits(key, value) {
-            let full = std::mem::take(&mut chunk).finish();
-            table.put(txn, &row_key(number, first), &full).map_err(lmdb)?;
-        }
-        if chunk.offsets.is_empty() {
-            first = key;
-        }
-        chunk.push(key, value);
+        writer.push(txn, key, value)?;
     }
-    if !chunk.offsets.is_empty() {
-        table.put(txn, &row_key(number, first), &chunk.finish()).map_err(lmdb)?;
+    writer.finish(txn)
+}
+
+/// Write the delta `number`: that of `earlier` with `later` on top. Slots of
+/// generations that `later` retires are left out: nothing can reach them.
+///
+/// The same as `write` of `entry::merge`, without taking the earlier delta apart:
+/// commits come every 200 ms, and the delta of a long block has thousands of entries.
+pub fn write_merged(
+    table: Table,
+    txn: &mut RwTxn,
+    number: u64,
+    earlier: u64,
+    later: &Entries,
+) -> Result<()> {
+    let retired = entry::retired_prefixes(later);
+    let chunks = chunks(table, txn, earlier)?;
+    let mut writer = Writer::new(table, number);
+    let mut later = later.iter().peekable();
+    for chunk in &chunks {
+        let chunk = Chunk::open(chunk)?;
+        for position in 0..chunk.count {
+            let (key, value) = chunk.entry(position)?;
+            while let Some((new_key, new_value)) = later.next_if(|(new, _)| new.as_slice() < key) {
+                writer.push(txn, new_key, new_value)?;
+            }
+            let replaced = later.peek().is_some_and(|(new, _)| new.as_slice() == key);
+            if !replaced && !entry::is_retired(&retired, key) {
+                writer.push(txn, key, value)?;
+            }
+        }
     }
-    Ok(())
+    for (key, value) in later {
+        writer.push(txn, key, value)?;
+    }
+    writer.finish(txn)
+}
+
+fn chunks(table: Table, txn: &RwTxn, number: u64) -> Result<Vec<Vec<u8>>> {
+    let rows = table.prefix_iter(txn, &number.to_be_bytes()).map_err(lmdb)?;
+    rows.map(|row| row.map(|(_, chunk)| chunk.to_vec()).map_err(lmdb)).collect()
+}
+
+/// Fills chunks with entries that come in order, and writes each when it is full.
+struct Writer {
+    table: Table,
+    number: u64,
+    chunk: ChunkBuilder,
+    first: Vec<u8>,
+}
+
+impl Writer {
+    fn new(table: Table, number: u64) -> Self {
+        Self { table, number, chunk: ChunkBuilder::default(), first: Vec::new() }
+    }
+
+    fn push(&mut self, txn: &mut RwTxn, key: &[u8], value: &[u8]) -> Result<()> {
+        if !self.chunk.fits(key, value) {
+            self.flush(txn)?;
+        }
+        if self.chunk.offsets.is_empty() {
+            self.first = key.to_vec();
+        }
+        self.chunk.push(key, value);
+        Ok(())
+    }
+
+    fn flush(&mut self, txn: &mut RwTxn) -> Result<()> {
+        let chunk = std::mem::take(&mut self.chunk).finish();
+        self.table.put(txn, &row_key(self.number, &self.first), &chunk).map_err(lmdb)
+    }
+
+    fn finish(mut self, txn: &mut RwTxn) -> Result<()> {
+        if self.chunk.offsets.is_empty() { Ok(()) } else { self.flush(txn) }
+    }
 }
 
 /// The value of one entry in the delta `number`, where it lies in the map.
@@ -67,12 +127,13 @@ pub fn get<'t>(
     Chunk::open(chunk)?.find(key)
 }
 
-/// Up to `limit` entries of the delta `number` with keys at or after `from`, in
-/// order. Fewer than `limit` means that there are no more.
+/// Up to `limit` entries of the delta `number` whose keys begin with `prefix` and are
+/// at or after `from`, in order. Fewer than `limit` means that there are no more.
 pub fn scan(
     table: Table,
     txn: &RoTxn<AnyTls>,
     number: u64,
+    prefix: &[u8],
     from: &[u8],
     limit: usize,
 ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
@@ -80,21 +141,18 @@ pub fn scan(
     let wanted = row_key(number, from);
     let start = match table.get_lower_than_or_equal_to(txn, &wanted).map_err(lmdb)? {
         Some((row, _)) if row[..8] == wanted[..8] => row.to_vec(),
-        _ => wanted,
+        _ => wanted.to_vec(),
     };
-    let rows = (Bound::Included(start.as_slice()), Bound::Unbounded);
+    let rows = (Bound::Included(&start[..]), Bound::Unbounded);
     for row in table.range(txn, &rows).map_err(lmdb)? {
         let (key, chunk) = row.map_err(lmdb)?;
         if key[..8] != number.to_be_bytes() {
             break;
         }
         let chunk = Chunk::open(chunk)?;
-        for position in 0..chunk.count {
+        for position in chunk.first_from(from)?..chunk.count {
             let (key, value) = chunk.entry(position)?;
-            if key < from {
-                continue;
-            }
-            if found.len() == limit {
+            if found.len() == limit || !key.starts_with(prefix) {
                 return Ok(found);
             }
             found.push((key.to_vec(), value.to_vec()));
@@ -105,7 +163,7 @@ pub fn scan(
 
 /// All entries of the delta `number`.
 pub fn read(table: Table, txn: &RoTxn<AnyTls>, number: u64) -> Result<Entries> {
-    Ok(scan(table, txn, number, &[], usize::MAX)?.into_iter().collect())
+    Ok(scan(table, txn, number, &[], &[], usize::MAX)?.into_iter().collect())
 }
 
 /// Delete up to `limit` rows of the delta `number`; true when none is left.
@@ -183,21 +241,88 @@ impl<'t> Chunk<'t> {
         rest.split_at_checked(usize::from(length)).ok_or_else(damaged)
     }
 
-    fn find(&self, wanted: &[u8]) -> Result<Option<&'t [u8]>> {
+    /// The position of the first entry whose key is at or after `wanted`.
+    fn first_from(&self, wanted: &[u8]) -> Result<usize> {
         let (mut low, mut high) = (0, self.count);
         while low < high {
             let middle = (low + high) / 2;
-            let (key, value) = self.entry(middle)?;
-            match key.cmp(wanted) {
-                std::cmp::Ordering::Equal => return Ok(Some(value)),
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
+            if self.entry(middle)?.0 < wanted {
+                low = middle + 1;
+            } else {
+                high = middle;
             }
         }
-        Ok(None)
+        Ok(low)
+    }
+
+    fn find(&self, wanted: &[u8]) -> Result<Option<&'t [u8]>> {
+        let position = self.first_from(wanted)?;
+        if position == self.count {
+            return Ok(None);
+        }
+        let (key, value) = self.entry(position)?;
+        Ok((key == wanted).then_some(value))
     }
 }
 
 fn damaged() -> Error {
     Error::StoreDamaged("a chunk of a delta is cut short".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::{btree_map, vec};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::store::{Mode, Options, Store};
+
+    /// Keys of few accounts and generations, so that some are replaced and retired.
+    fn entries() -> impl Strategy<Value = Entries> {
+        let key = prop_oneof![
+            (0..4u8).prop_map(|address| [&b"a"[..], &[address; 20]].concat()),
+            (0..4u8, 0..3u8).prop_map(|(address, generation)| {
+                [&b"r"[..], &[address; 20], &[0; 7], &[generation]].concat()
+            }),
+            (0..4u8, 0..3u8, any::<u8>()).prop_map(|(address, generation, slot)| {
+                [&b"s"[..], &[address; 20], &[0; 7], &[generation], &[slot; 32]].concat()
+            }),
+            vec(any::<u8>(), 1..100)
+                .prop_map(|key| { [&b"i"[..], &[key.len() as u8], &key].concat() }),
+        ];
+        btree_map(key, vec(any::<u8>(), 0..600), 0..200)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn merging_in_place_is_merging(
+            earlier in entries(),
+            later in entries(),
+            probes in vec(vec(any::<u8>(), 1..40), 10),
+        ) {
+            let folder = crate::store::test_folder();
+            let options = Options { map_size: 1 << 24, ..Options::new(Mode::Write) };
+            let store = Store::open(folder.path(), &options).unwrap();
+            let expected = entry::merge(earlier.clone(), later.clone());
+            store.with_deltas(|table, txn| {
+                write(table, txn, 1, &earlier)?;
+                write(table, txn, 3, &earlier)?;
+                write_merged(table, txn, 2, 1, &later)?;
+                assert_eq!(read(table, txn, 1)?, earlier);
+                assert_eq!(read(table, txn, 2)?, expected);
+                for (key, value) in &expected {
+                    assert_eq!(get(table, txn, 2, key)?, Some(value.as_slice()));
+                }
+                for key in &probes {
+                    assert_eq!(get(table, txn, 2, key)?, expected.get(key).map(Vec::as_slice));
+                }
+                assert!(delete(table, txn, 2, usize::MAX)?);
+                assert!(read(table, txn, 2)?.is_empty());
+                assert_eq!(read(table, txn, 3)?, earlier);
+                Ok(())
+            }).unwrap();
+        }
+    }
 }

@@ -57,10 +57,11 @@ pub(crate) use optimism::{Optimism, OptimismInput};
 /// EVMs of one kind that a thread keeps. A simulation rarely crosses a fork.
 const STOCK: usize = 4;
 /// An EVM that has grown beyond these is dropped instead of kept: a frame owns 32 kB
-/// of stack, and the memory of a run is never given back.
+/// of stack, and neither memory nor journal are ever given back.
 const KEPT_DEPTH: usize = 64;
 const KEPT_MEMORY: usize = 1 << 20;
 const KEPT_INPUT: usize = 1 << 17;
+const KEPT_ENTRIES: usize = 1 << 14;
 /// The most memory all frames of a run may hold together. Two thousand million gas
 /// would not reach it, so no block is judged by it; absurd gas is.
 const MEMORY_LIMIT: u64 = 1 << 30;
@@ -251,11 +252,11 @@ where
     // After a panic the buffer may still be borrowed; then the EVM goes anyway.
     let memory = evm.ctx.local.shared_memory_buffer.try_borrow();
     let memory = memory.map_or(usize::MAX, |buffer| buffer.capacity());
-    Unloaded {
-        database: mem::take(&mut evm.ctx.journaled_state.database),
-        collector: mem::take(&mut evm.inspector),
-        small: memory <= KEPT_MEMORY && tx.input().len() <= KEPT_INPUT,
-    }
+    let journal = &mut evm.ctx.journaled_state;
+    let entries = journal.inner.journal.capacity().max(journal.inner.transient_storage.capacity());
+    let small = memory <= KEPT_MEMORY && tx.input().len() <= KEPT_INPUT && entries <= KEPT_ENTRIES;
+    let database = mem::take(&mut journal.database);
+    Unloaded { database, collector: mem::take(&mut evm.inspector), small }
 }
 
 /// The transaction error as text, the rest as it is.

@@ -262,8 +262,8 @@ impl Overlay {
     }
 }
 
-/// The state with all changes. A generation may be given back or not: an account's
-/// storage here is always that of its present life.
+/// The state with all changes. The generation asked for is not looked at: storage here
+/// is always that of the account's present life.
 impl StateReader for Overlay {
     fn account(&self, address: &Address) -> Result<Option<AccountState>> {
         Overlay::account(self, address)

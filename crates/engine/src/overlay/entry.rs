@@ -147,6 +147,9 @@ impl Entry {
         Ok(())
     }
 
+    /// The whole storage, and explicit zeros for what an earlier life has left under
+    /// the same number: right for a reader that starts from nothing and for one that
+    /// writes over what it has.
     fn slots_of_new_life(&self, change: &mut AccountChange, number: u64) {
         if let Some((generation, slots)) = &self.issued
             && *generation == number

@@ -81,9 +81,18 @@ impl Applying<'_, '_> {
             Step::Revive { partials } => self.revive(&partials),
             Step::Rewind { block } => self.rewind(block),
             Step::Pending(partial) => self.pending(partial),
-            Step::Safe(block) => Ok(self.heads.safe = Some(self.known(block)?)),
-            Step::Finalized(block) => Ok(self.heads.finalized = Some(self.known(block)?)),
-            Step::Note(note) => Ok(self.heads.note = note),
+            Step::Safe(block) => {
+                self.heads.safe = Some(self.known(block)?);
+                Ok(())
+            }
+            Step::Finalized(block) => {
+                self.heads.finalized = Some(self.known(block)?);
+                Ok(())
+            }
+            Step::Note(note) => {
+                self.heads.note = note;
+                Ok(())
+            }
             Step::Put { key, value } => self.tables.rows.put(self.txn, &key, &value).map_err(lmdb),
             Step::Delete { key } => {
                 self.tables.rows.delete(self.txn, &key).map_err(lmdb)?;
@@ -131,49 +140,42 @@ impl Applying<'_, '_> {
 
     fn extend(&mut self, new: NewPartial) -> Result<()> {
         let NewPartial { number, block, index, hash, .. } = new;
-        let (start, parent_hash, so_far) = self.place(&new)?;
-        let fresh = entry::entries_of(&new.changes, &new.index_rows)?;
+        let (start, parent_hash) = self.place(&new)?;
+        let entries = entry::entries_of(&new.changes, &new.index_rows)?;
         self.put_codes(&new.changes)?;
-        let entries = entry::merge(so_far, fresh);
-        delta::write(self.tables.deltas, self.txn, number, &entries)?;
+        let deltas = self.tables.deltas;
+        match new.parent {
+            Parent::Partial(before) => {
+                delta::write_merged(deltas, self.txn, number, before, &entries)?;
+            }
+            Parent::Sealed(_) | Parent::Stacked(..) => {
+                delta::write(deltas, self.txn, number, &entries)?;
+            }
+        }
         let status = Status::Live;
         self.put_partial(number, &Partial { block, index, hash, start, parent_hash, status })
     }
 
-    /// Where a new partial starts, the parent hash its block names, and what its
-    /// block had changed before.
-    fn place(&self, new: &NewPartial) -> Result<(Start, B256, Entries)> {
+    /// Where a new partial starts, and the parent hash its block names.
+    fn place(&self, new: &NewPartial) -> Result<(Start, B256)> {
         let NewPartial { block, index, .. } = *new;
-        match new.parent {
+        let (fits, start, parent_hash) = match new.parent {
             Parent::Sealed(below) => {
-                check((block, index) == (below + 1, 0), || {
-                    format!("partial {block}.{index} cannot stand on sealed block {below}")
-                })?;
-                let parent = self.known(below)?;
-                Ok((Start::Sealed(below), parent.hash, Entries::new()))
+                let fits = (block, index) == (below + 1, 0);
+                (fits, Start::Sealed(below), self.known(below)?.hash)
             }
             Parent::Partial(number) => {
                 let before = self.reachable(number)?;
-                check((block, index) == (before.block, before.index + 1), || {
-                    format!(
-                        "partial {block}.{index} cannot follow {}.{}",
-                        before.block, before.index
-                    )
-                })?;
-                let so_far = delta::read(self.tables.deltas, self.txn, number)?;
-                Ok((before.start, before.parent_hash, so_far))
+                let fits = (block, index) == (before.block, before.index + 1);
+                (fits, before.start, before.parent_hash)
             }
             Parent::Stacked(number, parent_hash) => {
-                let below = self.reachable(number)?;
-                check((block, index) == (below.block + 1, 0), || {
-                    format!(
-                        "partial {block}.{index} cannot stand on {}.{}",
-                        below.block, below.index
-                    )
-                })?;
-                Ok((Start::Partial(number), parent_hash, Entries::new()))
+                let fits = (block, index) == (self.reachable(number)?.block + 1, 0);
+                (fits, Start::Partial(number), parent_hash)
             }
-        }
+        };
+        check(fits, || format!("partial {block}.{index} cannot stand on {:?}", new.parent))?;
+        Ok((start, parent_hash))
     }
 
     fn seal(&mut self, number: u64, hash: B256) -> Result<()> {
@@ -263,11 +265,13 @@ impl Applying<'_, '_> {
     /// in part, so they count as stored.
     fn rewind_nodes(&mut self, block: u64) -> Result<()> {
         self.layers.rewind(block);
-        let Some(nodes) = self.heads.nodes else { return Ok(()) };
-        if block < self.heads.nodes_earliest {
+        let kept = self.heads.nodes.filter(|_| block >= self.heads.nodes_earliest);
+        let Some(nodes) = kept else {
+            // None, or a first layer in part, or none that reach down far enough.
             self.heads.nodes = None;
+            self.layers.store_again();
             return self.tables.discard(self.txn, Trash::AllNodes);
-        }
+        };
         for stale in block + 1..=nodes + 1 {
             self.tables.discard(self.txn, Trash::Nodes { block: stale })?;
         }

@@ -273,7 +273,7 @@ impl Slice<'_, '_> {
         let meta = self.tables.meta;
         let from = meta.get(self.txn, cursor).map_err(lmdb)?.unwrap_or_default().to_vec();
         let limit = self.left;
-        let entries = delta::scan(self.tables.deltas, self.txn, delta, &from, limit)?;
+        let entries = delta::scan(self.tables.deltas, self.txn, delta, &[], &from, limit)?;
         let all = entries.len() < limit;
         for (mut key, value) in entries {
             if self.left == 0 || !act(self, &key, &value)? {
@@ -315,13 +315,13 @@ pub(super) fn delete_superseded(
 ) -> Result<()> {
     let exact = entry::versioned(key, block);
     let mut gone = Vec::new();
-    let from_exact = (Bound::Included(exact.as_slice()), Bound::Unbounded);
+    let from_exact = (Bound::Included(&exact[..]), Bound::Unbounded);
     for row in table.range(txn, &from_exact).map_err(lmdb)? {
         let (found, value) = row.map_err(lmdb)?;
         if found.len() != exact.len() || !found.starts_with(key) {
             break;
         }
-        if found != exact || value.is_empty() {
+        if found != &exact[..] || value.is_empty() {
             gone.push(found.to_vec());
         }
     }

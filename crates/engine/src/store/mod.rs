@@ -22,6 +22,8 @@ mod view;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::folder as test_folder;
 
 pub use batch::{Batch, Parent};
 pub use head_trie::HeadTrie;

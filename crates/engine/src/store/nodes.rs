@@ -47,6 +47,13 @@ impl Layers {
         self.0.retain(|layer| layer.block <= block);
     }
 
+    /// What was stored of the layers is to be discarded.
+    pub fn store_again(&mut self) {
+        for layer in &mut self.0 {
+            layer.stored = 0;
+        }
+    }
+
     fn up_to(&self, block: u64) -> Vec<(u64, Arc<NodeWrites>)> {
         let layers = self.0.iter().filter(|layer| layer.block <= block);
         layers.map(|layer| (layer.block, layer.writes.clone())).collect()
@@ -156,14 +163,13 @@ impl Slice<'_, '_> {
         let table = self.tables.node_changes;
         let prefix = block.to_be_bytes();
         let last = table.rev_prefix_iter(self.txn, &prefix).map_err(lmdb)?.next();
-        let mut next = match last.transpose().map_err(lmdb)? {
+        let next = match last.transpose().map_err(lmdb)? {
             Some((key, _)) => Fields(&key[8..]).number()? + 1,
             None => 0,
         };
-        for row in changes.rows {
-            let key = [prefix, u64::to_be_bytes(next)].concat();
+        for (position, row) in (next..).zip(changes.rows) {
+            let key = [prefix, u64::to_be_bytes(position)].concat();
             table.put(self.txn, &key, &row).map_err(lmdb)?;
-            next += 1;
         }
         Ok(())
     }

@@ -204,6 +204,14 @@ impl Store {
         Ok(result)
     }
 
+    #[cfg(test)]
+    pub(crate) fn with_deltas(
+        &self,
+        work: impl FnOnce(Table, &mut RwTxn) -> Result<()>,
+    ) -> Result<()> {
+        self.write(|txn| work(self.tables.deltas, txn))
+    }
+
     fn explain(&self, error: Error) -> Error {
         match error {
             Error::StoreFull(_) => Error::StoreFull(self.map_size),

@@ -208,11 +208,8 @@ impl State {
             keys.insert(key);
         }
         for &number in &self.deltas {
-            for (key, _) in delta::scan(tables.deltas, txn, number, from, limit)? {
-                if key.starts_with(prefix) {
-                    keys.insert(key);
-                }
-            }
+            let entries = delta::scan(tables.deltas, txn, number, prefix, from, limit)?;
+            keys.extend(entries.into_iter().map(|(key, _)| key));
         }
         while keys.len() > limit {
             keys.pop_last();
@@ -265,6 +262,6 @@ fn is_version_of(found: &[u8], key: &[u8]) -> bool {
 /// The smallest byte string above all versions of `key`.
 fn just_above(key: &[u8]) -> Vec<u8> {
     let mut above = key.to_vec();
-    above.extend_from_slice(&[0xff; 9]);
+    above.extend_from_slice(&entry::JUST_ABOVE);
     above
 }

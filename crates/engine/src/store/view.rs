@@ -82,6 +82,9 @@ impl View {
 
     /// Up to `limit` rows of Python's whose keys begin with `prefix`, in order.
     pub fn rows(&self, prefix: &[u8], limit: usize) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        if prefix.is_empty() {
+            return Err(Error::invalid("rows are listed by a prefix of at least one byte"));
+        }
         self.snapshot.read(|txn| {
             let rows = self.snapshot.tables.rows.prefix_iter(txn, prefix).map_err(lmdb)?;
             rows.take(limit)

@@ -1,0 +1,64 @@
+# Few verbs; `make` alone lists them. The environment lives in .venv of this
+# checkout; stamp files in it say what it was made from, so nothing is built twice.
+
+.DEFAULT_GOAL := help
+.PHONY: help build dev test lint bench clean
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+BIN := .venv/bin
+PROFILE ?= release
+ENGINE_SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
+
+# PyO3 asks this interpreter for its layout; the same one every time, so that
+# maturin, clippy and the tests share what cargo has built.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+
+define FIND_PYTHON
+for python in $${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11; do \
+  if $$python -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+    echo $$python; exit 0; \
+  fi; \
+done
+endef
+
+help: ## explain the verbs
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: .venv/.engine ## make .venv and build the engine into it
+
+dev: build ## run two local chains with real flashblocks (not there yet: says what is)
+	@echo "There is no service yet, so nothing to run: the engine, its ledger and the import exist."
+	@echo "Import a chain: $(BIN)/foreblock import --genesis FILE --chain FILE --data DIR"
+
+test: build ## run the Rust tests, then the Python tests
+	@cargo test --locked --package foreblock-engine
+	@$(BIN)/python -m pytest
+
+lint: build ## check format, style and types of both languages, and the engine's stub
+	@$(BIN)/ruff format --check
+	@$(BIN)/ruff check
+	@$(BIN)/mypy
+	@$(BIN)/python -m mypy.stubtest foreblock._engine
+	@cargo fmt --all --check
+	@cargo clippy --locked --workspace --all-targets -- --deny warnings
+
+bench: build ## measure the engine on this machine
+	@$(BIN)/foreblock bench engine
+
+clean: ## remove everything that was built
+	rm -rf .venv target .mypy_cache .pytest_cache .ruff_cache .hypothesis python/foreblock/_engine*.so
+	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/.tools: requirements.lock
+	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust 1.91 or newer (rustup)" >&2; exit 1; }
+	@command -v cc >/dev/null || { echo "cc is missing: install a C compiler (Debian: build-essential)" >&2; exit 1; }
+	@test -n "$$($(FIND_PYTHON))" || { echo "Python is missing: install Python 3.11 or newer with venv (Debian: python3 python3-venv)" >&2; exit 1; }
+	@test -x $(BIN)/python || "$$($(FIND_PYTHON))" -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	@touch $@
+
+.venv/.engine: .venv/.tools pyproject.toml $(ENGINE_SOURCES)
+	@VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --locked --profile $(PROFILE)
+	@touch $@

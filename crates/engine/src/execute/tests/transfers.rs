@@ -1,0 +1,119 @@
+//! Logs with their indices, and ether as logs.
+
+use super::*;
+
+fn trace(state: &MemoryState, fork: &str, message: &Message, next_index: u64) -> Outcome {
+    let collect = Some(Collect { transfers: true, next_index });
+    let options = Options { collect, ..Options::default() };
+    run(&mut state.overlay(), &env(ethereum(fork)), message, options).expect("runs")
+}
+
+/// Index, and (from, to, value) of a transfer or `None` for an ordinary log.
+type Seen = (u64, Option<(Address, Address, u64)>);
+
+fn seen(outcome: &Outcome) -> Vec<Seen> {
+    let collected = outcome.collected.as_ref().expect("collected");
+    let seen = collected.logs.iter().map(|(index, log)| {
+        let topics = log.topics();
+        let transfer = (log.address == TRANSFER_ADDRESS).then(|| {
+            assert_eq!(topics[0], TRANSFER_TOPIC);
+            let value = U256::from_be_slice(&log.data.data).to::<u64>();
+            (Address::from_word(topics[1]), Address::from_word(topics[2]), value)
+        });
+        (*index, transfer)
+    });
+    seen.collect()
+}
+
+fn log() -> Asm {
+    Asm::default().push(0u64).push(0u64).op(op::LOG0)
+}
+
+fn log_in(asm: Asm) -> Asm {
+    asm.push(0u64).push(0u64).op(op::LOG0)
+}
+
+#[test]
+fn indices_count_lost_logs_and_never_go_back() {
+    // Transfer 0, log 1, a call with value 2 and its log 3, a call that logs 4 and 5
+    // and reverts, log 6.
+    let reverts = log_in(log()).push(0u64).push(0u64).op(op::REVERT);
+    let code = log().call(addr(0xaa), 3).op(op::POP).call(addr(0xbb), 0).op(op::POP);
+    let state = state(log_in(code)).contract(addr(0xaa), log()).contract(addr(0xbb), reverts);
+    let message = Message { value: U256::from(9), ..message(CONTRACT) };
+    let outcome = trace(&state, "Cancun", &message, 0);
+    let expected = [
+        (0, Some((SENDER, CONTRACT, 9))),
+        (1, None),
+        (2, Some((CONTRACT, addr(0xaa), 3))),
+        (3, None),
+        (6, None),
+    ];
+    assert_eq!(seen(&outcome), expected);
+    assert_eq!(outcome.collected.expect("collected").next_index, 7);
+    assert_eq!(outcome.logs.len(), 3, "receipts have no transfers");
+}
+
+#[test]
+fn a_failed_run_loses_its_logs_and_keeps_their_numbers() {
+    for end in [Asm::default().op(op::INVALID), Asm::default().push(0u64).push(0u64).op(op::REVERT)]
+    {
+        let code = log_in(log()).ops(&Bytes::from(end));
+        let message = Message { value: U256::from(9), ..message(CONTRACT) };
+        let outcome = trace(&state(code), "Cancun", &message, 10);
+        assert_eq!(seen(&outcome), []);
+        assert_eq!(outcome.collected.expect("collected").next_index, 13);
+    }
+}
+
+#[test]
+fn without_transfers_the_same_indices_go_to_ordinary_logs() {
+    let reverts = log().push(0u64).push(0u64).op(op::REVERT);
+    let code = log().call(addr(0xbb), 0).op(op::POP);
+    let state = state(log_in(code)).contract(addr(0xbb), reverts);
+    let message = Message { value: U256::from(9), ..message(CONTRACT) };
+    let collect = Some(Collect { transfers: false, next_index: 0 });
+    let options = Options { collect, ..Options::default() };
+    let outcome = run(&mut state.overlay(), &env(ethereum("Cancun")), &message, options);
+    assert_eq!(seen(&outcome.expect("runs")), [(0, None), (2, None)]);
+}
+
+#[test]
+fn selfdestruct_to_self_and_others_is_the_contracts_own_transfer() {
+    for fork in ["London", "Cancun"] {
+        for beneficiary in [CONTRACT, addr(0xbe), Address::ZERO] {
+            let code = Asm::default().push_address(beneficiary).op(op::SELFDESTRUCT);
+            let state = state(code).fund(CONTRACT, 3);
+            let message = Message { value: U256::from(5), ..message(CONTRACT) };
+            let outcome = trace(&state, fork, &message, 0);
+            let expected =
+                [(0, Some((SENDER, CONTRACT, 5))), (1, Some((CONTRACT, beneficiary, 8)))];
+            assert_eq!(seen(&outcome), expected, "{fork} to {beneficiary}");
+        }
+    }
+}
+
+#[test]
+fn creations_move_their_value_and_other_calls_none() {
+    let code = Asm::default().push(0u64).push(0u64).push(4u64).op(op::CREATE).op(op::POP);
+    let mut asm = code;
+    for (code, operands) in [(op::CALLCODE, 5), (op::DELEGATECALL, 4), (op::STATICCALL, 4)] {
+        for operand in 0..operands {
+            // The last operand of CALLCODE is the value.
+            asm = asm.push(if operand == 4 { 2u64 } else { 0 });
+        }
+        asm = asm.push_address(addr(0xaa)).op(op::GAS).op(code).op(op::POP);
+    }
+    // To a precompile, and more than there is.
+    let asm = asm.call(precompile(4), 1).op(op::POP).call(addr(0xaa), 1000).op(op::POP);
+    let state = state(asm).fund(CONTRACT, 10);
+    let outcome = trace(&state, "Cancun", &message(CONTRACT), 0);
+    let created = CONTRACT.create(1);
+    let expected = [(0, Some((CONTRACT, created, 4))), (1, Some((CONTRACT, precompile(4), 1)))];
+    assert_eq!(seen(&outcome), expected);
+    assert_eq!(outcome.collected.expect("collected").next_index, 3, "the last was dropped");
+
+    let create = Message { to: None, value: U256::from(7), ..message(CONTRACT) };
+    let outcome = trace(&state, "Cancun", &create, 0);
+    assert_eq!(seen(&outcome), [(0, Some((SENDER, SENDER.create(0), 7)))]);
+}

@@ -1,0 +1,409 @@
+//! A store under test beside the model: random actions, and everything retained compared.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use alloy_primitives::{B256, U256};
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::model::{ADDRESSES, Everything, SLOTS, Touch, What, compare, row_of, storage_root};
+use super::{folder, options};
+use crate::error::Error;
+use crate::store::*;
+
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// The next index on the tip, or the first of the next block.
+    Extend {
+        stack: bool,
+        touches: Vec<Touch>,
+    },
+    /// A second candidate beside the tip, on the latest block.
+    Compete {
+        touches: Vec<Touch>,
+    },
+    Seal {
+        pick: u8,
+        and_extend: bool,
+    },
+    Append {
+        touches: Vec<Touch>,
+        settle: bool,
+    },
+    Drop {
+        pick: u8,
+    },
+    Revive {
+        pick: u8,
+    },
+    Rewind {
+        depth: u8,
+    },
+    Maintain {
+        entries: u8,
+    },
+    Reopen,
+}
+
+fn touches() -> impl Strategy<Value = Vec<Touch>> {
+    use What::*;
+    let what = prop_oneof![
+        3 => Just(Balance), 4 => Just(Slot), 2 => Just(Clear),
+        2 => Just(Destroy), 2 => Just(Recreate), 1 => Just(Empty),
+    ];
+    let touch = (0..ADDRESSES, what, 0..SLOTS, any::<u8>())
+        .prop_map(|(who, what, slot, value)| Touch { who, what, slot, value });
+    proptest::collection::vec(touch, 0..6)
+}
+
+pub fn action() -> impl Strategy<Value = Action> {
+    use Action::*;
+    prop_oneof![
+        6 => (prop::bool::weighted(0.3), touches())
+            .prop_map(|(stack, touches)| Extend { stack, touches }),
+        1 => touches().prop_map(|touches| Compete { touches }),
+        3 => (any::<u8>(), any::<bool>()).prop_map(|(pick, and_extend)| Seal { pick, and_extend }),
+        3 => (touches(), prop::bool::weighted(0.2))
+            .prop_map(|(touches, settle)| Append { touches, settle }),
+        1 => any::<u8>().prop_map(|pick| Drop { pick }),
+        1 => any::<u8>().prop_map(|pick| Revive { pick }),
+        1 => (0..6u8).prop_map(|depth| Rewind { depth }),
+        6 => (1..20u8).prop_map(|entries| Maintain { entries }),
+        1 => Just(Reopen),
+    ]
+}
+
+#[derive(Clone)]
+struct ModelPartial {
+    block: u64,
+    index: u64,
+    start: Start,
+    parent_hash: B256,
+    state: Everything,
+    status: Status,
+}
+
+/// The store under test beside copies of everything it should hold.
+pub struct History {
+    pub folder: TempDir,
+    retention: Retention,
+    store: Option<Arc<Store>>,
+    pub sealed: Vec<(B256, Everything, u64)>,
+    partials: BTreeMap<u64, ModelPartial>,
+    pending: Option<u64>,
+    /// Partials of blocks below this one may have been forgotten.
+    forgotten_below: u64,
+    /// A view opened earlier, with what its latest state was.
+    held: Option<(View, u64, Everything)>,
+    hashes: u64,
+}
+
+impl History {
+    pub fn new(retention: Retention) -> Self {
+        let folder = folder();
+        let store = Store::open(folder.path(), &options(retention)).unwrap();
+        let mut history = Self {
+            folder,
+            retention,
+            store: Some(Arc::new(store)),
+            sealed: Vec::new(),
+            partials: BTreeMap::new(),
+            pending: None,
+            forgotten_below: 0,
+            held: None,
+            hashes: 0,
+        };
+        let genesis = [What::Balance, What::Recreate, What::Slot, What::Empty];
+        let touches: Vec<_> = (0..4)
+            .map(|who| Touch { who, what: genesis[usize::from(who)], slot: 1, value: who })
+            .collect();
+        history.append(&touches, false);
+        history
+    }
+
+    pub fn store(&self) -> &Arc<Store> {
+        self.store.as_ref().unwrap()
+    }
+
+    fn fresh_hash(&mut self) -> B256 {
+        self.hashes += 1;
+        B256::from(U256::from(self.hashes))
+    }
+
+    pub fn latest(&self) -> u64 {
+        self.sealed.len() as u64 - 1
+    }
+
+    pub fn append(&mut self, touches: &[Touch], settle: bool) {
+        let block = self.sealed.len() as u64;
+        let mut state = self.sealed.last().map(|it| it.1.clone()).unwrap_or_default();
+        let mut batch = self.store().batch().unwrap();
+        let changes = state.change(touches, || batch.draw());
+        let hash = self.fresh_hash();
+        let index = row_of(hash);
+        state.index.extend(index.clone());
+        // Every other block leaves its nodes to be computed again.
+        let nodes = block.is_multiple_of(2).then(|| {
+            let mut trie = HeadTrie::open(self.store().clone()).unwrap();
+            trie.apply(&changes).unwrap();
+            trie.take().unwrap()
+        });
+        let number = batch.append(block, hash, changes, index);
+        if let Some(nodes) = nodes {
+            batch.nodes(block, Arc::new(nodes));
+        }
+        if self.pending.is_some() {
+            batch.pending(None);
+            self.pending = None;
+        }
+        if settle {
+            batch.settle();
+        }
+        self.store().commit(batch).unwrap();
+        self.sealed.push((hash, state, number));
+    }
+
+    pub fn extend(
+        &mut self,
+        parent: Parent,
+        start: Start,
+        parent_hash: B256,
+        touches: &[Touch],
+    ) -> u64 {
+        let mut batch = self.store().batch().unwrap();
+        let number = self.extend_in(&mut batch, parent, start, parent_hash, touches);
+        batch.pending(Some(number));
+        self.store().commit(batch).unwrap();
+        self.pending = Some(number);
+        number
+    }
+
+    fn extend_in(
+        &mut self,
+        batch: &mut Batch,
+        parent: Parent,
+        start: Start,
+        parent_hash: B256,
+        touches: &[Touch],
+    ) -> u64 {
+        let (block, index, mut state) = match parent {
+            Parent::Sealed(block) => (block + 1, 0, self.sealed[block as usize].1.clone()),
+            Parent::Partial(number) => {
+                let before = &self.partials[&number];
+                (before.block, before.index + 1, before.state.clone())
+            }
+            Parent::Stacked(number, _) => {
+                let below = &self.partials[&number];
+                (below.block + 1, 0, below.state.clone())
+            }
+        };
+        let changes = state.change(touches, || batch.draw());
+        let hash = self.fresh_hash();
+        state.index.extend(row_of(hash));
+        let number = batch.extend(block, index, hash, parent, changes, row_of(hash));
+        let status = Status::Live;
+        let partial = ModelPartial { block, index, start, parent_hash, state, status };
+        self.partials.insert(number, partial);
+        number
+    }
+
+    fn live_tip(&self) -> Option<u64> {
+        self.pending.filter(|number| self.reachable(*number))
+    }
+
+    /// Whether the chain below a partial is still whole.
+    fn reachable(&self, number: u64) -> bool {
+        let Some(partial) = self.partials.get(&number) else { return false };
+        if matches!(partial.status, Status::Dropped { .. }) {
+            return false;
+        }
+        match partial.start {
+            Start::Sealed(block) => {
+                self.sealed.get(block as usize).is_some_and(|it| it.0 == partial.parent_hash)
+            }
+            Start::Partial(below) => self.reachable(below),
+        }
+    }
+
+    pub fn run(&mut self, action: &Action) {
+        match action {
+            Action::Extend { stack, touches } => self.extend_tip(*stack, touches),
+            Action::Compete { touches } => {
+                let (block, hash) = (self.latest(), self.sealed[self.sealed.len() - 1].0);
+                self.extend(Parent::Sealed(block), Start::Sealed(block), hash, touches);
+            }
+            Action::Seal { pick, and_extend } => self.seal(*pick, *and_extend),
+            Action::Append { touches, settle } => self.append(touches, *settle),
+            Action::Drop { pick } => self.drop_one(*pick),
+            Action::Revive { pick } => self.revive_one(*pick),
+            Action::Rewind { depth } => self.rewind(*depth),
+            Action::Maintain { entries } => {
+                self.maintain(usize::from(*entries));
+            }
+            Action::Reopen => self.reopen(),
+        }
+    }
+
+    fn extend_tip(&mut self, stack: bool, touches: &[Touch]) {
+        let Some(tip) = self.live_tip() else {
+            let (block, hash) = (self.latest(), self.sealed[self.sealed.len() - 1].0);
+            self.extend(Parent::Sealed(block), Start::Sealed(block), hash, touches);
+            return;
+        };
+        let partial = self.partials[&tip].clone();
+        if stack {
+            let announced = self.fresh_hash();
+            self.extend(Parent::Stacked(tip, announced), Start::Partial(tip), announced, touches);
+        } else {
+            self.extend(Parent::Partial(tip), partial.start, partial.parent_hash, touches);
+        }
+    }
+
+    fn seal(&mut self, pick: u8, and_extend: bool) {
+        let (latest_hash, _, latest_number) = self.sealed[self.sealed.len() - 1].clone();
+        let next = self.latest() + 1;
+        let fitting: Vec<u64> = self
+            .partials
+            .iter()
+            .filter(|(_, it)| it.block == next && it.status == Status::Live)
+            .filter(|(_, it)| it.block >= self.forgotten_below)
+            .filter(|(_, it)| match it.start {
+                Start::Sealed(_) => it.parent_hash == latest_hash,
+                Start::Partial(below) => below == latest_number,
+            })
+            .map(|(number, _)| *number)
+            .collect();
+        let Some(&number) = fitting.get(usize::from(pick) % fitting.len().max(1)) else { return };
+        let hash = self.fresh_hash();
+        let mut batch = self.store().batch().unwrap();
+        batch.seal(number, hash);
+        let state = self.partials[&number].state.clone();
+        self.partials.get_mut(&number).unwrap().status = Status::Sealed;
+        self.sealed.push((hash, state, number));
+        let tip_still_ahead =
+            self.live_tip().filter(|tip| self.partials[tip].block > self.latest());
+        self.pending = tip_still_ahead;
+        if and_extend {
+            let parent = Parent::Sealed(next);
+            let first = self.extend_in(&mut batch, parent, Start::Sealed(next), hash, &[]);
+            self.pending = Some(first);
+        }
+        batch.pending(self.pending);
+        self.store().commit(batch).unwrap();
+    }
+
+    fn pick(&self, pick: u8, wanted: impl Fn(&ModelPartial) -> bool) -> Option<u64> {
+        let all: Vec<_> = self.partials.iter().filter(|(_, it)| wanted(it)).collect();
+        all.get(usize::from(pick) % all.len().max(1)).map(|(number, _)| **number)
+    }
+
+    fn drop_one(&mut self, pick: u8) {
+        let Some(number) = self.pick(pick, |it| it.status == Status::Live) else { return };
+        let mut batch = self.store().batch().unwrap();
+        batch.drop_partials(vec![number], "test".into());
+        match self.store().commit(batch) {
+            Ok(_) => {}
+            Err(Error::UnknownPartial(_)) => return self.assert_pruned(number),
+            Err(other) => panic!("{other}"),
+        }
+        let status = Status::Dropped { reason: "test".into() };
+        self.partials.get_mut(&number).unwrap().status = status;
+        self.pending = self.pending.filter(|pending| *pending != number);
+    }
+
+    fn revive_one(&mut self, pick: u8) {
+        let by_test = Status::Dropped { reason: "test".into() };
+        let Some(number) = self.pick(pick, |it| it.status == by_test) else { return };
+        let mut batch = self.store().batch().unwrap();
+        batch.revive(vec![number]);
+        match self.store().commit(batch) {
+            Ok(_) => self.partials.get_mut(&number).unwrap().status = Status::Live,
+            Err(Error::UnknownPartial(_)) => self.assert_pruned(number),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    pub fn maintain(&mut self, entries: usize) -> usize {
+        let window = self.latest().saturating_sub(self.retention.partials);
+        self.forgotten_below = self.forgotten_below.max(window);
+        self.store().maintain(entries).unwrap()
+    }
+
+    fn assert_pruned(&self, number: u64) {
+        assert!(self.partials[&number].block < self.forgotten_below, "{number} is gone");
+    }
+
+    fn rewind(&mut self, depth: u8) {
+        let target = self.latest().saturating_sub(u64::from(depth));
+        let mut batch = self.store().batch().unwrap();
+        batch.rewind(target);
+        let earliest = self.store().view().unwrap().heads().earliest;
+        match self.store().commit(batch) {
+            Ok(_) => assert!(target >= earliest),
+            Err(Error::RefusedCommit(_)) => return assert!(target < earliest),
+            Err(other) => panic!("{other}"),
+        }
+        for (_, _, number) in self.sealed.drain(target as usize + 1..) {
+            if let Some(partial) = self.partials.get_mut(&number) {
+                partial.status = Status::Dropped { reason: "rewound".into() };
+            }
+        }
+        self.pending = None;
+    }
+
+    fn reopen(&mut self) {
+        self.held = None;
+        self.store = None;
+        let opened = Store::open(self.folder.path(), &options(self.retention));
+        self.store = Some(Arc::new(opened.unwrap()));
+    }
+
+    pub fn hold(&mut self) {
+        let view = self.store().view().unwrap();
+        let latest = self.latest();
+        self.held = Some((view, latest, self.sealed[latest as usize].1.clone()));
+    }
+
+    /// The trie at the latest block has the root of the plain state.
+    pub fn check_root(&self) {
+        let state = &self.sealed[self.sealed.len() - 1].1;
+        let mut trie = HeadTrie::open(self.store().clone()).unwrap();
+        assert_eq!(trie.root().unwrap(), state.root());
+        for (address, (_, slots)) in &state.accounts {
+            assert_eq!(trie.storage_root(address).unwrap(), storage_root(slots));
+        }
+    }
+
+    /// Everything retained reads as the model says; what is not retained is refused.
+    pub fn check(&self) {
+        let view = self.store().view().unwrap();
+        let heads = view.heads();
+        assert_eq!(heads.latest.unwrap().number, self.latest());
+        assert_eq!(heads.pending, self.pending);
+        for (block, (hash, state, _)) in self.sealed.iter().enumerate() {
+            let block = block as u64;
+            assert_eq!(view.sealed(block).unwrap().unwrap().hash, *hash);
+            match view.state(block) {
+                Ok(found) => compare(&found, state),
+                Err(Error::PrunedState { .. }) => assert!(block < heads.earliest),
+                Err(other) => panic!("block {block}: {other}"),
+            }
+        }
+        for (number, partial) in &self.partials {
+            match view.state_of_partial(*number) {
+                Ok(found) => {
+                    assert!(self.reachable(*number), "partial {number} should be out of reach");
+                    compare(&found, &partial.state);
+                }
+                Err(Error::DroppedPartial(_)) => assert!(!self.reachable(*number)),
+                Err(Error::UnknownPartial(gone)) => self.assert_pruned(gone),
+                Err(Error::PrunedState { block, earliest }) => assert!(block < earliest),
+                Err(other) => panic!("partial {number}: {other}"),
+            }
+        }
+        if let Some((view, block, state)) = &self.held {
+            compare(&view.state(*block).unwrap(), state);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+"""Stores to measure on: many accounts, a token, a few blocks.
+
+Accounts come sorted, as from a snapshot, so filling appends instead of inserting.
+Addresses are a function of their position; whoever measures draws positions at random.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from foreblock._engine import Account, Env, Overlay, Store
+
+ETHER: Final = 10**18
+CHAIN_ID: Final = 31337
+GAS_LIMIT: Final = 60_000_000
+PORTION: Final = 250_000
+
+# Returns slot 0: PUSH0 SLOAD PUSH0 MSTORE PUSH1 32 PUSH0 RETURN.
+READER: Final = bytes.fromhex("5f545f5260205ff3")
+READER_ADDRESS: Final = b"\xfa" * 20
+# The same code in a contract of the largest size that may be deployed.
+LARGE_READER_ADDRESS: Final = b"\xfb" * 20
+LARGE_READER: Final = READER.ljust(24_576, b"\x5b")
+
+# Moves one unit from the caller's slot to the slot named by the data, as a token does:
+# both slots are read and written, and a log is made.
+#   CALLER SLOAD PUSH1 1 SWAP1 SUB CALLER SSTORE
+#   PUSH0 CALLDATALOAD DUP1 SLOAD PUSH1 1 ADD SWAP1 SSTORE
+#   PUSH1 1 PUSH0 MSTORE PUSH0 CALLDATALOAD CALLER PUSH1 32 PUSH0 LOG2 STOP
+TOKEN: Final = bytes.fromhex("33546001900333555f358054600101905560015f525f353360205fa200")
+TOKEN_ADDRESS: Final = b"\xfc" * 20
+
+
+def addresses(count: int) -> list[bytes]:
+    """`count` addresses spread over all addresses, ascending."""
+    step = 2**160 // count
+    return [
+        (step * position + _jitter(position, step)).to_bytes(20, "big") for position in range(count)
+    ]
+
+
+def _jitter(position: int, step: int) -> int:
+    """An offset below `step`: neighbours must not differ in their first bytes only."""
+    digest = hashlib.blake2b(position.to_bytes(8, "big"), digest_size=16).digest()
+    return int.from_bytes(digest, "big") % step
+
+
+def store(
+    folder: Path, accounts: list[bytes], progress: Callable[[int], None] = lambda _: None
+) -> Store:
+    """A store of which `accounts` have one ether each, with the contracts above."""
+    opened = Store(str(folder), write=True)
+    account = Account(balance=ETHER)
+    for portion in portions(accounts, PORTION):
+        opened.load([(address, account) for address in portion])
+        progress(len(portion))
+    overlay = Overlay.empty()
+    overlay.set(READER_ADDRESS, code=READER, state={0: 42})
+    overlay.set(LARGE_READER_ADDRESS, code=LARGE_READER, state={0: 42})
+    overlay.set(TOKEN_ADDRESS, code=TOKEN)
+    batch = opened.batch()
+    batch.append(0, bytes(32), overlay.take(batch.draw()))
+    opened.commit(batch)
+    return opened
+
+
+def env(number: int) -> Env:
+    """The environment of a block on the newest rules of the L2."""
+    return Env(
+        rules="optimism:Jovian",
+        chain_id=CHAIN_ID,
+        number=number,
+        timestamp=2 * number,
+        coinbase=bytes(20),
+        gas_limit=GAS_LIMIT,
+        prevrandao=bytes(32),
+    )
+
+
+def portions(items: list[bytes], size: int) -> Iterator[list[bytes]]:
+    """`items` cut into lists of at most `size`."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

@@ -1,0 +1,109 @@
+"""What it costs to read an account: hot, through deltas, and as state grows."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from foreblock._engine import State, Store
+from foreblock.bench import fill
+from foreblock.bench.machine import anonymous_mib, resident_mib
+from foreblock.bench.measure import Figure, per_second
+
+READS = 200_000
+ROUNDS = 7
+
+
+def account_reads(store: Store, accounts: list[bytes]) -> Figure:
+    """Balances of random accounts through Python, one call each."""
+    wanted = _shuffled(accounts)
+    with store.view() as view:
+        rates = _read_all(view.state(0), wanted)
+    figure = Figure("account reads through Python", "/s", rates, "over 1,000,000")
+    return replace(figure, met=figure.median > 1e6)
+
+
+def reads_with_views(store: Store, accounts: list[bytes]) -> Figure:
+    """The same as a request does it: open a view, find the state, read, close."""
+    wanted = _shuffled(accounts)
+
+    def read() -> None:
+        for address in wanted:
+            with store.view() as view:
+                view.state(0).balance(address)
+
+    return Figure("the same with a view for each", "/s", per_second(read, len(wanted), ROUNDS))
+
+
+def reads_through_deltas(store: Store, accounts: list[bytes]) -> list[Figure]:
+    """Reads of a state that lies 0 to 3 unfolded blocks above the flat table.
+
+    Each block changes 2,000 other accounts, so that nearly every read falls through all
+    deltas. Leaves the store with three more blocks, folded.
+    """
+    wanted = _shuffled(accounts)
+    generator = random.Random(2)  # noqa: S311 - a fixed sample, not a secret
+    figures = []
+    for depth in range(4):
+        if depth:
+            _append(store, generator.sample(accounts, 2000))
+        with store.view() as view:
+            rates = _read_all(view.state(depth), wanted)
+        figures.append(Figure(f"account reads through {depth} deltas", "/s", rates))
+    while store.maintain(100_000):
+        pass
+    return figures
+
+
+def _append(store: Store, changed: list[bytes]) -> None:
+    with store.view() as view:
+        latest = view.heads.latest
+        assert latest is not None
+        overlay = view.state(latest[0]).overlay()
+        for address in changed:
+            overlay.credit(address, 1)
+        batch = store.batch()
+        batch.append(latest[0] + 1, bytes(32), overlay.take(batch.draw()))
+    store.commit(batch)
+
+
+def growth(
+    folder: Path, small: int, large: int, progress: Callable[[int], None]
+) -> tuple[Figure, Figure, list[str]]:
+    """The cost of a read in a small and in a large state, and what is resident then.
+
+    The same number of distinct accounts is read from both, so that what differs is the
+    tree and the pages, not how often an account is read again.
+    """
+    figures, remarks = [], []
+    for name, count in (("small", small), ("large", large)):
+        accounts = fill.addresses(count)
+        store = fill.store(folder / name, accounts, progress)
+        wanted = _shuffled(random.Random(3).sample(accounts, min(count, small)))  # noqa: S311
+        del accounts
+        with store.view() as view:
+            rates = _read_all(view.state(0), wanted)
+        figures.append(Figure(f"reads at {count:,} accounts", "/s", rates))
+        remarks.append(
+            f"{count:,} accounts: {store.used_bytes / 2**20:,.0f} MiB used of the file, "
+            f"{resident_mib():,.0f} MiB resident, {anonymous_mib():,.0f} MiB of it not the file's"
+        )
+        store.close()
+    slower = figures[0].median / figures[1].median
+    aim = replace(figures[1], aim="below 2 times the cost at the small size",
+                    met=slower < 2, remarks=(f"{slower:.2f} times the cost",))  # fmt: skip
+    return figures[0], aim, remarks
+
+
+def _shuffled(accounts: list[bytes]) -> list[bytes]:
+    """READS of them in random order, as objects that lie next to each other in memory."""
+    generator = random.Random(1)  # noqa: S311 - a fixed sample, not a secret
+    return [bytes(bytearray(address)) for address in generator.choices(accounts, k=READS)]
+
+
+def _read_all(state: State, wanted: list[bytes]) -> list[float]:
+    def read() -> None:
+        for address in wanted:
+            state.balance(address)
+
+    return per_second(read, len(wanted), ROUNDS)

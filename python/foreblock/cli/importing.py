@@ -1,0 +1,134 @@
+"""`foreblock import`: files to a store, with a progress bar and a summary."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from foreblock.cli.failure import INTERRUPTED, failing_in_one_line, stop
+from foreblock.ledger.import_files import Imported, import_files
+from foreblock.ledger.importer import Progress, Report
+from foreblock.primitives import format_data
+
+MEGAGAS: Final = 10**6
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@click.command("import")
+@click.option("--genesis", required=True, type=_FILE, help="Genesis in geth's JSON format.")
+@click.option("--chain", required=True, type=_FILE, help="Blocks in RLP, back to back.")
+@click.option("--data", required=True, type=_FOLDER, help="The store's folder, made if need be.")
+@click.option(
+    "--fork-choice",
+    type=_FILE,
+    help="An engine_forkchoiceUpdated request in JSON: the head that the chain must have, "
+    "and its safe and finalized blocks.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
+def import_(
+    *, genesis: Path, chain: Path, data: Path, fork_choice: Path | None, as_json: bool
+) -> None:
+    """Verify a chain and store it with all its states.
+
+    Every block is executed and compared with its header: gas, receipts, logs bloom,
+    requests, withdrawals and state root, besides all rules between a header and its
+    parent. The first block that is not right is named and nothing of it is stored.
+
+    Running again goes on after the last block stored.
+    """
+    begun = time.monotonic()
+    stored = _Stored()
+    try:
+        with failing_in_one_line(), _progress_bar(chain, stored) as report:
+            imported = import_files(genesis, chain, data, fork_choice, report)
+    except KeyboardInterrupt:
+        stop(f"interrupted; {stored}; run the same command again to go on", INTERRUPTED)
+    seconds = time.monotonic() - begun
+    summary = _summary_json if as_json else _summary_text
+    click.echo(summary(imported, seconds))
+
+
+class _Stored:
+    """The last block known to be stored, for whoever is interrupted."""
+
+    number: int | None = None
+
+    def __str__(self) -> str:
+        if self.number is None:
+            return "nothing was stored by this run"
+        return f"the store is at block {self.number}"
+
+
+@contextmanager
+def _progress_bar(chain: Path, stored: _Stored) -> Iterator[Report]:
+    """A bar over the bytes of the file, on standard error and only on a terminal."""
+    columns = (
+        TextColumn("block {task.fields[number]}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[speed]:.0f} Mgas/s"),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    begun = time.monotonic()
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("import", total=chain.stat().st_size, number=0, speed=0.0)
+
+        def report(progress: Progress) -> None:
+            stored.number = progress.stored
+            speed = _megagas_per_second(progress, time.monotonic() - begun)
+            bar.update(task, completed=progress.position, number=progress.number, speed=speed)
+
+        yield report
+
+
+def _megagas_per_second(progress: Progress, seconds: float) -> float:
+    return progress.gas / MEGAGAS / seconds if seconds else 0.0
+
+
+def _summary_text(imported: Imported, seconds: float) -> str:
+    progress, heads = imported.progress, imported.heads
+    assert heads.latest is not None
+    number, block_hash = heads.latest
+    megagas, speed = progress.gas / MEGAGAS, _megagas_per_second(progress, seconds)
+    lines = [
+        f"imported   {progress.blocks} blocks, {progress.transactions} transactions",
+        f"executed   {megagas:.1f} Mgas in {seconds:.2f} s ({speed:.0f} Mgas/s)",
+    ]
+    if progress.skipped:
+        lines.append(f"skipped    {progress.skipped} blocks that were stored already")
+    lines.append(f"latest     {number} {format_data(block_hash)}")
+    if heads.safe is not None:
+        lines.append(f"safe       {heads.safe[0]}")
+    if heads.finalized is not None:
+        lines.append(f"finalized  {heads.finalized[0]}")
+    return "\n".join(lines)
+
+
+def _summary_json(imported: Imported, seconds: float) -> str:
+    progress, heads = imported.progress, imported.heads
+    return json.dumps(
+        {
+            "blocks": progress.blocks,
+            "skipped": progress.skipped,
+            "transactions": progress.transactions,
+            "gas": progress.gas,
+            "seconds": round(seconds, 3),
+            "latest": _head(heads.latest),
+            "safe": _head(heads.safe),
+            "finalized": _head(heads.finalized),
+        }
+    )
+
+
+def _head(head: tuple[int, bytes] | None) -> dict[str, int | str] | None:
+    return None if head is None else {"number": head[0], "hash": format_data(head[1])}

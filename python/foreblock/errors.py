@@ -1,0 +1,380 @@
+"""Every exception of foreblock, in one tree.
+
+    ForeblockError
+    ├── CallerError              the caller is wrong
+    │   ├── InvalidArgument
+    │   ├── Undecodable
+    │   ├── InvalidMessage
+    │   └── NotAPrecompile
+    ├── NotHere                  the data is not here
+    │   ├── UnknownBlock
+    │   ├── UnknownPartial
+    │   ├── DroppedPartial
+    │   └── PrunedState
+    ├── ExecutionError           execution gave no outcome
+    │   ├── InvalidTransaction
+    │   ├── DeadlineExceeded
+    │   ├── PoolFull
+    │   └── ExecutionFailed
+    ├── ImportFailure            the chain offered is not accepted
+    │   ├── BadGenesis
+    │   ├── BadForkChoice
+    │   ├── BadBlock
+    │   ├── DifferentGenesis
+    │   └── DifferentBlock
+    └── StoreError               the store broke, or was misused
+        ├── StoreMissing
+        ├── StoreLocked
+        ├── StoreOpenHere
+        ├── StoreClosed
+        ├── StoreReadOnly
+        ├── StoreFull
+        ├── DiskFull
+        ├── StaleBatch
+        ├── RefusedCommit
+        ├── StoreDamaged
+        ├── StoreFailed
+        ├── MissingNode
+        └── MissingCode
+
+An exception carries its facts as attributes, given in order; `__str__` makes the
+sentence from them. The engine raises these very classes, so their names and the
+order of their facts are part of the seam. A revert or a halt is not here: that is
+the outcome of a run. Codes of the wire are elsewhere, beside the wire.
+"""
+
+from dataclasses import dataclass
+
+
+class ForeblockError(Exception):
+    """The root: catch it to catch everything foreblock raises on purpose."""
+
+
+class CallerError(ForeblockError):
+    """What was asked cannot be answered by anybody."""
+
+
+@dataclass(eq=False)
+class InvalidArgument(CallerError):
+    """An argument is outside what its name allows."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return self.why
+
+
+@dataclass(eq=False)
+class Undecodable(CallerError):
+    """Bytes that are not what they are said to be: a transaction, a header, a block."""
+
+    what: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why}"
+
+
+@dataclass(eq=False)
+class InvalidMessage(CallerError):
+    """A message that no block could run, such as one that cannot pay for its gas."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"the message cannot be run: {self.why}"
+
+
+@dataclass(eq=False)
+class NotAPrecompile(CallerError):
+    """A precompile was to be moved from an address where there is none."""
+
+    address: bytes
+
+    def __str__(self) -> str:
+        return f"0x{self.address.hex()} is not a precompile"
+
+
+class NotHere(ForeblockError):
+    """The data asked for is not in the store."""
+
+
+@dataclass(eq=False)
+class UnknownBlock(NotHere):
+    """The block asked for was never sealed here."""
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"unknown block {self.number}"
+
+
+@dataclass(eq=False)
+class UnknownPartial(NotHere):
+    """The partial block asked for was never here, or is no longer kept."""
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"unknown partial block {self.number}"
+
+
+@dataclass(eq=False)
+class DroppedPartial(NotHere):
+    """The partial block asked for is on a branch that was given up."""
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"partial block {self.number} was dropped"
+
+
+@dataclass(eq=False)
+class PrunedState(NotHere):
+    """The block is known; its state is older than what is kept."""
+
+    block: int
+    earliest: int
+
+    def __str__(self) -> str:
+        return f"the state of block {self.block} is no longer kept; the earliest is {self.earliest}"
+
+
+class ExecutionError(ForeblockError):
+    """Execution gave no outcome: neither success nor revert nor halt."""
+
+
+@dataclass(eq=False)
+class InvalidTransaction(ExecutionError):
+    """A transaction that may not stand in this block; nothing of it was applied."""
+
+    index: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"invalid transaction {self.index}: {self.why}"
+
+
+class DeadlineExceeded(ExecutionError):
+    """The run was stopped at its deadline."""
+
+    def __str__(self) -> str:
+        return "execution stopped at its deadline"
+
+
+@dataclass(eq=False)
+class PoolFull(ExecutionError):
+    """No thread is free for a long call, and enough are waiting already."""
+
+    waiting: int
+
+    def __str__(self) -> str:
+        return f"the queue for long calls is full ({self.waiting} waiting)"
+
+
+@dataclass(eq=False)
+class ExecutionFailed(ExecutionError):
+    """The engine failed; the message did nothing wrong."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"execution failed: {self.why}"
+
+
+class ImportFailure(ForeblockError):
+    """The chain offered is not accepted; the store stays as it was before the bad part."""
+
+
+@dataclass(eq=False)
+class BadGenesis(ImportFailure):
+    """The genesis file cannot be used; `where` is the path inside its JSON."""
+
+    where: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"genesis: {self.where}: {self.why}"
+
+
+@dataclass(eq=False)
+class BadForkChoice(ImportFailure):
+    """The fork-choice file cannot be used; `where` is the path inside its JSON."""
+
+    where: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"fork choice: {self.where}: {self.why}"
+
+
+@dataclass(eq=False)
+class BadBlock(ImportFailure):
+    """A block breaks a rule: what was looked at, what it had to be, what it is."""
+
+    number: int
+    what: str
+    expected: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"block {self.number}: {self.what}: expected {self.expected}, found {self.found}"
+
+
+@dataclass(eq=False)
+class DifferentGenesis(ImportFailure):
+    """The store was begun from another genesis; `what` differs."""
+
+    what: str
+    stored: str
+    found: str
+
+    def __str__(self) -> str:
+        return (
+            f"the store was begun from another genesis: {self.what}: "
+            f"stored {self.stored}, found {self.found}"
+        )
+
+
+@dataclass(eq=False)
+class DifferentBlock(ImportFailure):
+    """The store already holds another block of this number."""
+
+    number: int
+    stored: bytes
+    found: bytes
+
+    def __str__(self) -> str:
+        return (
+            f"block {self.number}: the store holds 0x{self.stored.hex()}, "
+            f"the file has 0x{self.found.hex()}"
+        )
+
+
+class StoreError(ForeblockError):
+    """The store broke, or was misused."""
+
+
+@dataclass(eq=False)
+class StoreMissing(StoreError):
+    """There is no store in this folder."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return f"no store at {self.path}"
+
+
+@dataclass(eq=False)
+class StoreLocked(StoreError):
+    """Another process is the store's writer."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return f"the store at {self.path} is already being written by another process"
+
+
+@dataclass(eq=False)
+class StoreOpenHere(StoreError):
+    """This process has the store open already."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return f"the store at {self.path} is already open in this process"
+
+
+class StoreClosed(StoreError):
+    """The store, or what was made from it, is used after it was closed."""
+
+    def __str__(self) -> str:
+        return "the store is closed"
+
+
+class StoreReadOnly(StoreError):
+    """A write through a store that was opened for reading."""
+
+    def __str__(self) -> str:
+        return "the store was opened for reading only"
+
+
+@dataclass(eq=False)
+class StoreFull(StoreError):
+    """The store may not grow further; a larger map size lets it."""
+
+    map_size: int
+
+    def __str__(self) -> str:
+        return f"the store has reached its map size of {self.map_size} bytes"
+
+
+@dataclass(eq=False)
+class DiskFull(StoreError):
+    """The disk has no room; nothing of the commit was kept."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"the disk of the store is full: {self.why}"
+
+
+@dataclass(eq=False)
+class StaleBatch(StoreError):
+    """The store has moved on since the batch was begun."""
+
+    made_at: int
+    now: int
+
+    def __str__(self) -> str:
+        return f"the batch was made at commit {self.made_at}, the store is at {self.now}"
+
+
+@dataclass(eq=False)
+class RefusedCommit(StoreError):
+    """The batch asks for something that would make the store contradict itself."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return self.why
+
+
+@dataclass(eq=False)
+class StoreDamaged(StoreError):
+    """What is stored cannot have been written by a whole commit."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"the store is damaged: {self.why}"
+
+
+@dataclass(eq=False)
+class StoreFailed(StoreError):
+    """The operating system or the store's library refused."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"the store failed: {self.why}"
+
+
+@dataclass(eq=False)
+class MissingNode(StoreError):
+    """A trie node that a root needs is not kept."""
+
+    key: str
+
+    def __str__(self) -> str:
+        return f"no trie node at {self.key}"
+
+
+@dataclass(eq=False)
+class MissingCode(StoreError):
+    """An account names code that is not kept."""
+
+    hash: bytes
+
+    def __str__(self) -> str:
+        return f"no code with hash 0x{self.hash.hex()}"

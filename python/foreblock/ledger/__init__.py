@@ -1,0 +1,4 @@
+"""The chain and its state: the rules of blocks, and the store that holds them.
+
+Only this package imports the native module. It opens no socket and prints nothing.
+"""

@@ -1,0 +1,245 @@
+"""The `config` section of a genesis file in geth's format, read into a profile.
+
+A key that names a fork must be one that foreblock executes, or one known to change
+nothing that is executed or checked. Everything else is refused: importing a chain
+under rules that only nearly fit would fail later and say less.
+"""
+
+from collections.abc import Sequence
+from typing import Final, TypeVar
+
+from foreblock.ledger.forks import EthereumFork, OptimismFork
+from foreblock.ledger.json_value import JsonValue
+from foreblock.ledger.profile import BlobParameters, ChainProfile, OptimismParameters, Schedule
+
+_FORKS_BY_BLOCK: Final = (
+    ("homesteadBlock", EthereumFork.HOMESTEAD),
+    ("eip150Block", EthereumFork.TANGERINE),
+    ("eip158Block", EthereumFork.SPURIOUS_DRAGON),
+    ("byzantiumBlock", EthereumFork.BYZANTIUM),
+    ("constantinopleBlock", EthereumFork.CONSTANTINOPLE),
+    ("petersburgBlock", EthereumFork.PETERSBURG),
+    ("istanbulBlock", EthereumFork.ISTANBUL),
+    ("muirGlacierBlock", EthereumFork.MUIR_GLACIER),
+    ("berlinBlock", EthereumFork.BERLIN),
+    ("londonBlock", EthereumFork.LONDON),
+    ("arrowGlacierBlock", EthereumFork.ARROW_GLACIER),
+    ("grayGlacierBlock", EthereumFork.GRAY_GLACIER),
+)
+_FORKS_BY_TIME: Final = (
+    ("shanghaiTime", EthereumFork.SHANGHAI),
+    ("cancunTime", EthereumFork.CANCUN),
+    ("pragueTime", EthereumFork.PRAGUE),
+    ("osakaTime", EthereumFork.OSAKA),
+)
+_OPTIMISM_FORKS: Final = (
+    ("regolithTime", OptimismFork.REGOLITH),
+    ("canyonTime", OptimismFork.CANYON),
+    ("ecotoneTime", OptimismFork.ECOTONE),
+    ("fjordTime", OptimismFork.FJORD),
+    ("graniteTime", OptimismFork.GRANITE),
+    ("holoceneTime", OptimismFork.HOLOCENE),
+    ("isthmusTime", OptimismFork.ISTHMUS),
+    ("jovianTime", OptimismFork.JOVIAN),
+    ("karstTime", OptimismFork.KARST),
+)
+# Forks that a chain may leave out while it has later ones.
+_MAY_BE_ABSENT: Final = {
+    "petersburgBlock",  # then it begins with Constantinople, as in geth
+    "muirGlacierBlock",
+    "arrowGlacierBlock",
+    "grayGlacierBlock",
+}
+# An OP chain states some Ethereum forks too; they begin with the OP forks that contain them.
+_STATED_TWICE: Final = {
+    "shanghaiTime": "canyonTime",
+    "cancunTime": "ecotoneTime",
+    "pragueTime": "isthmusTime",
+}
+# Forks that change only how many blobs a block holds (EIP-7892).
+_BLOB_FORKS: Final = tuple(f"bpo{i}" for i in range(1, 6))
+# Blob parameters where the genesis leaves them out: EIP-4844 and EIP-7691.
+_BLOB_DEFAULTS: Final = {
+    "cancun": BlobParameters(3, 6, 3_338_477),
+    "prague": BlobParameters(6, 9, 5_007_716),
+    "osaka": BlobParameters(6, 9, 5_007_716),
+}
+# Keys that change nothing here, whatever their value.
+_WITHOUT_EFFECT: Final = {
+    "eip150Hash",
+    "ethash",
+    "mergeNetsplitBlock",
+    "terminalTotalDifficultyPassed",
+    "deltaTime",  # changes how blocks are derived from L1, not what they do
+}
+_OTHER_KEYS: Final = {
+    "chainId",
+    "eip155Block",
+    "daoForkBlock",
+    "daoForkSupport",
+    "terminalTotalDifficulty",
+    "depositContractAddress",
+    "blobSchedule",
+    "bedrockBlock",
+    "optimism",
+}
+_KNOWN: Final = (
+    {key for key, _ in (*_FORKS_BY_BLOCK, *_FORKS_BY_TIME, *_OPTIMISM_FORKS)}
+    | {f"{fork}Time" for fork in _BLOB_FORKS}
+    | _WITHOUT_EFFECT
+    | _OTHER_KEYS
+)
+# EIP-6110: the mainnet contract, which a genesis that names none means.
+_MAINNET_DEPOSIT_CONTRACT: Final = bytes.fromhex("00000000219ab540356cbb839cbe05303d7705fa")
+
+F = TypeVar("F")
+
+
+def read_profile(config: JsonValue) -> ChainProfile:
+    """The profile that a genesis `config` describes."""
+    _refuse_unknown(config)
+    _refuse_dao_fork(config)
+    _check_replay_protection(config)
+    optimism = config.get("optimism")
+    if optimism is not None:
+        return _optimism_profile(config, optimism)
+    return _ethereum_profile(config)
+
+
+def _ethereum_profile(config: JsonValue) -> ChainProfile:
+    for key, _ in (("bedrockBlock", None), *_OPTIMISM_FORKS):
+        _refuse_if_set(config, key, "a fork of OP chains, but there is no optimism section")
+    by_time = _schedule(config, _FORKS_BY_TIME)
+    terminal = config.get("terminalTotalDifficulty")
+    if by_time and terminal is None:
+        config.need("terminalTotalDifficulty")
+    deposit_contract = config.get("depositContractAddress")
+    return ChainProfile(
+        chain_id=config.need("chainId").number(),
+        forks_by_block=_schedule(config, _FORKS_BY_BLOCK),
+        forks_by_time=by_time,
+        blob_schedule=_blob_schedule(config),
+        terminal_total_difficulty=None if terminal is None else terminal.number(256),
+        deposit_contract=_MAINNET_DEPOSIT_CONTRACT
+        if deposit_contract is None
+        else deposit_contract.address(),
+        optimism=None,
+    )
+
+
+def _optimism_profile(config: JsonValue, section: JsonValue) -> ChainProfile:
+    section.known({"eip1559Elasticity", "eip1559Denominator", "eip1559DenominatorCanyon"})
+    if config.need("bedrockBlock").number() != 0:
+        config.need("bedrockBlock").refuse("blocks before Bedrock cannot be executed")
+    _refuse_if_set(config, "osakaTime", "a fork that foreblock cannot execute on an OP chain")
+    forks = _schedule(config, _OPTIMISM_FORKS)
+    for stated, containing in _STATED_TWICE.items():
+        _check_stated_twice(config, stated, containing)
+    denominator = _positive(section.need("eip1559Denominator"))
+    canyon = section.get("eip1559DenominatorCanyon")
+    return ChainProfile(
+        chain_id=config.need("chainId").number(),
+        forks_by_block=((0, EthereumFork.GRAY_GLACIER),),
+        forks_by_time=((0, EthereumFork.PARIS),),
+        blob_schedule=(),
+        terminal_total_difficulty=0,
+        deposit_contract=bytes(20),
+        optimism=OptimismParameters(
+            forks=((0, OptimismFork.BEDROCK), *forks),
+            elasticity=_positive(section.need("eip1559Elasticity")),
+            denominator=denominator,
+            denominator_canyon=denominator if canyon is None else _positive(canyon),
+        ),
+    )
+
+
+def _schedule(config: JsonValue, ladder: Sequence[tuple[str, F]]) -> Schedule[F]:
+    """The forks of one ladder that are set, checked to be in order and without holes."""
+    schedule: list[tuple[int, F]] = []
+    hole: str | None = None
+    for key, fork in ladder:
+        start = config.get(key)
+        if start is None:
+            hole = hole if key in _MAY_BE_ABSENT else key
+            continue
+        if hole is not None:
+            start.refuse(f"set, but {hole} before it is not")
+        if schedule and start.number() < schedule[-1][0]:
+            start.refuse(f"begins at {start.number()}, before the fork it builds on")
+        schedule.append((start.number(), fork))
+    return tuple(schedule)
+
+
+def _blob_schedule(config: JsonValue) -> Schedule[BlobParameters]:
+    stated = config.get("blobSchedule")
+    schedule: list[tuple[int, BlobParameters]] = []
+    for fork in (*_BLOB_DEFAULTS, *_BLOB_FORKS):
+        start = config.get(f"{fork}Time")
+        if start is None:
+            continue
+        if schedule and start.number() < schedule[-1][0]:
+            start.refuse(f"begins at {start.number()}, before the fork it builds on")
+        entry = None if stated is None else stated.get(fork)
+        schedule.append((start.number(), _blob_parameters(start, entry, fork)))
+    return tuple(schedule)
+
+
+def _blob_parameters(start: JsonValue, entry: JsonValue | None, fork: str) -> BlobParameters:
+    if entry is None:
+        if fork not in _BLOB_DEFAULTS:
+            start.refuse(f"set, but blobSchedule has no entry {fork}")
+        return _BLOB_DEFAULTS[fork]
+    parameters = BlobParameters(
+        target=entry.need("target").number(),
+        maximum=_positive(entry.need("max")),
+        update_fraction=_positive(entry.need("baseFeeUpdateFraction")),
+    )
+    if parameters.target > parameters.maximum:
+        entry.need("target").refuse("above max")
+    return parameters
+
+
+def _refuse_unknown(config: JsonValue) -> None:
+    for key, member in config.items():
+        if key in _KNOWN or member.value is None:
+            continue
+        if key.endswith(("Time", "Block")):
+            member.refuse("a fork that foreblock cannot execute")
+        member.refuse("not a key that foreblock knows")
+
+
+def _refuse_dao_fork(config: JsonValue) -> None:
+    """Refuse the DAO fork: it moves balances by a list that only Ethereum's main network has."""
+    support = config.get("daoForkSupport")
+    if support is not None and support.boolean():
+        _refuse_if_set(config, "daoForkBlock", "the DAO fork cannot be executed")
+
+
+def _check_replay_protection(config: JsonValue) -> None:
+    """Spurious Dragon is one fork; geth's format states two of its parts apart."""
+    protection = config.get("eip155Block")
+    cleaning = config.get("eip158Block")
+    if (protection and protection.number()) != (cleaning and cleaning.number()):
+        (protection or config).refuse("eip155Block and eip158Block must be equal")
+
+
+def _check_stated_twice(config: JsonValue, stated: str, containing: str) -> None:
+    ethereum = config.get(stated)
+    optimism = config.get(containing)
+    if ethereum is None:
+        return
+    if optimism is None or optimism.number() != ethereum.number():
+        ethereum.refuse(f"must equal {containing} on an OP chain")
+
+
+def _refuse_if_set(config: JsonValue, key: str, why: str) -> None:
+    member = config.get(key)
+    if member is not None:
+        member.refuse(why)
+
+
+def _positive(value: JsonValue) -> int:
+    number = value.number()
+    if number == 0:
+        value.refuse("must not be zero")
+    return number

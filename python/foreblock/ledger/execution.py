@@ -1,0 +1,243 @@
+"""One block, executed: what its transactions and its fork do to the state.
+
+Reads as the specification does: system calls first, transactions in order, then
+requests, withdrawals and rewards. The result is what a header promises (gas, receipts,
+bloom, requests); comparing is `block_rules`' part. A block that cannot be executed is
+refused with `BadBlock`; the scratch state is then worthless.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Final, NoReturn
+
+from foreblock._engine import (
+    Block,
+    Env,
+    Executed,
+    Header,
+    Receipt,
+    Transaction,
+    deposit_requests,
+    logs_bloom,
+    requests_hash,
+)
+from foreblock.errors import InvalidTransaction, Undecodable
+from foreblock.ledger.check import Check
+from foreblock.ledger.fees import blob_base_fee
+from foreblock.ledger.forks import EthereumFork, OptimismFork, Rules
+from foreblock.ledger.genesis import EMPTY_REQUESTS_HASH
+from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.scratch import Scratch
+
+BEACON_ROOTS: Final = bytes.fromhex("000f3df6d732807ef1319fb7b8bb8522d0beac02")  # EIP-4788
+HISTORY_STORAGE: Final = bytes.fromhex("0000f90827f1c53a10cb7a02335b175320002935")  # EIP-2935
+WITHDRAWAL_REQUESTS: Final = bytes.fromhex("00000961ef480eb55e80d19ad83579a64c007002")  # EIP-7002
+CONSOLIDATION_REQUESTS: Final = bytes.fromhex(
+    "0000bbddc7ce488642fb579f8b00f3a590007251"
+)  # EIP-7251
+DEPOSIT_REQUEST: Final = 0  # EIP-6110
+WITHDRAWAL_REQUEST: Final = 1  # EIP-7002
+CONSOLIDATION_REQUEST: Final = 2  # EIP-7251
+
+WEI_PER_GWEI: Final = 10**9
+BLOBS_PER_TRANSACTION: Final = 6  # EIP-7594, from Osaka on
+
+BLOB: Final = 3  # the type of a transaction that carries blobs, EIP-4844
+DEPOSIT: Final = 0x7E  # the type of a transaction that an OP chain makes of an L1 event
+DEPOSIT_RECEIPT_VERSION: Final = 1  # OP, from Canyon on
+# OP, forced into the state by Canyon's first block.
+CREATE2_DEPLOYER: Final = bytes.fromhex("13b0d85ccb8bf860b6b79af3029fca081ae9bef2")
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What came of a block's execution."""
+
+    receipts: tuple[Receipt, ...]
+    gas_used: int
+    data_footprint: int  # OP from Jovian on: what the header's blob gas used states
+    logs_bloom: bytes
+    requests_hash: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A block to execute and what its rules are."""
+
+    block: Block
+    transactions: Sequence[Transaction]
+    rules: Rules
+    parent_rules: Rules
+    profile: ChainProfile
+
+    @property
+    def check(self) -> Check:
+        """Checks on this block."""
+        return Check(self.block.header.number)
+
+
+def execute(task: Task, scratch: Scratch) -> Execution:
+    """Execute the block on the state of its parent."""
+    env = environment(task.block.header, task.rules, task.profile)
+    _begin(task, scratch, env)
+    results, receipts = _run(task, scratch, env)
+    requests = _requests(task, scratch, env, receipts)
+    _withdraw(task, scratch)
+    _reward(task, scratch)
+    return Execution(
+        receipts=receipts,
+        gas_used=sum(executed.gas_used for executed in results),
+        data_footprint=sum(executed.da_footprint for executed in results),
+        logs_bloom=logs_bloom(receipts),
+        requests_hash=requests,
+    )
+
+
+def environment(header: Header, rules: Rules, profile: ChainProfile) -> Env:
+    """What the transactions of this block can see of it."""
+    blobs = profile.blob_parameters(header.timestamp)
+    limit = None
+    if blobs is not None:
+        osaka = rules.ethereum >= EthereumFork.OSAKA
+        limit = min(blobs.maximum, BLOBS_PER_TRANSACTION) if osaka else blobs.maximum
+    return Env(
+        rules=rules.engine_name,
+        chain_id=profile.chain_id,
+        number=header.number,
+        timestamp=header.timestamp,
+        coinbase=header.beneficiary,
+        gas_limit=header.gas_limit,
+        base_fee=header.base_fee_per_gas or 0,
+        difficulty=header.difficulty,
+        prevrandao=header.mix_hash if rules.merged else None,
+        blob_base_fee=None if blobs is None else blob_base_fee(header.excess_blob_gas or 0, blobs),
+        max_blobs_per_transaction=limit,
+    )
+
+
+def _begin(task: Task, scratch: Scratch, env: Env) -> None:
+    """What a block does before its transactions.
+
+    Either call does nothing where its contract has no code; what it returns does not matter.
+    """
+    header = task.block.header
+    if task.rules.ethereum >= EthereumFork.PRAGUE:
+        scratch.overlay.system_call(env, HISTORY_STORAGE, header.parent_hash)
+    if header.parent_beacon_block_root is not None:
+        scratch.overlay.system_call(env, BEACON_ROOTS, header.parent_beacon_block_root)
+    canyon = OptimismFork.CANYON
+    if task.rules.includes(canyon) and not task.parent_rules.includes(canyon):
+        scratch.overlay.set(CREATE2_DEPLOYER, code=_create2_deployer_code())
+
+
+def _create2_deployer_code() -> bytes:
+    text = resources.files("foreblock.ledger").joinpath("create2_deployer.hex").read_text("ascii")
+    return bytes.fromhex(text)
+
+
+def _run(task: Task, scratch: Scratch, env: Env) -> tuple[list[Executed], tuple[Receipt, ...]]:
+    """Run the transactions; their receipts tell the outcome, before Byzantium the state root."""
+    _check_kinds(task)
+    if task.rules.ethereum < EthereumFork.BYZANTIUM:
+        return _run_with_roots(task, scratch, env)
+    try:
+        results = scratch.overlay.transact(env, task.transactions)
+    except InvalidTransaction as invalid:
+        _refuse(task, invalid.index, invalid)
+    return results, _receipts(task, results)
+
+
+def _run_with_roots(
+    task: Task, scratch: Scratch, env: Env
+) -> tuple[list[Executed], tuple[Receipt, ...]]:
+    results, receipts = [], []
+    gas_used = 0
+    for index, transaction in enumerate(task.transactions):
+        try:
+            (executed,) = scratch.overlay.transact(env, [transaction], gas_used=gas_used)
+        except InvalidTransaction as invalid:
+            _refuse(task, index, invalid)
+        gas_used += executed.gas_used
+        results.append(executed)
+        receipts.append(executed.receipt(gas_used, post_state=scratch.root()))
+    return results, tuple(receipts)
+
+
+def _refuse(task: Task, index: int, invalid: InvalidTransaction) -> NoReturn:
+    task.check.fail(f"transaction {index}", "one that is valid here", invalid.why)
+
+
+def _receipts(task: Task, results: Sequence[Executed]) -> tuple[Receipt, ...]:
+    canyon = task.rules.includes(OptimismFork.CANYON)
+    receipts = []
+    gas_used = 0
+    for transaction, executed in zip(task.transactions, results, strict=True):
+        gas_used += executed.gas_used
+        version = DEPOSIT_RECEIPT_VERSION if canyon and transaction.type == DEPOSIT else None
+        receipts.append(executed.receipt(gas_used, deposit_receipt_version=version))
+    return tuple(receipts)
+
+
+def _check_kinds(task: Task) -> None:
+    """Transactions that this chain or fork does not have, whatever their content."""
+    optimism = task.rules.optimism is not None
+    protection = task.rules.ethereum >= EthereumFork.SPURIOUS_DRAGON  # EIP-155
+    for index, transaction in enumerate(task.transactions):
+        what = f"transaction {index}"
+        if transaction.type == DEPOSIT and not optimism:
+            task.check.fail(what, "a type that Ethereum has", "a deposit")
+        if transaction.type == BLOB and optimism:
+            task.check.fail(what, "a type that OP chains have", "a blob transaction")
+        if transaction.chain_id is not None and not protection:
+            task.check.fail(what, "no chain id before Spurious Dragon", transaction.chain_id)
+
+
+def _requests(
+    task: Task, scratch: Scratch, env: Env, receipts: tuple[Receipt, ...]
+) -> bytes | None:
+    """What the block asks of the consensus layer, hashed (EIP-7685); nothing on OP chains."""
+    if task.rules.ethereum < EthereumFork.PRAGUE:
+        return None
+    if task.rules.optimism is not None:
+        return EMPTY_REQUESTS_HASH
+    try:
+        deposits = deposit_requests(receipts, task.profile.deposit_contract)
+    except Undecodable as undecodable:
+        task.check.fail("deposit requests", "well-formed deposit logs", undecodable.why)
+    return requests_hash(
+        [
+            (DEPOSIT_REQUEST, deposits),
+            (WITHDRAWAL_REQUEST, _drain(task, scratch, env, WITHDRAWAL_REQUESTS)),
+            (CONSOLIDATION_REQUEST, _drain(task, scratch, env, CONSOLIDATION_REQUESTS)),
+        ]
+    )
+
+
+def _drain(task: Task, scratch: Scratch, env: Env, contract: bytes) -> bytes:
+    """The requests waiting in a contract, which must be there and must answer."""
+    what = f"requests of 0x{contract.hex()}"
+    outcome = scratch.overlay.system_call(env, contract, b"")
+    if outcome is None:
+        task.check.fail(what, "a contract", "no code")
+    if outcome.status != "success":
+        task.check.fail(what, "success", outcome.halt or outcome.status)
+    return outcome.output
+
+
+def _withdraw(task: Task, scratch: Scratch) -> None:
+    """Pay out what left the consensus layer (EIP-4895)."""
+    for withdrawal in task.block.withdrawals or ():
+        scratch.overlay.credit(withdrawal.address, withdrawal.amount * WEI_PER_GWEI)
+
+
+def _reward(task: Task, scratch: Scratch) -> None:
+    """Pay whoever mined the block and its uncles (yellow paper, section 11.3)."""
+    reward = task.rules.block_reward
+    if not reward:
+        return
+    header, uncles = task.block.header, task.block.uncles
+    for uncle in uncles:
+        age = header.number - uncle.number
+        scratch.overlay.credit(uncle.beneficiary, reward * (8 - age) // 8)
+    scratch.overlay.credit(header.beneficiary, reward + len(uncles) * (reward // 32))

@@ -1,0 +1,111 @@
+"""The two ladders of forks, and the rules in force for one block.
+
+A fork's rules include those of every fork before it, so a rule asks with `>=`.
+A block on an OP chain stands on both ladders: its own fork, and the Ethereum fork
+whose rules that one contains. Which block stands where is `profile`'s to say.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum, auto
+from typing import Final
+
+ETHER: Final = 10**18
+
+
+class EthereumFork(IntEnum):
+    """Ethereum's forks in order, those included that only delay the difficulty bomb."""
+
+    FRONTIER = auto()
+    HOMESTEAD = auto()
+    TANGERINE = auto()
+    SPURIOUS_DRAGON = auto()
+    BYZANTIUM = auto()
+    CONSTANTINOPLE = auto()
+    PETERSBURG = auto()
+    ISTANBUL = auto()
+    MUIR_GLACIER = auto()
+    BERLIN = auto()
+    LONDON = auto()
+    ARROW_GLACIER = auto()
+    GRAY_GLACIER = auto()
+    PARIS = auto()
+    SHANGHAI = auto()
+    CANCUN = auto()
+    PRAGUE = auto()
+    OSAKA = auto()
+
+
+class OptimismFork(IntEnum):
+    """The OP stack's forks that change what a block may be or do."""
+
+    BEDROCK = auto()
+    REGOLITH = auto()
+    CANYON = auto()
+    ECOTONE = auto()
+    FJORD = auto()
+    GRANITE = auto()
+    HOLOCENE = auto()
+    ISTHMUS = auto()
+    JOVIAN = auto()
+    KARST = auto()
+
+
+# The Ethereum fork whose rules each OP fork contains.
+ETHEREUM_RULES_OF: Final = {
+    OptimismFork.BEDROCK: EthereumFork.PARIS,
+    OptimismFork.REGOLITH: EthereumFork.PARIS,
+    OptimismFork.CANYON: EthereumFork.SHANGHAI,
+    OptimismFork.ECOTONE: EthereumFork.CANCUN,
+    OptimismFork.FJORD: EthereumFork.CANCUN,
+    OptimismFork.GRANITE: EthereumFork.CANCUN,
+    OptimismFork.HOLOCENE: EthereumFork.CANCUN,
+    OptimismFork.ISTHMUS: EthereumFork.PRAGUE,
+    OptimismFork.JOVIAN: EthereumFork.PRAGUE,
+    OptimismFork.KARST: EthereumFork.PRAGUE,
+}
+
+# A bomb delay changes the difficulty and nothing that executes.
+_EXECUTES_AS: Final = {
+    EthereumFork.MUIR_GLACIER: EthereumFork.ISTANBUL,
+    EthereumFork.ARROW_GLACIER: EthereumFork.LONDON,
+    EthereumFork.GRAY_GLACIER: EthereumFork.LONDON,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The forks in force for one block."""
+
+    ethereum: EthereumFork
+    optimism: OptimismFork | None = None
+
+    @property
+    def engine_name(self) -> str:
+        """The name by which the engine knows these rules."""
+        if self.optimism is not None:
+            return f"optimism:{_camel(self.optimism)}"
+        return f"ethereum:{_camel(_EXECUTES_AS.get(self.ethereum, self.ethereum))}"
+
+    @property
+    def merged(self) -> bool:
+        """Whether a block is proposed by the consensus layer rather than mined."""
+        return self.ethereum >= EthereumFork.PARIS
+
+    @property
+    def block_reward(self) -> int:
+        """What mining the block pays, in wei (EIP-649, EIP-1234; nothing after the merge)."""
+        if self.merged:
+            return 0
+        if self.ethereum >= EthereumFork.CONSTANTINOPLE:
+            return 2 * ETHER
+        if self.ethereum >= EthereumFork.BYZANTIUM:
+            return 3 * ETHER
+        return 5 * ETHER
+
+    def includes(self, fork: OptimismFork) -> bool:
+        """Whether this is an OP block under `fork`'s rules or later ones."""
+        return self.optimism is not None and self.optimism >= fork
+
+
+def _camel(fork: EthereumFork | OptimismFork) -> str:
+    return fork.name.title().replace("_", "")

@@ -1,0 +1,236 @@
+"""A genesis file in geth's format: block 0's header, and the accounts it begins with.
+
+Reading is strict; a refused value is named by its path. The header lacks only what
+follows from the accounts (the state root and, on OP chains from Isthmus on, the
+withdrawals root): `seal` adds those once a trie has them.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Final
+
+from foreblock._engine import Header
+from foreblock.errors import BadGenesis
+from foreblock.ledger.config import read_profile
+from foreblock.ledger.difficulty import EMPTY_OMMERS_HASH
+from foreblock.ledger.fees import INITIAL_BASE_FEE
+from foreblock.ledger.forks import EthereumFork, OptimismFork, Rules
+from foreblock.ledger.json_value import JsonValue
+from foreblock.ledger.optimism_rules import decode_extra_data
+from foreblock.ledger.profile import ChainProfile
+from foreblock.primitives import ZERO_ADDRESS, ZERO_HASH, parse_address
+
+# Root of a trie with nothing in it: keccak256 of the RLP of an empty string.
+EMPTY_ROOT: Final = bytes.fromhex(
+    "56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421"
+)
+# EIP-7685: SHA-256 of nothing, the hash of an empty list of requests.
+EMPTY_REQUESTS_HASH: Final = bytes.fromhex(
+    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+)
+DEFAULT_GAS_LIMIT: Final = 4_712_388  # geth, when the genesis says 0
+
+_KEYS: Final = {
+    "config",
+    "nonce",
+    "timestamp",
+    "extraData",
+    "gasLimit",
+    "difficulty",
+    "mixHash",
+    "coinbase",
+    "alloc",
+    "number",
+    "gasUsed",
+    "parentHash",
+    "baseFeePerGas",
+    "excessBlobGas",
+    "blobGasUsed",
+}
+# The last two are notes to people that some genesis files carry.
+_ACCOUNT_KEYS: Final = {"balance", "nonce", "code", "storage", "secretKey", "comment"}
+
+
+@dataclass(frozen=True, slots=True)
+class GenesisAccount:
+    """An account that exists from the beginning; it may be empty."""
+
+    balance: int = 0
+    nonce: int = 0
+    code: bytes = b""
+    storage: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Genesis:
+    """What a chain begins with."""
+
+    profile: ChainProfile
+    config: bytes  # the section as JSON text, kept so that a store can rebuild the profile
+    accounts: dict[bytes, GenesisAccount]
+    rules: Rules
+    difficulty: int
+    timestamp: int
+    gas_limit: int
+    gas_used: int
+    extra_data: bytes
+    nonce: bytes
+    mix_hash: bytes
+    coinbase: bytes
+    parent_hash: bytes
+    base_fee: int | None
+    blob_gas_used: int | None
+    excess_blob_gas: int | None
+
+    def seal(self, state_root: bytes, message_passer_root: bytes) -> Header:
+        """The header of block 0 over these roots."""
+        fork = self.rules.ethereum
+        return Header(
+            parent_hash=self.parent_hash,
+            ommers_hash=EMPTY_OMMERS_HASH,
+            beneficiary=self.coinbase,
+            state_root=state_root,
+            transactions_root=EMPTY_ROOT,
+            receipts_root=EMPTY_ROOT,
+            logs_bloom=bytes(256),
+            difficulty=self.difficulty,
+            number=0,
+            gas_limit=self.gas_limit,
+            gas_used=self.gas_used,
+            timestamp=self.timestamp,
+            extra_data=self.extra_data,
+            mix_hash=self.mix_hash,
+            nonce=self.nonce,
+            base_fee_per_gas=self.base_fee,
+            withdrawals_root=self._withdrawals_root(message_passer_root),
+            blob_gas_used=self.blob_gas_used,
+            excess_blob_gas=self.excess_blob_gas,
+            parent_beacon_block_root=ZERO_HASH if fork >= EthereumFork.CANCUN else None,
+            requests_hash=EMPTY_REQUESTS_HASH if fork >= EthereumFork.PRAGUE else None,
+        )
+
+    def digest_of_accounts(self) -> bytes:
+        """SHA-256 over the accounts, the same for the same accounts however they are written."""
+        digest = hashlib.sha256()
+        for address, account in sorted(self.accounts.items()):
+            digest.update(address + account.balance.to_bytes(32) + account.nonce.to_bytes(8))
+            digest.update(len(account.code).to_bytes(8) + account.code)
+            digest.update(len(account.storage).to_bytes(8))
+            for slot, value in sorted(account.storage.items()):
+                digest.update(slot.to_bytes(32) + value.to_bytes(32))
+        return digest.digest()
+
+    def _withdrawals_root(self, message_passer_root: bytes) -> bytes | None:
+        if self.rules.includes(OptimismFork.ISTHMUS):
+            return message_passer_root
+        return EMPTY_ROOT if self.rules.ethereum >= EthereumFork.SHANGHAI else None
+
+
+def read_genesis(text: bytes) -> Genesis:
+    """The genesis in this JSON text, or `BadGenesis`."""
+    root = JsonValue.parse(text, BadGenesis)
+    root.known(_KEYS)
+    profile = read_profile(root.need("config"))
+    _refuse_other_start(root)
+    timestamp = _number(root, "timestamp")
+    rules = profile.rules_of_genesis(timestamp)
+    return Genesis(
+        profile=profile,
+        config=root.need("config").text(),
+        accounts=_accounts(root.need("alloc")),
+        rules=rules,
+        difficulty=root.need("difficulty").number(256),
+        timestamp=timestamp,
+        gas_limit=root.need("gasLimit").number() or DEFAULT_GAS_LIMIT,
+        gas_used=_number(root, "gasUsed"),
+        extra_data=_extra_data(root, rules),
+        nonce=_number(root, "nonce").to_bytes(8),
+        mix_hash=_hash(root, "mixHash"),
+        coinbase=_coinbase(root),
+        parent_hash=_hash(root, "parentHash"),
+        base_fee=_since(root, "baseFeePerGas", INITIAL_BASE_FEE, rules, EthereumFork.LONDON),
+        blob_gas_used=_since(root, "blobGasUsed", 0, rules, EthereumFork.CANCUN),
+        excess_blob_gas=_since(root, "excessBlobGas", 0, rules, EthereumFork.CANCUN),
+    )
+
+
+def _refuse_other_start(root: JsonValue) -> None:
+    number = root.get("number")
+    if number is not None and number.number() != 0:
+        number.refuse("a chain begins at block 0")
+
+
+def _accounts(alloc: JsonValue) -> dict[bytes, GenesisAccount]:
+    accounts: dict[bytes, GenesisAccount] = {}
+    for key, member in alloc.items():
+        # geth writes the addresses without 0x and reads them either way.
+        prefixed = key if key.startswith("0x") else f"0x{key}"
+        try:
+            address = parse_address(prefixed)
+        except ValueError as why:
+            member.refuse(str(why))
+        if address in accounts:
+            member.refuse("the address stands twice")
+        accounts[address] = _account(member)
+    return accounts
+
+
+def _account(member: JsonValue) -> GenesisAccount:
+    member.known(_ACCOUNT_KEYS)
+    code = member.get("code")
+    return GenesisAccount(
+        balance=_number(member, "balance", 256),
+        nonce=_number(member, "nonce"),
+        code=b"" if code is None else code.data(),
+        storage=_storage(member.get("storage")),
+    )
+
+
+def _storage(member: JsonValue | None) -> dict[int, int]:
+    """The slots that are not zero."""
+    slots: dict[int, int] = {}
+    if member is None:
+        return slots
+    for key, value in member.items():
+        slot = value.replace(key if key.startswith("0x") else f"0x{key}").number(256)
+        if slot in slots:
+            value.refuse("the slot stands twice")
+        slots[slot] = value.number(256)
+    return {slot: value for slot, value in slots.items() if value}
+
+
+def _extra_data(root: JsonValue, rules: Rules) -> bytes:
+    member = root.get("extraData")
+    extra_data = b"" if member is None else member.data()
+    if rules.includes(OptimismFork.HOLOCENE):
+        assert rules.optimism is not None
+        try:
+            decode_extra_data(extra_data, rules.optimism)
+        except ValueError as expected:
+            raise BadGenesis("extraData", f"expected {expected} at this fork") from expected
+    return extra_data
+
+
+def _since(root: JsonValue, key: str, default: int, rules: Rules, fork: EthereumFork) -> int | None:
+    """A header field that is there from `fork` on, whether the file states it or not."""
+    member = root.get(key)
+    if rules.ethereum >= fork:
+        return default if member is None else member.number()
+    if member is not None:
+        member.refuse(f"set, but {fork.name.title()} is not in force at block 0")
+    return None
+
+
+def _number(parent: JsonValue, key: str, bits: int = 64) -> int:
+    member = parent.get(key)
+    return 0 if member is None else member.number(bits)
+
+
+def _hash(root: JsonValue, key: str) -> bytes:
+    member = root.get(key)
+    return ZERO_HASH if member is None else member.hash()
+
+
+def _coinbase(root: JsonValue) -> bytes:
+    member = root.get("coinbase")
+    return ZERO_ADDRESS if member is None else member.address()

@@ -1,0 +1,157 @@
+"""What a header must be, given its parent: every rule that needs no execution.
+
+Pure: headers and rules in, silence or `BadBlock` out. The order is the order of the
+header's own meaning (place, fields, gas, fees, blobs); a header that breaks several
+rules is refused by the first. Roots, blooms and gas used need the body or a run and
+are checked where those are at hand. Uncles have their own rules in `uncles`.
+"""
+
+from typing import Final
+
+from foreblock._engine import Header
+from foreblock.ledger.check import Check
+from foreblock.ledger.difficulty import EMPTY_OMMERS_HASH, next_difficulty
+from foreblock.ledger.fees import (
+    GAS_PER_BLOB,
+    INITIAL_BASE_FEE,
+    next_base_fee,
+    next_excess_blob_gas,
+)
+from foreblock.ledger.forks import EthereumFork, OptimismFork, Rules
+from foreblock.ledger.optimism_rules import check_extra_data, next_optimism_base_fee
+from foreblock.ledger.profile import ChainProfile
+
+MAXIMUM_EXTRA_DATA: Final = 32  # bytes, yellow paper
+MINIMUM_GAS_LIMIT: Final = 5_000  # yellow paper
+MAXIMUM_GAS_LIMIT: Final = 2**63 - 1  # EIP-1985
+GAS_LIMIT_BOUND_DIVISOR: Final = 1_024  # yellow paper
+LONDON_ELASTICITY: Final = 2  # EIP-1559: the limit doubles so that the target stays
+
+
+def check_header(
+    header: Header, parent: Header, rules: Rules, parent_rules: Rules, profile: ChainProfile
+) -> None:
+    """Check everything about `header` that follows from its parent and the rules of both."""
+    check = Check(header.number)
+    _check_place(check, header, parent)
+    _check_fields(check, header, rules)
+    _check_proposal(check, header, parent, rules)
+    _check_extra_data(check, header, rules)
+    _check_gas_limit(check, header, parent, rules)
+    _check_base_fee(check, header, parent, rules, parent_rules, profile)
+    _check_blob_gas(check, header, parent, rules, profile)
+
+
+def _check_place(check: Check, header: Header, parent: Header) -> None:
+    check.equal("number", parent.number + 1, header.number)
+    check.equal("parent hash", parent.hash, header.parent_hash)
+    if header.timestamp <= parent.timestamp:
+        check.fail("time", f"above the parent's {parent.timestamp}", header.timestamp)
+
+
+def _check_fields(check: Check, header: Header, rules: Rules) -> None:
+    """Each field that a fork added is there from that fork on and not before."""
+    fork = rules.ethereum
+    london = fork >= EthereumFork.LONDON
+    shanghai = fork >= EthereumFork.SHANGHAI
+    cancun = fork >= EthereumFork.CANCUN
+    prague = fork >= EthereumFork.PRAGUE
+    check.present("base fee", header.base_fee_per_gas, expected=london)
+    check.present("withdrawals root", header.withdrawals_root, expected=shanghai)
+    check.present("blob gas used", header.blob_gas_used, expected=cancun)
+    check.present("excess blob gas", header.excess_blob_gas, expected=cancun)
+    check.present("parent beacon block root", header.parent_beacon_block_root, expected=cancun)
+    check.present("requests hash", header.requests_hash, expected=prague)
+    check.present("block access list hash", header.block_access_list_hash, expected=False)
+    check.present("slot number", header.slot_number, expected=False)
+
+
+def _check_proposal(check: Check, header: Header, parent: Header, rules: Rules) -> None:
+    """A mined block has the difficulty of its place; later ones have none (EIP-3675)."""
+    if not rules.merged:
+        expected = next_difficulty(parent, header.timestamp, rules.ethereum)
+        check.equal("difficulty", expected, header.difficulty)
+        return
+    check.equal("difficulty", 0, header.difficulty)
+    check.equal("nonce", bytes(8), header.nonce)
+    check.equal("ommers hash", EMPTY_OMMERS_HASH, header.ommers_hash)
+
+
+def _check_extra_data(check: Check, header: Header, rules: Rules) -> None:
+    check.at_most("length of extra data", MAXIMUM_EXTRA_DATA, len(header.extra_data))
+    if rules.optimism is not None:
+        check_extra_data(check, header, rules.optimism)
+
+
+def _check_gas_limit(check: Check, header: Header, parent: Header, rules: Rules) -> None:
+    check.at_most("gas used", header.gas_limit, header.gas_used)
+    if rules.optimism is not None:
+        return  # an OP chain's limit comes with the block, from its system configuration
+    limit = parent.gas_limit
+    if _begins_base_fee(header, parent):
+        limit *= LONDON_ELASTICITY
+    bound = limit // GAS_LIMIT_BOUND_DIVISOR
+    lowest = max(limit - bound + 1, MINIMUM_GAS_LIMIT)
+    highest = min(limit + bound - 1, MAXIMUM_GAS_LIMIT)
+    check.within("gas limit", lowest, header.gas_limit, highest)
+
+
+def _check_base_fee(
+    check: Check,
+    header: Header,
+    parent: Header,
+    rules: Rules,
+    parent_rules: Rules,
+    profile: ChainProfile,
+) -> None:
+    if header.base_fee_per_gas is not None:
+        expected = base_fee_after(parent, rules, parent_rules, profile)
+        check.equal("base fee", expected, header.base_fee_per_gas)
+
+
+def base_fee_after(parent: Header, rules: Rules, parent_rules: Rules, profile: ChainProfile) -> int:
+    """The base fee of the child of `parent`; the child's rules have one."""
+    if parent.base_fee_per_gas is None:
+        return INITIAL_BASE_FEE
+    constants = profile.elasticity(rules)
+    if parent_rules.includes(OptimismFork.HOLOCENE):
+        return next_optimism_base_fee(parent, parent_rules, constants)
+    return next_base_fee(parent.base_fee_per_gas, parent.gas_used, parent.gas_limit, *constants)
+
+
+def _check_blob_gas(
+    check: Check, header: Header, parent: Header, rules: Rules, profile: ChainProfile
+) -> None:
+    """Blob gas within the schedule (EIP-4844); how much is used, the transactions tell."""
+    if header.blob_gas_used is None:
+        return
+    check.equal(
+        "excess blob gas",
+        excess_blob_gas_after(parent, header, profile, rules),
+        header.excess_blob_gas,
+    )
+    parameters = profile.blob_parameters(header.timestamp)
+    if parameters is not None:
+        check.at_most("blob gas used", parameters.maximum * GAS_PER_BLOB, header.blob_gas_used)
+    elif not rules.includes(OptimismFork.JOVIAN):
+        check.equal("blob gas used", 0, header.blob_gas_used)
+
+
+def excess_blob_gas_after(
+    parent: Header, header: Header, profile: ChainProfile, rules: Rules
+) -> int:
+    """The excess blob gas of the child of `parent`; 0 on a chain without blobs."""
+    parameters = profile.blob_parameters(header.timestamp)
+    if parameters is None:
+        return 0
+    return next_excess_blob_gas(
+        parent.excess_blob_gas or 0,
+        parent.blob_gas_used or 0,
+        parent.base_fee_per_gas or 0,
+        parameters,
+        reserve_price=rules.ethereum >= EthereumFork.OSAKA,
+    )
+
+
+def _begins_base_fee(header: Header, parent: Header) -> bool:
+    return header.base_fee_per_gas is not None and parent.base_fee_per_gas is None

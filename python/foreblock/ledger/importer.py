@@ -1,0 +1,195 @@
+"""Import a chain: every block of a file, verified, until the end or the first bad one.
+
+Blocks that the store has already are compared by hash and skipped, so an import that
+was interrupted goes on where its last commit was. Commits come every so many blocks,
+bytes or seconds. What a block must be is `chain`'s to check; here is only the flow.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from foreblock._engine import Block, State, Store, decode_block
+from foreblock.errors import BadBlock, BadForkChoice, DifferentBlock, ImportFailure, Undecodable
+from foreblock.ledger import rows
+from foreblock.ledger.chain import Chain
+from foreblock.ledger.chain_file import ChainItem
+from foreblock.ledger.check import Check
+from foreblock.ledger.fork_choice import ForkChoice
+from foreblock.ledger.genesis import Genesis
+from foreblock.ledger.start import begin_chain
+from foreblock.primitives import format_data
+
+# A commit costs a flush to disk whatever it holds; a batch costs memory and, when the
+# import is stopped, the work in it. These keep both small beside the execution.
+BLOCKS_PER_COMMIT: Final = 64
+BYTES_PER_COMMIT: Final = 8 * 2**20
+SECONDS_PER_COMMIT: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an import has come."""
+
+    number: int  # the last block verified or found to be stored
+    stored: int  # the last block that a commit has made durable
+    blocks: int = 0  # verified in this run
+    skipped: int = 0  # found to be stored already
+    transactions: int = 0
+    gas: int = 0
+    position: int = 0  # bytes of the file behind us
+
+
+Report = Callable[[Progress], None]
+
+
+def import_chain(
+    store: Store,
+    genesis: Genesis,
+    items: Iterable[ChainItem],
+    fork_choice: ForkChoice | None = None,
+    report: Report = lambda _: None,
+) -> Progress:
+    """Bring the store from where it is to the end of `items`.
+
+    Raises `ImportFailure` at the first block that is not right; all before it is
+    stored then, and nothing of it.
+    """
+    begin_chain(store, genesis)
+    run = _Import(Chain(store, genesis.profile), report)
+    try:
+        run.add_all(_blocks(items, run.progress.number + 1, fork_choice))
+    except ImportFailure:
+        run.commit()
+        raise
+    finally:
+        run.chain.close()
+    if fork_choice is not None:
+        _apply_fork_choice(store, fork_choice)
+    return run.progress
+
+
+class _Import:
+    """An import in progress: the chain, how far it is, and when to commit."""
+
+    def __init__(self, chain: Chain, report: Report) -> None:
+        self.chain = chain
+        self.progress = Progress(chain.number, stored=chain.number)
+        self._report = report
+        self._begin_batch()
+
+    def _begin_batch(self) -> None:
+        self._bytes = 0
+        self._begun = time.monotonic()
+
+    def add_all(self, blocks: Iterable[tuple[Block, ChainItem]]) -> None:
+        """Add the blocks that are not stored yet, and commit them."""
+        for block, item in blocks:
+            if block.header.number <= self.progress.stored:
+                self._skip(block, item)
+            else:
+                self._add(block, item)
+        self.commit()
+
+    def commit(self) -> None:
+        """Store what waits and begin anew."""
+        self.chain.commit()
+        self._begin_batch()
+        self._advance(replace(self.progress, stored=self.chain.number))
+
+    def _skip(self, block: Block, item: ChainItem) -> None:
+        number = block.header.number
+        stored = self.chain.stored_hash(number)
+        if stored is None or stored != block.hash:
+            raise DifferentBlock(number, stored or b"", block.hash)
+        before = self.progress
+        self._advance(replace(before, skipped=before.skipped + 1, position=item.end))
+
+    def _add(self, block: Block, item: ChainItem) -> None:
+        added = self.chain.add(block)
+        before = self.progress
+        self._advance(
+            replace(
+                before,
+                number=self.chain.number,
+                blocks=before.blocks + 1,
+                transactions=before.transactions + added.transactions,
+                gas=before.gas + added.gas,
+                position=item.end,
+            )
+        )
+        self._bytes += len(item.data)
+        if self._is_due():
+            self.commit()
+
+    def _is_due(self) -> bool:
+        return (
+            self.chain.waiting >= BLOCKS_PER_COMMIT
+            or self._bytes >= BYTES_PER_COMMIT
+            or time.monotonic() - self._begun >= SECONDS_PER_COMMIT
+        )
+
+    def _advance(self, progress: Progress) -> None:
+        self.progress = progress
+        self._report(progress)
+
+
+def _blocks(
+    items: Iterable[ChainItem], number: int, fork_choice: ForkChoice | None
+) -> Iterator[tuple[Block, ChainItem]]:
+    """The blocks of the file with their bytes, each the successor of the one before.
+
+    The first may be any that the store has or, if it has none of them, `number`.
+    """
+    first = True
+    try:
+        for item in items:
+            block, _ = decode_block(item.data, 0)
+            if not first:
+                Check(number).equal("number", number, block.header.number)
+            if item.last and fork_choice is not None:
+                _check_head(block, fork_choice)
+            yield block, item
+            first, number = False, block.header.number + 1
+    except Undecodable as broken:
+        raise BadBlock(number, "encoding", "a block in canonical RLP", str(broken)) from broken
+
+
+def _check_head(block: Block, fork_choice: ForkChoice) -> None:
+    """The last block of the file must be the head that the fork choice names.
+
+    This comes before the block is stored: some fields of a header are bound by nothing
+    but its hash, which only the next block or the fork choice knows.
+    """
+    Check(block.header.number).equal("hash of the last block", fork_choice.head, block.hash)
+
+
+def _apply_fork_choice(store: Store, fork_choice: ForkChoice) -> None:
+    """Set the safe and the finalized block, once the head is what the fork choice says."""
+    with store.view() as view:
+        assert view.heads.latest is not None, "the genesis is there"
+        number, block_hash = view.heads.latest
+        if block_hash != fork_choice.head:
+            found = f"the chain ends at block {number}, {format_data(block_hash)}"
+            raise BadForkChoice("headBlockHash", f"{format_data(fork_choice.head)}, but {found}")
+        state = view.state(number)
+        safe = _find(state, "safeBlockHash", fork_choice.safe)
+        finalized = _find(state, "finalizedBlockHash", fork_choice.finalized)
+    if safe is not None and finalized is not None and finalized > safe:
+        raise BadForkChoice("finalizedBlockHash", f"block {finalized} is above safe block {safe}")
+    batch = store.batch()
+    if safe is not None:
+        batch.safe(safe)
+    if finalized is not None:
+        batch.finalized(finalized)
+    store.commit(batch)
+
+
+def _find(state: State, where: str, block_hash: bytes | None) -> int | None:
+    if block_hash is None:
+        return None
+    entry = state.index(rows.block_index_key(block_hash))
+    if entry is None:
+        raise BadForkChoice(where, f"no block of the chain has the hash {format_data(block_hash)}")
+    return rows.decode_block_entry(entry)

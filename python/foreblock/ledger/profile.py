@@ -1,0 +1,106 @@
+"""What is fixed for one chain: its rule set, when each fork begins, and its constants.
+
+A profile is a value and knows no block: it is asked with a number and a time and
+answers with rules. Before the merge forks begin at a block number, after it at a
+time; whether a block is after the merge depends on its parent's total difficulty,
+which the caller holds. How a profile is read from a genesis file is in `config`.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from foreblock.ledger.forks import ETHEREUM_RULES_OF, EthereumFork, OptimismFork, Rules
+
+T = TypeVar("T")
+
+# Activations in the order of their forks: (first block number or time, what begins).
+Schedule = tuple[tuple[int, T], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BlobParameters:
+    """How many blobs a block aims at and may hold, and how fast their price moves."""
+
+    target: int
+    maximum: int
+    update_fraction: int
+
+
+@dataclass(frozen=True, slots=True)
+class OptimismParameters:
+    """What only an OP chain has: its forks, and its constants for the base fee."""
+
+    forks: Schedule[OptimismFork]
+    elasticity: int
+    denominator: int
+    denominator_canyon: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChainProfile:
+    """The constants and the fork schedule of one chain."""
+
+    chain_id: int
+    forks_by_block: Schedule[EthereumFork]
+    forks_by_time: Schedule[EthereumFork]
+    blob_schedule: Schedule[BlobParameters]
+    terminal_total_difficulty: int | None
+    deposit_contract: bytes
+    optimism: OptimismParameters | None
+
+    @property
+    def rule_set(self) -> Literal["ethereum", "optimism"]:
+        """The ladder of forks that this chain follows."""
+        return "ethereum" if self.optimism is None else "optimism"
+
+    def merged(self, parent_total_difficulty: int) -> bool:
+        """Whether the child of a block with this total difficulty is after the merge.
+
+        EIP-3675: the first block to reach the terminal total difficulty is the last one mined.
+        """
+        if self.optimism is not None:
+            return True
+        terminal = self.terminal_total_difficulty
+        return terminal is not None and parent_total_difficulty >= terminal
+
+    def rules(self, number: int, time: int, *, merged: bool) -> Rules:
+        """The rules for the block of this number and time."""
+        if self.optimism is not None:
+            fork = _last(self.optimism.forks, time) or OptimismFork.BEDROCK
+            return Rules(ETHEREUM_RULES_OF[fork], fork)
+        if merged:
+            return Rules(_last(self.forks_by_time, time) or EthereumFork.PARIS)
+        return Rules(_last(self.forks_by_block, number) or EthereumFork.FRONTIER)
+
+    def rules_of_genesis(self, time: int) -> Rules:
+        """The rules for block 0, which has no parent and so no side of the merge.
+
+        As in geth, its fork by time counts whenever London begins with it.
+        """
+        by_block = self.rules(0, time, merged=False)
+        by_time = _last(self.forks_by_time, time)
+        if by_time is None or by_block.ethereum < EthereumFork.LONDON:
+            return by_block
+        return self.rules(0, time, merged=True)
+
+    def blob_parameters(self, time: int) -> BlobParameters | None:
+        """The parameters for a block of this time; none where blocks hold no blobs."""
+        return _last(self.blob_schedule, time)
+
+    def elasticity(self, rules: Rules) -> tuple[int, int]:
+        """The constants (elasticity, denominator) by which a base fee moves."""
+        if self.optimism is None:
+            return 2, 8  # EIP-1559
+        if rules.includes(OptimismFork.CANYON):
+            return self.optimism.elasticity, self.optimism.denominator_canyon
+        return self.optimism.elasticity, self.optimism.denominator
+
+
+def _last(schedule: Schedule[T], position: int) -> T | None:
+    """What began last at or before `position`."""
+    begun = None
+    for start, what in schedule:
+        if start > position:
+            break
+        begun = what
+    return begun

@@ -1,0 +1,182 @@
+"""The rows that Python keeps in the store: their keys and their bytes.
+
+All numbers are big-endian. `items` are a count (4 bytes), then each item as its
+length (4 bytes) and its bytes.
+
+    rows             key                    value
+    config           C                      the genesis `config` as JSON text
+    accounts         A                      SHA-256 over the genesis accounts (32)
+    header           H ‖ number (8)         total difficulty (32) ‖ header RLP
+    body             B ‖ number (8)         items: transactions as in their trie
+                                            items: uncles as header RLP
+                                            0, or 1 ‖ items: withdrawals, each 44 bytes
+                                            (index 8, validator 8, address 20, gwei 8)
+    receipts         R ‖ number (8)         items: receipts as in their trie
+
+    index entries    key                    value
+    block            b ‖ block hash (32)    number (8)
+    transaction      t ‖ its hash (32)      number (8) ‖ place in the block (4)
+
+Index entries belong to the state of their block: where a branch is given up they are
+gone with it, and a view never finds what its head has not. Rows are found by number
+only and are valid up to the head; a later branch writes over them.
+"""
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from foreblock._engine import Block, Header, Receipt, Transaction, Withdrawal, decode_header
+
+CONFIG: Final = b"C"
+ACCOUNTS: Final = b"A"
+
+_U32: Final = struct.Struct(">I")
+_U64: Final = struct.Struct(">Q")
+_PLACE: Final = struct.Struct(">QI")
+_WITHDRAWAL: Final = struct.Struct(">QQ20sQ")
+
+
+def header_key(number: int) -> bytes:
+    """The key of a block's header."""
+    return b"H" + _U64.pack(number)
+
+
+def body_key(number: int) -> bytes:
+    """The key of a block's body."""
+    return b"B" + _U64.pack(number)
+
+
+def receipts_key(number: int) -> bytes:
+    """The key of a block's receipts."""
+    return b"R" + _U64.pack(number)
+
+
+def block_index_key(block_hash: bytes) -> bytes:
+    """The index key that finds a block by its hash."""
+    return b"b" + block_hash
+
+
+def transaction_index_key(transaction_hash: bytes) -> bytes:
+    """The index key that finds a transaction by its hash."""
+    return b"t" + transaction_hash
+
+
+def encode_header_row(header: Header, total_difficulty: int) -> bytes:
+    """The row of a header."""
+    return total_difficulty.to_bytes(32) + header.encode()
+
+
+def decode_header_row(row: bytes) -> tuple[Header, int]:
+    """A header and its total difficulty."""
+    return decode_header(row[32:]), int.from_bytes(row[:32])
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A block without its header."""
+
+    transactions: tuple[bytes, ...]
+    uncles: tuple[Header, ...]
+    withdrawals: tuple[Withdrawal, ...] | None
+
+
+def encode_body(
+    transactions: Iterable[bytes],
+    uncles: Iterable[Header],
+    withdrawals: Iterable[Withdrawal] | None,
+) -> bytes:
+    """The row of a body."""
+    parts = [_items(list(transactions)), _items([uncle.encode() for uncle in uncles])]
+    if withdrawals is None:
+        parts.append(b"\0")
+    else:
+        parts += [b"\1", _items([_encode_withdrawal(each) for each in withdrawals])]
+    return b"".join(parts)
+
+
+def decode_body(row: bytes) -> Body:
+    """A body from its row."""
+    transactions, at = _take_items(row, 0)
+    uncles, at = _take_items(row, at)
+    withdrawals = None
+    if row[at]:
+        packed, _ = _take_items(row, at + 1)
+        withdrawals = tuple(_decode_withdrawal(each) for each in packed)
+    return Body(transactions, tuple(decode_header(uncle) for uncle in uncles), withdrawals)
+
+
+def encode_receipts(receipts: Iterable[Receipt]) -> bytes:
+    """The row of a block's receipts."""
+    return _items([receipt.encode() for receipt in receipts])
+
+
+def decode_receipts(row: bytes) -> tuple[bytes, ...]:
+    """The receipts of a row, as in their trie."""
+    return _take_items(row, 0)[0]
+
+
+def block_rows(
+    block: Block, total_difficulty: int, receipts: Iterable[Receipt]
+) -> list[tuple[bytes, bytes]]:
+    """All rows of a block, as keys and values."""
+    number = block.header.number
+    return [
+        (header_key(number), encode_header_row(block.header, total_difficulty)),
+        (body_key(number), encode_body(block.transactions, block.uncles, block.withdrawals)),
+        (receipts_key(number), encode_receipts(receipts)),
+    ]
+
+
+def index_entries(block: Block, transactions: Sequence[Transaction]) -> dict[bytes, bytes]:
+    """The index entries of a block."""
+    number = block.header.number
+    entries = {block_index_key(block.hash): _U64.pack(number)}
+    for place, transaction in enumerate(transactions):
+        entries[transaction_index_key(transaction.hash)] = _PLACE.pack(number, place)
+    return entries
+
+
+def decode_block_entry(value: bytes) -> int:
+    """The number in a block's index entry."""
+    (number,) = _U64.unpack(value)
+    assert isinstance(number, int)
+    return number
+
+
+def decode_transaction_entry(value: bytes) -> tuple[int, int]:
+    """The block's number and the place in it, from a transaction's index entry."""
+    number, place = _PLACE.unpack(value)
+    return number, place
+
+
+def _items(items: Sequence[bytes]) -> bytes:
+    parts = [_U32.pack(len(items))]
+    for item in items:
+        parts += [_U32.pack(len(item)), item]
+    return b"".join(parts)
+
+
+def _take_items(row: bytes, at: int) -> tuple[tuple[bytes, ...], int]:
+    """The items that begin at this offset, and the offset after them."""
+    (count,) = _U32.unpack_from(row, at)
+    at += _U32.size
+    items = []
+    for _ in range(count):
+        (length,) = _U32.unpack_from(row, at)
+        at += _U32.size
+        items.append(row[at : at + length])
+        at += length
+    return tuple(items), at
+
+
+def _encode_withdrawal(withdrawal: Withdrawal) -> bytes:
+    return _WITHDRAWAL.pack(
+        withdrawal.index, withdrawal.validator_index, withdrawal.address, withdrawal.amount
+    )
+
+
+def _decode_withdrawal(packed: bytes) -> Withdrawal:
+    index, validator_index, address, amount = _WITHDRAWAL.unpack(packed)
+    return Withdrawal(index=index, validator_index=validator_index, address=address, amount=amount)

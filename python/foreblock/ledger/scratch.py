@@ -1,0 +1,37 @@
+"""The state of the block being executed, and the root it has come to.
+
+An overlay takes the changes, a trie follows it when a root is asked for. Both begin
+at the state of one sealed block and go on from block to block; neither writes to the
+store. After a block is refused both have seen parts of it and must be thrown away.
+"""
+
+from dataclasses import dataclass, field
+
+from foreblock._engine import Changes, NodeWrites, Overlay, StateTrie
+
+
+@dataclass(slots=True)
+class Scratch:
+    """An overlay and its trie, with what changed since the last `finish`."""
+
+    overlay: Overlay
+    trie: StateTrie
+    number: int  # the store's number for the block in progress; new accounts are born under it
+    _changes: Changes | None = field(default=None, init=False)
+
+    def root(self) -> bytes:
+        """The state root as of now."""
+        changes = self.overlay.take(self.number)
+        self.trie.apply(changes)
+        self._changes = changes if self._changes is None else self._changes.merge(changes)
+        return self.trie.root()
+
+    def storage_root(self, address: bytes) -> bytes:
+        """The root of one account's storage as of the last `root`."""
+        return self.trie.storage_root(address)
+
+    def finish(self) -> tuple[Changes, NodeWrites]:
+        """What the block changed, in state and in the trie, as of the last `root`."""
+        assert self._changes is not None, "finish follows root"
+        changes, self._changes = self._changes, None
+        return changes, self.trie.take()

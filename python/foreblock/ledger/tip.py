@@ -1,0 +1,78 @@
+"""The end of the chain as the next block's rules need it.
+
+A tip is a value: `after` gives the next one. It is read from the store once and then
+goes along with the blocks that are added, committed or not.
+"""
+
+from dataclasses import dataclass
+
+from foreblock._engine import Block, Header, View
+from foreblock.errors import StoreDamaged
+from foreblock.ledger.forks import Rules
+from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.rows import body_key, decode_body, decode_header_row, header_key
+from foreblock.ledger.uncles import ANCESTORS_NEEDED, Ancestor
+
+
+@dataclass(frozen=True, slots=True)
+class Tip:
+    """The last block, its rules, and the few before it."""
+
+    header: Header
+    total_difficulty: int
+    rules: Rules
+    ancestors: tuple[Ancestor, ...]  # oldest first; the last is the block itself
+
+    def rules_of_next(self, time: int, profile: ChainProfile) -> Rules:
+        """The rules for a child at this time."""
+        merged = profile.merged(self.total_difficulty)
+        return profile.rules(self.header.number + 1, time, merged=merged)
+
+    def after(self, block: Block, rules: Rules) -> "Tip":
+        """The tip when this block follows."""
+        ancestor = Ancestor(block.header, tuple(uncle.hash for uncle in block.uncles))
+        return Tip(
+            header=block.header,
+            total_difficulty=self.total_difficulty + block.header.difficulty,
+            rules=rules,
+            ancestors=(*self.ancestors, ancestor)[-ANCESTORS_NEEDED:],
+        )
+
+
+def read_tip(view: View, profile: ChainProfile) -> Tip:
+    """The tip of a store that holds at least its genesis."""
+    assert view.heads.latest is not None, "a store is begun with its genesis"
+    number, _ = view.heads.latest
+    header, total_difficulty = read_header(view, number)
+    first = max(number - ANCESTORS_NEEDED + 1, 0)
+    return Tip(
+        header=header,
+        total_difficulty=total_difficulty,
+        rules=_rules(header, total_difficulty, profile),
+        ancestors=tuple(_ancestor(view, each) for each in range(first, number + 1)),
+    )
+
+
+def _rules(header: Header, total_difficulty: int, profile: ChainProfile) -> Rules:
+    if header.number == 0:
+        return profile.rules_of_genesis(header.timestamp)
+    merged = profile.merged(total_difficulty - header.difficulty)
+    return profile.rules(header.number, header.timestamp, merged=merged)
+
+
+def _ancestor(view: View, number: int) -> Ancestor:
+    header, _ = read_header(view, number)
+    body = decode_body(_row(view, body_key(number), number))
+    return Ancestor(header, tuple(uncle.hash for uncle in body.uncles))
+
+
+def read_header(view: View, number: int) -> tuple[Header, int]:
+    """A stored header and its total difficulty."""
+    return decode_header_row(_row(view, header_key(number), number))
+
+
+def _row(view: View, key: bytes, number: int) -> bytes:
+    row = view.row(key)
+    if row is None:
+        raise StoreDamaged(f"block {number} lacks its row {key[:1].decode()}")
+    return row

@@ -1,0 +1,107 @@
+"""Hex quantities, byte strings, addresses and hashes: strict reading, one way of writing.
+
+Inside foreblock numbers are `int` and byte strings are `bytes`; hex exists only in
+files and on the wire. Every function here takes or gives one such text. A refused
+text raises `ValueError` with the reason; who reads the file knows where it stood
+and says so.
+"""
+
+import re
+from typing import Final
+
+ADDRESS_BYTES: Final = 20
+HASH_BYTES: Final = 32
+
+ZERO_ADDRESS: Final = bytes(ADDRESS_BYTES)
+ZERO_HASH: Final = bytes(HASH_BYTES)
+
+_HEX_DIGITS = re.compile(r"[0-9a-fA-F]*", re.ASCII)
+_DECIMAL = re.compile(r"0|[1-9][0-9]*", re.ASCII)
+
+
+def parse_quantity(text: object, bits: int = 256) -> int:
+    """The number written as ``0x…`` without leading zeros, at most `bits` wide."""
+    digits = _hex_digits(text)
+    if not digits:
+        raise ValueError("a quantity needs at least one digit")
+    if digits[0] == "0" and digits != "0":
+        raise ValueError("a quantity has no leading zeros")
+    return _bounded(int(digits, 16), bits)
+
+
+def parse_number(value: object, bits: int = 256) -> int:
+    """The number in a genesis file: JSON integer, decimal text or hex text, zeros allowed."""
+    if isinstance(value, bool):
+        raise ValueError("expected a number, found a boolean")  # noqa: TRY004, see module docstring
+    if isinstance(value, int):
+        return _bounded(value, bits)
+    if isinstance(value, str) and _DECIMAL.fullmatch(value):
+        return _bounded(int(value), bits)
+    digits = _hex_digits(value)
+    if not digits:
+        raise ValueError("a number needs at least one digit")
+    return _bounded(int(digits, 16), bits)
+
+
+def parse_data(text: object, length: int | None = None) -> bytes:
+    """The bytes written as ``0x…`` with an even number of digits, `length` of them if given."""
+    digits = _hex_digits(text)
+    if len(digits) % 2:
+        raise ValueError("a byte string needs an even number of digits")
+    if length is not None and len(digits) != 2 * length:
+        raise ValueError(f"expected {length} bytes, found {len(digits) // 2}")
+    return bytes.fromhex(digits)
+
+
+def parse_address(text: object) -> bytes:
+    """The 20 bytes of an address in any letter case; a checksum is not looked at."""
+    return parse_data(text, ADDRESS_BYTES)
+
+
+def parse_hash(text: object) -> bytes:
+    """The 32 bytes of a hash."""
+    return parse_data(text, HASH_BYTES)
+
+
+def format_quantity(number: int) -> str:
+    """The number as ``0x…`` without leading zeros."""
+    if number < 0:
+        raise ValueError("a quantity is not negative")
+    return hex(number)
+
+
+def format_data(data: bytes) -> str:
+    """The bytes as ``0x…``, two digits each, in lower case."""
+    return "0x" + data.hex()
+
+
+def _hex_digits(text: object) -> str:
+    if not isinstance(text, str):
+        raise ValueError(f"expected hex text, found {_kind(text)}")  # noqa: TRY004, as above
+    if not text.startswith("0x"):
+        raise ValueError("hex text begins with 0x")
+    if not _HEX_DIGITS.fullmatch(text, 2):
+        raise ValueError("not all characters are hex digits")
+    return text[2:]
+
+
+def _bounded(number: int, bits: int) -> int:
+    if not 0 <= number < 1 << bits:
+        raise ValueError(f"expected 0 to 2^{bits} - 1")
+    return number
+
+
+def _kind(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case list():
+            return "a list"
+        case dict():
+            return "an object"
+        case _:
+            return type(value).__name__

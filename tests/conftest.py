@@ -1,0 +1,65 @@
+"""What tests share: the chains they import, and where those lie."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from foreblock.ledger.chain_file import read_items
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def checkout() -> Path:
+    """The folder of this checkout."""
+    return CHECKOUT
+
+
+@pytest.fixture(scope="session")
+def conformance() -> Path:
+    """The folder of the published chain; tests that need it are skipped where it is not."""
+    named = os.environ.get("FOREBLOCK_CONFORMANCE")
+    folder = Path(named) if named else CHECKOUT.parent / "shared" / "conformance"
+    if not (folder / "chain.rlp").is_file():
+        pytest.skip(f"no published chain at {folder}; FOREBLOCK_CONFORMANCE names another folder")
+    return folder
+
+
+@dataclass(frozen=True)
+class ChainFiles:
+    """A chain as it lies in a folder: what `foreblock import` is given."""
+
+    genesis: Path
+    chain: Path
+    fork_choice: Path
+
+    def items(self) -> list[bytes]:
+        """The blocks as bytes, block 1 first."""
+        with self.chain.open("rb") as file:
+            return [item.data for item in read_items(file)]
+
+    def options(self, data: Path) -> list[str]:
+        """The options of `foreblock import` for this chain."""
+        return [
+            f"--genesis={self.genesis}",
+            f"--chain={self.chain}",
+            f"--fork-choice={self.fork_choice}",
+            f"--data={data}",
+        ]
+
+
+@pytest.fixture(scope="session")
+def published(conformance: Path) -> ChainFiles:
+    """The published chain: 54 blocks through every fork."""
+    return ChainFiles(
+        conformance / "genesis.json", conformance / "chain.rlp", conformance / "headfcu.json"
+    )
+
+
+@pytest.fixture(scope="session")
+def example() -> ChainFiles:
+    """The example chain of this checkout: 12 blocks through every fork."""
+    folder = CHECKOUT / "examples" / "chain"
+    return ChainFiles(folder / "genesis.json", folder / "chain.rlp", folder / "head.json")

@@ -1,0 +1,72 @@
+"""Imports from bytes, as tests damage them, and what a store shows afterwards."""
+
+import io
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from foreblock._engine import Store
+from foreblock.ledger import rows
+from foreblock.ledger.chain_file import read_items
+from foreblock.ledger.fork_choice import read_fork_choice
+from foreblock.ledger.genesis import read_genesis
+from foreblock.ledger.importer import Progress, Report, import_chain
+
+
+def import_bytes(
+    data: Path,
+    genesis: bytes,
+    chain: bytes,
+    fork_choice: bytes | None = None,
+    report: Report = lambda _: None,
+) -> Progress:
+    """Import a chain that is not in a file."""
+    choice = None if fork_choice is None else read_fork_choice(fork_choice)
+    with Store(str(data), write=True) as store:
+        items = read_items(io.BytesIO(chain))
+        return import_chain(store, read_genesis(genesis), items, choice, report)
+
+
+@contextmanager
+def refusing(
+    kind: type[Exception], match: str | None = None
+) -> Iterator[pytest.ExceptionInfo[Exception]]:
+    """As `pytest.raises`, and afterwards the store can be opened again.
+
+    A traceback holds what its frames held, parts of the store among it, and those keep
+    the store open in this process.
+    """
+    with pytest.raises(kind, match=match) as caught:
+        yield caught
+    traceback.clear_frames(caught.tb)
+
+
+def latest(data: Path) -> int:
+    """The last block of a store, after a look that nothing lies beyond it."""
+    with Store(str(data)) as store, store.view() as view:
+        assert view.heads.latest is not None
+        number, _ = view.heads.latest
+        assert view.sealed(number) is not None
+        assert view.sealed(number + 1) is None
+        for key in (rows.header_key, rows.body_key, rows.receipts_key):
+            assert view.row(key(number)) is not None
+            assert view.row(key(number + 1)) is None
+        return number
+
+
+def contents(data: Path) -> Iterator[object]:
+    """Everything that two stores of the same chain must have in common."""
+    with Store(str(data)) as store, store.view() as view:
+        heads = view.heads
+        yield heads.latest, heads.safe, heads.finalized
+        for kind in (rows.CONFIG, rows.ACCOUNTS, b"H", b"B", b"R"):
+            yield view.rows(kind, 10**6)
+        assert heads.latest is not None
+        for number in range(heads.latest[0] + 1):
+            state = view.state(number)
+            for address, account in state.accounts(None, 10**6):
+                yield number, address, account.nonce, account.balance, state.code(address)
+                yield state.slots(address, None, 10**6)

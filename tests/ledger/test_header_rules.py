@@ -1,0 +1,145 @@
+from typing import Any
+
+import pytest
+
+from foreblock._engine import Header
+from foreblock.errors import BadBlock
+from foreblock.ledger.fees import GAS_PER_BLOB
+from foreblock.ledger.header_rules import check_header
+from foreblock.ledger.profile import ChainProfile
+from headers import MINED, PRAGUE, header
+from profiles import JOVIAN, MERGED, OSAKA, profile
+
+FRONTIER = {"chainId": 1}
+HOMESTEAD = profile(FRONTIER, homesteadBlock=0)
+LONDON_AT_ONE = profile(MERGED, londonBlock=1, terminalTotalDifficulty=10**9)
+ETHEREUM = profile(OSAKA)
+OPTIMISM = profile(JOVIAN)
+
+JOVIAN_EXTRA_DATA = bytes.fromhex("010000003200000006") + bytes(8)
+OPTIMISM_HEADER = PRAGUE | {"extra_data": JOVIAN_EXTRA_DATA}
+
+
+def check(child: Header, parent: Header, chain: ChainProfile) -> None:
+    merged = chain.merged(parent.difficulty)
+    rules = chain.rules(child.number, child.timestamp, merged=merged)
+    parent_rules = chain.rules_of_genesis(parent.timestamp)
+    check_header(child, parent, rules, parent_rules, chain)
+
+
+def child_of(parent: Header, fields: dict[str, Any], **changes: object) -> Header:
+    """A valid child of a parent that was half full, or one that is changed."""
+    valid = {"parent_hash": parent.hash, "number": parent.number + 1, "timestamp": 1_010}
+    return header(fields | valid, **changes)
+
+
+# A mined chain, a merged one and an OP chain: a parent each, and what makes a valid child.
+MINED_PARENT = header(MINED)
+MERGED_PARENT = header(PRAGUE, gas_used=15_000_000)
+OPTIMISM_PARENT = header(OPTIMISM_HEADER, gas_used=5_000_000)
+CHAINS = {
+    "mined": (HOMESTEAD, MINED_PARENT, MINED),
+    "merged": (ETHEREUM, MERGED_PARENT, PRAGUE),
+    "optimism": (OPTIMISM, OPTIMISM_PARENT, OPTIMISM_HEADER),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_valid_headers_are_accepted(name: str) -> None:
+    chain, parent, fields = CHAINS[name]
+    check(child_of(parent, fields), parent, chain)
+
+
+# What a single wrong field is called in the refusal, for every chain that checks it.
+WRONG: list[tuple[str, str, dict[str, object]]] = [
+    ("mined", "parent hash", {"parent_hash": b"\x01" * 32}),
+    ("mined", "number", {"number": 2}),
+    ("mined", "time", {"timestamp": 1_000}),
+    ("mined", "difficulty", {"difficulty": 131_073}),
+    ("mined", "length of extra data", {"extra_data": bytes(33)}),
+    ("mined", "gas used", {"gas_used": 30_000_001}),
+    ("mined", "gas limit", {"gas_limit": 30_029_296}),
+    ("mined", "gas limit", {"gas_limit": 29_970_704}),
+    ("mined", "base fee", {"base_fee_per_gas": 10**9}),
+    ("merged", "difficulty", {"difficulty": 1}),
+    ("merged", "nonce", {"nonce": b"\0" * 7 + b"\1"}),
+    ("merged", "ommers hash", {"ommers_hash": b"\x01" * 32}),
+    ("merged", "base fee", {"base_fee_per_gas": 10**9 + 1}),
+    ("merged", "gas limit", {"gas_limit": 30_029_296}),
+    ("merged", "excess blob gas", {"excess_blob_gas": GAS_PER_BLOB}),
+    ("merged", "blob gas used", {"blob_gas_used": 10 * GAS_PER_BLOB}),
+    ("merged", "requests hash", {"requests_hash": None}),
+    ("merged", "length of extra data", {"extra_data": bytes(33)}),
+    ("optimism", "extra data", {"extra_data": b""}),
+    ("optimism", "base fee", {"base_fee_per_gas": 10**9 - 1}),
+    ("optimism", "excess blob gas", {"excess_blob_gas": 1}),
+    ("optimism", "difficulty", {"difficulty": 1}),
+]
+
+
+@pytest.mark.parametrize(("name", "what", "changes"), WRONG)
+def test_each_wrong_field_is_named(name: str, what: str, changes: dict[str, object]) -> None:
+    chain, parent, fields = CHAINS[name]
+    with pytest.raises(BadBlock) as caught:
+        check(child_of(parent, fields, **changes), parent, chain)
+    assert caught.value.what == what
+    assert caught.value.expected != caught.value.found
+
+
+def test_gas_limit_may_move_by_less_than_a_1024th() -> None:
+    for gas_limit in (30_029_295, 29_970_705):
+        check(child_of(MINED_PARENT, MINED, gas_limit=gas_limit), MINED_PARENT, HOMESTEAD)
+
+
+def test_gas_limit_of_an_optimism_block_is_its_own() -> None:
+    child = child_of(OPTIMISM_PARENT, OPTIMISM_HEADER, gas_limit=400_000_000)
+    check(child, OPTIMISM_PARENT, OPTIMISM)
+
+
+def test_gas_limit_has_a_floor() -> None:
+    parent = header(MINED, gas_limit=5_000)
+    check(child_of(parent, MINED, gas_limit=5_001), parent, HOMESTEAD)
+    with pytest.raises(BadBlock, match="gas limit: expected 5000 to 5003, found 4999"):
+        check(child_of(parent, MINED, gas_limit=4_999), parent, HOMESTEAD)
+
+
+def test_first_london_block_doubles_the_limit_and_starts_the_base_fee() -> None:
+    first = {"gas_limit": 60_000_000, "base_fee_per_gas": 10**9}
+    check(child_of(MINED_PARENT, MINED, **first), MINED_PARENT, LONDON_AT_ONE)
+    with pytest.raises(BadBlock, match="base fee: expected 1000000000, found 7"):
+        check(
+            child_of(MINED_PARENT, MINED, **(first | {"base_fee_per_gas": 7})),
+            MINED_PARENT,
+            LONDON_AT_ONE,
+        )
+    with pytest.raises(BadBlock, match="gas limit"):
+        check(
+            child_of(MINED_PARENT, MINED, **(first | {"gas_limit": 30_000_000})),
+            MINED_PARENT,
+            LONDON_AT_ONE,
+        )
+
+
+def test_data_footprint_stands_in_blob_gas_used_from_jovian_on() -> None:
+    check(
+        child_of(OPTIMISM_PARENT, OPTIMISM_HEADER, blob_gas_used=80_000), OPTIMISM_PARENT, OPTIMISM
+    )
+    isthmus = profile(JOVIAN, jovianTime=None)
+    fields = PRAGUE | {"extra_data": bytes.fromhex("000000003200000006")}
+    parent = header(fields, gas_used=5_000_000)
+    check(child_of(parent, fields), parent, isthmus)
+    with pytest.raises(BadBlock, match="blob gas used: expected 0, found 80000"):
+        check(child_of(parent, fields, blob_gas_used=80_000), parent, isthmus)
+
+
+def test_denominator_changes_with_canyon_by_the_childs_time() -> None:
+    canyon = {key: None for key in JOVIAN if key.endswith("Time") and key != "regolithTime"} | {
+        "canyonTime": 1_010
+    }
+    chain = profile(JOVIAN, **canyon)
+    bedrock = MINED | {"difficulty": 0, "base_fee_per_gas": 10**9}
+    parent = header(bedrock, gas_used=0)
+    before = child_of(parent, bedrock, timestamp=1_009, base_fee_per_gas=980_000_000)
+    check(before, parent, chain)
+    shanghai = bedrock | {"withdrawals_root": PRAGUE["withdrawals_root"]}
+    check(child_of(parent, shanghai, base_fee_per_gas=996_000_000), parent, chain)

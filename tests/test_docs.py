@@ -1,0 +1,120 @@
+"""The docs say what is so: examples run, and tables are complete."""
+
+import inspect
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from foreblock import errors
+from foreblock.cli import main
+
+ERRORS = [
+    name
+    for name, value in vars(errors).items()
+    if inspect.isclass(value) and issubclass(value, errors.ForeblockError)
+]
+
+
+def commands(group: click.Group, prefix: str = "foreblock") -> dict[str, click.Command]:
+    """Every verb by its full name."""
+    found: dict[str, click.Command] = {}
+    for name, command in group.commands.items():
+        found[f"{prefix} {name}"] = command
+        if isinstance(command, click.Group):
+            found |= commands(command, f"{prefix} {name}")
+    return found
+
+
+@pytest.mark.parametrize("verb", commands(main))
+def test_every_verb_and_option_is_documented(checkout: Path, verb: str) -> None:
+    sections = (checkout / "docs" / "cli.md").read_text("utf-8").split("\n## ")
+    section = next((each for each in sections if each.startswith(f"`{verb}`\n")), None)
+    assert section is not None, f"docs/cli.md has no section for {verb}"
+    for parameter in commands(main)[verb].params:
+        for option in parameter.opts:
+            if not isinstance(commands(main)[verb], click.Group):
+                assert f"`{option}" in section
+
+
+def test_every_documented_option_exists(checkout: Path) -> None:
+    text = (checkout / "docs" / "cli.md").read_text("utf-8")
+    known = {
+        option for command in commands(main).values() for p in command.params for option in p.opts
+    }
+    documented = set(re.findall(r"^\| `(--[a-z-]+)", text, flags=re.MULTILINE))
+    assert documented <= known | {"--help", "--version"}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_every_exception_is_documented(checkout: Path, name: str) -> None:
+    text = (checkout / "docs" / "errors.md").read_text("utf-8")
+    row = f"| `{name}` |"
+    heading = f"## `{name}`:"
+    assert row in text or heading in text or name == "ForeblockError"
+
+
+def test_every_documented_exception_exists(checkout: Path) -> None:
+    text = (checkout / "docs" / "errors.md").read_text("utf-8")
+    assert set(re.findall(r"^(?:\| |## )`([A-Z]\w+)`", text, flags=re.MULTILINE)) <= set(ERRORS)
+
+
+def runnable(text: str) -> list[tuple[str, list[str]]]:
+    """The commands marked to be run, each with the output that the docs show."""
+    blocks = re.findall(r"<!-- run -->\n```console\n(.*?)```", text, flags=re.DOTALL)
+    examples = []
+    for block in blocks:
+        command, *output = block.splitlines()
+        examples.append((command.removeprefix("$ "), output))
+    return examples
+
+
+def measured(line: str) -> str:
+    """A line without the figures that depend on the machine."""
+    return re.sub(r"in [\d.]+ s \(\d+ Mgas/s\)", "in … s (… Mgas/s)", line)
+
+
+def test_readme_examples_run_and_print_what_they_show(checkout: Path, tmp_path: Path) -> None:
+    shutil.copytree(checkout / "examples", tmp_path / "examples")
+    examples = runnable((checkout / "README.md").read_text("utf-8"))
+    assert examples, "the README shows nothing"
+    for command, output in examples:
+        program, *arguments = shlex.split(command)
+        assert program == "foreblock"
+        done = subprocess.run(
+            [sys.executable, "-m", "foreblock", *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert list(map(measured, done.stdout.splitlines())) == list(map(measured, output))
+
+
+def test_every_make_verb_of_the_docs_exists(checkout: Path) -> None:
+    makefile = (checkout / "Makefile").read_text("utf-8")
+    verbs = set(re.findall(r"^([a-z]+):.*##", makefile, flags=re.MULTILINE))
+    for name in ("README.md", "CONTRIBUTING.md"):
+        text = (checkout / name).read_text("utf-8")
+        assert set(re.findall(r"(?:`|\$ )make ([a-z]+)", text)) <= verbs
+
+
+def test_every_file_that_the_docs_name_exists(checkout: Path) -> None:
+    for path in [*checkout.glob("*.md"), *checkout.glob("docs/**/*.md")]:
+        for name in re.findall(
+            r"`((?:docs|tests|crates|examples|python)/[\w./-]+)`", path.read_text("utf-8")
+        ):
+            assert (checkout / name).exists(), f"{path.name} names {name}"
+
+
+def test_prose_has_one_sentence_per_line(checkout: Path) -> None:
+    for path in [*checkout.glob("*.md"), *checkout.glob("docs/*.md")]:
+        text = re.sub(r"```.*?```", "", path.read_text("utf-8"), flags=re.DOTALL)
+        for line in text.splitlines():
+            if line and line[0].isalpha():
+                assert line[-1] in ".:;,?", f"{path.name}: {line}"
