@@ -1,5 +1,10 @@
 """A JSON-RPC read service for layer-2 chains whose pending block is real."""
 
-from importlib.metadata import version
 
-__version__ = version("foreblock")
+def __getattr__(name: str) -> str:
+    """`__version__`, looked up when asked for: that takes longer than all other imports."""
+    if name != "__version__":
+        raise AttributeError(name)
+    from importlib.metadata import version  # noqa: PLC0415 - the point of it
+
+    return version("foreblock")

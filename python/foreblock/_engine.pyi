@@ -80,7 +80,8 @@ class Store:
         lock of the one writer is taken: `StoreLocked` when another process has it. Without,
         `StoreMissing` when there is no store. `StoreOpenHere` when this process has it open.
 
-        `map_size` is the most the file may grow to, in bytes (default 256 GiB, sparse).
+        `map_size` is the most the file may grow to, in bytes and whole pages (default
+        256 GiB, sparse). A reader takes the size that the writer has left in the file.
         `keep_states` is the number of blocks behind latest whose state is kept (default
         all), `keep_partials` the same for partial blocks (64), `keep_nodes` for versions of
         trie nodes (128). States are kept for longer than partials: `InvalidArgument`
@@ -210,7 +211,9 @@ class View:
         """Hash and delta number of a sealed block, also of one whose state was pruned."""
 
     def partial(self, number: int) -> Partial | None: ...
-    def row(self, key: bytes) -> bytes | None: ...
+    def row(self, key: bytes) -> bytes | None:
+        """A row that `Batch.put` wrote; a key has 1 to 511 bytes."""
+
     def rows(self, prefix: bytes, limit: int) -> list[tuple[bytes, bytes]]:
         """Up to `limit` rows whose keys begin with `prefix`, which is not empty, in order."""
 
@@ -276,7 +279,7 @@ class Batch:
         """From this commit on nobody can reach these partials."""
 
     def revive(self, partials: list[int]) -> None:
-        """Take back a drop."""
+        """Take back a drop. A partial that was sealed and rewound stays dropped."""
 
     def rewind(self, block: int) -> None:
         """Make `block` the latest again; what was above is out of reach at once."""
@@ -522,7 +525,10 @@ class Overlay:
         next_log_index: int = ...,
         timeout_us: int | None = None,
     ) -> Outcome:
-        """Run a message and keep its effects here; its logs are collected with indices."""
+        """Run a message and keep its effects here; its logs are collected with indices.
+
+        The first index is 0 unless said otherwise.
+        """
 
     def system_call(self, env: Env, address: bytes, data: bytes) -> Outcome | None:
         """A call by the system itself; None, and nothing done, where there is no code."""
@@ -537,7 +543,7 @@ class Overlay:
     ) -> list[Executed]:
         """Execute the next transactions of a block under consensus rules.
 
-        `gas_used` and `da_footprint` are what the block has used before.
+        `gas_used` and `da_footprint` are what the block has used before, 0 if left out.
         `InvalidTransaction` names the index of the first that may not stand in the block:
         nothing of it is applied, those before it are.
         """
@@ -618,8 +624,12 @@ class Executed:
 class Pool:
     """Threads for long calls, which never take the interpreter's lock."""
 
-    def __new__(cls, *, threads: int, capacity: int, nice: int = 10) -> Self:
-        """`capacity` bounds the calls that wait, not those that run."""
+    def __new__(cls, *, threads: int, capacity: int, nice: int = ...) -> Self:
+        """`capacity` bounds the calls that wait, not those that run.
+
+        There are 1 to 1024 threads; `nice` lowers their priority, by 0 to 19 and by 10 if
+        left out.
+        """
 
     def submit(
         self,
@@ -635,7 +645,7 @@ class Pool:
     ) -> None:
         """Run a call as `Overlay.call` does; the overlay is given away with it.
 
-        `PoolFull` when too many wait.
+        `PoolFull` when too many wait; the overlay is gone all the same.
         """
 
     def fileno(self) -> int:

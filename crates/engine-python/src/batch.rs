@@ -7,8 +7,9 @@ use alloy_primitives::B256;
 use foreblock_engine::error::Error;
 use foreblock_engine::store::{self, Parent};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
-use crate::convert::{Arg, invalid};
+use crate::convert::{Arg, Pair, invalid};
 use crate::error::to_python;
 use crate::state::Changes;
 use crate::trie::NodeWrites;
@@ -21,7 +22,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Batch(Mutex<Option<store::Batch>>);
 
-type Index = Option<BTreeMap<Vec<u8>, Vec<u8>>>;
+type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 impl Batch {
     pub fn new(batch: store::Batch) -> Self {
@@ -45,6 +46,17 @@ fn spent() -> PyErr {
     to_python(Error::RefusedCommit("the batch was committed before".into()))
 }
 
+fn numbers(numbers: Vec<Arg<u64>>) -> Vec<u64> {
+    numbers.into_iter().map(|number| number.0).collect()
+}
+
+fn rows_of(dict: Option<&Bound<'_, PyDict>>) -> PyResult<Rows> {
+    let row = |(key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+        Ok((key.extract::<&[u8]>()?.to_vec(), value.extract::<&[u8]>()?.to_vec()))
+    };
+    dict.map_or_else(|| Ok(Rows::new()), |dict| dict.iter().map(row).collect())
+}
+
 #[pymethods]
 impl Batch {
     #[getter]
@@ -63,10 +75,10 @@ impl Batch {
         hash: Arg<B256>,
         changes: &Changes,
         nodes: Option<&NodeWrites>,
-        index: Index,
+        index: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<u64> {
+        let index = rows_of(index)?;
         self.change(|batch| {
-            let index = index.unwrap_or_default();
             let number = batch.append(block.0, hash.0, changes.0.clone(), index);
             if let Some(nodes) = nodes {
                 batch.nodes(block.0, nodes.0.clone());
@@ -89,7 +101,7 @@ impl Batch {
         on_block: Option<Arg<u64>>,
         parent: Option<Arg<u64>>,
         parent_hash: Option<Arg<B256>>,
-        rows: Index,
+        rows: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<u64> {
         let parent = match (on_block, parent, parent_hash) {
             (Some(block), None, None) => Parent::Sealed(block.0),
@@ -101,7 +113,7 @@ impl Batch {
                 ));
             }
         };
-        let (changes, rows) = (changes.0.clone(), rows.unwrap_or_default());
+        let (changes, rows) = (changes.0.clone(), rows_of(rows)?);
         self.change(|batch| batch.extend(block.0, index.0, hash.0, parent, changes, rows))
     }
 
@@ -110,22 +122,22 @@ impl Batch {
         &self,
         partial: Arg<u64>,
         hash: Arg<B256>,
-        nodes: Option<(Arg<u64>, PyRef<'_, NodeWrites>)>,
+        nodes: Option<Pair<Arg<u64>, Py<NodeWrites>>>,
     ) -> PyResult<()> {
         self.change(|batch| {
             batch.seal(partial.0, hash.0);
-            if let Some((block, nodes)) = nodes {
-                batch.nodes(block.0, nodes.0.clone());
+            if let Some(Pair(block, nodes)) = nodes {
+                batch.nodes(block.0, nodes.get().0.clone());
             }
         })
     }
 
-    fn drop(&self, partials: Vec<u64>, reason: String) -> PyResult<()> {
-        self.change(|batch| batch.drop_partials(partials, reason))
+    fn drop(&self, partials: Vec<Arg<u64>>, reason: Arg<String>) -> PyResult<()> {
+        self.change(|batch| batch.drop_partials(numbers(partials), reason.0))
     }
 
-    fn revive(&self, partials: Vec<u64>) -> PyResult<()> {
-        self.change(|batch| batch.revive(partials))
+    fn revive(&self, partials: Vec<Arg<u64>>) -> PyResult<()> {
+        self.change(|batch| batch.revive(numbers(partials)))
     }
 
     fn rewind(&self, block: Arg<u64>) -> PyResult<()> {
@@ -144,16 +156,16 @@ impl Batch {
         self.change(|batch| batch.finalized(block.0))
     }
 
-    fn note(&self, note: Vec<u8>) -> PyResult<()> {
-        self.change(|batch| batch.note(note))
+    fn note(&self, note: &[u8]) -> PyResult<()> {
+        self.change(|batch| batch.note(note.to_vec()))
     }
 
-    fn put(&self, key: Vec<u8>, value: Vec<u8>) -> PyResult<()> {
-        self.change(|batch| batch.put(key, value))
+    fn put(&self, key: &[u8], value: &[u8]) -> PyResult<()> {
+        self.change(|batch| batch.put(key.to_vec(), value.to_vec()))?.map_err(to_python)
     }
 
-    fn delete(&self, key: Vec<u8>) -> PyResult<()> {
-        self.change(|batch| batch.delete(key))
+    fn delete(&self, key: &[u8]) -> PyResult<()> {
+        self.change(|batch| batch.delete(key.to_vec()))?.map_err(to_python)
     }
 
     fn settle(&self) -> PyResult<()> {

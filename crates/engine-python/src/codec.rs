@@ -15,7 +15,7 @@ pub use header::Header;
 pub use receipt::{Log, Receipt};
 pub use transaction::{Authorization, Transaction};
 
-use crate::convert::{Arg, invalid};
+use crate::convert::{Arg, Pair, invalid};
 use crate::error::to_python;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -125,8 +125,8 @@ fn deposit_requests(receipts: Vec<Py<Receipt>>, contract: Arg<Address>) -> PyRes
 }
 
 #[pyfunction]
-fn requests_hash(requests: Vec<(Arg<u8>, PyBackedBytes)>) -> [u8; 32] {
-    let requests: Vec<_> = requests.into_iter().map(|(kind, data)| (kind.0, data)).collect();
+fn requests_hash(requests: Vec<Pair<Arg<u8>, PyBackedBytes>>) -> [u8; 32] {
+    let requests: Vec<_> = requests.into_iter().map(|Pair(kind, data)| (kind.0, data)).collect();
     engine::requests::requests_hash(&requests).0
 }
 

@@ -9,9 +9,10 @@ use std::ptr;
 
 use alloy_primitives::{Address, Bloom, Bytes, FixedBytes, U256, hex};
 use foreblock_engine::error::Error;
-use pyo3::exceptions::PyOverflowError;
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyInt};
+use pyo3::types::{PyBytes, PyInt, PyString, PyTuple};
 use pyo3::{ffi, intern};
 
 use crate::error::to_python;
@@ -24,6 +25,28 @@ impl<'py, T: FromPython> FromPyObject<'_, 'py> for Arg<T> {
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         T::from_python(&value).map(Arg)
+    }
+}
+
+/// A tuple of two. PyO3's own raises a ValueError for other lengths.
+pub struct Pair<A, B>(pub A, pub B);
+
+impl<'py, A, B> FromPyObject<'_, 'py> for Pair<A, B>
+where
+    A: FromPyObjectOwned<'py, Error: Into<PyErr>>,
+    B: FromPyObjectOwned<'py, Error: Into<PyErr>>,
+{
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let tuple = value.cast::<PyTuple>()?;
+        if tuple.len() != 2 {
+            let length = tuple.len();
+            return Err(PyTypeError::new_err(format!("expected a tuple of 2, not of {length}")));
+        }
+        let first = tuple.get_item(0)?.extract().map_err(Into::into)?;
+        let second = tuple.get_item(1)?.extract().map_err(Into::into)?;
+        Ok(Self(first, second))
     }
 }
 
@@ -73,6 +96,13 @@ impl FromPython for usize {
     }
 }
 
+impl FromPython for u32 {
+    fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let number = value.cast::<PyInt>()?;
+        number.extract().map_err(|error| out_of_range(error, value.py(), 32))
+    }
+}
+
 impl FromPython for u8 {
     fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
         let number = value.cast::<PyInt>()?;
@@ -103,6 +133,15 @@ fn large(number: &Bound<'_, PyInt>) -> PyResult<U256> {
         .call_method1(intern!(py, "to_bytes"), (32, intern!(py, "big")))
         .map_err(|error| out_of_range(error, py, 256))?;
     Ok(U256::from_be_slice(bytes.cast::<PyBytes>()?.as_bytes()))
+}
+
+/// A str of Python may hold half a surrogate pair, which is no text.
+impl FromPython for String {
+    fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let text = value.cast::<PyString>()?;
+        let text = text.to_cow().map_err(|_| invalid("the text is not valid Unicode"))?;
+        Ok(text.into_owned())
+    }
 }
 
 impl<T: FromPython> FromPython for Option<T> {

@@ -12,7 +12,7 @@ use foreblock_engine::rules::Rules;
 use pyo3::prelude::*;
 
 use crate::codec::Authorization;
-use crate::convert::{Arg, invalid};
+use crate::convert::{Arg, Pair, invalid};
 use crate::error::to_python;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -33,7 +33,7 @@ impl Env {
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords, each a field of the block")]
     fn new(
-        rules: &str,
+        rules: Arg<String>,
         chain_id: Arg<u64>,
         number: Arg<u64>,
         timestamp: Arg<u64>,
@@ -56,7 +56,7 @@ impl Env {
             blob_base_fee: blob_base_fee.map(|fee| fee_per_gas(&fee)).transpose()?,
             max_blobs_per_transaction: max_blobs_per_transaction.map(|it| it.0),
         };
-        let env = EngineEnv::new(parse_rules(rules)?, chain_id.0, &fields).map_err(to_python)?;
+        let env = EngineEnv::new(parse_rules(&rules.0)?, chain_id.0, &fields).map_err(to_python)?;
         Ok(Self(Arc::new(env)))
     }
 }
@@ -82,7 +82,7 @@ fn fee_per_gas(fee: &Arg<U256>) -> PyResult<u128> {
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Message(pub Arc<EngineMessage>);
 
-type AccessListArgument = Vec<(Arg<Address>, Vec<Arg<B256>>)>;
+type AccessListArgument = Vec<Pair<Arg<Address>, Vec<Arg<B256>>>>;
 
 #[pymethods]
 impl Message {
@@ -144,7 +144,7 @@ fn fees(
 }
 
 fn access_list_of(items: AccessListArgument) -> AccessList {
-    let item = |(address, keys): (Arg<Address>, Vec<Arg<B256>>)| AccessListItem {
+    let item = |Pair(address, keys): Pair<Arg<Address>, Vec<Arg<B256>>>| AccessListItem {
         address: address.0,
         storage_keys: keys.into_iter().map(|key| key.0).collect(),
     };

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::codec::Transaction;
-use crate::convert::{Arg, Integer};
+use crate::convert::{Arg, Integer, Pair};
 use crate::env::{Env, Message, limits, parse_rules};
 use crate::error::to_python;
 use crate::outcome::{Executed, Outcome};
@@ -32,13 +32,13 @@ pub struct Precompiles(pub Arc<PrecompileOverrides>);
 impl Precompiles {
     #[new]
     fn new(
-        rules: &str,
+        rules: Arg<String>,
         overridden: Vec<Arg<Address>>,
-        moves: Vec<(Arg<Address>, Arg<Address>)>,
+        moves: Vec<Pair<Arg<Address>, Arg<Address>>>,
     ) -> PyResult<Self> {
         let overridden = overridden.into_iter().map(|address| address.0);
-        let moves = moves.into_iter().map(|(from, to)| (from.0, to.0));
-        let made = PrecompileOverrides::new(parse_rules(rules)?, overridden, moves);
+        let moves = moves.into_iter().map(|Pair(from, to)| (from.0, to.0));
+        let made = PrecompileOverrides::new(parse_rules(&rules.0)?, overridden, moves);
         Ok(Self(Arc::new(made.map_err(to_python)?)))
     }
 }

@@ -22,9 +22,9 @@ pub struct Pool(pool::Pool);
 #[pymethods]
 impl Pool {
     #[new]
-    #[pyo3(signature = (*, threads, capacity, nice = 10))]
-    fn new(threads: Arg<usize>, capacity: Arg<usize>, nice: i32) -> PyResult<Self> {
-        pool::Pool::new(threads.0, capacity.0, nice).map(Self).map_err(to_python)
+    #[pyo3(signature = (*, threads, capacity, nice = Arg(10)))]
+    fn new(threads: Arg<usize>, capacity: Arg<usize>, nice: Arg<u8>) -> PyResult<Self> {
+        pool::Pool::new(threads.0, capacity.0, nice.0).map(Self).map_err(to_python)
     }
 
     #[pyo3(signature = (

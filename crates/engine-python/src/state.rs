@@ -11,7 +11,7 @@ use foreblock_engine::store;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::convert::{Arg, Integer};
+use crate::convert::{Arg, Integer, Pair};
 use crate::env::{Env, Message, limits};
 use crate::error::to_python;
 use crate::outcome::Outcome;
@@ -79,7 +79,7 @@ impl Account {
 
 /// One element of `Store.load`.
 pub fn account_argument(pair: &Bound<'_, PyAny>) -> PyResult<(Address, AccountState)> {
-    let (address, account): (Arg<Address>, Account) = pair.extract()?;
+    let Pair(address, account): Pair<Arg<Address>, Account> = pair.extract()?;
     Ok((address.0, account.0))
 }
 

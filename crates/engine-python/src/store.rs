@@ -50,10 +50,10 @@ impl Store {
     #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
     fn new(
         py: Python<'_>,
-        path: String,
+        path: Arg<String>,
         write: bool,
         map_size: Option<Arg<usize>>,
-        max_readers: Option<u32>,
+        max_readers: Option<Arg<u32>>,
         keep_states: Option<Arg<u64>>,
         keep_partials: Option<Arg<u64>>,
         keep_nodes: Option<Arg<u64>>,
@@ -62,7 +62,7 @@ impl Store {
         let kept = defaults.retention;
         let options = Options {
             map_size: map_size.map_or(defaults.map_size, |it| it.0),
-            max_readers: max_readers.unwrap_or(defaults.max_readers),
+            max_readers: max_readers.map_or(defaults.max_readers, |it| it.0),
             retention: Retention {
                 states: keep_states.map(|it| it.0),
                 partials: keep_partials.map_or(kept.partials, |it| it.0),
@@ -70,6 +70,7 @@ impl Store {
             },
             ..defaults
         };
+        let path = path.0;
         let opened = py.detach(|| store::Store::open(Path::new(&path), &options));
         let opened = Mutex::new(Some(Arc::new(opened.map_err(to_python)?)));
         Ok(Self { opened, path, writable: write })
@@ -243,7 +244,7 @@ impl Partial {
         match self.0.status {
             Status::Live => "live",
             Status::Sealed => "sealed",
-            Status::Dropped { .. } => "dropped",
+            Status::Dropped { .. } | Status::Rewound => "dropped",
         }
     }
 
@@ -251,7 +252,8 @@ impl Partial {
     fn reason(&self) -> Option<&str> {
         match &self.0.status {
             Status::Dropped { reason } => Some(reason),
-            _ => None,
+            Status::Rewound => Some("rewound"),
+            Status::Live | Status::Sealed => None,
         }
     }
 }

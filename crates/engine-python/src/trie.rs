@@ -84,8 +84,8 @@ impl GrowingRoot {
         Self(Mutex::default())
     }
 
-    fn push(&self, item: Vec<u8>) -> PyResult<()> {
-        self.list().push(item).map_err(to_python)
+    fn push(&self, item: &[u8]) -> PyResult<()> {
+        self.list().push(item.to_vec()).map_err(to_python)
     }
 
     fn root<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {

@@ -31,6 +31,9 @@ use signal::Signal;
 /// A job is handed the pool's cancel flag, to be put into its `Limits`.
 type Job = Box<dyn FnOnce(&Arc<AtomicBool>) -> Result<Outcome> + Send>;
 
+/// More would only wait for each other: machines have no more cores than this.
+const MAX_THREADS: usize = 1024;
+
 pub struct Pool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -48,7 +51,12 @@ struct Shared {
 impl Pool {
     /// `capacity` bounds the jobs that wait, not those that run. `nice` is added to
     /// the priority of the threads, 0 to 19.
-    pub fn new(threads: usize, capacity: usize, nice: i32) -> Result<Self> {
+    pub fn new(threads: usize, capacity: usize, nice: u8) -> Result<Self> {
+        if !(1..=MAX_THREADS).contains(&threads) || nice > 19 {
+            return Err(Error::invalid(format!(
+                "a pool has 1 to {MAX_THREADS} threads of priority 0 to 19"
+            )));
+        }
         let shared = Arc::new(Shared {
             waiting: Mutex::default(),
             work: Condvar::new(),
@@ -57,7 +65,7 @@ impl Pool {
             cancel: Arc::default(),
         });
         let mut pool = Self { shared, threads: Vec::new(), capacity };
-        for number in 0..threads.max(1) {
+        for number in 0..threads {
             let shared = Arc::clone(&pool.shared);
             let thread = thread::Builder::new()
                 .name(format!("call-{number}"))
@@ -123,7 +131,7 @@ impl fmt::Debug for Pool {
 }
 
 impl Shared {
-    fn serve(&self, nice: i32) {
+    fn serve(&self, nice: u8) {
         lower_priority(nice);
         while let Some((id, job)) = self.next() {
             let result = catch_unwind(AssertUnwindSafe(|| job(&self.cancel)))
@@ -154,11 +162,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// On Linux a priority belongs to a thread and 0 means the calling one. Elsewhere it
 /// belongs to the process and stays as it is. Failing costs politeness only.
-fn lower_priority(nice: i32) {
+fn lower_priority(nice: u8) {
     #[cfg(target_os = "linux")]
     // SAFETY: setpriority takes plain numbers and touches no memory of ours.
     unsafe {
-        libc::setpriority(libc::PRIO_PROCESS, 0, nice);
+        libc::setpriority(libc::PRIO_PROCESS, 0, nice.into());
     }
     #[cfg(not(target_os = "linux"))]
     let _ = nice;

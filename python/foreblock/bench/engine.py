@@ -32,13 +32,11 @@ def answers(
 
     `chain` is a genesis and a chain file; without them, import is not measured.
     """
+    # First, while nothing else has grown the process: it says what is resident.
+    yield from reads.growth(folder, sizes.small, sizes.large, filled)
     yield from codec.sender_recoveries()
     yield from _import(chain, folder)
     yield from _on_one_store(folder / "store", sizes, filled)
-    small, large, remarks = reads.growth(folder, sizes.small, sizes.large, filled)
-    yield small
-    yield large
-    yield from remarks
 
 
 def _import(chain: tuple[Path, Path] | None, folder: Path) -> Iterator[Figure | str]:
@@ -49,8 +47,8 @@ def _import(chain: tuple[Path, Path] | None, folder: Path) -> Iterator[Figure | 
 
 
 def _on_one_store(folder: Path, sizes: Sizes, filled: Callable[[int], None]) -> Iterator[Figure]:
-    accounts = fill.addresses(sizes.accounts)
-    with fill.store(folder, accounts, filled) as store:
+    accounts = [fill.address(position, sizes.accounts) for position in range(sizes.accounts)]
+    with fill.store(folder, sizes.accounts, filled) as store:
         yield reads.account_reads(store, accounts)
         yield reads.reads_with_views(store, accounts)
         yield from calls.calls(store, accounts)

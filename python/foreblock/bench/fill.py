@@ -5,7 +5,7 @@ Addresses are a function of their position; whoever measures draws positions at 
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -32,29 +32,23 @@ TOKEN: Final = bytes.fromhex("33546001900333555f358054600101905560015f525f353360
 TOKEN_ADDRESS: Final = b"\xfc" * 20
 
 
-def addresses(count: int) -> list[bytes]:
-    """`count` addresses spread over all addresses, ascending."""
+def address(position: int, count: int) -> bytes:
+    """One of `count` addresses that are spread over all addresses and ascend."""
     step = 2**160 // count
-    return [
-        (step * position + _jitter(position, step)).to_bytes(20, "big") for position in range(count)
-    ]
-
-
-def _jitter(position: int, step: int) -> int:
-    """An offset below `step`: neighbours must not differ in their first bytes only."""
+    # Neighbours must not differ in their first bytes only.
     digest = hashlib.blake2b(position.to_bytes(8, "big"), digest_size=16).digest()
-    return int.from_bytes(digest, "big") % step
+    offset = int.from_bytes(digest, "big") % step
+    return (step * position + offset).to_bytes(20, "big")
 
 
-def store(
-    folder: Path, accounts: list[bytes], progress: Callable[[int], None] = lambda _: None
-) -> Store:
-    """A store of which `accounts` have one ether each, with the contracts above."""
+def store(folder: Path, count: int, progress: Callable[[int], None] = lambda _: None) -> Store:
+    """A store of `count` accounts with one ether each, and the contracts above."""
     opened = Store(str(folder), write=True)
     account = Account(balance=ETHER)
-    for portion in portions(accounts, PORTION):
-        opened.load([(address, account) for address in portion])
-        progress(len(portion))
+    for start in range(0, count, PORTION):
+        positions = range(start, min(start + PORTION, count))
+        opened.load([(address(position, count), account) for position in positions])
+        progress(len(positions))
     overlay = Overlay.empty()
     overlay.set(READER_ADDRESS, code=READER, state={0: 42})
     overlay.set(LARGE_READER_ADDRESS, code=LARGE_READER, state={0: 42})
@@ -76,9 +70,3 @@ def env(number: int) -> Env:
         gas_limit=GAS_LIMIT,
         prevrandao=bytes(32),
     )
-
-
-def portions(items: list[bytes], size: int) -> Iterator[list[bytes]]:
-    """`items` cut into lists of at most `size`."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]

@@ -6,13 +6,12 @@ exit code 1. Nothing else is caught: a traceback is a defect to be reported.
 
 import click
 
-from foreblock import __version__
 from foreblock.cli.benching import bench
 from foreblock.cli.importing import import_
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, message="foreblock %(version)s")
+@click.version_option(package_name="foreblock", message="foreblock %(version)s")
 def main() -> None:
     """Serve an Ethereum-style layer-2 chain whose pending block is real.
 

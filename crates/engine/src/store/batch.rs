@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 
+use super::check_row_key;
+use crate::error::Result;
 use crate::state::Changes;
 use crate::trie::NodeWrites;
 
@@ -153,12 +155,16 @@ impl Batch {
         self.steps.push(Step::Note(note));
     }
 
-    pub fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
+    pub fn put(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<()> {
+        check_row_key(&key)?;
         self.steps.push(Step::Put { key, value });
+        Ok(())
     }
 
-    pub fn delete(&mut self, key: Vec<u8>) {
+    pub fn delete(&mut self, key: Vec<u8>) -> Result<()> {
+        check_row_key(&key)?;
         self.steps.push(Step::Delete { key });
+        Ok(())
     }
 
     /// Fold everything and write all nodes in the same commit. For import, where

@@ -114,7 +114,7 @@ impl Applying<'_, '_> {
         let Some(latest) = self.heads.latest else {
             return self.first(block, hash, &entries);
         };
-        check(block == latest.number + 1, || {
+        check(Some(block) == latest.number.checked_add(1), || {
             format!("block {block} cannot follow block {}", latest.number)
         })?;
         delta::write(self.tables.deltas, self.txn, number, &entries)?;
@@ -132,6 +132,7 @@ impl Applying<'_, '_> {
     }
 
     fn make_latest(&mut self, block: u64, sealed: SealedBlock) -> Result<()> {
+        check(block < u64::MAX, || format!("no block can follow block {block}"))?;
         let key = block.to_be_bytes();
         self.tables.sealed.put(self.txn, &key, &sealed.encode()).map_err(lmdb)?;
         self.heads.latest = Some(Sealed { number: block, hash: sealed.hash });
@@ -161,7 +162,7 @@ impl Applying<'_, '_> {
         let NewPartial { block, index, .. } = *new;
         let (fits, start, parent_hash) = match new.parent {
             Parent::Sealed(below) => {
-                let fits = (block, index) == (below + 1, 0);
+                let fits = (Some(block), index) == (below.checked_add(1), 0);
                 (fits, Start::Sealed(below), self.known(below)?.hash)
             }
             Parent::Partial(number) => {
@@ -198,6 +199,9 @@ impl Applying<'_, '_> {
         for &number in numbers {
             let mut partial = self.partial(number)?;
             check(partial.status != Status::Sealed, || format!("partial {number} is sealed"))?;
+            if partial.status == Status::Rewound {
+                continue;
+            }
             partial.status = Status::Dropped { reason: reason.to_owned() };
             self.put_partial(number, &partial)?;
             if self.heads.pending == Some(number) {
@@ -211,6 +215,7 @@ impl Applying<'_, '_> {
         for &number in numbers {
             let mut partial = self.partial(number)?;
             check(partial.status != Status::Sealed, || format!("partial {number} is sealed"))?;
+            check(partial.status != Status::Rewound, || format!("partial {number} was rewound"))?;
             partial.status = Status::Live;
             self.put_partial(number, &partial)?;
         }
@@ -253,7 +258,7 @@ impl Applying<'_, '_> {
         let delta = self.sealed(block)?.delta;
         self.tables.sealed.delete(self.txn, &block.to_be_bytes()).map_err(lmdb)?;
         if let Ok(mut partial) = self.partial(delta) {
-            partial.status = Status::Dropped { reason: "rewound".into() };
+            partial.status = Status::Rewound;
             self.put_partial(delta, &partial)?;
         }
         let trash =
@@ -313,7 +318,7 @@ impl Applying<'_, '_> {
     fn reachable(&self, number: u64) -> Result<Partial> {
         let partial = self.partial(number)?;
         match partial.status {
-            Status::Dropped { .. } => Err(Error::DroppedPartial(number)),
+            Status::Dropped { .. } | Status::Rewound => Err(Error::DroppedPartial(number)),
             _ => Ok(partial),
         }
     }

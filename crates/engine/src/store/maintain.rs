@@ -161,7 +161,9 @@ impl Slice<'_, '_> {
 
     fn prune(&mut self, retention: &Retention) -> Result<()> {
         let Some(latest) = self.heads.latest else { return Ok(()) };
-        self.prune_partials(latest.number.saturating_sub(retention.partials))?;
+        // One block more: the first partials that are kept may be stacked on its last.
+        let partials = retention.partials.saturating_add(1);
+        self.prune_partials(latest.number.saturating_sub(partials))?;
         if let Some(states) = retention.states {
             // Nodes that are not stored yet may have to be computed from older states.
             let needed = self.heads.folded.min(self.heads.nodes.unwrap_or(u64::MAX));

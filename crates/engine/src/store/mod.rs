@@ -10,6 +10,7 @@
 
 mod batch;
 mod commit;
+mod disk;
 mod head_trie;
 mod heads;
 mod load;
@@ -33,7 +34,19 @@ pub use record::{Partial, SealedBlock, Start, Status};
 pub use state::State;
 pub use view::View;
 
-use crate::error::Error;
+use crate::error::{Error, Result};
+
+/// LMDB's limit; an empty key is no key.
+const MAX_ROW_KEY: usize = 511;
+
+fn check_row_key(key: &[u8]) -> Result<()> {
+    match key.len() {
+        1..=MAX_ROW_KEY => Ok(()),
+        length => {
+            Err(Error::invalid(format!("a row key has 1 to {MAX_ROW_KEY} bytes, not {length}")))
+        }
+    }
+}
 
 /// Any failure of LMDB as one of ours.
 pub(crate) fn lmdb(error: heed::Error) -> Error {
@@ -46,11 +59,7 @@ pub(crate) fn lmdb(error: heed::Error) -> Error {
         heed::Error::Mdb(
             damage @ (MdbError::Corrupted | MdbError::PageNotFound | MdbError::Invalid),
         ) => Error::StoreDamaged(damage.to_string()),
-        heed::Error::Io(error) if is_disk_full(&error) => Error::DiskFull(error.to_string()),
+        heed::Error::Io(error) if disk::is_full(&error) => Error::DiskFull(error.to_string()),
         other => Error::Store(other.to_string()),
     }
-}
-
-fn is_disk_full(error: &std::io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG))
 }

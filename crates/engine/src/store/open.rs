@@ -1,6 +1,7 @@
 //! Opening and closing: the folder, the lock of the one writer, the tables.
 
 use std::fs::{File, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
@@ -8,8 +9,8 @@ use heed::types::Bytes;
 use heed::{AnyTls, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
 
 use super::heads::Heads;
-use super::lmdb;
 use super::nodes::Layers;
+use super::{disk, lmdb};
 use crate::error::{Error, Result};
 
 /// Sparse: the file grows with what is in it, not with this.
@@ -41,6 +42,13 @@ impl Options {
             max_readers: DEFAULT_MAX_READERS,
             retention: Retention::default(),
         }
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.map_size == 0 || self.max_readers == 0 {
+            return Err(Error::invalid("map size and readers must be above 0"));
+        }
+        self.retention.check()
     }
 }
 
@@ -122,18 +130,12 @@ impl Store {
     }
 
     fn open_to_write(path: &Path, options: &Options) -> Result<Self> {
-        options.retention.check()?;
+        options.check()?;
         std::fs::create_dir_all(path).map_err(|error| cannot_open(path, &error))?;
+        refuse_if_open_here(path)?;
         let lock = lock_for_writing(path)?;
         let env = open_env(path, options)?;
-        let mut txn = env.write_txn().map_err(lmdb)?;
-        let tables = Tables::each(|name| env.create_database(&mut txn, Some(name)).map_err(lmdb))?;
-        if tables.heads_row(&txn)?.is_none() {
-            let heads = Heads::new(random_id()?);
-            tables.meta.put(&mut txn, HEADS, &heads.encode()).map_err(lmdb)?;
-        }
-        tables.heads(&txn)?;
-        txn.commit().map_err(lmdb)?;
+        let tables = make_tables(&env, path).map_err(|error| with_map_size(error, &env))?;
         // Readers that were killed may have left slots, which would keep old pages.
         env.clear_stale_readers().map_err(lmdb)?;
         let writer = Some(Writer { layers: Mutex::default(), _lock: lock });
@@ -198,10 +200,13 @@ impl Store {
         if self.writer.is_none() {
             return Err(Error::StoreReadOnly);
         }
-        let mut txn = self.env.write_txn().map_err(|error| self.explain(lmdb(error)))?;
-        let result = change(&mut txn).map_err(|error| self.explain(error))?;
-        txn.commit().map_err(|error| self.explain(lmdb(error)))?;
-        Ok(result)
+        let run = || {
+            let mut txn = self.env.write_txn().map_err(lmdb)?;
+            let result = change(&mut txn)?;
+            txn.commit().map_err(|error| disk::explain(error, &self.path))?;
+            Ok(result)
+        };
+        run().map_err(|error| with_map_size(error, &self.env))
     }
 
     #[cfg(test)]
@@ -211,13 +216,27 @@ impl Store {
     ) -> Result<()> {
         self.write(|txn| work(self.tables.deltas, txn))
     }
+}
 
-    fn explain(&self, error: Error) -> Error {
-        match error {
-            Error::StoreFull(_) => Error::StoreFull(self.map_size),
-            other => other,
-        }
+/// LMDB does not say what the map is full at.
+fn with_map_size(error: Error, env: &Env<WithoutTls>) -> Error {
+    match error {
+        Error::StoreFull(_) => Error::StoreFull(env.info().map_size),
+        other => other,
     }
+}
+
+/// Open the tables and make those that are missing, with the heads row of an empty store.
+fn make_tables(env: &Env<WithoutTls>, path: &Path) -> Result<Tables> {
+    let mut txn = env.write_txn().map_err(lmdb)?;
+    let tables = Tables::each(|name| env.create_database(&mut txn, Some(name)).map_err(lmdb))?;
+    if tables.heads_row(&txn)?.is_none() {
+        let heads = Heads::new(random_id()?);
+        tables.meta.put(&mut txn, HEADS, &heads.encode()).map_err(lmdb)?;
+    }
+    tables.heads(&txn)?;
+    txn.commit().map_err(|error| disk::explain(error, path))?;
+    Ok(tables)
 }
 
 pub(super) const HEADS: &[u8] = b"heads";
@@ -280,7 +299,7 @@ fn open_env(path: &Path, options: &Options) -> Result<Env<WithoutTls>> {
     // SAFETY: the file is changed by LMDB only; no process maps it otherwise.
     unsafe { open.open(path) }.map_err(|error| match error {
         heed::Error::EnvAlreadyOpened => Error::StoreOpenHere(path.display().to_string()),
-        heed::Error::Io(error) if !super::is_disk_full(&error) => cannot_open(path, &error),
+        heed::Error::Io(error) if !disk::is_full(&error) => cannot_open(path, &error),
         other => lmdb(other),
     })
 }
@@ -294,8 +313,22 @@ fn lock_for_writing(path: &Path) -> Result<File> {
     }
 }
 
+/// The lock of the writer cannot tell a second store of this process from another process.
+fn refuse_if_open_here(path: &Path) -> Result<()> {
+    let canonical = path.canonicalize().map_err(|error| cannot_open(path, &error))?;
+    match heed::env_closing_event(canonical) {
+        None => Ok(()),
+        Some(_) => Err(Error::StoreOpenHere(path.display().to_string())),
+    }
+}
+
 fn cannot_open(path: &Path, error: &std::io::Error) -> Error {
-    Error::Store(format!("cannot open {}: {error}", path.display()))
+    let why = format!("cannot open {}: {error}", path.display());
+    // Refused before the system was asked: a path with a zero byte, an odd map size.
+    match (error.kind(), error.raw_os_error()) {
+        (ErrorKind::InvalidInput, None) => Error::invalid(why),
+        _ => Error::Store(why),
+    }
 }
 
 fn random_id() -> Result<[u8; 16]> {

@@ -50,7 +50,12 @@ pub enum Start {
 pub enum Status {
     Live,
     Sealed,
-    Dropped { reason: String },
+    Dropped {
+        reason: String,
+    },
+    /// It was sealed and the chain was rewound below it. Its delta is being cleared, so
+    /// there is no way back.
+    Rewound,
 }
 
 impl Partial {
@@ -63,6 +68,7 @@ impl Partial {
             Status::Live => (0, ""),
             Status::Sealed => (1, ""),
             Status::Dropped { reason } => (2, reason.as_str()),
+            Status::Rewound => (3, ""),
         };
         let mut out = Vec::with_capacity(90 + reason.len());
         out.extend_from_slice(&self.block.to_be_bytes());
@@ -87,6 +93,7 @@ impl Partial {
             [0] => Status::Live,
             [1] => Status::Sealed,
             [2] => Status::Dropped { reason: String::from_utf8_lossy(fields.0).into_owned() },
+            [3] => Status::Rewound,
             [other] => {
                 return Err(Error::StoreDamaged(format!("a partial block has status {other}")));
             }
@@ -145,6 +152,7 @@ mod tests {
             (Start::Sealed(4), Status::Live),
             (Start::Partial(70), Status::Sealed),
             (Start::Sealed(4), dropped),
+            (Start::Sealed(4), Status::Rewound),
         ] {
             let (hash, parent_hash) = (B256::repeat_byte(1), B256::repeat_byte(2));
             let partial = Partial { block: 5, index: 3, hash, start, parent_hash, status };

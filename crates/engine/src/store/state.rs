@@ -78,7 +78,9 @@ impl State {
             let partial = self.snapshot.tables.partial(txn, number)?;
             let partial = partial.ok_or(Error::UnknownPartial(number))?;
             match partial.status {
-                Status::Dropped { .. } => return Err(Error::DroppedPartial(number)),
+                Status::Dropped { .. } | Status::Rewound => {
+                    return Err(Error::DroppedPartial(number));
+                }
                 // Below the one asked for, a sealed partial is its sealed block.
                 Status::Sealed if !self.deltas.is_empty() => {
                     return self.descend_sealed(txn, partial.block);

@@ -86,8 +86,14 @@ fn pruning_leaves_nothing_behind_that_no_state_needs() {
 fn a_second_writer_is_refused_and_the_first_goes_on() {
     let history = History::new(Retention::default());
     let second = Store::open(history.folder.path(), &options(Retention::default()));
-    assert!(matches!(second, Err(Error::StoreLocked(_))));
+    assert!(matches!(second, Err(Error::StoreOpenHere(_))));
     history.check();
+
+    let elsewhere = folder();
+    let lock = std::fs::File::create(elsewhere.path().join("writer.lock")).unwrap();
+    lock.lock().unwrap();
+    let second = Store::open(elsewhere.path(), &options(Retention::default()));
+    assert!(matches!(second, Err(Error::StoreLocked(_))));
 }
 
 #[test]
@@ -95,8 +101,8 @@ fn a_batch_made_before_another_commit_is_refused() {
     let history = History::new(Retention::default());
     let (mut first, mut second) =
         (history.store().batch().unwrap(), history.store().batch().unwrap());
-    first.put(b"k".to_vec(), b"first".to_vec());
-    second.put(b"k".to_vec(), b"second".to_vec());
+    first.put(b"k".to_vec(), b"first".to_vec()).unwrap();
+    second.put(b"k".to_vec(), b"second".to_vec()).unwrap();
     history.store().commit(first).unwrap();
     let refused = history.store().commit(second);
     assert!(matches!(refused, Err(Error::StaleBatch { .. })));
@@ -107,7 +113,7 @@ fn a_batch_made_before_another_commit_is_refused() {
 fn a_refused_step_leaves_nothing_of_its_batch() {
     let history = History::new(Retention::default());
     let mut batch = history.store().batch().unwrap();
-    batch.put(b"k".to_vec(), b"v".to_vec());
+    batch.put(b"k".to_vec(), b"v".to_vec()).unwrap();
     batch.append(7, B256::ZERO, Changes::default(), BTreeMap::new());
     assert!(matches!(history.store().commit(batch), Err(Error::RefusedCommit(_))));
     assert_eq!(history.store().view().unwrap().row(b"k").unwrap(), None);
@@ -120,16 +126,16 @@ fn a_full_map_is_an_error_and_the_store_goes_on() {
     let small = Options { map_size: 1 << 20, ..options(Retention::default()) };
     let store = Store::open(folder.path(), &small).unwrap();
     let mut batch = store.batch().unwrap();
-    batch.put(b"small".to_vec(), b"row".to_vec());
+    batch.put(b"small".to_vec(), b"row".to_vec()).unwrap();
     store.commit(batch).unwrap();
     let mut batch = store.batch().unwrap();
-    batch.put(b"large".to_vec(), vec![1; 2 << 20]);
+    batch.put(b"large".to_vec(), vec![1; 2 << 20]).unwrap();
     assert_eq!(store.commit(batch), Err(Error::StoreFull(1 << 20)));
     assert_eq!(store.view().unwrap().row(b"small").unwrap(), Some(b"row".to_vec()));
     drop(store);
     let store = Store::open(folder.path(), &options(Retention::default())).unwrap();
     let mut batch = store.batch().unwrap();
-    batch.put(b"large".to_vec(), vec![1; 2 << 20]);
+    batch.put(b"large".to_vec(), vec![1; 2 << 20]).unwrap();
     store.commit(batch).unwrap();
 }
 
@@ -168,7 +174,7 @@ fn rows_are_listed_by_a_prefix() {
     let history = History::new(Retention::default());
     let mut batch = history.store().batch().unwrap();
     for key in [&b"a1"[..], b"a2", b"b1"] {
-        batch.put(key.to_vec(), key.to_vec());
+        batch.put(key.to_vec(), key.to_vec()).unwrap();
     }
     history.store().commit(batch).unwrap();
     let view = history.store().view().unwrap();

@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex};
 use heed::{AnyTls, RoTxn, WithoutTls};
 
 use super::heads::Heads;
-use super::lmdb;
 use super::open::{Store, Tables};
 use super::record::{Partial, SealedBlock};
 use super::state::State;
+use super::{check_row_key, lmdb};
 use crate::error::{Error, Result};
 
 #[derive(Clone)]
@@ -74,6 +74,7 @@ impl View {
 
     /// A row of Python's.
     pub fn row(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        check_row_key(key)?;
         self.snapshot.read(|txn| {
             let row = self.snapshot.tables.rows.get(txn, key).map_err(lmdb)?;
             Ok(row.map(<[u8]>::to_vec))
@@ -82,9 +83,7 @@ impl View {
 
     /// Up to `limit` rows of Python's whose keys begin with `prefix`, in order.
     pub fn rows(&self, prefix: &[u8], limit: usize) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        if prefix.is_empty() {
-            return Err(Error::invalid("rows are listed by a prefix of at least one byte"));
-        }
+        check_row_key(prefix)?;
         self.snapshot.read(|txn| {
             let rows = self.snapshot.tables.rows.prefix_iter(txn, prefix).map_err(lmdb)?;
             rows.take(limit)

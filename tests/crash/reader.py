@@ -1,0 +1,39 @@
+"""A reading process: looks at one view after the other until its input ends.
+
+Run as `python -m crash.reader FOLDER VIEWS`; the store is opened anew after that many
+views. Prints what it found wrong and, at the end, how many views and commits it saw.
+"""
+
+import os
+import select
+import sys
+
+from crash.look import mixture
+from foreblock._engine import Store
+
+
+def main(path: str, views_per_store: int) -> None:
+    os.nice(19)  # the writer is what is being tested
+    views = commits = last = 0
+    while not told_to_stop():
+        with Store(path) as store:
+            for _ in range(views_per_store):
+                with store.view() as view:
+                    commit = view.heads.commit
+                    if found := mixture(view):
+                        sys.exit(f"commit {commit}: {found}")
+                if commit < last:
+                    sys.exit(f"commit {commit} after {last}")
+                commits += commit != last
+                views, last = views + 1, commit
+                if told_to_stop():
+                    break
+    sys.stdout.write(f"{views} {commits}\n")
+
+
+def told_to_stop() -> bool:
+    return bool(select.select([0], [], [], 0)[0])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,129 @@
+"""A disk, a file or a map without room: a clear error, and nothing is lost."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from crash.child import Child, Failed
+from foreblock._engine import Store
+from foreblock.errors import StoreFull
+
+MEBIBYTE = 1 << 20
+
+
+def commit(store: Store, size: int, row: bytes = b"row") -> int:
+    batch = store.batch()
+    batch.put(row, bytes(size))
+    batch.put(b"extra", bytes([batch.next]))
+    return store.commit(batch).commit
+
+
+def can_mount() -> bool:
+    if not shutil.which("unshare"):
+        return False
+    command = ["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def fill_up(child: Child) -> tuple[int, Failed]:
+    """Commit larger and larger rows until one fails: the last that did not, and the failure."""
+    size = 10_000
+    while True:
+        try:
+            child.ask("commit", size=size)
+        except Failed as failed:
+            return size - 10_000, failed
+        size += 10_000
+
+
+def test_file_that_may_not_grow_is_a_full_disk(tmp_path: Path) -> None:
+    path = str(tmp_path / "store")
+    with Child() as child, Store(path, write=True) as store:
+        store.close()
+        child.ask("open", path=path, write=True)
+        child.ask("limit_files", size=MEBIBYTE)
+        size, failed = fill_up(child)
+        assert failed.name == "DiskFull"
+        assert "File too large" in failed.text
+        kept = child.ask("heads")
+        assert child.ask("row") == [kept % 256, size], "the row of the commit before"
+        with pytest.raises(Failed, match="DiskFull"):
+            child.ask("commit", size=2 * MEBIBYTE)
+        assert child.ask("heads") == kept
+        child.ask("limit_files", size=10 * MEBIBYTE)
+        assert child.ask("commit", size=2 * MEBIBYTE) == kept + 1
+        assert child.ask("row") == [(kept + 1) % 256, 2 * MEBIBYTE]
+
+
+@pytest.mark.skipif(not can_mount(), reason="a disk of its own needs the right to mount one")
+@pytest.mark.parametrize("rest", range(5))
+def test_full_disk_is_an_error_that_goes_away_with_room(tmp_path: Path, rest: int) -> None:
+    """`rest` is how many pages are left on the disk when the row comes that does not fit.
+
+    A write that finds some room but not enough is cut short, which LMDB reports otherwise
+    than one that finds none.
+    """
+    disk, path = tmp_path / "disk", str(tmp_path / "disk" / "store")
+    disk.mkdir()
+    with Child("unshare", "--mount") as child:
+        child.ask("mount", path=str(disk), size=4 * MEBIBYTE)
+        child.ask("open", path=path, write=True, map_size=1 << 30)
+        child.ask("commit", size=100_000, times=3)
+        child.ask("fill", path=str(disk / "ballast"), pages_left=rest)
+        with pytest.raises(Failed, match="DiskFull") as full:
+            child.ask("commit", size=500_000)
+        assert "No space left on device" in full.value.text
+        assert child.ask("heads") == 3
+        assert child.ask("row") == [3, 100_000]
+        child.ask("close")
+        child.ask("open", path=path)
+        assert child.ask("row") == [3, 100_000], "a full disk can be opened to read"
+        child.ask("close")
+        child.ask("open", path=path, write=True, map_size=1 << 30)
+        with pytest.raises(Failed, match="DiskFull"):
+            child.ask("commit", size=500_000)
+        child.ask("remove", path=str(disk / "ballast"))
+        assert child.ask("commit", size=500_000) == 4
+        assert child.ask("row") == [4, 500_000]
+
+
+def test_full_map_names_its_size_and_a_larger_one_lets_go_on(tmp_path: Path) -> None:
+    path = str(tmp_path / "store")
+    with Store(path, write=True, map_size=MEBIBYTE) as store:
+        assert store.map_size == MEBIBYTE
+        last = commit(store, 300_000)
+        with pytest.raises(StoreFull, match=re.escape(f"map size of {MEBIBYTE} bytes")) as full:
+            commit(store, 2 * MEBIBYTE)
+        assert full.value.map_size == MEBIBYTE
+        with store.view() as view:
+            assert view.heads.commit == last
+            assert view.row(b"row") == bytes(300_000)
+            assert view.row(b"extra") == bytes([last])
+        assert commit(store, 1000) == last + 1, "what fits is still written"
+    with Store(path, write=True, map_size=4 * MEBIBYTE) as store:
+        assert commit(store, 2 * MEBIBYTE) == last + 2
+
+
+def test_map_too_small_for_an_empty_store_names_its_size(tmp_path: Path) -> None:
+    with pytest.raises(StoreFull) as full:
+        Store(str(tmp_path / "store"), write=True, map_size=8192)
+    assert full.value.map_size == 8192
+
+
+def test_reader_of_a_map_that_was_made_larger_opens_anew(tmp_path: Path) -> None:
+    path = str(tmp_path / "store")
+    with Child() as reader:
+        with Store(path, write=True, map_size=MEBIBYTE) as store:
+            commit(store, 1000)
+            reader.ask("open", path=path)
+            assert reader.ask("heads") == 1
+        with Store(path, write=True, map_size=16 * MEBIBYTE) as store:
+            commit(store, 8 * MEBIBYTE)
+            with pytest.raises(Failed, match="StoreFailed"):
+                reader.ask("heads")
+            reader.ask("close")
+            reader.ask("open", path=path)
+            assert reader.ask("heads") == 2

@@ -1,0 +1,150 @@
+"""A writer killed at random moments, with readers running all the time.
+
+Killing a process loses nothing that the system was told to write, so this is about order
+and wholeness: which commits a reopened store shows, and that each is whole. Whether the
+disk keeps what it was told to keep is LMDB's and the disk's business.
+
+An open store must never be carried over a fork: every process here opens it itself.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import IO
+
+import pytest
+
+from crash.look import difference
+from crash.plan import Model, State
+from crash.writer import open_to_write
+from foreblock._engine import Overlay, Store
+
+KILLS = int(os.environ.get("FOREBLOCK_SOAK", "300"))
+SEED = os.environ.get("FOREBLOCK_SEED", "a plan")
+TESTS = Path(__file__).parent.parent
+
+
+def start(module: str, *arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(TESTS)},
+    )
+
+
+class Writers:
+    """Writing processes, one after the other, and what the present one has said."""
+
+    def __init__(self, path: Path) -> None:
+        self.process = start("crash.writer", str(path), SEED)
+        self.said: dict[str, int] = {}
+
+    def listen(self) -> None:
+        """Wait for the next message."""
+        message = os.read(fileno(self.process.stdout), 9)
+        self.said[message[:1].decode()] = int.from_bytes(message[1:], signed=True)
+
+    def start_and_kill(self, random: Random) -> tuple[int, int]:
+        """Kill it a random while after a random message; the last commits done and begun."""
+        self.said = {}
+        os.write(fileno(self.process.stdin), b"+")
+        while "p" not in self.said or random.random() < 0.95:
+            self.listen()
+        until = time.perf_counter() + random.random() * random.choice([0.0001, 0.001, 0.01])
+        while time.perf_counter() < until:
+            pass
+        os.kill(self.said["p"], signal.SIGKILL)
+        while "x" not in self.said:
+            self.listen()
+        assert self.said["x"] == -signal.SIGKILL, "the writer ended by itself"
+        return self.said.get("d", 0), self.said.get("b", 0)
+
+    def close(self) -> None:
+        self.process.communicate()
+
+
+def fileno(pipe: IO[bytes] | None) -> int:
+    assert pipe is not None
+    return pipe.fileno()
+
+
+@contextmanager
+def readers(path: Path) -> Iterator[list[tuple[int, int]]]:
+    """Two reading processes; afterwards, how many views and commits each has seen."""
+    processes = [start("crash.reader", str(path), views) for views in ("1000000", "20")]
+    seen: list[tuple[int, int]] = []
+    try:
+        yield seen
+        for process in processes:
+            said, _ = process.communicate(b"stop")
+            assert process.returncode == 0, "a reader saw something wrong and said so above"
+            views, commits = said.split()
+            seen.append((int(views), int(commits)))
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+
+
+def root_from_scratch(path: Path, state: State) -> bytes:
+    overlay = Overlay.empty()
+    for address, life in state.items():
+        overlay.set(
+            address, balance=life.balance, nonce=life.nonce, code=life.code, state=life.slots
+        )
+    with Store(str(path), write=True) as store:
+        batch = store.batch()
+        batch.append(0, bytes(32), overlay.take(batch.draw()))
+        store.commit(batch)
+        return store.trie().root()
+
+
+def replay(model: Model, commit: int) -> Model:
+    while model.commit < commit:
+        model = model.after(model.next(SEED))
+    assert model.commit == commit, "the store shows a commit that is not of the plan"
+    return model
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """In memory where there is such a folder: what a kill can spoil is the same there."""
+    memory = Path("/dev/shm")  # noqa: S108 - the folder in it has a random name
+    if not memory.is_dir():
+        yield tmp_path
+        return
+    with TemporaryDirectory(dir=memory) as folder:
+        yield Path(folder)
+
+
+def test_killed_writer_leaves_a_prefix_with_all_that_was_reported(folder: Path) -> None:
+    path, random, model = folder / "store", Random(SEED), Model()
+    open_to_write(str(path)).close()
+    inside = 0
+    writers = Writers(path)
+    with readers(path) as seen, closing(writers):
+        for kill in range(KILLS):
+            done, begun = writers.start_and_kill(random)
+            inside += begun > done
+            with open_to_write(str(path)) as store, store.view() as view:
+                commit = view.heads.commit
+                least = max(done, model.commit)
+                assert least <= commit <= max(begun, least)
+                model = replay(model, commit)
+                if commit == 0:
+                    continue
+                assert difference(view, model) is None
+                state = model.blocks[model.latest].state
+                scratch = folder / f"scratch-{kill}"
+                assert store.trie().root() == root_from_scratch(scratch, state)
+    assert model.commit > KILLS, "the writer was killed too early to do anything"
+    assert inside > KILLS / 20, "hardly any kill hit a commit"
+    assert all(views > KILLS and commits > KILLS / 4 for views, commits in seen)

@@ -1,0 +1,316 @@
+"""Whatever is given to the seam, what comes out is a documented exception.
+
+Every class and method of the module is called with values of any type and size. A panic
+of the engine would come out as pyo3's PanicException, which no test expects; an abort
+would end the test run.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from foreblock import _engine
+from foreblock._engine import (
+    Account,
+    Batch,
+    Changes,
+    Env,
+    Executed,
+    GrowingRoot,
+    Message,
+    Overlay,
+    Pool,
+    Precompiles,
+    State,
+    StateTrie,
+    Store,
+    View,
+    decode_transaction,
+)
+from foreblock.errors import ForeblockError
+from small_store import ALICE, CONTRACT, append, env, message, with_code
+
+DEPOSIT = decode_transaction(
+    bytes.fromhex(
+        "7ef856a0c3ecdc70c81521aae81240518d3547f601bb33ec07b909e83544b2fe093c78bd940000000000000000"
+        "00000000000000000000000094f39fd6e51aad88f6f4ce6ab8827279cfffb922668080830f42408083abcdef"
+    )
+)
+
+
+class Objects:
+    """One object of each class, in a store with a block, a partial and some rows."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.store = Store(folder + "/store", write=True, map_size=1 << 26)
+        append(self.store, lambda overlay: overlay.set(CONTRACT, nonce=1, state={1: 1}))
+        append(self.store, lambda overlay: overlay.set(ALICE, balance=10**18))
+        batch = self.store.batch()
+        overlay = Overlay.empty()
+        overlay.set(ALICE, nonce=5)
+        self.changes = overlay.take(batch.draw())
+        batch.extend(2, 0, bytes(32), self.changes, on_block=1)
+        batch.put(b"row", b"value")
+        self.store.commit(batch)
+        self.view = self.store.view()
+        self.state = self.view.state(1)
+        self.trie = self.store.trie()
+        self.trie.apply(self.changes)
+        self.nodes = self.trie.take()
+        self.env = env()
+        self.optimism = env("optimism:Jovian")
+        self.outcome = with_code("").call(env(), message())
+        (self.executed,) = Overlay.empty().transact(self.optimism, [DEPOSIT])
+
+    def all(self) -> dict[str, object]:
+        return {
+            "changes": self.changes,
+            "nodes": self.nodes,
+            "env": self.env,
+            "optimism": self.optimism,
+            "outcome": self.outcome,
+            "executed": self.executed,
+            "view": self.view,
+            "heads": self.view.heads,
+            "state": self.state,
+            "overlay": self.state.overlay(),
+            "empty overlay": Overlay.empty(),
+            "batch": self.store.batch(),
+            "deposit": DEPOSIT,
+            "account": Account(balance=1),
+            "precompiles": Precompiles("ethereum:Prague", [], []),
+            "message": message(),
+            "creation": Message(sender=ALICE, gas=2**64 - 1, data=b"\x60\x00\xf3"),
+            "store": self.store,
+        }
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Objects]:
+    objects = Objects(str(tmp_path_factory.mktemp("arguments")))
+    yield objects
+    objects.view.close()
+    objects.store.close()
+
+
+NUMBERS = st.one_of(
+    st.integers(-2, 5),
+    st.sampled_from([2**31, 2**32, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**128, 2**256 - 1]),
+    st.integers(),
+)
+BYTES = st.one_of(
+    st.binary(max_size=3),
+    st.sampled_from([ALICE, CONTRACT, bytes(20), bytes(19), bytes(32), b"row", b"k" * 600]),
+    st.binary(min_size=20, max_size=20),
+    st.binary(min_size=32, max_size=32),
+)
+TEXTS = st.one_of(
+    st.text(max_size=5),
+    st.sampled_from(["ethereum:Prague", "optimism:Karst", "ethereum:Frontier", "\ud800", "a\0b"]),
+)
+PLAIN = st.one_of(
+    st.none(), st.booleans(), NUMBERS, BYTES, TEXTS, st.floats(), st.just(bytearray(20))
+)
+
+
+def nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    keys = st.one_of(NUMBERS, BYTES, TEXTS)
+    return st.one_of(
+        st.lists(inner, max_size=3),
+        st.lists(inner, max_size=3).map(tuple),
+        st.dictionaries(keys, inner, max_size=3),
+    )
+
+
+@dataclass(frozen=True)
+class Named:
+    """An object of the engine, to be looked up when the call is made."""
+
+    name: str
+
+
+def named(*names: str) -> st.SearchStrategy[Any]:
+    return st.sampled_from([Named(name) for name in names])
+
+
+ENGINE = named(
+    *("changes", "nodes", "env", "optimism", "outcome", "executed", "view", "heads", "state"),
+    *("overlay", "empty overlay", "batch", "deposit", "account", "precompiles", "message"),
+    *("creation", "store"),
+)
+ANYTHING = st.recursive(st.one_of(PLAIN, ENGINE), nested, max_leaves=6)
+ADDRESSES = st.sampled_from([ALICE, CONTRACT, bytes(20), bytes(19) + b"\x04"])
+WORDS = st.binary(min_size=32, max_size=32)
+SLOTS = st.dictionaries(NUMBERS, NUMBERS, max_size=3)
+ROWS = st.dictionaries(BYTES, BYTES, max_size=3)
+
+# What a parameter of this name may well be; all others are numbers.
+PLAUSIBLE: dict[str, st.SearchStrategy[Any]] = {
+    **dict.fromkeys(["address", "sender", "to", "coinbase", "after"], ADDRESSES),
+    **dict.fromkeys(["hash", "parent_hash", "prevrandao", "post_state", "code_hash"], WORDS),
+    **dict.fromkeys(["data", "key", "value", "prefix", "note", "item", "code"], BYTES),
+    **dict.fromkeys(["rules", "reason"], TEXTS),
+    **dict.fromkeys(["state", "state_diff"], SLOTS),
+    "rows": ROWS,
+    "env": named("env", "optimism"),
+    "message": named("message", "creation"),
+    "overlay": named("overlay", "empty overlay"),
+    "changes": named("changes"),
+    "later": named("changes"),
+    "batch": named("batch"),
+    "nodes": st.one_of(named("nodes"), st.tuples(NUMBERS, named("nodes"))),
+    "precompiles": named("precompiles"),
+    "transactions": st.lists(named("deposit"), max_size=3),
+    "accounts": st.lists(st.tuples(ADDRESSES, named("account")), max_size=3),
+    "partials": st.lists(NUMBERS, max_size=3),
+    "overridden": st.lists(ADDRESSES, max_size=3),
+    "moves": st.lists(st.tuples(ADDRESSES, ADDRESSES), max_size=3),
+    "access_list": st.lists(st.tuples(ADDRESSES, st.lists(WORDS, max_size=2)), max_size=2),
+    "blob_hashes": st.lists(WORDS, max_size=2),
+    "authorization_list": st.just([]),
+}
+
+
+def value(name: str) -> st.SearchStrategy[Any]:
+    plausible = PLAUSIBLE.get(name, NUMBERS)
+    return st.one_of(plausible, plausible, plausible, ANYTHING)
+
+
+def found(objects: dict[str, object], value: Any) -> Any:  # noqa: ANN401 - of any type
+    match value:
+        case Named(name):
+            return objects[name]
+        case list():
+            return [found(objects, each) for each in value]
+        case tuple():
+            return tuple(found(objects, each) for each in value)
+        case dict():
+            return {key: found(objects, each) for key, each in value.items()}
+        case _:
+            return value
+
+
+def arguments(callee: Callable[..., object]) -> st.SearchStrategy[tuple[list[Any], dict[str, Any]]]:
+    """Values for the parameters of a call: those it needs, and some that it does not."""
+    parameters = list(inspect.signature(callee).parameters.values())
+    keywords = [each for each in parameters if each.kind is each.KEYWORD_ONLY]
+    positional = [each for each in parameters if each not in keywords]
+    needed = {each.name: value(each.name) for each in keywords if each.default is each.empty}
+    others = {each.name: value(each.name) for each in keywords if each.name not in needed}
+    return st.tuples(
+        st.tuples(*(value(each.name) for each in positional)).map(list),
+        st.fixed_dictionaries(needed, optional=others),
+    )
+
+
+def methods(kind: type) -> list[str]:
+    """The methods of a class but those that close it."""
+    public = [name for name in vars(kind) if not name.startswith("_") and name != "close"]
+    return [name for name in public if callable(getattr(kind, name))]
+
+
+def made(objects: Objects, kind: type) -> object:
+    """The object whose method is called; a new one where a call uses it up."""
+    makers: dict[type, Callable[[], object]] = {
+        Store: lambda: objects.store,
+        View: lambda: objects.view,
+        State: lambda: objects.state,
+        Batch: objects.store.batch,
+        Overlay: objects.state.overlay,
+        StateTrie: objects.store.trie,
+        GrowingRoot: GrowingRoot,
+        Changes: lambda: objects.changes,
+        Executed: lambda: objects.executed,
+    }
+    return makers[kind]()
+
+
+KINDS = [Store, View, State, Batch, Overlay, StateTrie, GrowingRoot, Changes, Executed]
+METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]
+many = settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+def call(callee: Callable[..., object], positional: list[Any], keywords: dict[str, Any]) -> None:
+    with suppress(ForeblockError, TypeError):
+        callee(*positional, **keywords)
+
+
+@pytest.mark.parametrize(("kind", "name"), METHODS)
+@many
+@given(data=st.data())
+def test_methods_raise_what_is_documented(
+    objects: Objects, kind: type, name: str, data: st.DataObject
+) -> None:
+    on = made(objects, kind)
+    method = getattr(on, name)
+    positional, keywords = data.draw(arguments(method))
+    every = objects.all()
+    call(method, found(every, positional), found(every, keywords))
+    if isinstance(on, Batch):
+        call(objects.store.commit, [on], {})
+
+
+@pytest.mark.parametrize("kind", [Account, Message, Precompiles, Env, GrowingRoot])
+@many
+@given(data=st.data())
+def test_classes_raise_what_is_documented(
+    objects: Objects, kind: Callable[..., object], data: st.DataObject
+) -> None:
+    positional, keywords = data.draw(arguments(kind))
+    every = objects.all()
+    call(kind, found(every, positional), found(every, keywords))
+
+
+@many
+@given(path=st.one_of(TEXTS, PLAIN), data=st.data())
+def test_stores_raise_what_is_documented(
+    objects: Objects, path: object, data: st.DataObject
+) -> None:
+    _, keywords = data.draw(arguments(Store))
+    # No more than a folder of the test, and no lock file for a thousand million readers.
+    place = str(Path(objects.folder) / "other") + path if isinstance(path, str) else path
+    if isinstance(keywords.get("max_readers"), int):
+        keywords["max_readers"] = min(keywords["max_readers"], 1000)
+    opened: list[Store] = []
+    untyped: Callable[..., Store] = Store
+    call(lambda: opened.append(untyped(place, **keywords)), [], {})
+    for store in opened:
+        store.close()
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_pools_raise_what_is_documented(objects: Objects, data: st.DataObject) -> None:
+    _, keywords = data.draw(arguments(Pool))
+    if isinstance(keywords["threads"], int) and keywords["threads"] <= 1024:
+        keywords["threads"] = min(keywords["threads"], 3)
+    every = objects.all()
+    call(Pool, [], found(every, keywords))
+    pool = Pool(threads=1, capacity=3)
+    positional, keywords = data.draw(arguments(pool.submit))
+    call(pool.submit, found(every, positional), found(every, keywords))
+    assert isinstance(pool.take(), list)
+
+
+def test_every_class_of_the_stub_is_covered() -> None:
+    """A class that is added to the seam is added here, or to the tests of the codec."""
+    of_the_codec = {
+        "Authorization", "Block", "Header", "Log", "Receipt", "Transaction", "Withdrawal",
+    }  # fmt: skip
+    classes = {name for name in _engine.__all__ if isinstance(getattr(_engine, name), type)}
+    called = {kind.__name__ for kind in KINDS}
+    made = {"Account", "Message", "Precompiles", "Env", "Pool"}
+    only_read = {"Heads", "NodeWrites", "Outcome", "Partial"}
+    assert classes == of_the_codec | called | made | only_read

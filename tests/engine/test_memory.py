@@ -1,0 +1,83 @@
+"""Reading, calling and importing do not grow without bound."""
+
+from pathlib import Path
+
+import pytest
+
+from foreblock._engine import Env, Message, Overlay, Store
+from foreblock.bench.machine import anonymous_mib
+
+ROUNDS = 5
+READS = 20_000
+# Allocators keep some of what was freed; a leak of one small object a read is 10 MiB.
+TOLERATED_MIB = 4.0
+
+ACCOUNT = b"\x0a" * 20
+CONTRACT = b"\x0c" * 20
+# MSTORE of one word far out, then RETURN of it: 64 kB of memory each call.
+CODE = bytes.fromhex("60016201000052602062010000f3")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    opened = Store(str(tmp_path), write=True)
+    overlay = Overlay.empty()
+    overlay.set(ACCOUNT, balance=10**18)
+    overlay.set(CONTRACT, code=CODE)
+    batch = opened.batch()
+    batch.append(0, bytes(32), overlay.take(batch.draw()))
+    opened.commit(batch)
+    return opened
+
+
+def env(number: int) -> Env:
+    return Env(
+        rules="optimism:Jovian",
+        chain_id=1,
+        number=number,
+        timestamp=number,
+        coinbase=bytes(20),
+        gas_limit=30_000_000,
+        prevrandao=bytes(32),
+    )
+
+
+def growth(work: list[float]) -> float:
+    """How much more there is after the last round than after the first, which warms up."""
+    return work[-1] - work[0]
+
+
+def test_reads_and_calls_leave_nothing_behind(store: Store) -> None:
+    message = Message(sender=ACCOUNT, to=CONTRACT, value=1, gas=1_000_000)
+    resident = []
+    for _ in range(ROUNDS):
+        for _ in range(READS):
+            with store.view() as view:
+                state = view.state(0)
+                state.balance(ACCOUNT)
+                state.call(env(1), message)
+                state.overlay().run(env(1), message)
+        resident.append(anonymous_mib())
+    assert growth(resident) < TOLERATED_MIB
+
+
+def test_blocks_leave_nothing_behind_in_memory(store: Store) -> None:
+    resident = []
+    block = 0
+    for _ in range(ROUNDS):
+        for _ in range(60):
+            block += 1
+            with store.view() as view:
+                overlay = view.state(block - 1).overlay()
+                for receiver in range(50):
+                    to = (block * 50 + receiver).to_bytes(20, "big")
+                    overlay.run(env(block), Message(sender=ACCOUNT, to=to, value=1, gas=21_000))
+                batch = store.batch()
+                changes = overlay.take(batch.draw())
+            trie = store.trie()
+            trie.apply(changes)
+            batch.append(block, block.to_bytes(32, "big"), changes, trie.take())
+            batch.settle()
+            store.commit(batch)
+        resident.append(anonymous_mib())
+    assert growth(resident) < TOLERATED_MIB
