@@ -2,7 +2,7 @@
 # checkout; stamp files in it say what it was made from, so nothing is built twice.
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev test lint bench clean
+.PHONY: help build dev test lint bench abuse clean
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MAKEFLAGS += --no-builtin-rules --no-print-directory
@@ -29,8 +29,9 @@ help: ## explain the verbs
 build: .venv/.engine ## make .venv and build the engine into it
 
 dev: build ## run two local chains with real flashblocks (not there yet: says what is)
-	@echo "There is no service yet, so nothing to run: the engine, its ledger and the import exist."
-	@echo "Import a chain: $(BIN)/foreblock import --genesis FILE --chain FILE --data DIR"
+	@echo "There are no dev chains yet; a chain that is imported can be served:"
+	@echo "  $(BIN)/foreblock import --genesis FILE --chain FILE --data DIR"
+	@echo "  $(BIN)/foreblock serve --data DIR"
 
 test: build ## run the Rust tests, then the Python tests
 	@cargo test --locked --package foreblock-engine
@@ -46,6 +47,9 @@ lint: build ## check format, style and types of both languages, and the engine's
 
 bench: build ## measure the engine on this machine
 	@$(BIN)/foreblock bench engine
+
+abuse: build ## attack the service at full scale, and see that others are served meanwhile
+	@PYTHONPATH=tests $(BIN)/python tests/abuse/run.py
 
 clean: ## remove everything that was built
 	rm -rf .venv target .mypy_cache .pytest_cache .ruff_cache .hypothesis python/foreblock/_engine*.so

@@ -1,12 +1,16 @@
 """What tests share: the chains they import, and where those lie."""
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from asking import Asker, asker
 from foreblock.ledger.chain_file import read_items
+from foreblock.ledger.import_files import import_files
+from foreblock.ledger.view import Ledger
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -63,3 +67,29 @@ def example() -> ChainFiles:
     """The example chain of this checkout: 12 blocks through every fork."""
     folder = CHECKOUT / "examples" / "chain"
     return ChainFiles(folder / "genesis.json", folder / "chain.rlp", folder / "head.json")
+
+
+@pytest.fixture(scope="session")
+def published_ledger(
+    published: ChainFiles, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Ledger]:
+    """The published chain, imported and opened for reading."""
+    folder = tmp_path_factory.mktemp("published") / "store"
+    import_files(published.genesis, published.chain, folder, published.fork_choice, lambda _: None)
+    ledger = Ledger.open(str(folder))
+    yield ledger
+    ledger.close()
+
+
+@pytest.fixture(scope="session")
+def preconf(published_ledger: Ledger) -> Iterator[Asker]:
+    """A client of the published chain in the published contract."""
+    with asker(published_ledger, "preconf") as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def ethereum(published_ledger: Ledger) -> Iterator[Asker]:
+    """A client of the published chain as other nodes answer."""
+    with asker(published_ledger, "ethereum") as client:
+        yield client

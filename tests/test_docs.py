@@ -1,6 +1,7 @@
 """The docs say what is so: examples run, and tables are complete."""
 
 import inspect
+import json
 import re
 import shlex
 import shutil
@@ -11,8 +12,14 @@ from pathlib import Path
 import click
 import pytest
 
+from asking import Asker
 from foreblock import errors
 from foreblock.cli import main
+from foreblock.ledger.call import Pool
+from foreblock.methods import make_methods
+from foreblock.methods.options import Options
+from foreblock.methods.placement import Placement
+from foreblock.settings import declared
 
 ERRORS = [
     name
@@ -36,9 +43,15 @@ def test_every_verb_and_option_is_documented(checkout: Path, verb: str) -> None:
     sections = (checkout / "docs" / "cli.md").read_text("utf-8").split("\n## ")
     section = next((each for each in sections if each.startswith(f"`{verb}`\n")), None)
     assert section is not None, f"docs/cli.md has no section for {verb}"
+    if isinstance(commands(main)[verb], click.Group):
+        return
+    if "`docs/settings.md` has them all" in section:
+        section += "".join(f"`{each.flag}`" for each in declared())  # tests/test_settings.py
     for parameter in commands(main)[verb].params:
-        for option in parameter.opts:
-            if not isinstance(commands(main)[verb], click.Group):
+        if isinstance(parameter, click.Argument):
+            assert parameter.make_metavar(click.Context(commands(main)[verb])) in section
+        else:
+            for option in parameter.opts:
                 assert f"`{option}" in section
 
 
@@ -62,6 +75,24 @@ def test_every_exception_is_documented(checkout: Path, name: str) -> None:
 def test_every_documented_exception_exists(checkout: Path) -> None:
     text = (checkout / "docs" / "errors.md").read_text("utf-8")
     assert set(re.findall(r"^(?:\| |## )`([A-Z]\w+)`", text, flags=re.MULTILINE)) <= set(ERRORS)
+
+
+def test_every_method_is_documented_with_a_request_that_is_answered(
+    checkout: Path, preconf: Asker
+) -> None:
+    text = (checkout / "docs" / "rpc.md").read_text("utf-8")
+    sections = dict(
+        re.findall(r"^## `(\w+)`\n(.*?)(?=^## |\Z)", text, flags=re.DOTALL | re.MULTILINE)
+    )
+    placement = Placement(Pool(threads=1, capacity=1), 1)
+    assert set(sections) == set(make_methods(Options(), placement))
+    for name, section in sections.items():
+        assert f"| `{name}` |" in text, f"{name} is not in the table"
+        curl = re.search(r"curl .* -d '(.*)'", section)
+        assert curl is not None, f"{name} has no curl"
+        assert json.loads(curl[1])["method"] == name
+        answer = json.loads(preconf.reply(curl[1].encode()).body)
+        assert "result" in answer or name == "eth_simulateV1", answer
 
 
 def runnable(text: str) -> list[tuple[str, list[str]]]:

@@ -1,6 +1,8 @@
 """Imports point down: nothing knows what stands above it.
 
-    cli → bench → ledger → _engine, primitives, errors
+    cli → bench, conformance → client, ledger → _engine, primitives, errors
+    cli → service → settings → server → reply, setting, errors
+    worker → server; its handler: app → rpc, methods → ledger
 
 Packages that come later take their place here with them.
 """
@@ -19,9 +21,36 @@ BELOW = {
     "__main__": {"cli"},
     "errors": set[str](),
     "primitives": set[str](),
+    "reply": set[str](),
+    "setting": {"errors"},
+    "settings": {"errors", "server", "setting"},
+    "server": {"errors", "reply", "setting"},  # nothing of JSON-RPC or Ethereum
+    "logs": set[str](),
+    "service": {"errors", "logs", "server", "settings"},
+    "worker": {"errors", "logs", "server", "service", "settings"},  # finds the handler by name
     "ledger": {"_engine", "errors", "primitives"},
-    "bench": {"_engine", "ledger"},  # it measures the seam itself
-    "cli": {"", "bench", "ledger", "errors", "primitives"},
+    "rpc": {"errors", "reply"},  # nothing of HTTP or Ethereum
+    "methods": {"_engine", "errors", "ledger", "primitives"},  # the engine reads hex
+    "app": {"errors", "ledger", "methods", "reply", "rpc", "settings"},
+    "abi": {"_engine", "errors", "primitives"},  # keccak for selectors
+    "client": {"errors"},
+    "running": {"client", "errors"},
+    # The engine for hashes of headers.
+    "conformance": {"_engine", "client", "errors", "ledger", "primitives", "running"},
+    # It measures the seam itself.
+    "bench": {"_engine", "client", "errors", "ledger", "primitives", "running"},
+    "cli": {
+        "",
+        "abi",
+        "bench",
+        "client",
+        "conformance",
+        "errors",
+        "ledger",
+        "primitives",
+        "service",
+        "settings",
+    },
 }
 
 
@@ -31,6 +60,8 @@ def imports(source: str) -> Iterator[str]:
         match node:
             case ast.Import(names=names):
                 yield from (name.name for name in names)
+            case ast.ImportFrom(module="foreblock", names=names, level=0):
+                yield from (f"foreblock.{name.name}" for name in names)
             case ast.ImportFrom(module=str(module), level=0):
                 yield module
             case ast.ImportFrom():
@@ -66,7 +97,8 @@ def test_imports_point_down(path: Path) -> None:
 @pytest.mark.parametrize(
     "module",
     [
-        "block_rules", "check", "config", "difficulty", "fees", "forks", "header_rules",
+        "block_id", "block_rules", "call_checks", "check", "checksum", "config",
+        "deposit_receipt", "difficulty", "fees", "forks", "header_rules", "intrinsic_gas",
         "optimism_rules", "profile", "uncles",
     ],
 )  # fmt: skip
@@ -77,6 +109,17 @@ def test_rules_do_no_input_or_output(module: str) -> None:
     assert not forbidden & {name.split(".")[0] for name in imports(source)}
     assert "open(" not in source
     assert "Store" not in source
+
+
+def test_methods_take_nothing_but_hex_texts_from_the_engine() -> None:
+    for path in (PACKAGE / "methods").glob("*.py"):
+        names = {
+            name.name
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.ImportFrom) and node.module == "foreblock._engine"
+            for name in node.names
+        }
+        assert names <= {"read_address", "read_data", "read_hash", "read_quantity"}, path.name
 
 
 def test_the_check_itself_sees_an_upward_import() -> None:

@@ -46,6 +46,10 @@ __all__ = [
     "keccak256",
     "logs_bloom",
     "ommers_hash",
+    "read_address",
+    "read_data",
+    "read_hash",
+    "read_quantity",
     "receipts_root",
     "requests_hash",
     "transactions_root",
@@ -207,6 +211,10 @@ class View:
 
     @property
     def heads(self) -> Heads: ...
+    @property
+    def commit(self) -> int:
+        """`heads.commit`, at less cost."""
+
     def sealed(self, block: int) -> tuple[bytes, int] | None:
         """Hash and delta number of a sealed block, also of one whose state was pruned."""
 
@@ -575,6 +583,10 @@ class Outcome:
         """Returned data, revert data or the code of a created contract."""
 
     @property
+    def quoted_output(self) -> bytes:
+        """The output as a JSON text: a quote, 0x, two digits a byte, a quote."""
+
+    @property
     def logs(self) -> tuple[Log, ...]: ...
     @property
     def collected(self) -> list[tuple[int, Log]] | None:
@@ -775,6 +787,10 @@ class Transaction:
 class Authorization:
     """One entry of a set-code transaction's authorization list (EIP-7702)."""
 
+    def __new__(
+        cls, chain_id: int, address: bytes, nonce: int, y_parity: int, r: int, s: int
+    ) -> Self:
+        """An entry with these values, whoever signed it, if anybody did."""
     @property
     def chain_id(self) -> int:
         """0 means any chain. May exceed 64 bits, being whatever was signed."""
@@ -1114,3 +1130,21 @@ def requests_hash(requests: Sequence[tuple[int, bytes]]) -> bytes:
     """
 
 def keccak256(data: bytes) -> bytes: ...
+
+# --- Hex texts -------------------------------------------------------------------------
+#
+# Of requests, where they must cost next to nothing. None is for a text that is not what
+# the function reads: whoever asked knows where it stood and says so. A prefix of 0x or
+# 0X is needed, digits may have either case.
+
+def read_address(text: str, /) -> bytes | None:
+    """The 20 bytes of an address."""
+
+def read_hash(text: str, /) -> bytes | None:
+    """The 32 bytes of a hash."""
+
+def read_data(text: str, /) -> bytes | None:
+    """Bytes, two digits each, possibly none."""
+
+def read_quantity(text: str, bits: int, /) -> int | None:
+    """A number at most `bits` wide (256 at most), without leading zeros."""

@@ -5,9 +5,14 @@
     │   ├── InvalidArgument
     │   ├── Undecodable
     │   ├── InvalidMessage
-    │   └── NotAPrecompile
+    │   ├── NotAPrecompile
+    │   ├── InvalidParams
+    │   └── RefusedOverride
     ├── NotHere                  the data is not here
     │   ├── UnknownBlock
+    │   ├── UnknownBlockHash
+    │   ├── NotCanonical
+    │   ├── NoSuchHead
     │   ├── UnknownPartial
     │   ├── DroppedPartial
     │   └── PrunedState
@@ -15,32 +20,48 @@
     │   ├── InvalidTransaction
     │   ├── DeadlineExceeded
     │   ├── PoolFull
-    │   └── ExecutionFailed
+    │   ├── ExecutionFailed
+    │   ├── RefusedCall
+    │   ├── Reverted
+    │   ├── Halted
+    │   ├── TimedOut
+    │   └── NotAvailable
     ├── ImportFailure            the chain offered is not accepted
     │   ├── BadGenesis
     │   ├── BadForkChoice
     │   ├── BadBlock
     │   ├── DifferentGenesis
     │   └── DifferentBlock
-    └── StoreError               the store broke, or was misused
-        ├── StoreMissing
-        ├── StoreLocked
-        ├── StoreOpenHere
-        ├── StoreClosed
-        ├── StoreReadOnly
-        ├── StoreFull
-        ├── DiskFull
-        ├── StaleBatch
-        ├── RefusedCommit
-        ├── StoreDamaged
-        ├── StoreFailed
-        ├── MissingNode
-        └── MissingCode
+    ├── ServiceError             the service cannot run as it was asked to
+    │   ├── BadSetting
+    │   ├── AddressInUse
+    │   ├── AddressUnusable
+    │   └── WorkerFailed
+    ├── StoreError               the store broke, or was misused
+    │   ├── StoreMissing
+    │   ├── NoChain
+    │   ├── StoreLocked
+    │   ├── StoreOpenHere
+    │   ├── StoreClosed
+    │   ├── StoreReadOnly
+    │   ├── StoreFull
+    │   ├── DiskFull
+    │   ├── StaleBatch
+    │   ├── RefusedCommit
+    │   ├── StoreDamaged
+    │   ├── StoreFailed
+    │   ├── MissingNode
+    │   └── MissingCode
+    └── EndpointError            an endpoint that was asked gave no result
+        ├── Unreachable
+        ├── NotAnAnswer
+        └── Refused
 
 An exception carries its facts as attributes, given in order; `__str__` makes the
 sentence from them. The engine raises these very classes, so their names and the
 order of their facts are part of the seam. A revert or a halt is not here: that is
-the outcome of a run. Codes of the wire are elsewhere, beside the wire.
+the outcome of a run; `Reverted` and `Halted` are what a method makes of one that it
+cannot answer with. Codes of the wire are elsewhere, beside the wire.
 """
 
 from dataclasses import dataclass
@@ -95,6 +116,26 @@ class NotAPrecompile(CallerError):
         return f"0x{self.address.hex()} is not a precompile"
 
 
+@dataclass(eq=False)
+class InvalidParams(CallerError):
+    """The parameters of a request are not what its method takes."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return self.why
+
+
+@dataclass(eq=False)
+class RefusedOverride(CallerError):
+    """An override is well-formed and cannot be applied."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return self.why
+
+
 class NotHere(ForeblockError):
     """The data asked for is not in the store."""
 
@@ -107,6 +148,36 @@ class UnknownBlock(NotHere):
 
     def __str__(self) -> str:
         return f"unknown block {self.number}"
+
+
+@dataclass(eq=False)
+class UnknownBlockHash(NotHere):
+    """No block with this hash is in the chain, nor a partial one that is kept."""
+
+    hash: bytes
+
+    def __str__(self) -> str:
+        return f"unknown block 0x{self.hash.hex()}"
+
+
+@dataclass(eq=False)
+class NotCanonical(NotHere):
+    """The block is known and not sealed in the canonical chain, as was asked for."""
+
+    hash: bytes
+
+    def __str__(self) -> str:
+        return f"block 0x{self.hash.hex()} is not canonical"
+
+
+@dataclass(eq=False)
+class NoSuchHead(NotHere):
+    """The chain has no block of this name: nobody has said which one is safe or finalized."""
+
+    tag: str
+
+    def __str__(self) -> str:
+        return f"there is no {self.tag} block"
 
 
 @dataclass(eq=False)
@@ -182,6 +253,57 @@ class ExecutionFailed(ExecutionError):
         return f"execution failed: {self.why}"
 
 
+@dataclass(eq=False)
+class RefusedCall(ExecutionError):
+    """A call that fails the checks before it begins, such as one without funds."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return self.why
+
+
+@dataclass(eq=False)
+class Reverted(ExecutionError):
+    """A call undid itself; `reason` is what its data says in words, or nothing."""
+
+    output: bytes
+    reason: str
+
+    def __str__(self) -> str:
+        return f"execution reverted with 0x{self.output.hex()}: {self.reason}"
+
+
+@dataclass(eq=False)
+class Halted(ExecutionError):
+    """A call made the VM give up."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return self.why
+
+
+@dataclass(eq=False)
+class TimedOut(ExecutionError):
+    """A call took longer than calls may."""
+
+    timeout: str
+
+    def __str__(self) -> str:
+        return f"execution aborted (timeout = {self.timeout})"
+
+
+@dataclass(eq=False)
+class NotAvailable(ExecutionError):
+    """A method that has its name already and nothing behind it."""
+
+    method: str
+
+    def __str__(self) -> str:
+        return f"the method {self.method} is not available yet"
+
+
 class ImportFailure(ForeblockError):
     """The chain offered is not accepted; the store stays as it was before the bad part."""
 
@@ -251,6 +373,52 @@ class DifferentBlock(ImportFailure):
         )
 
 
+class ServiceError(ForeblockError):
+    """The service cannot run as it was asked to."""
+
+
+@dataclass(eq=False)
+class BadSetting(ServiceError):
+    """A setting has a value that it cannot have; `name` says where it was given."""
+
+    name: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.why}"
+
+
+@dataclass(eq=False)
+class AddressInUse(ServiceError):
+    """Another process listens there, perhaps another foreblock."""
+
+    address: str
+
+    def __str__(self) -> str:
+        return f"{self.address}: address already in use"
+
+
+@dataclass(eq=False)
+class AddressUnusable(ServiceError):
+    """This machine cannot listen there."""
+
+    address: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"cannot listen on {self.address}: {self.why}"
+
+
+@dataclass(eq=False)
+class WorkerFailed(ServiceError):
+    """A worker ended before it could serve."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return self.why
+
+
 class StoreError(ForeblockError):
     """The store broke, or was misused."""
 
@@ -263,6 +431,16 @@ class StoreMissing(StoreError):
 
     def __str__(self) -> str:
         return f"no store at {self.path}"
+
+
+@dataclass(eq=False)
+class NoChain(StoreError):
+    """The store is there and holds no block yet."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return f"the store at {self.path} holds no chain yet"
 
 
 @dataclass(eq=False)
@@ -378,3 +556,42 @@ class MissingCode(StoreError):
 
     def __str__(self) -> str:
         return f"no code with hash 0x{self.hash.hex()}"
+
+
+class EndpointError(ForeblockError):
+    """A JSON-RPC endpoint that was asked gave no result."""
+
+
+@dataclass(eq=False)
+class Unreachable(EndpointError):
+    """Nobody answered at this address."""
+
+    url: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"no answer from {self.url}: {self.why}"
+
+
+@dataclass(eq=False)
+class NotAnAnswer(EndpointError):
+    """What came back is not a JSON-RPC answer."""
+
+    url: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.url} does not answer as a JSON-RPC endpoint does: {self.why}"
+
+
+@dataclass(eq=False)
+class Refused(EndpointError):
+    """The endpoint answered with an error; `data` is its data as text, empty if it has none."""
+
+    code: int
+    message: str
+    data: str = ""
+
+    def __str__(self) -> str:
+        data = f" (data {self.data})" if self.data else ""
+        return f"error {self.code}: {self.message}{data}"

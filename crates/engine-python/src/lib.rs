@@ -8,6 +8,7 @@ mod codec;
 mod convert;
 mod env;
 mod error;
+mod hex;
 mod outcome;
 mod overlay;
 mod pool;
@@ -21,6 +22,7 @@ use pyo3::prelude::*;
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     codec::register(module)?;
     env::register(module)?;
+    hex::register(module)?;
     outcome::register(module)?;
     overlay::register(module)?;
     pool::register(module)?;

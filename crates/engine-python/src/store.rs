@@ -270,6 +270,12 @@ impl View {
         Heads(self.0.heads().clone())
     }
 
+    /// `heads.commit` without the rest of the heads, for every request asks for it.
+    #[getter]
+    fn commit(&self) -> u64 {
+        self.0.heads().commit
+    }
+
     fn sealed<'py>(
         &self,
         py: Python<'py>,

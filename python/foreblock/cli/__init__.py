@@ -7,7 +7,12 @@ exit code 1. Nothing else is caught: a traceback is a defect to be reported.
 import click
 
 from foreblock.cli.benching import bench
+from foreblock.cli.benching_rpc import rpc as bench_rpc
+from foreblock.cli.configuring import config
+from foreblock.cli.conforming import conformance
 from foreblock.cli.importing import import_
+from foreblock.cli.reading import balance, block, call, rpc
+from foreblock.cli.serving import serve
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -15,10 +20,12 @@ from foreblock.cli.importing import import_
 def main() -> None:
     """Serve an Ethereum-style layer-2 chain whose pending block is real.
 
-    Today foreblock executes and verifies chains and keeps every state of them; the
-    JSON-RPC service is to come.
+    Today foreblock verifies chains, keeps every state of them and serves blocks, balances
+    and calls on sealed state; chains with pre-confirmed blocks are to come.
     """
 
 
+bench.add_command(bench_rpc)
 main.add_command(bench)
-main.add_command(import_)
+for verb in (balance, block, call, config, conformance, import_, rpc, serve):
+    main.add_command(verb)

@@ -94,13 +94,20 @@ def execute(task: Task, scratch: Scratch) -> Execution:
     )
 
 
-def environment(header: Header, rules: Rules, profile: ChainProfile) -> Env:
-    """What the transactions of this block can see of it."""
+def environment(
+    header: Header, rules: Rules, profile: ChainProfile, blob_fee: int | None = None
+) -> Env:
+    """What the transactions of this block can see of it.
+
+    A call may look at a block in which blob gas has another price, `blob_fee`.
+    """
     blobs = profile.blob_parameters(header.timestamp)
     limit = None
     if blobs is not None:
         osaka = rules.ethereum >= EthereumFork.OSAKA
         limit = min(blobs.maximum, BLOBS_PER_TRANSACTION) if osaka else blobs.maximum
+        if blob_fee is None:
+            blob_fee = blob_base_fee(header.excess_blob_gas or 0, blobs)
     return Env(
         rules=rules.engine_name,
         chain_id=profile.chain_id,
@@ -111,7 +118,7 @@ def environment(header: Header, rules: Rules, profile: ChainProfile) -> Env:
         base_fee=header.base_fee_per_gas or 0,
         difficulty=header.difficulty,
         prevrandao=header.mix_hash if rules.merged else None,
-        blob_base_fee=None if blobs is None else blob_base_fee(header.excess_blob_gas or 0, blobs),
+        blob_base_fee=blob_fee,
         max_blobs_per_transaction=limit,
     )
 

@@ -48,12 +48,13 @@ def read_tip(view: View, profile: ChainProfile) -> Tip:
     return Tip(
         header=header,
         total_difficulty=total_difficulty,
-        rules=_rules(header, total_difficulty, profile),
+        rules=rules_of(header, total_difficulty, profile),
         ancestors=tuple(_ancestor(view, each) for each in range(first, number + 1)),
     )
 
 
-def _rules(header: Header, total_difficulty: int, profile: ChainProfile) -> Rules:
+def rules_of(header: Header, total_difficulty: int, profile: ChainProfile) -> Rules:
+    """The rules of a block, whose total difficulty this is."""
     if header.number == 0:
         return profile.rules_of_genesis(header.timestamp)
     merged = profile.merged(total_difficulty - header.difficulty)
@@ -62,16 +63,17 @@ def _rules(header: Header, total_difficulty: int, profile: ChainProfile) -> Rule
 
 def _ancestor(view: View, number: int) -> Ancestor:
     header, _ = read_header(view, number)
-    body = decode_body(_row(view, body_key(number), number))
+    body = decode_body(read_row(view, body_key(number), number))
     return Ancestor(header, tuple(uncle.hash for uncle in body.uncles))
 
 
 def read_header(view: View, number: int) -> tuple[Header, int]:
     """A stored header and its total difficulty."""
-    return decode_header_row(_row(view, header_key(number), number))
+    return decode_header_row(read_row(view, header_key(number), number))
 
 
-def _row(view: View, key: bytes, number: int) -> bytes:
+def read_row(view: View, key: bytes, number: int) -> bytes:
+    """A row that a stored block must have."""
     row = view.row(key)
     if row is None:
         raise StoreDamaged(f"block {number} lacks its row {key[:1].decode()}")

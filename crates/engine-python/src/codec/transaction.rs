@@ -2,7 +2,8 @@
 
 use std::hash::{Hash, Hasher};
 
-use alloy_primitives::U256;
+use alloy_eips::eip7702::Authorization as UnsignedAuthorization;
+use alloy_primitives::{Address, U256};
 use foreblock_engine::transaction as engine;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -173,6 +174,20 @@ pub struct Authorization(pub engine::SignedAuthorization);
 
 #[pymethods]
 impl Authorization {
+    #[new]
+    fn new(
+        chain_id: Arg<U256>,
+        address: Arg<Address>,
+        nonce: Arg<u64>,
+        y_parity: Arg<u8>,
+        r: Arg<U256>,
+        s: Arg<U256>,
+    ) -> Self {
+        let inner =
+            UnsignedAuthorization { chain_id: chain_id.0, address: address.0, nonce: nonce.0 };
+        Self(engine::SignedAuthorization::new_unchecked(inner, y_parity.0, r.0, s.0))
+    }
+
     #[getter]
     fn chain_id(&self) -> Integer {
         Integer(*self.0.chain_id())

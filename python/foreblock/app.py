@@ -1,0 +1,85 @@
+"""The parts put together: a store and an operator's choices become a service."""
+
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from foreblock.ledger.call import Pool
+from foreblock.ledger.view import Ledger
+from foreblock.methods import make_methods
+from foreblock.methods.options import Options
+from foreblock.methods.placement import Placement
+from foreblock.reply import Reply
+from foreblock.rpc.batch import Limits
+from foreblock.rpc.dispatch import Dispatcher
+from foreblock.rpc.errors import fault_of
+from foreblock.settings import Settings
+
+NO_LIMIT: Final = sys.maxsize
+DAY_MS: Final = 24 * 60 * 60 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceOptions:
+    """What an operator may choose about one service."""
+
+    methods: Options = field(default_factory=Options)
+    limits: Limits = field(default_factory=Limits)
+    pool_threads: int = 1
+    pool_capacity: int = 64  # long calls that may wait
+
+
+class Service:
+    """Answers the requests of one network, in one loop."""
+
+    def __init__(self, ledger: Ledger, options: ServiceOptions) -> None:
+        pool = Pool(threads=options.pool_threads, capacity=options.pool_capacity)
+        self._placement = Placement(pool, options.methods.call_timeout_ms)
+        self._dispatcher = Dispatcher(
+            make_methods(options.methods, self._placement),
+            ledger.view,
+            partial(fault_of, dialect=options.methods.dialect),
+            options.limits,
+        )
+
+    def answer(self, body: bytes) -> Reply | Awaitable[Reply]:
+        """The reply to a body; never raises. This is the handler that a server needs."""
+        return self._dispatcher.answer(body)
+
+    def close(self) -> None:
+        """Stop waiting for calls; the ledger is whoever opened it's to close."""
+        self._placement.close()
+
+
+def make_handler(settings: Settings) -> Callable[[bytes], Reply | Awaitable[Reply]]:
+    """The handler of one worker: what a body is answered with, as the settings want it."""
+    ledger = Ledger.open(settings.data, announce=settings.snapshot_header)
+    return Service(ledger, options_of(settings)).answer
+
+
+def options_of(settings: Settings) -> ServiceOptions:
+    """The choices that settings make about a service. 0 lifts a limit."""
+    call, batch, pool = settings.call, settings.batch, settings.pool
+    return ServiceOptions(
+        methods=Options(
+            dialect=settings.dialect,
+            gas_cap=call.gas_cap,
+            call_timeout_ms=round(call.timeout * 1000) or DAY_MS,
+            call_create=call.create,
+        ),
+        limits=Limits(
+            batch_items=batch.items or NO_LIMIT,
+            batch_bytes=batch.bytes or NO_LIMIT,
+        ),
+        pool_threads=pool.threads or _shared_threads(settings.workers),
+        pool_capacity=pool.queue,
+    )
+
+
+def _shared_threads(workers: int) -> int:
+    """Threads for long calls in each worker: all cores but one, shared by the workers."""
+    cores = os.cpu_count() or 1
+    return max(1, (cores - 1) // (workers or cores))

@@ -1,0 +1,13 @@
+"""What a request costs, beside other servers on the same machine.
+
+    chain       one chain for all: accounts, a contract, a block of 200 transfers
+    questions   what is asked, and what the answer must be held against
+    peers       how each server is found, started and given the chain
+    processes   CPU time of a server with all its processes
+    load        wrk, and the scripts it runs
+    rounds      one measurement, and when it does not count
+    answers     all of it, interleaved
+
+Servers and the load generator have a core each. The figure is CPU time of the server per
+request; requests a second stand beside it.
+"""

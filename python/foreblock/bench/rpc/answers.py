@@ -1,0 +1,205 @@
+"""The whole measurement: servers up, rounds interleaved, figures compared."""
+
+import json
+import os
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from foreblock.bench.rpc import load, peers
+from foreblock.bench.rpc.peers import FOREBLOCK, Server
+from foreblock.bench.rpc.questions import Bound, Question, fits
+from foreblock.bench.rpc.rounds import Bench, Round, alone, measure
+from foreblock.errors import InvalidArgument
+
+ATTEMPTS: Final = 2  # times as many rounds are tried as are wanted, before what came is taken
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One server on one question. `counted` falls back to all rounds if none counts."""
+
+    rounds: Sequence[Round]
+
+    @property
+    def counted(self) -> list[Round]:
+        """The rounds that the figures are made of."""
+        return [each for each in self.rounds if each.counts] or list(self.rounds)
+
+    @property
+    def clean(self) -> bool:
+        """Whether the figures are made of rounds that count."""
+        return any(each.counts for each in self.rounds)
+
+    @property
+    def cpu_us(self) -> float:
+        """CPU microseconds per request."""
+        return statistics.median(each.cpu_us for each in self.counted)
+
+    @property
+    def per_second(self) -> float:
+        """Requests a second."""
+        return statistics.median(each.per_second for each in self.counted)
+
+    @property
+    def spread(self) -> tuple[float, float]:
+        """Least and most CPU microseconds per request."""
+        costs = [each.cpu_us for each in self.counted]
+        return min(costs), max(costs)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Our cost divided by a peer's."""
+
+    question: str
+    peer: str
+    value: float
+    spread: tuple[float, float]
+    bound: Bound
+    clean: bool
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        if self.bound.aim is not None and self.value <= self.bound.aim:
+            return "aim met"
+        return "must met" if self.value <= self.bound.must else "missed"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Everything that was found out."""
+
+    servers: Mapping[str, str]  # name to version, or why it is not there
+    cells: Mapping[tuple[str, str], Cell] = field(default_factory=dict)  # by question and server
+    wrong: Sequence[str] = ()
+
+    def ratios(self, questions: Sequence[Question]) -> Iterator[Ratio]:
+        """Ours against each peer, where a bound says what it should be."""
+        for question in questions:
+            ours = self.cells.get((question.name, FOREBLOCK))
+            for peer, bound in question.bounds.items():
+                theirs = self.cells.get((question.name, peer))
+                if ours is None or theirs is None:
+                    continue
+                low, high = ours.spread[0] / theirs.spread[1], ours.spread[1] / theirs.spread[0]
+                yield Ratio(
+                    question.name,
+                    peer,
+                    ours.cpu_us / theirs.cpu_us,
+                    (low, high),
+                    bound,
+                    ours.clean and theirs.clean,
+                )
+
+
+def cores() -> tuple[int, int]:
+    """A core for the server and another for the load generator."""
+    allowed = sorted(os.sched_getaffinity(0))
+    if len(allowed) < 2:
+        raise InvalidArgument("server and load generator need a core each; there is one")
+    return allowed[-1], allowed[0]
+
+
+def answer(
+    bench: Bench,
+    questions: Sequence[Question],
+    rounds: int,
+    places: tuple[Path, Path],
+    report: Callable[[str], None],
+) -> Answers:
+    """Measure every question on every server that is there.
+
+    `places` are the folder of the peers and one to work in.
+    """
+    found, folder = places
+    with _servers(bench, questions, found, folder, report) as (servers, absent):
+        names = {each.name: each.version for each in servers} | absent
+        wrong = list(_wrong_answers(servers, questions))
+        wanted = [
+            (position, question, server)
+            for position, question in enumerate(questions)
+            for server in servers
+            if f"{server.name}: {question.name}" not in wrong
+        ]
+        cells = _measure_all(bench, wanted, servers, rounds, folder, report)
+    return Answers(names, cells, wrong)
+
+
+def _measure_all(
+    bench: Bench,
+    wanted: Sequence[tuple[int, Question, Server]],
+    servers: Sequence[Server],
+    rounds: int,
+    folder: Path,
+    report: Callable[[str], None],
+) -> dict[tuple[str, str], Cell]:
+    """Go round and round until each has its rounds or has had its attempts."""
+    seen: dict[tuple[str, str], list[Round]] = {
+        (question.name, server.name): [] for _, question, server in wanted
+    }
+    scripts = {
+        question.name: _script(question, position, folder) for position, question, _ in wanted
+    }
+    for attempt in range(ATTEMPTS * rounds):
+        for position, question, server in wanted:
+            done = seen[question.name, server.name]
+            if sum(each.counts for each in done) >= rounds:
+                continue
+            report(f"round {attempt + 1}: {question.name}, {server.name}")
+            with alone(server, servers):
+                url = server.address(position)
+                done.append(
+                    measure(bench, server, url, scripts[question.name], question.connections)
+                )
+    return {key: Cell(tuple(done)) for key, done in seen.items() if done}
+
+
+def _script(question: Question, position: int, folder: Path) -> Path:
+    file = folder / f"question-{position}.lua"
+    file.write_text(load.script(question.bodies), "ascii")
+    return file
+
+
+@contextmanager
+def _servers(
+    bench: Bench,
+    questions: Sequence[Question],
+    found: Path,
+    folder: Path,
+    report: Callable[[str], None],
+) -> Iterator[tuple[list[Server], dict[str, str]]]:
+    """Every server that is there, running, and what is said of those that are not."""
+    place = peers.Place(folder, bench.server_core, bench.narrow)
+    absent: dict[str, str] = {}
+    with ExitStack() as stack:
+        report("starting foreblock")
+        ours = stack.enter_context(peers.foreblock(place))
+        running = [ours]
+        for name in peers.PEERS:
+            program = peers.find(name, found)
+            if program is None:
+                absent[name] = "not on this machine; bench/peers.sh installs it"
+                continue
+            report(f"starting {name}")
+            match name:
+                case "anvil":
+                    running.append(stack.enter_context(peers.anvil(program, place)))
+                case "geth":
+                    running.append(stack.enter_context(peers.geth(program, place)))
+                case _:
+                    constants = peers.answers_of(ours, questions)
+                    running.append(stack.enter_context(peers.nginx(program, place, constants)))
+        yield running, absent
+
+
+def _wrong_answers(servers: Sequence[Server], questions: Sequence[Question]) -> Iterator[str]:
+    """Which server does not answer which question as it should; those are not measured."""
+    for server in servers:
+        for position, body in peers.answers_of(server, questions).items():
+            if not fits(questions[position], json.loads(body)):
+                yield f"{server.name}: {questions[position].name}"

@@ -1,0 +1,171 @@
+"""The servers that are compared: found, started on one core, given the chain, stopped.
+
+Each is left only when all of its processes are gone. A server that is not on this machine
+is reported, not passed over.
+
+A server sees the whole machine when it starts, so that it has its ordinary threads, and is
+pinned to its core then; `Place.narrow` shows it one core from the start.
+"""
+
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from foreblock.bench.rpc import chain
+from foreblock.bench.rpc.processes import pin
+from foreblock.bench.rpc.questions import Question
+from foreblock.client import Endpoint
+from foreblock.ledger.import_files import import_files
+from foreblock.primitives import format_data
+from foreblock.running import HOST, free_port, serving, started
+
+FOREBLOCK: Final = "foreblock"
+PEERS: Final = ("anvil", "geth", "nginx")
+# Where bench/peers.sh and Debian put them.
+PLACES: Final = ("bin/{}", "node_modules/.bin/{}", "usr/sbin/{}", "usr/bin/{}")
+NGINX_LITERAL: Final = 3000  # bytes; a literal of its configuration ends at 4096
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a server runs: a folder with the genesis, and its core."""
+
+    folder: Path
+    core: int
+    narrow: bool = False
+
+    @property
+    def prefix(self) -> list[str]:
+        """What stands before a server's command."""
+        return ["taskset", "-c", str(self.core)] if self.narrow else []
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that answers: where, by which process, and what it is."""
+
+    name: str
+    pid: int
+    url: str
+    version: str
+
+    def address(self, position: int) -> str:
+        """The URL for the question at this position; nginx has a constant for each."""
+        return f"{self.url}/{position}" if self.name == "nginx" else f"{self.url}/"
+
+
+def find(name: str, folder: Path) -> Path | None:
+    """A program in the folder of peers, or else on this machine."""
+    for place in PLACES:
+        if (candidate := folder / place.format(name)).is_file():
+            return candidate.absolute()
+    path = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+    return Path(path) if path else None
+
+
+@contextmanager
+def foreblock(place: Place) -> Iterator[Server]:
+    """Ours, over a store of the chain, with one worker."""
+    genesis, store = place.folder / "genesis.json", place.folder / "store"
+    genesis.write_bytes(chain.genesis())
+    import_files(genesis, chain.BLOCKS, store, None, lambda _: None)
+    with serving(store, ["--workers=1", "--dialect=preconf"], place.prefix) as service:
+        pin(service.pid, place.core)
+        yield Server(FOREBLOCK, service.pid, service.url, "this checkout, one worker")
+
+
+@contextmanager
+def anvil(program: Path, place: Place) -> Iterator[Server]:
+    """Anvil from the same genesis; its blocks hold the same transactions."""
+    port = free_port()
+    options = [f"--port={port}", f"--init={place.folder / 'genesis.json'}", "--no-mining",
+               "--hardfork=cancun", f"--gas-limit={chain.GAS_LIMIT}"]  # fmt: skip
+    url = f"http://{HOST}:{port}"
+    with started([*place.prefix, str(program), *options], url) as process:
+        with Endpoint(url) as endpoint:
+            for transactions in chain.transactions():
+                for raw in transactions:
+                    endpoint.request("eth_sendRawTransaction", [format_data(raw)])
+                endpoint.request("evm_mine")
+        pin(process.pid, place.core)
+        yield Server("anvil", process.pid, url, _version([str(program), "--version"]))
+
+
+@contextmanager
+def geth(program: Path, place: Place) -> Iterator[Server]:
+    """Geth over the same chain, imported."""
+    data = f"--datadir={place.folder / 'geth'}"
+    for command in (["init", str(place.folder / "genesis.json")], ["import", str(chain.BLOCKS)]):
+        subprocess.run([program, data, *command], capture_output=True, check=True)  # noqa: S603
+    port = free_port()
+    options = [data, "--nodiscover", "--maxpeers=0", "--port=0", "--ipcdisable", "--http",
+               f"--http.port={port}", f"--authrpc.port={free_port()}"]  # fmt: skip
+    url = f"http://{HOST}:{port}"
+    with started([*place.prefix, str(program), *options], url) as process:
+        pin(process.pid, place.core)
+        yield Server("geth", process.pid, url, _version([str(program), "--version"]))
+
+
+@contextmanager
+def nginx(program: Path, place: Place, answers: Mapping[int, bytes]) -> Iterator[Server]:
+    """Nginx with a constant for each question: the bytes that ours answered with."""
+    port = free_port()
+    configuration = place.folder / "nginx.conf"
+    configuration.write_text(nginx_configuration(port, place.folder, answers), "ascii")
+    command = [*place.prefix, str(program), "-e", "stderr", "-c", str(configuration)]
+    url = f"http://{HOST}:{port}"
+    with started(command, f"{url}/0") as process:
+        pin(process.pid, place.core)
+        yield Server("nginx", process.pid, url, _version([str(program), "-v"]))
+
+
+def nginx_configuration(port: int, folder: Path, answers: Mapping[int, bytes]) -> str:
+    """One process, no logs, a location for each answer.
+
+    A long answer is put together from variables, since a literal may not be longer than the
+    buffer that the configuration is read with.
+    """
+    locations = []
+    for position, answer in answers.items():
+        text = answer.decode("ascii")
+        parts = [text[at : at + NGINX_LITERAL] for at in range(0, len(text), NGINX_LITERAL)]
+        names = [f"$part_{position}_{index}" for index in range(len(parts))]
+        sets = "".join(f"set {name} '{part}';" for name, part in zip(names, parts, strict=True))
+        body = f"'{text}'" if len(parts) == 1 else f'"{"".join(names)}"'
+        locations.append(
+            f"location = /{position} {{ {sets if len(parts) > 1 else ''} return 200 {body}; }}"
+        )
+    return "\n".join(
+        [
+            "daemon off; worker_processes 1; error_log stderr crit;",
+            f"pid {folder}/nginx.pid;",
+            "events { worker_connections 1024; }",
+            "http { access_log off; default_type application/json; variables_hash_max_size 8192;",
+            "keepalive_requests 1000000000; keepalive_timeout 1h;",
+            *(
+                f"{name}_temp_path {folder}/{name};"
+                for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+            ),
+            f"server {{ listen {HOST}:{port} backlog=1024;",
+            *locations,
+            "} }",
+        ]
+    )
+
+
+def answers_of(server: Server, questions: Sequence[Question]) -> dict[int, bytes]:
+    """What a server answers to the first request of each question."""
+    found = {}
+    for position, question in enumerate(questions):
+        with Endpoint(server.address(position)) as endpoint:
+            found[position] = endpoint.exchange(question.bodies[0])
+    return found
+
+
+def _version(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    return (done.stdout or done.stderr).strip().splitlines()[0]

@@ -1,0 +1,121 @@
+"""What is asked, and how the cost of the answer is to compare with other servers.
+
+A repeated question sends the same bytes each time, a distinct one goes through a thousand
+addresses or slots (64 batches), so that a cache of answers cannot carry the result.
+"""
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from foreblock.bench.rpc import chain
+from foreblock.primitives import format_data, format_quantity
+
+BATCH: Final = 100
+BATCHES: Final = 64
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Ours divided by theirs: what it must not exceed, and what it aims at."""
+
+    must: float
+    aim: float | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """Request bodies sent in turn, with the result that the first of them must have.
+
+    `expected` is None where servers word the result differently; then it must have `holds`
+    transactions.
+    """
+
+    name: str
+    bodies: tuple[bytes, ...]
+    expected: object = None
+    holds: int | None = None
+    connections: int = 32
+    bounds: dict[str, Bound] = field(default_factory=dict)
+
+    @property
+    def distinct(self) -> bool:
+        """Whether requests differ from each other."""
+        return len(self.bodies) > 1
+
+
+def questions() -> list[Question]:
+    """All of them, in the order of the report."""
+    order = random.Random(5).sample(range(len(chain.ACCOUNTS)), len(chain.ACCOUNTS))  # noqa: S311
+    slots = random.Random(6).sample(range(chain.SLOTS), chain.SLOTS)  # noqa: S311
+    batches = [random.Random(7 + at).sample(order, BATCH) for at in range(BATCHES)]  # noqa: S311
+    balances, calls = [_balance(each) for each in order], [_call(each) for each in slots]
+    packed = [_batch(each) for each in batches]
+    first = _hex_balance(order[0])
+    word = format_data(chain.value(slots[0]).to_bytes(32, "big"))
+    in_batch = [_hex_balance(each) for each in batches[0]]
+    small, call, batch = _bounds(0.5, 0.4, nginx=True), _bounds(0.4, 0.3), _bounds(0.5, 0.4)
+    block = _bounds(0.45, 0.33, nginx=True)
+    full = _bounds(0.01, None)
+    return [
+        Question("balance", _bytes(balances[:1]), first, bounds=small),
+        Question("balance, distinct", _bytes(balances), first, bounds=small),
+        Question("block, hashes", _bytes([_block("latest", full=False)]), holds=1, bounds=block),
+        Question("block, 200 full transactions",
+                 _bytes([_block(format_quantity(chain.FULL_BLOCK), full=True)]),
+                 holds=chain.TRANSFERS, connections=8, bounds=full),
+        Question("call, one storage read", _bytes(calls[:1]), word, bounds=call),
+        Question("call, distinct", _bytes(calls), word, bounds=call),
+        Question("batch of 100 balances", _bytes(packed[:1]), in_batch, None, 8, batch),
+        Question("batch, distinct", _bytes(packed), in_batch, None, 8, batch),
+    ]  # fmt: skip
+
+
+def _bounds(must: float, aim: float | None, *, nginx: bool = False) -> dict[str, Bound]:
+    bounds = {"anvil": Bound(must, aim), "geth": Bound(0.2, 0.1)}
+    return bounds | {"nginx": Bound(1.7, 1.4)} if nginx else bounds
+
+
+def fits(question: Question, answer: object) -> bool:
+    """Whether this is the answer to the question's first request."""
+    if isinstance(answer, list):
+        ordered = sorted(answer, key=lambda item: int(item["id"]))
+        return [item.get("result") for item in ordered] == question.expected
+    result = answer.get("result") if isinstance(answer, dict) else None
+    if question.holds is None:
+        return result == question.expected
+    return isinstance(result, dict) and len(result["transactions"]) == question.holds
+
+
+def _hex_balance(position: int) -> str:
+    received = position >= len(chain.ACCOUNTS) - chain.TRANSFERS - 1  # a wei each in the blocks
+    return format_quantity(chain.balance(position) + received)
+
+
+def _balance(position: int, number: int = 1) -> dict[str, object]:
+    params = [format_data(chain.ACCOUNTS[position]), "latest"]
+    return _request("eth_getBalance", params, number)
+
+
+def _call(slot: int) -> dict[str, object]:
+    data = format_data(slot.to_bytes(32, "big"))
+    message = {"to": format_data(chain.READER_ADDRESS), "data": data}
+    return _request("eth_call", [message, "latest"], 1)
+
+
+def _block(number: str, *, full: bool) -> dict[str, object]:
+    return _request("eth_getBlockByNumber", [number, full], 1)
+
+
+def _batch(positions: Sequence[int]) -> list[dict[str, object]]:
+    return [_balance(position, number) for number, position in enumerate(positions, 1)]
+
+
+def _request(method: str, params: Sequence[object], number: int) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": list(params)}
+
+
+def _bytes(requests: Sequence[object]) -> tuple[bytes, ...]:
+    return tuple(json.dumps(each, separators=(",", ":")).encode() for each in requests)

@@ -1,0 +1,75 @@
+"""One measurement: a server under load on its own core, and whether it counts."""
+
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from foreblock.bench.rpc import load
+from foreblock.bench.rpc.peers import Server
+from foreblock.bench.rpc.processes import cpu_seconds, family, idle_seconds
+
+SHARE: Final = 0.9  # of its core; with less, somebody else's work is in the figure
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What every round has in common."""
+
+    wrk: Path
+    server_core: int
+    client_core: int
+    seconds: float
+    warm_up: float = 1.0
+    narrow: bool = False  # whether servers see their one core only, from the start
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one round showed."""
+
+    cpu_us: float  # of the server, per request
+    per_second: float
+    share: float  # of its core that the server got
+    idle: float  # of its core that nobody wanted: the generator could not ask faster
+    p50_us: int
+    p99_us: int
+    failed: int
+
+    @property
+    def counts(self) -> bool:
+        """Whether the server had its core, and answered everything."""
+        return self.share >= SHARE and not self.failed
+
+
+def measure(bench: Bench, server: Server, url: str, lua: Path, connections: int) -> Round:
+    """Warm up, then load the server and divide its CPU time by the requests answered."""
+    load.run(bench.wrk, url, lua, connections, bench.warm_up, bench.client_core)
+    processes = family(server.pid)
+    before, idle = cpu_seconds(processes), idle_seconds(bench.server_core)
+    seen = load.run(bench.wrk, url, lua, connections, bench.seconds, bench.client_core)
+    used, idle = cpu_seconds(processes) - before, idle_seconds(bench.server_core) - idle
+    requests = max(1, seen.requests)
+    return Round(
+        cpu_us=used / requests * 1e6,
+        per_second=seen.requests / seen.seconds,
+        share=used / seen.seconds,
+        idle=idle / seen.seconds,
+        p50_us=seen.p50_us,
+        p99_us=seen.p99_us,
+        failed=seen.failed if seen.requests else 1,
+    )
+
+
+@contextmanager
+def alone(server: Server, servers: Sequence[Server]) -> Iterator[None]:
+    """Halt all other servers, so that their idling costs this one nothing."""
+    with ExitStack() as stack:
+        for other in servers:
+            if other is not server:
+                os.killpg(other.pid, signal.SIGSTOP)
+                stack.callback(os.killpg, other.pid, signal.SIGCONT)
+        yield

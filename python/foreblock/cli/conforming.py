@@ -1,0 +1,139 @@
+"""`foreblock conformance`: published cases against a service, as a table or JSON."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from foreblock.cli.failure import failing_in_one_line
+from foreblock.client import Endpoint
+from foreblock.conformance.cases import Case, read_cases
+from foreblock.conformance.dialects import DIALECTS, Dialect
+from foreblock.conformance.replay import Rules, Summary, Verdict, replay
+from foreblock.conformance.service import find_chain, served
+
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=_FOLDER)
+@click.option(
+    "--dialect",
+    type=click.Choice(DIALECTS),
+    default="ethereum",
+    show_default=True,
+    help="The dialect to serve and to hold replies to.",
+)
+@click.option("--url", metavar="URL", help="Replay against this endpoint instead of our own.")
+@click.option(
+    "--method", "methods", metavar="NAME", multiple=True, help="Only this method's cases; repeat."
+)
+@click.option("--messages", is_flag=True, help="Hold error messages to the letter, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def conformance(
+    *,
+    folder: Path,
+    dialect: Dialect,
+    url: str | None,
+    methods: tuple[str, ...],
+    messages: bool,
+    as_json: bool,
+) -> None:
+    """Replay published request and reply cases.
+
+    DIR holds cases (*.io) as ethereum/execution-apis publishes them, and their chain
+    (genesis.json, chain.rlp, headfcu.json) in it, above it or in its tests folder. The chain
+    is imported and served on a free port; then every case is asked and its reply compared
+    field by field. Exits with 1 if a case fails, if nothing passed, or if a method named by
+    --method is not served.
+    """
+    with failing_in_one_line():
+        cases = _chosen(read_cases(folder), methods)
+        with _endpoint(folder, url, dialect) as address, Endpoint(address) as endpoint:
+            outcomes = tuple(replay(endpoint, cases, Rules(dialect, messages)))
+    summary = Summary(outcomes)
+    if as_json:
+        click.echo(json.dumps(_plain(summary, dialect, url)))
+    else:
+        _print(Console(soft_wrap=True), summary)
+    sys.exit(0 if _good(summary, methods) else 1)
+
+
+def _chosen(cases: list[Case], methods: tuple[str, ...]) -> list[Case]:
+    known = {case.method for case in cases}
+    if missing := [name for name in methods if name not in known]:
+        raise click.UsageError(f"there is no case of {', '.join(missing)}")
+    return [case for case in cases if not methods or case.method in methods]
+
+
+@contextmanager
+def _endpoint(folder: Path, url: str | None, dialect: Dialect) -> Iterator[str]:
+    if url is not None:
+        yield url
+        return
+    with served(find_chain(folder), [f"--dialect={dialect}"]) as address:
+        yield address
+
+
+def _good(summary: Summary, methods: tuple[str, ...]) -> bool:
+    wanted = any(summary.count(Verdict.NOT_SERVED, name) for name in methods)
+    failed = summary.count(Verdict.FAILED)
+    return not failed and not wanted and summary.count(Verdict.PASSED) > 0
+
+
+def _print(console: Console, summary: Summary) -> None:
+    table = Table("method", box=None, pad_edge=False)
+    for verdict in Verdict:
+        table.add_column(verdict.value, justify="right")
+    for method in summary.methods:
+        table.add_row(method, *(str(summary.count(each, method) or "·") for each in Verdict))
+    table.add_row("all", *(str(summary.count(each)) for each in Verdict))
+    console.print(table)
+    for line in _details(summary):
+        console.print(line, highlight=False, markup=False)
+
+
+def _details(summary: Summary) -> Iterator[str]:
+    for outcome in summary.outcomes:
+        match outcome.verdict:
+            case Verdict.FAILED:
+                yield f"failed: {outcome.case}"
+            case Verdict.PASSED if outcome.remarks:
+                yield f"passed in other words: {outcome.case}"
+            case _:
+                pass
+        yield from (f"  {each}" for each in (*outcome.differences, *outcome.remarks))
+    for method in summary.methods:
+        missing = [
+            outcome.case.name
+            for outcome in summary.outcomes
+            if outcome.case.method == method and outcome.verdict is Verdict.NOT_SERVED
+        ]
+        if missing:
+            yield f"not served: {method}: {', '.join(missing)}"
+
+
+def _plain(summary: Summary, dialect: Dialect, url: str | None) -> dict[str, object]:
+    return {
+        "dialect": dialect,
+        "url": url,
+        **{each.name.lower(): summary.count(each) for each in Verdict},
+        "methods": {
+            method: {each.name.lower(): summary.count(each, method) for each in Verdict}
+            for method in summary.methods
+        },
+        "cases": [
+            {
+                "case": str(each.case),
+                "verdict": each.verdict.value,
+                "differences": [vars(one) for one in each.differences],
+                "remarks": [vars(one) for one in each.remarks],
+            }
+            for each in summary.outcomes
+        ],
+    }

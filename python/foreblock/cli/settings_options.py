@@ -1,0 +1,45 @@
+"""Every setting as an option, for the verbs that take settings."""
+
+import functools
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from foreblock.settings import FILE, Loaded, declared, load
+
+
+class Given(NamedTuple):
+    """What the command line said: a text for each setting or none, and a file."""
+
+    flags: dict[str, str | None]
+    file: Path | None
+
+
+def settings_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options; the command gets them as `given`."""
+
+    @functools.wraps(command)
+    def gathering(*, config_file: Path | None, **options: Any) -> None:  # noqa: ANN401
+        flags = {it.name: options.pop(it.name) for it in declared()}
+        command(given=Given(flags, config_file), **options)
+
+    decorated: Callable[..., None] = gathering
+    for it in reversed(list(declared())):
+        help_text = it.help[0].upper() + it.help[1:] + "."
+        decorated = click.option(it.flag, it.name, metavar="VALUE", help=help_text)(decorated)
+    return click.option(
+        "--config",
+        "config_file",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help=f"The file of settings; {FILE} in the current folder, if there is one.",
+    )(decorated)
+
+
+def loaded(given: Given) -> Loaded:
+    """The settings in force. Raises `BadSetting`."""
+    here = Path(FILE)
+    file = given.file or (here if here.is_file() else None)
+    return load(given.flags, os.environ, file)

@@ -1,0 +1,149 @@
+"""A plain JSON-RPC client: one endpoint over HTTP, one connection kept open.
+
+For the tools that ask endpoints, ours and others: reading verbs, conformance, benchmarks.
+It waits for each answer and asks nothing twice, unless the server had closed the idle
+connection before the request reached it. What is sent and received is kept as bytes where
+a tool compares bytes.
+"""
+
+import http.client
+import json
+import ssl
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Final, Self
+from urllib.parse import SplitResult, urlsplit
+
+from foreblock.errors import InvalidArgument, NotAnAnswer, Refused, Unreachable
+
+DEFAULT_URL: Final = "http://127.0.0.1:8545"
+TIMEOUT_SECONDS: Final = 30.0
+EXCERPT: Final = 200  # characters of a foreign answer that a message shows
+
+_HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
+
+
+class Endpoint:
+    """A JSON-RPC endpoint at a URL; use it as a context manager or `close` it."""
+
+    def __init__(self, url: str = DEFAULT_URL, timeout: float = TIMEOUT_SECONDS) -> None:
+        self.url = url
+        parts = _split(url)
+        self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self._connection = _connection(parts, timeout)
+        self._number = 0
+
+    def exchange(self, body: bytes) -> bytes:
+        """The body of the answer to this body; HTTP errors of a JSON-RPC server have one too."""
+        status, answer = self.post(body)
+        if status != http.HTTPStatus.OK and not answer.lstrip().startswith((b"{", b"[")):
+            text = answer[:EXCERPT].decode("utf-8", "replace").strip()
+            raise NotAnAnswer(self.url, f"HTTP {status} {text}".strip())
+        return answer
+
+    def post(self, body: bytes) -> tuple[int, bytes]:
+        """Status and body of the answer, whatever they are."""
+        reused = self._connection.sock is not None
+        try:
+            return self._post(body)
+        except (http.client.RemoteDisconnected, ConnectionError) as failure:
+            self.close()
+            if not reused:
+                raise Unreachable(self.url, _reason(failure)) from failure
+        except (OSError, http.client.HTTPException) as failure:
+            self.close()
+            raise Unreachable(self.url, _reason(failure)) from failure
+        try:
+            return self._post(body)
+        except (OSError, http.client.HTTPException) as failure:
+            self.close()
+            raise Unreachable(self.url, _reason(failure)) from failure
+
+    def _post(self, body: bytes) -> tuple[int, bytes]:
+        self._connection.request("POST", self._target, body, _HEADERS)
+        response = self._connection.getresponse()
+        return response.status, response.read()
+
+    def request(self, method: str, params: Sequence[object] = ()) -> object:
+        """The result of a method; raises `Refused` for an error answer."""
+        self._number += 1
+        envelope = {
+            "jsonrpc": "2.0",
+            "id": self._number,
+            "method": method,
+            "params": list(params),
+        }
+        answer = _parsed(self.url, self.exchange(json.dumps(envelope).encode()))
+        if "error" in answer:
+            raise _refusal(self.url, answer["error"])
+        if "result" not in answer or answer.get("id") != self._number:
+            raise NotAnAnswer(self.url, "neither a result nor an error of this request")
+        return answer["result"]
+
+    def close(self) -> None:
+        """Close the connection; the next request opens another."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as failure:
+        raise InvalidArgument(f"{url!r} is not a URL: {failure}") from failure
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        raise InvalidArgument(f"{url!r} is not a URL of the form http://HOST:PORT")
+    return parts
+
+
+def _connection(parts: SplitResult, timeout: float) -> http.client.HTTPConnection:
+    assert parts.hostname is not None
+    if parts.scheme == "https":
+        context = ssl.create_default_context()
+        return http.client.HTTPSConnection(
+            parts.hostname, parts.port, timeout=timeout, context=context
+        )
+    return http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout)
+
+
+def _reason(failure: Exception) -> str:
+    if isinstance(failure, TimeoutError):
+        return "timed out"
+    if isinstance(failure, OSError) and failure.strerror:
+        return failure.strerror.lower()
+    return str(failure) or type(failure).__name__
+
+
+def _parsed(url: str, body: bytes) -> dict[str, object]:
+    try:
+        answer = json.loads(body)
+    except ValueError as failure:
+        raise NotAnAnswer(url, f"not JSON: {body[:EXCERPT]!r}") from failure
+    if not isinstance(answer, dict):
+        raise NotAnAnswer(url, f"not an object: {body[:EXCERPT]!r}")
+    return answer
+
+
+def _refusal(url: str, error: object) -> Exception:
+    match error:
+        case {"code": int(code), "message": str(message), **rest}:
+            return Refused(code, message, _text(rest.get("data")))
+        case _:
+            return NotAnAnswer(url, f"an error without code and message: {error!r}"[:EXCERPT])
+
+
+def _text(data: object) -> str:
+    if data is None:
+        return ""
+    return data if isinstance(data, str) else json.dumps(data)

@@ -1,0 +1,123 @@
+"""Cases against an endpoint, each to an outcome.
+
+A case passes when every reply is what the dialect promises: results and envelopes to the
+letter, errors in code and data. Words of error messages are the server's own, so they are
+shown and do not count, unless asked for. A method that the endpoint does not have makes the
+case `NOT_SERVED`, never passed and never silent.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from foreblock.client import Endpoint
+from foreblock.conformance.cases import Case, Exchange
+from foreblock.conformance.compare import NOTHING, Difference, differences, shape_differences
+from foreblock.conformance.dialects import Dialect, promised
+
+METHOD_NOT_FOUND: Final = -32601
+NOT_YET: Final = "not available yet"
+
+
+class Verdict(Enum):
+    """What became of a case."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_SERVED = "not served"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A case, its verdict, and what differed; `remarks` differ without counting."""
+
+    case: Case
+    verdict: Verdict
+    differences: tuple[Difference, ...] = ()
+    remarks: tuple[Difference, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a reply is held to."""
+
+    dialect: Dialect = "ethereum"
+    messages: bool = False
+
+
+def replay(endpoint: Endpoint, cases: Iterable[Case], rules: Rules) -> Iterator[Outcome]:
+    """The outcome of each case, in order."""
+    for case in cases:
+        yield _replay_case(endpoint, case, rules)
+
+
+def _replay_case(endpoint: Endpoint, case: Case, rules: Rules) -> Outcome:
+    wrong: list[Difference] = []
+    remarks: list[Difference] = []
+    for exchange in case.exchanges:
+        body = endpoint.exchange(exchange.request)
+        found = judge(exchange, body, rules, shape_only=case.shape_only)
+        if found is None:
+            return Outcome(case, Verdict.NOT_SERVED)
+        for difference in found:
+            unheld = difference.in_message and not rules.messages
+            (remarks if unheld else wrong).append(difference)
+    verdict = Verdict.FAILED if wrong else Verdict.PASSED
+    return Outcome(case, verdict, tuple(wrong), tuple(remarks))
+
+
+def judge(
+    exchange: Exchange, body: bytes, rules: Rules, *, shape_only: bool
+) -> list[Difference] | None:
+    """How a reply differs from what was promised; None if its method is not served."""
+    if exchange.reply is None:
+        return [Difference("$", NOTHING, repr(body[:80]))] if body else []
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return [Difference("$", "JSON", repr(body[:80]))]
+    expected = promised(rules.dialect, json.loads(exchange.request), json.loads(exchange.reply))
+    differ = shape_differences if shape_only else differences
+    # Where the contract leaves a message open, any message is the right one.
+    missed = [
+        each
+        for each in differ(expected, found)
+        if not (each.in_message and each.expected == NOTHING)
+    ]
+    return None if missed and _not_served(found) else missed
+
+
+def _not_served(reply: object) -> bool:
+    match reply:
+        case {"error": {"code": int(code), "message": str(message)}}:
+            return code == METHOD_NOT_FOUND or NOT_YET in message
+        case _:
+            return False
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Outcomes by method."""
+
+    outcomes: tuple[Outcome, ...]
+
+    def count(self, verdict: Verdict, method: str | None = None) -> int:
+        """How many cases, of one method or of all, came to this verdict."""
+        return self.table[method, verdict] if method else self._total[verdict]
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods of which there are cases."""
+        return sorted({outcome.case.method for outcome in self.outcomes})
+
+    @property
+    def table(self) -> Counter[tuple[str, Verdict]]:
+        """Number of cases by method and verdict."""
+        return Counter((each.case.method, each.verdict) for each in self.outcomes)
+
+    @property
+    def _total(self) -> Counter[Verdict]:
+        return Counter(each.verdict for each in self.outcomes)

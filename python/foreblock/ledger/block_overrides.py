@@ -1,0 +1,38 @@
+"""Block overrides: a block as a call asks to see it.
+
+Forks are chosen by the overridden number and time, so a far time crosses forks. BLOCKHASH
+still ends at the real block.
+"""
+
+from msgspec import Struct, structs
+
+from foreblock.ledger.sealed_block import SealedBlock
+from foreblock.ledger.surroundings import Surroundings
+
+
+class BlockOverrides(Struct, frozen=True):
+    """Fields of a block that a call asks to see otherwise; None leaves one as it is."""
+
+    number: int | None = None
+    timestamp: int | None = None
+    difficulty: int | None = None
+    gas_limit: int | None = None
+    beneficiary: bytes | None = None
+    mix_hash: bytes | None = None
+    base_fee_per_gas: int | None = None
+    blob_base_fee: int | None = None
+    block_hashes: dict[int, bytes] | None = None  # what BLOCKHASH gives
+
+
+def overridden(block: SealedBlock, overrides: BlockOverrides) -> Surroundings:
+    """The block as overridden; its forks follow from the overridden number and time."""
+    fields = {name: value for name, value in structs.asdict(overrides).items() if value is not None}
+    blob_fee, block_hashes = fields.pop("blob_base_fee", None), fields.pop("block_hashes", None)
+    if block.merged:
+        fields.pop("difficulty", None)  # a block that nobody mined has none
+    if block.header.base_fee_per_gas is None:
+        fields.pop("base_fee_per_gas", None)  # before London there is nothing to override
+    changed = block.header.replace(**fields)
+    profile = block.profile
+    rules = profile.rules(changed.number, changed.timestamp, merged=block.merged)
+    return Surroundings(changed, rules, profile, blob_fee, block_hashes)

@@ -1,0 +1,163 @@
+"""A call: what is asked for, and how it is made ready and run.
+
+A call runs on the state after a block and in that block's surroundings, and leaves
+nothing behind. It is judged by the engine as it begins; only when the engine refuses
+are the checks of `call_checks` made, in the order that decides which of them speaks.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+from foreblock._engine import (
+    Authorization,
+    Env,
+    Message,
+    Outcome,
+    Overlay,
+    Pool,
+    Precompiles,
+    State,
+)
+from foreblock.errors import InvalidMessage, RefusedCall
+from foreblock.ledger.call_checks import check, check_fields
+from foreblock.ledger.call_request import Call
+from foreblock.ledger.overrides import AccountOverride, apply
+from foreblock.ledger.surroundings import Surroundings
+
+__all__ = [
+    "Authorization",
+    "Call",
+    "Outcome",
+    "PlainCall",
+    "Pool",
+    "Run",
+    "State",
+    "prepare",
+    "run_plainly",
+]
+
+# Sender, recipient, value, data and gas.
+PlainCall = tuple[bytes, bytes, int, bytes, int]
+
+FEE_LIMIT: Final = 1 << 128  # the engine counts fees in 128 bits
+
+
+class Run(Struct, frozen=True, gc=False):
+    """A call made ready: it can be run here, or handed to a pool."""
+
+    call: Call
+    state: State
+    overlay: Overlay | None  # overrides above the state
+    around: Surroundings
+    env: Env
+    message: Message
+    precompiles: Precompiles | None
+
+    def here(self, timeout_us: int, precompile_gas: int | None) -> Outcome:
+        """Run it on this thread; raises `RefusedCall`, `DeadlineExceeded`."""
+        try:
+            if self.overlay is None:
+                return self.state.call(
+                    self.env, self.message, timeout_us=timeout_us, precompile_gas=precompile_gas
+                )
+            return self.overlay.call(
+                self.env,
+                self.message,
+                precompiles=self.precompiles,
+                timeout_us=timeout_us,
+                precompile_gas=precompile_gas,
+            )
+        except InvalidMessage as refused:
+            self.check()
+            raise self.refused(refused) from None
+
+    def submit(self, pool: Pool, number: int, timeout_us: int) -> None:
+        """Hand it to a pool; raises `RefusedCall`, `PoolFull`."""
+        self.check()
+        overlay = self.state.overlay() if self.overlay is None else self.overlay
+        pool.submit(
+            number,
+            overlay,
+            self.env,
+            self.message,
+            precompiles=self.precompiles,
+            timeout_us=timeout_us,
+        )
+
+    def check(self) -> None:
+        """Raise `RefusedCall` when the call may not begin."""
+        _check(self.call, self.around, self.state, self.overlay)
+
+    def refused(self, refusal: InvalidMessage) -> RefusedCall:
+        """What the engine alone refuses, said like the rest."""
+        return RefusedCall(f"err: {refusal.why} (supplied gas {self.call.gas})")
+
+
+def run_plainly(
+    state: State, around: Surroundings, call: PlainCall, timeout_us: int, precompile_gas: int
+) -> Outcome:
+    """Run a call that has neither fees nor overrides, without making it a `Run` first.
+
+    The same as `prepare` and `Run.here`, but that a refusal is the engine's `InvalidMessage`.
+    """
+    sender, to, value, data, gas = call
+    message = Message(sender=sender, to=to, value=value, data=data, gas=gas)
+    return state.call(
+        around.unpriced, message, timeout_us=timeout_us, precompile_gas=precompile_gas
+    )
+
+
+def prepare(
+    call: Call, state: State, around: Surroundings, overrides: dict[bytes, AccountOverride] | None
+) -> Run:
+    """Make a call ready; raises `RefusedOverride`, `RefusedCall`."""
+    overlay = precompiles = None
+    if overrides or around.block_hashes:
+        overlay = state.overlay()
+        precompiles = apply(overrides or {}, overlay, around.rules)
+        for number, block_hash in around.block_hashes.items():
+            overlay.set_block_hash(number, block_hash)
+    if call.is_plain:
+        return Run(call, state, overlay, around, around.unpriced, _plain(call), precompiles)
+    check_fields(call, around.profile.chain_id)
+    free_gas = call.price(around.base_fee) == 0
+    free_blobs = call.blob_hashes is not None and not call.max_fee_per_blob_gas
+    env = around.environment(free_gas=free_gas, free_blobs=free_blobs)
+    # The engine takes empty lists for absent ones, and no fees above its width.
+    _check(call, around, state, overlay)
+    if call.highest_fee >= FEE_LIMIT:
+        raise RefusedCall(f"err: fees above 2^128 - 1 are not supported (supplied gas {call.gas})")
+    return Run(call, state, overlay, around, env, _message(call, around), precompiles)
+
+
+def _check(call: Call, around: Surroundings, state: State, overlay: Overlay | None) -> None:
+    account = (state if overlay is None else overlay).account(call.sender)
+    check(call, around, 0 if account is None else account.balance)
+
+
+def _plain(call: Call) -> Message:
+    return Message(sender=call.sender, to=call.to, value=call.value, data=call.data, gas=call.gas)
+
+
+def _message(call: Call, around: Surroundings) -> Message:
+    cap, tip = call.max_fee_per_gas, call.max_priority_fee_per_gas
+    if around.base_fee is None:
+        cap = tip = None  # before London these fields mean nothing
+    elif call.blob_hashes or call.authorizations:
+        # Their transactions have the fees of EIP-1559, whatever was given.
+        cap, tip = call.fee_cap, call.fee_tip
+    return Message(
+        sender=call.sender,
+        to=call.to,
+        value=call.value,
+        data=call.data,
+        gas=call.gas,
+        gas_price=call.gas_price if cap is None and tip is None else None,
+        max_fee_per_gas=cap,
+        max_priority_fee_per_gas=tip,
+        access_list=[(address, list(slots)) for address, slots in call.access_list],
+        blob_hashes=None if call.blob_hashes is None else list(call.blob_hashes),
+        max_fee_per_blob_gas=call.max_fee_per_blob_gas,
+        authorization_list=None if call.authorizations is None else list(call.authorizations),
+    )

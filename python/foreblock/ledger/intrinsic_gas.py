@@ -1,0 +1,44 @@
+"""What a transaction costs before it runs."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from foreblock.ledger.forks import EthereumFork, Rules
+
+AccessList = Sequence[tuple[bytes, Sequence[bytes]]]
+
+TRANSACTION: Final = 21_000
+CREATION: Final = 32_000  # more than a call, from Homestead on (EIP-2)
+ZERO_BYTE: Final = 4
+OTHER_BYTE: Final = 16  # from Istanbul on (EIP-2028)
+OTHER_BYTE_BEFORE_ISTANBUL: Final = 68
+WORD_OF_INIT_CODE: Final = 2  # from Shanghai on (EIP-3860)
+MAX_INIT_CODE: Final = 49_152  # the same
+ACCESSED_ADDRESS: Final = 2_400  # EIP-2930
+ACCESSED_SLOT: Final = 1_900
+AUTHORIZATION: Final = 25_000  # EIP-7702
+FLOOR_PER_TOKEN: Final = 10  # from Prague on (EIP-7623)
+
+
+def intrinsic_gas(
+    data: bytes, *, creates: bool, access_list: AccessList, authorizations: int, rules: Rules
+) -> int:
+    """The gas that is taken before the first opcode."""
+    fork = rules.ethereum
+    zeros = data.count(0)
+    other = OTHER_BYTE if fork >= EthereumFork.ISTANBUL else OTHER_BYTE_BEFORE_ISTANBUL
+    gas = TRANSACTION + zeros * ZERO_BYTE + (len(data) - zeros) * other
+    if creates and fork >= EthereumFork.HOMESTEAD:
+        gas += CREATION
+    if creates and fork >= EthereumFork.SHANGHAI:
+        gas += (len(data) + 31) // 32 * WORD_OF_INIT_CODE
+    gas += sum(ACCESSED_ADDRESS + ACCESSED_SLOT * len(slots) for _, slots in access_list)
+    return gas + AUTHORIZATION * authorizations
+
+
+def floor_gas(data: bytes, rules: Rules) -> int:
+    """The least that a transaction with this data costs, whatever it does."""
+    if rules.ethereum < EthereumFork.PRAGUE:
+        return 0
+    tokens = data.count(0) + 4 * (len(data) - data.count(0))
+    return TRANSACTION + FLOOR_PER_TOKEN * tokens

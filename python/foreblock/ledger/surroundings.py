@@ -1,0 +1,60 @@
+"""The block that a call runs in, as its code sees it: the block itself, or one overridden.
+
+A call runs *in* the block it names, after its transactions. Where it pays nothing for
+gas, the base fee reads 0, and likewise for blobs, so that what it pays is never below
+what the block asks for (as in geth).
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Final
+
+from foreblock._engine import Env, Header
+from foreblock.ledger.execution import environment
+from foreblock.ledger.fees import blob_base_fee
+from foreblock.ledger.forks import Rules
+from foreblock.ledger.profile import ChainProfile
+
+
+class Surroundings:
+    """Header and rules of a block that calls run in, and the environments they make."""
+
+    def __init__(
+        self,
+        header: Header,
+        rules: Rules,
+        profile: ChainProfile,
+        blob_fee: int | None = None,
+        block_hashes: Mapping[int, bytes] | None = None,
+    ) -> None:
+        self.header: Final = header
+        self.rules: Final = rules
+        self.profile: Final = profile
+        self.block_hashes: Final = block_hashes or {}
+        self._blob_fee: Final = blob_fee
+
+    @property
+    def base_fee(self) -> int | None:
+        """What a unit of gas costs at least; none before London."""
+        return self.header.base_fee_per_gas
+
+    @cached_property
+    def blob_fee(self) -> int:
+        """What a unit of blob gas costs."""
+        if self._blob_fee is not None:
+            return self._blob_fee
+        blobs = self.profile.blob_parameters(self.header.timestamp)
+        return 0 if blobs is None else blob_base_fee(self.header.excess_blob_gas or 0, blobs)
+
+    @cached_property
+    def unpriced(self) -> Env:
+        """What a call sees that pays nothing and has no blobs: nearly every call."""
+        return self.environment(free_gas=True, free_blobs=False)
+
+    def environment(self, *, free_gas: bool, free_blobs: bool) -> Env:
+        """What a call sees."""
+        header = self.header
+        if free_gas and header.base_fee_per_gas is not None:
+            header = header.replace(base_fee_per_gas=0)
+        blob_fee = 0 if free_blobs else self._blob_fee
+        return environment(header, self.rules, self.profile, blob_fee)

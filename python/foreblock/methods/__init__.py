@@ -1,0 +1,33 @@
+"""The methods, by their names on the wire.
+
+Each is a function of a view and the raw parameters that gives the JSON text of its
+result, at once or later, or raises. Nothing here knows of envelopes, codes or HTTP.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from msgspec import Raw
+
+from foreblock.ledger.view import LedgerView
+from foreblock.methods import node
+from foreblock.methods.blocks import BlockMethods
+from foreblock.methods.calls import CallMethods
+from foreblock.methods.options import Options
+from foreblock.methods.placement import Placement
+from foreblock.methods.state import StateMethods
+
+Method = Callable[[LedgerView, Raw], bytes | Awaitable[bytes]]
+
+
+def make_methods(options: Options, placement: Placement) -> dict[str, Method]:
+    """The table of one service."""
+    return {
+        "eth_getBlockByNumber": BlockMethods(options).get_block_by_number,
+        "eth_getBalance": StateMethods(options).get_balance,
+        "eth_call": CallMethods(options, placement).call,
+        "eth_simulateV1": node.simulate,
+        "eth_blockNumber": node.block_number,
+        "eth_chainId": node.chain_id,
+        "net_version": node.network_version,
+        "web3_clientVersion": node.client_version,
+    }

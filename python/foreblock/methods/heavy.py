@@ -1,0 +1,41 @@
+"""Which calls may run in place, and which go to the pool at once.
+
+A pure decision: it is told the time. What a call costs depends on its arguments and on
+state, so no call is trusted for what it cost before; only one that was stopped is
+remembered for a minute, by its contract and selector. A call with overrides counts apart
+from one without: whoever puts a loop where a well-known contract stands makes only such
+calls heavy. Where many kinds are stopped in a short time, somebody is making up new ones,
+and for that time every kind counts as heavy.
+"""
+
+from collections import deque
+from typing import Final
+
+Kind = tuple[bytes | None, bytes, bool]  # contract, selector, whether it has overrides
+
+REMEMBERED_SECONDS: Final = 60.0
+REMEMBERED_KINDS: Final = 4096  # on overflow all are forgotten
+STOPS: Final = 5  # as many in-place runs may be stopped in a window
+WINDOW_SECONDS: Final = 0.1
+
+
+class HeavyCalls:
+    """What was stopped lately."""
+
+    def __init__(self) -> None:
+        self.remembered: dict[Kind, float] = {}  # until when
+        self._stops: deque[float] = deque(maxlen=STOPS)
+
+    def may_run_in_place(self, kind: Kind, now: float) -> bool:
+        """Whether a call of this kind may be tried in place."""
+        if len(self._stops) == STOPS and now - self._stops[0] < WINDOW_SECONDS:
+            return False
+        until = self.remembered.get(kind)
+        return until is None or now >= until
+
+    def stopped(self, kind: Kind, now: float) -> None:
+        """Remember that a call of this kind took too long."""
+        self._stops.append(now)
+        if len(self.remembered) >= REMEMBERED_KINDS:
+            self.remembered.clear()
+        self.remembered[kind] = now + REMEMBERED_SECONDS

@@ -1,0 +1,27 @@
+"""What an operator may choose about methods; every default is the published contract."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Dialect = Literal["preconf", "ethereum"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The choices that methods know of."""
+
+    dialect: Dialect = "preconf"
+    gas_cap: int = 50_000_000  # of one call; more is lowered to it, 0 lifts it
+    call_timeout_ms: int = 5_000
+    call_create: bool = False  # whether eth_call may create a contract in `preconf`
+    block_text_bytes: int = 64 << 20  # of rendered blocks that are kept
+
+    @property
+    def block_required(self) -> bool:
+        """Whether a block must be named; else `latest` is meant."""
+        return self.dialect == "preconf"
+
+    @property
+    def creates(self) -> bool:
+        """Whether a call without `to` creates a contract."""
+        return self.dialect == "ethereum" or self.call_create

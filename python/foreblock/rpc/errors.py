@@ -1,0 +1,102 @@
+"""Exceptions to faults: the one table of codes, messages and data, per dialect.
+
+`preconf` is the published contract, `ethereum` what other nodes answer; they differ in
+the one row that says so. A class that has no row takes that of its nearest base. What
+no row knows is logged with its traceback and answered as an internal error without its
+text, because that text is nobody's but ours. `docs/errors.md` shows this table.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Final, Literal
+
+from foreblock.errors import (
+    DroppedPartial,
+    Halted,
+    InvalidParams,
+    NoSuchHead,
+    NotAvailable,
+    NotCanonical,
+    PoolFull,
+    PrunedState,
+    RefusedCall,
+    RefusedOverride,
+    Reverted,
+    TimedOut,
+    UnknownBlock,
+    UnknownBlockHash,
+    UnknownPartial,
+)
+from foreblock.rpc.fault import Fault
+
+Dialect = Literal["preconf", "ethereum"]
+Row = Callable[[Exception], Fault]
+
+INVALID_PARAMS: Final = -32602
+INTERNAL: Final = -32603
+REFUSED: Final = -32000
+OVERLOADED: Final = -32005  # EIP-1474: limit exceeded
+PRUNED: Final = 4444  # geth and reth
+REVERTED: Final = 3  # geth: execution reverted
+
+INTERNAL_ERROR: Final = Fault(INTERNAL, "internal error")
+
+log = logging.getLogger("foreblock.rpc")
+
+
+def fault_of(error: Exception, dialect: Dialect) -> Fault:
+    """What the client is told of an exception."""
+    row = _row(type(error), dialect)
+    if row is None:
+        log.error("request_failed", exc_info=error)
+        return INTERNAL_ERROR
+    return row(error)
+
+
+def _row(kind: type[Exception], dialect: Dialect) -> Row | None:
+    table = _TABLES[dialect]
+    return next((table[base] for base in kind.__mro__ if base in table), None)
+
+
+def _says(code: int, message: str | None = None) -> Row:
+    """The code with a fixed message, or with the exception's own sentence."""
+    return lambda error: Fault(code, str(error) if message is None else message)
+
+
+def _pruned(error: Exception) -> Fault:
+    return Fault(PRUNED, f"pruned history unavailable: {error}")
+
+
+def _reverted(error: Exception) -> Fault:
+    """Exactly this message, as published; the bytes only where there are some."""
+    assert isinstance(error, Reverted)
+    data = "0x" + error.output.hex() if error.output else None
+    return Fault(REFUSED, "execution reverted", data)
+
+
+def _reverted_with_reason(error: Exception) -> Fault:
+    assert isinstance(error, Reverted)
+    message = f"execution reverted: {error.reason}" if error.reason else "execution reverted"
+    return Fault(REVERTED, message, "0x" + error.output.hex())
+
+
+PRECONF: Final[dict[type[Exception], Row]] = {
+    InvalidParams: _says(INVALID_PARAMS),
+    RefusedOverride: _says(REFUSED),
+    UnknownBlock: _says(REFUSED, "header not found"),
+    UnknownBlockHash: _says(REFUSED, "header for hash not found"),
+    UnknownPartial: _says(REFUSED, "header for hash not found"),
+    DroppedPartial: _says(REFUSED, "header for hash not found"),
+    NotCanonical: _says(REFUSED, "hash is not currently canonical"),
+    NoSuchHead: lambda error: Fault(REFUSED, f"{vars(error)['tag']} block not found"),
+    PrunedState: _pruned,
+    RefusedCall: _says(REFUSED),
+    Reverted: _reverted,
+    Halted: _says(REFUSED),
+    TimedOut: _says(REFUSED),
+    PoolFull: _says(OVERLOADED, "too many long calls are waiting, try again later"),
+    NotAvailable: _says(-32601),
+}
+ETHEREUM: Final[dict[type[Exception], Row]] = PRECONF | {Reverted: _reverted_with_reason}
+
+_TABLES: Final = {"preconf": PRECONF, "ethereum": ETHEREUM}

@@ -1,0 +1,4 @@
+"""HTTP, sockets and processes. Bytes go to a handler and bytes come back.
+
+Nothing here knows JSON-RPC or Ethereum.
+"""

@@ -1,0 +1,89 @@
+"""HTTP answers as bytes.
+
+An `Answer` is known without the handler: a refusal, a health probe, a preflight. Its texts
+are geth's where geth has one. Every function here gives a whole answer, head and body, and
+nothing here decides when one is due.
+"""
+
+from typing import Final, NamedTuple
+
+from foreblock.server.reply import Reply
+
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+CLOSE: Final = b"Connection: close\r\n"
+KEEP_ALIVE: Final = b"Connection: keep-alive\r\n"  # HTTP/1.0 closes unless it is told so
+
+ALLOW: Final = b"Allow: GET, HEAD, OPTIONS, POST\r\n"
+
+
+class Answer(NamedTuple):
+    """A status line's end, a line of text or nothing, and whole header lines."""
+
+    status: bytes
+    text: bytes = b""
+    headers: bytes = b""
+
+
+OK: Final = Answer(b"200 OK")
+NO_CONTENT: Final = Answer(b"204 No Content", headers=ALLOW)
+FORBIDDEN_HOST: Final = Answer(b"403 Forbidden", b"invalid host specified")
+NOT_FOUND: Final = Answer(b"404 Not Found", b"not found")
+METHOD_NOT_ALLOWED: Final = Answer(b"405 Method Not Allowed", b"method not allowed", ALLOW)
+REQUEST_TIMEOUT: Final = Answer(b"408 Request Timeout", b"request not received in time")
+UNSUPPORTED_CONTENT: Final = Answer(
+    b"415 Unsupported Media Type", b"invalid content type, only application/json is supported"
+)
+UNKNOWN_EXPECTATION: Final = Answer(b"417 Expectation Failed", b"only 100-continue can be expected")
+TOO_MANY_CONNECTIONS: Final = Answer(
+    b"429 Too Many Requests", b"Too many connections. Please try again later."
+)
+INTERNAL_ERROR: Final = Answer(b"500 Internal Server Error", b"internal error")
+UNKNOWN_CODING: Final = Answer(
+    b"501 Not Implemented", b"only the transfer coding chunked is supported"
+)
+UNKNOWN_VERSION: Final = Answer(
+    b"505 HTTP Version Not Supported", b"only HTTP/1.1 and HTTP/1.0 are supported"
+)
+
+
+def bad_request(why: str) -> Answer:
+    """The request is not HTTP, or could be read in two ways."""
+    return Answer(b"400 Bad Request", b"bad request: " + why.encode("latin-1"))
+
+
+def body_too_large(length: int, limit: int) -> Answer:
+    """More than the body limit was announced."""
+    return Answer(b"413 Content Too Large", b"content length too large (%d>%d)" % (length, limit))
+
+
+def head_too_large(limit: int) -> Answer:
+    """The request line and headers go beyond their limit."""
+    return Answer(
+        b"431 Request Header Fields Too Large", b"request head too large (more than %d)" % limit
+    )
+
+
+def render(answer: Answer, date: bytes, headers: bytes) -> bytes:
+    """A known answer; `date` and `headers` are whole lines, as those of the answer are."""
+    if not answer.text:
+        length = b"" if answer.status.startswith(b"204") else b"Content-Length: 0\r\n"
+        return b"HTTP/1.1 %b\r\n%b%b%b%b\r\n" % (
+            answer.status, date, answer.headers, headers, length,
+        )  # fmt: skip
+    return (
+        b"HTTP/1.1 %b\r\n%b%b%bContent-Type: text/plain; charset=utf-8\r\n"
+        b"X-Content-Type-Options: nosniff\r\nContent-Length: %d\r\n\r\n%b\n"
+    ) % (answer.status, date, answer.headers, headers, len(answer.text) + 1, answer.text)
+
+
+def reply_parts(reply: Reply, date: bytes, headers: bytes) -> tuple[bytes, bytes]:
+    """Head and body of a reply of the handler, to be joined once with what else is written.
+
+    The body is never formatted: `%` on 157 kB takes 68 µs, joining it 4.
+    """
+    return (
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n%b%b%bContent-Length: %d\r\n\r\n"
+        % (date, reply.headers, headers, len(reply.body)),
+        reply.body,
+    )

@@ -1,0 +1,225 @@
+"""What a request's head must be before its body is read.
+
+One function decides, from values alone: `check` gives `Accepted`, with all that framing and
+answering need to know, or `Refused`, after which the connection ends because the next
+request could not be found with certainty. A request that is whole but not for us (another
+path, another method) is accepted with its answer: its body is skipped and the connection
+goes on.
+"""
+
+import ipaddress
+from typing import Final, NamedTuple, Self
+
+from foreblock.server import answers
+from foreblock.server.answers import Answer
+from foreblock.server.head import Head
+from foreblock.server.limits import Access, ServerLimits
+
+CHUNKED: Final = -1  # in place of a length: the body says itself where it ends
+
+# geth's three (`rpc/http.go`), with any parameters.
+CONTENT_TYPES: Final = frozenset(
+    {b"application/json", b"application/json-rpc", b"application/jsonrequest"}
+)
+
+
+class Accepted(NamedTuple):
+    """A head that passed. `answer` is there when the handler is not to be asked."""
+
+    length: int
+    keep_alive: bool
+    headers: bytes  # lines that go into the answer
+    expects_continue: bool
+    answer: Answer | None
+    repeatable: bool  # equal bytes may be accepted without being parsed again
+
+
+class Refused(NamedTuple):
+    """A request after which the connection ends."""
+
+    answer: Answer
+
+
+class Rules(NamedTuple):
+    """What heads are checked against; one for each endpoint."""
+
+    body_limit: int
+    header_limit: int
+    hosts: frozenset[bytes]  # in lower case, as are the origins; * is every one
+    origins: frozenset[bytes]
+    exposed: bytes  # names of headers that pages of other origins may read
+
+    @classmethod
+    def of(cls, limits: ServerLimits, access: Access, exposed: bytes = b"") -> Self:
+        """The rules that settings make."""
+        return cls(
+            limits.body_limit,
+            limits.header_limit,
+            frozenset(host.lower().encode() for host in access.hosts),
+            frozenset(origin.lower().encode() for origin in access.cors_origins),
+            exposed,
+        )
+
+
+def check(head: Head, rules: Rules) -> Accepted | Refused:
+    """Whether this head begins a request, and what is to be done with it."""
+    length = _length(head)
+    if isinstance(length, Answer):
+        return _refused(head, length)
+    target = _target(head)
+    if isinstance(target, Answer):
+        return _refused(head, target)
+    answer = _answer(head, *target, length, rules)
+    if length > rules.body_limit:
+        too_large = answers.body_too_large(length, rules.body_limit)
+        return _refused(head, answer if answer is not None and answer.text else too_large)
+    expectation = _expectation(head)
+    if expectation not in (b"", b"100-continue"):
+        return _refused(head, answers.UNKNOWN_EXPECTATION)
+    expects = expectation != b"" and length != 0
+    if answer is not None and expects:
+        # Whether the body will follow cannot be known, so this is the end.
+        return _refused(head, answer)
+    return Accepted(
+        length,
+        head.keep_alive,
+        _connection(head) + cors_headers(head, rules),
+        expects,
+        _bodiless(head, answer) if answer is not None else None,
+        _repeatable(head, length, answer, expectation),
+    )
+
+
+def _length(head: Head) -> int | Answer:
+    """The length of the body, or why it has none that all readers would agree upon."""
+    length, coding = head.get(b"content-length"), head.get(b"transfer-encoding")
+    if head.version not in ("1.0", "1.1"):
+        return answers.UNKNOWN_VERSION
+    if head.repeats(b"content-length") or head.repeats(b"transfer-encoding"):
+        return answers.bad_request("contradictory lengths")
+    if coding is not None:
+        # RFC 9112 section 6.1: with a length it may be an attack, in HTTP/1.0 it is faulty.
+        if length is not None or head.version == "1.0":
+            return answers.bad_request("contradictory lengths")
+        return CHUNKED if coding.lower() == b"chunked" else answers.UNKNOWN_CODING
+    if length is None:
+        return 0
+    return int(length) if length.isdigit() else answers.bad_request("the length is not a number")
+
+
+def _target(head: Head) -> tuple[bytes, bytes] | Answer:
+    """The host that is meant and the path with its query."""
+    host, target = head.get(b"host"), head.target
+    if head.repeats(b"host"):
+        return answers.bad_request("more than one Host")
+    if not host and (host is not None or head.version == "1.1"):
+        return answers.bad_request("no Host")
+    if target[:7].lower() == b"http://":
+        # The absolute form, which proxies use; its host is the one that counts.
+        host, slash, path = target[7:].partition(b"/")
+        target = b"/" + path if slash else b"/"
+    return host or b"", target
+
+
+def _answer(head: Head, host: bytes, target: bytes, length: int, rules: Rules) -> Answer | None:
+    """The answer when the handler is not to be asked, in geth's order of checks."""
+    path, _, query = target.partition(b"?")
+    if not host_allowed(host, rules.hosts):
+        return answers.FORBIDDEN_HOST
+    if head.method == b"OPTIONS" and path in (b"/", b"*"):
+        return _preflight(head, rules)
+    if path != b"/":
+        return answers.NOT_FOUND
+    return _answer_by_method(head, query, length, rules)
+
+
+def _answer_by_method(head: Head, query: bytes, length: int, rules: Rules) -> Answer | None:
+    if head.method in (b"GET", b"HEAD") and length == 0 and not query:
+        return answers.OK
+    if head.method != b"POST":
+        return answers.METHOD_NOT_ALLOWED
+    if length <= rules.body_limit and not _is_json(head):
+        return answers.UNSUPPORTED_CONTENT
+    return None
+
+
+def _is_json(head: Head) -> bool:
+    kind = (head.get(b"content-type") or b"").lower()
+    return kind.partition(b";")[0].strip() in CONTENT_TYPES
+
+
+def host_allowed(host: bytes, allowed: frozenset[bytes]) -> bool:
+    """Whether a Host is one of ours: addresses pass, since no name was rebound to us."""
+    name = _without_port(host).lower()
+    if not host or name in allowed or b"*" in allowed:
+        return True
+    try:
+        ipaddress.ip_address(name.decode("ascii"))
+    except ValueError:
+        return False
+    return True
+
+
+def _without_port(host: bytes) -> bytes:
+    if host.startswith(b"["):
+        return host[1:].partition(b"]")[0]
+    name, colon, port = host.rpartition(b":")
+    return name if colon and port.isdigit() and b":" not in name else host
+
+
+def cors_headers(head: Head, rules: Rules) -> bytes:
+    """What lets a page of another origin read the answer, if it may."""
+    origin = head.get(b"origin")
+    if origin is None or not rules.origins:
+        return b""
+    if b"*" in rules.origins:
+        named = b"Access-Control-Allow-Origin: *\r\n"
+    elif origin.lower() in rules.origins:
+        named = b"Access-Control-Allow-Origin: %b\r\nVary: Origin\r\n" % origin
+    else:
+        return b"Vary: Origin\r\n"
+    return named + (b"Access-Control-Expose-Headers: %b\r\n" % rules.exposed)
+
+
+def _preflight(head: Head, rules: Rules) -> Answer:
+    """The answer to OPTIONS: GET and POST, any header, for ten minutes, as geth has it."""
+    asked = head.get(b"access-control-request-method") is not None
+    if not asked or b"Allow-Origin" not in cors_headers(head, rules):
+        return answers.NO_CONTENT
+    wanted = head.get(b"access-control-request-headers")
+    allow = b"Access-Control-Allow-Headers: %b\r\n" % wanted if wanted else b""
+    granted = b"Access-Control-Allow-Methods: GET, POST\r\nAccess-Control-Max-Age: 600\r\n" + allow
+    return answers.NO_CONTENT._replace(headers=answers.ALLOW + granted)
+
+
+def _connection(head: Head) -> bytes:
+    if not head.keep_alive:
+        return answers.CLOSE
+    return answers.KEEP_ALIVE if head.version == "1.0" else b""
+
+
+def _expectation(head: Head) -> bytes:
+    """What is expected; HTTP/1.0 clients cannot expect anything."""
+    return (head.get(b"expect") or b"").lower() if head.version == "1.1" else b""
+
+
+def _repeatable(head: Head, length: int, answer: Answer | None, expectation: bytes) -> bool:
+    return (
+        answer is None
+        and head.method == b"POST"
+        and head.version == "1.1"
+        and head.keep_alive
+        and length != CHUNKED
+        and head.get(b"content-length") is not None
+        and not expectation
+        and head.get(b"upgrade") is None
+    )
+
+
+def _refused(head: Head, answer: Answer) -> Refused:
+    return Refused(_bodiless(head, answer))
+
+
+def _bodiless(head: Head, answer: Answer) -> Answer:
+    """The answer to HEAD has no body, whatever it says."""
+    return answer._replace(text=b"") if head.method == b"HEAD" else answer

@@ -1,0 +1,100 @@
+"""A body in chunks (RFC 9112 section 7.1), taken apart as it arrives.
+
+httptools does not say where in its input a message ended, which the next request needs to
+know, so the chunks are read here, strictly: CRLF ends every line, sizes are hexadecimal
+digits and nothing else, extensions and trailers are passed over. The body's limit holds
+against what a chunk announces, before any of it is kept, and framing may not outweigh content:
+a body of one-byte chunks costs the reader a hundred times what it costs the sender.
+"""
+
+import re
+from typing import Final
+
+_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?\r\n")
+_TRAILER: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*\r\n")
+_CONTENT_PER_FRAMING: Final = 16  # beyond the header limit, so much content earns a byte of framing
+
+
+class BadChunk(Exception):
+    """The body is not in chunks, or in far too many."""
+
+
+class BodyTooLarge(Exception):
+    """The chunks announce more than the limit; `length` is how much so far."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+
+class ChunkedBody:
+    """One body. `feed` it until it is `complete`."""
+
+    __slots__ = ("_body", "_framing", "_framing_limit", "_left", "_limit", "_line", "complete")
+
+    def __init__(self, limit: int, framing_limit: int) -> None:
+        self._limit: Final = limit
+        self._framing_limit: Final = framing_limit
+        self._body = bytearray()
+        self._line = bytearray()  # of framing, as far as it came
+        self._framing = 0
+        self._left = _NEXT_SIZE
+        self.complete = False
+
+    @property
+    def body(self) -> bytes:
+        """What the chunks held."""
+        return bytes(self._body)
+
+    def feed(self, data: bytes, at: int) -> int:
+        """Read on from `at` and give where reading stopped. Raises `BadChunk`, `BodyTooLarge`."""
+        while at < len(data) and not self.complete:
+            if self._left > 0:
+                piece = data[at : at + self._left]
+                self._body += piece
+                self._left -= len(piece)
+                at += len(piece)
+                if self._left == 0:
+                    self._left = _END_OF_CHUNK
+            else:
+                at = self._read_line(data, at)
+        return at
+
+    def _read_line(self, data: bytes, at: int) -> int:
+        end = data.find(b"\n", at) + 1
+        piece = data[at : end or len(data)]
+        self._line += piece
+        self._framing += len(piece)
+        if self._framing > self._framing_limit + len(self._body) // _CONTENT_PER_FRAMING:
+            raise BadChunk("more framing than content in a chunked body")
+        if end:
+            line = bytes(self._line)
+            self._line.clear()
+            self._take_line(line)
+        return at + len(piece)
+
+    def _take_line(self, line: bytes) -> None:
+        if self._left == _END_OF_CHUNK:
+            if line != b"\r\n":
+                raise BadChunk("a chunk is longer than it said")
+            self._left = _NEXT_SIZE
+        elif self._left == _NEXT_SIZE:
+            self._take_size(line)
+        elif line == b"\r\n":
+            self.complete = True
+        elif not _TRAILER.fullmatch(line):
+            raise BadChunk("malformed trailer")
+
+    def _take_size(self, line: bytes) -> None:
+        match = _SIZE.fullmatch(line)
+        if match is None:
+            raise BadChunk("malformed chunk size")
+        size = int(match[1], 16)
+        if len(self._body) + size > self._limit:
+            raise BodyTooLarge(len(self._body) + size)
+        self._left = size or _TRAILERS
+
+
+# What comes next when it is not the rest of a chunk.
+_NEXT_SIZE: Final = 0
+_END_OF_CHUNK: Final = -1
+_TRAILERS: Final = -2

@@ -1,0 +1,79 @@
+"""What a worker process sets up around its listeners, and when it stops."""
+
+import asyncio
+import gc
+import os
+import resource
+import signal
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final
+
+from foreblock.server import supervisor
+from foreblock.server.lifecycle import Listener, serve
+from foreblock.server.sockets import turn_away
+from foreblock.server.sweep import Ticker
+
+# Descriptors that are not connections: the store, the loop, sockets, logs.
+RESERVED_FILES: Final = 128
+
+
+def prepare(nice: int) -> int:
+    """Step back behind others, leave Ctrl-C to the supervisor, and raise the limit of open files.
+
+    Gives how many connections that limit has room for.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(nice)
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return max(1, hard - RESERVED_FILES)
+
+
+async def serve_until_told(
+    listeners: Sequence[Listener], ticker: Ticker, line: socket.socket, grace: float
+) -> None:
+    """Serve until SIGTERM, or until the line to the supervisor ends; then drain."""
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+
+    def orphaned() -> None:
+        loop.remove_reader(line)
+        # Nobody will take over the queue, so nobody new may enter it.
+        for listener in listeners:
+            turn_away(listener.sock)
+        stop.set()
+
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    loop.add_reader(line, _at_end(line, orphaned))
+    await serve(listeners, ticker, stop, lambda: _begin(line), grace)
+
+
+def _begin(line: socket.socket) -> None:
+    # What was made until now stays; the collector need not look at it again.
+    gc.collect()
+    gc.freeze()
+    _tell(line, supervisor.READY)
+
+
+def tell_failure(line: socket.socket, why: str) -> None:
+    """Say why this worker cannot serve."""
+    _tell(line, supervisor.FAILED + why.encode("utf-8", "replace").replace(b"\n", b" ") + b"\n")
+
+
+def _tell(line: socket.socket, word: bytes) -> None:
+    with suppress(OSError):  # the supervisor may be gone, and the end of the line says so
+        line.sendall(word)
+
+
+def _at_end(line: socket.socket, ended: Callable[[], None]) -> Callable[[], None]:
+    def readable() -> None:
+        try:
+            rest = line.recv(1024)
+        except OSError:
+            rest = b""
+        if not rest:
+            ended()
+
+    return readable

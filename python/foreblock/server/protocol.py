@@ -1,0 +1,301 @@
+"""One connection: answers in the order of requests, written together when made together.
+
+The reader turns bytes into requests, the handler turns requests into replies, and this class
+moves bytes between them and a transport. A request that is whole in one piece, under a head
+known by heart, takes the short way at the top of `data_received`; the long way gives the
+same answer and is what every other request takes.
+
+The next request of a connection is looked at when the one before has its answer, so the
+order is kept without bookkeeping and one client has one request with the handler at a time.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from functools import partial
+from typing import Final, cast
+
+import structlog
+
+from foreblock.server import answers
+from foreblock.server.answers import Answer, render, reply_parts
+from foreblock.server.checks import Accepted, Refused
+from foreblock.server.endpoint import Admission, Endpoint
+from foreblock.server.flow import AHEAD_LIMIT, ReadGate
+from foreblock.server.head_cache import HeadCache
+from foreblock.server.phase import Phase
+from foreblock.server.reader import HEAD_END, Request, RequestReader
+from foreblock.server.reply import Reply
+
+# A client that sends many requests at once gets so many answers before others have a turn.
+REQUESTS_PER_TURN: Final = 32
+# Answers are handed to the transport at the latest when so much has gathered.
+WRITE_SIZE: Final = 256 * 1024
+
+_IDLE: Final = Phase.IDLE  # a name of the module is found faster than a member of the class
+_READING: Final = frozenset({Phase.IDLE, Phase.HEAD, Phase.BODY})
+_NOTHING_KNOWN: Final = HeadCache()
+
+log = structlog.get_logger()
+
+
+class Connection(asyncio.Protocol):
+    """One client."""
+
+    __slots__ = (
+        "_draining",
+        "_ended",
+        "_endpoint",
+        "_gate",
+        "_handle",
+        "_heads",
+        "_out",
+        "_out_size",
+        "_reader",
+        "_task",
+        "_ticker",
+        "_transport",
+        "phase",
+        "since",
+    )  # fmt: skip
+
+    _transport: asyncio.Transport
+    _gate: ReadGate
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint: Final = endpoint
+        self._handle: Final = endpoint.handler
+        self._ticker: Final = endpoint.ticker
+        self._heads = endpoint.heads
+        self._reader = RequestReader(endpoint.rules, endpoint.heads)
+        # The answers of this turn.
+        self._out: list[bytes] = []
+        self._out_size = 0
+        # How far it has come.
+        self._task: asyncio.Future[Reply] | None = None
+        self._ended = False  # the client will send no more
+        self._draining = False
+        self.phase = Phase.IDLE
+        self.since = self._ticker.now
+
+    # What the transport calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin, unless there are too many."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._gate = ReadGate(self._transport)
+        match self._endpoint.admit(self):
+            case Admission.REFUSED:
+                self._end_with(answers.TOO_MANY_CONNECTIONS)
+            case Admission.DROPPED:
+                self._transport.abort()
+            case Admission.ADMITTED:
+                pass
+
+    def data_received(self, data: bytes) -> None:
+        """Answer what came, as far as it can be answered."""
+        if self.phase is _IDLE:
+            end = data.find(HEAD_END) + 4
+            known = self._heads.get(data[:end])
+            if known is not None and known.length == len(data) - end:
+                self.since = self._ticker.now
+                reply = self._ask(data[end:])
+                if isinstance(reply, Reply):
+                    parts = reply_parts(reply, self._ticker.date, known.headers)
+                    self._transport.write(b"".join(parts))
+                else:
+                    self._wait_for(reply, known)
+                return
+        elif self.phase is Phase.LINGERING:
+            return
+        self._reader.feed(data)
+        if self.phase in _READING:
+            self._proceed()
+        elif self._reader.unread > AHEAD_LIMIT:
+            self._gate.far_ahead = True
+            self._gate.settle()
+
+    def eof_received(self) -> bool:
+        """Whether to keep the other direction open: as long as answers are due."""
+        self._ended = True
+        return self.phase in (Phase.ANSWERING, Phase.WRITING)
+
+    def pause_writing(self) -> None:
+        """The client does not read: neither read from it nor answer it."""
+        self._gate.unread_answers = True
+        self._gate.settle()
+        if self.phase in _READING:
+            self._enter(Phase.WRITING)
+
+    def resume_writing(self) -> None:
+        """The client has read: go on."""
+        self._gate.unread_answers = False
+        self._gate.settle()
+        if self.phase is Phase.WRITING:
+            self._take_next_turn()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002, asyncio's signature
+        """Forget everything; nobody waits for the answer any more."""
+        self._endpoint.forget(self)
+        if self._task is not None:
+            self._task.cancel()
+
+    # What the sweep and the drain call.
+
+    def expire(self, *, unread_too_long: bool) -> None:
+        """End: the phase took too long."""
+        if self._transport.is_closing():
+            # It waits for the client to take the rest.
+            if unread_too_long:
+                self._transport.abort()
+        elif self.phase in (Phase.HEAD, Phase.BODY):
+            self._end_with(answers.REQUEST_TIMEOUT)
+        elif self.phase is Phase.IDLE:
+            self._end()
+        elif self.phase is Phase.WRITING or unread_too_long:
+            self._transport.abort()
+        elif self._transport.get_write_buffer_size() == 0:
+            self._transport.close()
+
+    def drain(self) -> None:
+        """Answer what was sent, say that the connection closes, and close."""
+        self._draining = True
+        self._heads = _NOTHING_KNOWN  # the short way does not say so
+        if self.phase is Phase.IDLE:
+            self.since = self._ticker.now
+
+    def abort(self) -> None:
+        """End at once."""
+        self._transport.abort()
+
+    # Answering.
+
+    def _ask(self, body: bytes) -> Reply | Awaitable[Reply] | None:
+        """The handler's reply; none if it failed, which it may not."""
+        try:
+            return self._handle(body)
+        except Exception:
+            log.exception("handler_failed")
+            return None
+
+    def _proceed(self) -> None:
+        """Take a turn: answer what can be answered, in order, and write it at once."""
+        for _ in range(REQUESTS_PER_TURN):
+            if self._gate.unread_answers:
+                self._enter(Phase.WRITING)
+                return
+            step = self._reader.step()
+            if step is None:
+                self._rest()
+                return
+            if isinstance(step, Request):
+                if not self._answer(step.body, step.accepted):
+                    return
+            elif isinstance(step, Refused):
+                self._end_with(step.answer)
+                return
+            else:
+                self._out.append(answers.CONTINUE)
+        self._flush()
+        self._enter(Phase.ANSWERING)
+        asyncio.get_running_loop().call_soon(self._take_next_turn)
+
+    def _take_next_turn(self) -> None:
+        if not self._transport.is_closing():
+            self._proceed()
+
+    def _answer(self, body: bytes, accepted: Accepted) -> bool:
+        """Answer a request; false when the turn is over with it."""
+        self.since = self._ticker.now
+        if accepted.answer is not None:
+            return self._put(accepted, accepted.answer)
+        reply = self._ask(body)
+        if isinstance(reply, Reply):
+            return self._put(accepted, reply)
+        self._flush()
+        self._wait_for(reply, accepted)
+        return False
+
+    def _wait_for(self, reply: Awaitable[Reply] | None, accepted: Accepted) -> None:
+        if reply is None:
+            self._end_with(answers.INTERNAL_ERROR)
+            return
+        self._enter(Phase.ANSWERING)
+        self._task = asyncio.ensure_future(reply)
+        self._task.add_done_callback(partial(self._waited, accepted))
+
+    def _waited(self, accepted: Accepted, task: asyncio.Future[Reply]) -> None:
+        self._task = None
+        if self._transport.is_closing():
+            return
+        self.since = self._ticker.now
+        if task.cancelled() or task.exception() is not None:
+            log.error("handler_failed", exc_info=None if task.cancelled() else task.exception())
+            self._end_with(answers.INTERNAL_ERROR)
+        elif self._put(accepted, task.result()):
+            self._proceed()
+
+    def _put(self, accepted: Accepted, answer: Answer | Reply) -> bool:
+        """Add an answer to those of this turn; false when it was the connection's last."""
+        last = not accepted.keep_alive
+        headers = accepted.headers
+        if self._draining and not last and not self._reader.unread:
+            last, headers = True, headers.replace(answers.KEEP_ALIVE, b"") + answers.CLOSE
+        date = self._ticker.date
+        if isinstance(answer, Reply):
+            self._out += reply_parts(answer, date, headers)
+            self._out_size += len(answer.body)
+        else:
+            self._out.append(render(answer, date, headers))
+        if last:
+            self._end()
+        elif self._out_size > WRITE_SIZE:
+            self._flush()
+        return not last
+
+    def _flush(self) -> None:
+        if self._out:
+            data = b"".join(self._out)
+            self._out.clear()
+            self._out_size = 0
+            self._transport.write(data)
+
+    def _rest(self) -> None:
+        """All that came is answered."""
+        self._flush()
+        if self._ended:
+            self._end()
+            return
+        if self._gate.far_ahead:
+            self._gate.far_ahead = False
+            self._gate.settle()
+        phase = self._reader.phase
+        if self._gate.unread_answers:
+            self._enter(Phase.WRITING)
+        elif phase is not self.phase:
+            self._enter(phase)
+
+    def _enter(self, phase: Phase) -> None:
+        self.phase = phase
+        self.since = self._ticker.now
+
+    # Ending.
+
+    def _end_with(self, answer: Answer) -> None:
+        self._out.append(render(answer, self._ticker.date, answers.CLOSE))
+        self._end()
+
+    def _end(self) -> None:
+        """Write what is left and close, in a way that lets the client read it.
+
+        Closing a socket with unread input resets the connection and may destroy the last
+        answer on its way. So say that no more will come, and wait a little for the client
+        to say the same.
+        """
+        self._flush()
+        self._enter(Phase.LINGERING)
+        if self._ended:
+            self._transport.close()
+        else:
+            self._transport.write_eof()
+            self._gate.unread_answers = self._gate.far_ahead = False
+            self._gate.settle()

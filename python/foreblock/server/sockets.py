@@ -1,0 +1,91 @@
+"""Listening sockets: one for each worker, on one address.
+
+SO_REUSEPORT lets the kernel spread connections over them. It would also let a second
+instance join in unnoticed and take half of the connections, so the address is tried without
+it first.
+"""
+
+import ctypes
+import errno
+import socket
+import struct
+from contextlib import suppress
+from typing import Final
+
+from foreblock.errors import AddressInUse, AddressUnusable
+
+BACKLOG: Final = 4096  # the kernel lowers it to net.core.somaxconn
+_SO_ATTACH_FILTER: Final = 26  # asm-generic/socket.h; the socket module has no name for it
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """`HOST:PORT` or `[IPV6]:PORT`. Raises `AddressUnusable`."""
+    host, colon, port = text.rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    if not colon or not host or (":" in host and not bracketed):
+        raise AddressUnusable(text, "expected HOST:PORT")
+    if not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise AddressUnusable(text, "the port is not a number up to 65535")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def listen(address: str, count: int) -> list[socket.socket]:
+    """So many sockets that listen on one address; port 0 takes any that is free.
+
+    Raises `AddressInUse` and `AddressUnusable`.
+    """
+    host, port = parse_address(address)
+    opened: list[socket.socket] = []
+    try:
+        family, _, _, _, where = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        if port:
+            _bound(family, where, shared=False).close()
+        for _ in range(count):
+            opened.append(_bound(family, where, shared=True))
+            where = opened[0].getsockname()
+        for sock in opened:
+            sock.listen(BACKLOG)
+    except OSError as failure:
+        for sock in opened:
+            sock.close()
+        if failure.errno == errno.EADDRINUSE:
+            raise AddressInUse(address) from None
+        raise AddressUnusable(address, failure.strerror or str(failure)) from None
+    return opened
+
+
+def name(sock: socket.socket) -> str:
+    """The address of a socket as `HOST:PORT`."""
+    host, port, *_ = sock.getsockname()
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def turn_away(sock: socket.socket) -> None:
+    """Let no new connection reach a listening socket; those in its queue stay.
+
+    Closing a listening socket resets what waits in its queue, and between the last accept
+    and the close there is always time for one more to arrive. A filter that drops every
+    packet closes that gap: a client either was in the queue before, and is served, or finds
+    nobody when it tries again. Where filters are not allowed the gap stays, and is short.
+    """
+    drop = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0))  # BPF: return 0
+    program = struct.pack("HL", 1, ctypes.addressof(drop))
+    with suppress(OSError):
+        sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
+
+
+def _bound(family: int, where: object, *, shared: bool) -> socket.socket:
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        # Connections of a past instance in TIME_WAIT do not stop this one.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        sock.settimeout(0)
+        sock.bind(where)  # type: ignore[arg-type] # it comes from getaddrinfo as it is
+    except OSError:
+        sock.close()
+        raise
+    return sock

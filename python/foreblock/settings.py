@@ -1,0 +1,181 @@
+"""Every setting, in one frozen value.
+
+Values come from flags, from `FOREBLOCK_*` variables and from `foreblock.toml`, in that
+order; the first that has one wins, and what none has keeps its default. A setting has one
+name everywhere: `body_limit` in the file is `--body-limit` and `FOREBLOCK_BODY_LIMIT`.
+
+Nothing here reads the environment or a file by itself: they are handed in, so that the
+outcome depends on the arguments alone.
+"""
+
+import tomllib
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+from foreblock.errors import BadSetting
+from foreblock.server.limits import Access, ServerLimits
+from foreblock.setting import from_text, from_value, setting
+
+FILE: Final = "foreblock.toml"
+DEFAULT: Final = "default"
+
+
+@dataclass(frozen=True)
+class BatchLimits:
+    """What one JSON-RPC batch may ask for; geth's numbers."""
+
+    items: int = setting(1000, "requests in a batch; 0 sets no limit")
+    bytes: int = setting(25_000_000, "bytes of a batch's results; 0 sets no limit")
+
+
+@dataclass(frozen=True)
+class CallLimits:
+    """What one call may use."""
+
+    gas_cap: int = setting(50_000_000, "gas of a call; 0 sets no limit")
+    timeout: float = setting(5.0, "seconds of a call; 0 sets no limit")
+    create: bool = setting(
+        default=False,
+        help="let eth_call leave out `to` in the preconf dialect, which deploys and runs",
+    )
+
+
+@dataclass(frozen=True)
+class PoolLimits:
+    """The threads of one worker for long calls."""
+
+    threads: int = setting(0, "threads for long calls in one worker; 0 shares the cores out")
+    queue: int = setting(256, "long calls that may wait before more are refused", least=1)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `foreblock serve` runs with."""
+
+    data: str = setting("", "the store's folder")
+    listen: str = setting("127.0.0.1:8545", "address and port to listen on; port 0 takes any")
+    workers: int = setting(0, "worker processes; 0 makes one for each core")
+    nice: int = setting(0, "how far workers step back behind other processes, up to 19")
+    dialect: Literal["preconf", "ethereum"] = setting(
+        "preconf", "the published contract, or replies as execution-apis and geth have them"
+    )
+    snapshot_header: bool = setting(
+        default=True, help="name the snapshot of each answer in Foreblock-Snapshot"
+    )
+    pending_identity: Literal["real", "null"] = setting(
+        "real", "what a pending block says as its number and hash"
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = setting(
+        "info", "the least important events that are logged"
+    )
+    server: ServerLimits = field(default_factory=ServerLimits, metadata={"prefix": ""})
+    access: Access = field(default_factory=Access, metadata={"prefix": ""})
+    batch: BatchLimits = field(default_factory=BatchLimits, metadata={"prefix": "batch_"})
+    call: CallLimits = field(default_factory=CallLimits, metadata={"prefix": "call_"})
+    pool: PoolLimits = field(default_factory=PoolLimits, metadata={"prefix": "pool_"})
+
+
+class Declared(NamedTuple):
+    """A setting as it was declared."""
+
+    name: str
+    kind: Any
+    default: object
+    help: str
+    least: float
+
+    @property
+    def flag(self) -> str:
+        """Its option on the command line."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        """Its variable in the environment."""
+        return "FOREBLOCK_" + self.name.upper()
+
+
+class Loaded(NamedTuple):
+    """Settings, and where each came from, by name."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+
+def declared(kind: type = Settings, prefix: str = "") -> Iterator[Declared]:
+    """Every setting, in the order of the classes."""
+    hints = typing.get_type_hints(kind)
+    for each in fields(kind):
+        if "prefix" in each.metadata:
+            yield from declared(hints[each.name], each.metadata["prefix"])
+        else:
+            name, metadata = prefix + each.name, each.metadata
+            yield Declared(
+                name, hints[each.name], each.default, metadata["help"], metadata["least"]
+            )
+
+
+def load(
+    flags: Mapping[str, str | None], environment: Mapping[str, str], file: Path | None = None
+) -> Loaded:
+    """The settings in force. Raises `BadSetting`, which names the setting and its place."""
+    table = _read(file) if file is not None else {}
+    values: dict[str, object] = {}
+    origins: dict[str, str] = {}
+    for it in declared():
+        values[it.name], origins[it.name] = _find(it, flags, environment, table, str(file))
+    unknown = table.keys() - values.keys()
+    if unknown:
+        raise BadSetting(f"{file}: {min(unknown)}", "there is no such setting")
+    return Loaded(_build(Settings, "", values), origins)
+
+
+def flat(settings: Any, prefix: str = "") -> dict[str, object]:  # noqa: ANN401
+    """Every value by the name of its setting."""
+    values: dict[str, object] = {}
+    for each in fields(settings):
+        held = getattr(settings, each.name)
+        if "prefix" in each.metadata:
+            values |= flat(held, each.metadata["prefix"])
+        else:
+            values[prefix + each.name] = held
+    return values
+
+
+def _find(
+    it: Declared,
+    flags: Mapping[str, str | None],
+    environment: Mapping[str, str],
+    table: Mapping[str, object],
+    file: str,
+) -> tuple[object, str]:
+    flag = flags.get(it.name)
+    if flag is not None:
+        return from_text(it.flag, it.kind, it.least, flag), it.flag
+    if it.variable in environment:
+        return from_text(it.variable, it.kind, it.least, environment[it.variable]), it.variable
+    if it.name in table:
+        return from_value(f"{file}: {it.name}", it.kind, it.least, table[it.name]), file
+    return it.default, DEFAULT
+
+
+def _build(kind: type, prefix: str, values: Mapping[str, object]) -> Any:  # noqa: ANN401
+    hints = typing.get_type_hints(kind)
+    given = {}
+    for each in fields(kind):
+        if "prefix" in each.metadata:
+            given[each.name] = _build(hints[each.name], each.metadata["prefix"], values)
+        else:
+            given[each.name] = values[prefix + each.name]
+    return kind(**given)
+
+
+def _read(file: Path) -> dict[str, object]:
+    try:
+        with file.open("rb") as opened:
+            return tomllib.load(opened)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as failure:
+        raise BadSetting(str(file), str(failure)) from None

@@ -1,0 +1,165 @@
+"""Clients that mean no good, in a process of their own.
+
+    python -m abuse.attackers NAME URL COUNT
+
+says `ready` when all its connections are at work, goes on until its standard input ends,
+and then tells how often the server closed on it. Whoever is closed on comes back.
+"""
+
+import asyncio
+import resource
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+
+import click
+
+from abuse.wire import Address, address_of, head, post, request
+
+DRIP_SECONDS = 0.5
+LOOP_GAS = "0x2faf080"  # 50 million
+LOOP_ADDRESS = "0x" + "fe" * 20
+LOOP_CODE = "0x5b600056"  # JUMPDEST PUSH1 0 JUMP
+LARGE_BLOCK = ("0x1", True)
+PIPELINED = 64
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Attack = Callable[[Streams], Awaitable[None]]
+
+
+async def slow_header(streams: Streams) -> None:
+    """A header that comes a byte at a time."""
+    _, writer = streams
+    writer.write(b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
+    await _drip(streams)
+
+
+async def slow_body(streams: Streams) -> None:
+    """A body that was promised and comes a byte at a time."""
+    _, writer = streams
+    writer.write(head(1_000_000))
+    await _drip(streams)
+
+
+async def never_reads(streams: Streams) -> None:
+    """Many requests for a large block, and no look at the answers."""
+    reader, writer = streams
+    writer.transport.pause_reading()  # type: ignore[attr-defined]
+    batch = post(request("eth_getBlockByNumber", *LARGE_BLOCK)) * PIPELINED
+    while not writer.is_closing():
+        writer.write(batch)
+        await writer.drain()
+    del reader
+
+
+async def idle(streams: Streams) -> None:
+    """A connection, and nothing else."""
+    reader, _ = streams
+    await reader.read(1)
+
+
+async def endless_loop(streams: Streams) -> None:
+    """Calls of a contract that jumps to its beginning until its gas is gone."""
+    reader, writer = streams
+    call = {"to": LOOP_ADDRESS, "gas": LOOP_GAS}
+    body = request("eth_call", call, "latest", {LOOP_ADDRESS: {"code": LOOP_CODE}})
+    while True:
+        writer.write(post(body))
+        heading = await reader.readuntil(b"\r\n\r\n")
+        length = int(heading.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+        await reader.readexactly(length)
+
+
+async def _drip(streams: Streams) -> None:
+    reader, writer = streams
+    ended = asyncio.ensure_future(reader.read())
+    try:
+        while not ended.done():
+            writer.write(b"x")
+            await writer.drain()
+            await asyncio.wait([ended], timeout=DRIP_SECONDS)
+    finally:
+        ended.cancel()
+
+
+ATTACKS: dict[str, Attack] = {
+    each.__name__: each for each in (slow_header, slow_body, never_reads, idle, endless_loop)
+}
+
+
+async def attack(name: str, address: Address, count: int) -> int:
+    """Attack until standard input ends; returns how often the server closed."""
+    closed = 0
+    connected = asyncio.Semaphore(0)
+
+    async def attacker() -> None:
+        nonlocal closed
+        first = True
+        while True:
+            async with _connected(address) as streams:
+                if first:
+                    connected.release()
+                    first = False
+                with suppress(OSError, asyncio.IncompleteReadError):
+                    await ATTACKS[name](streams)
+            closed += 1
+
+    attackers = [asyncio.create_task(attacker()) for _ in range(count)]
+    for _ in range(count):
+        await connected.acquire()
+    click.echo("ready")
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    for task in attackers:
+        task.cancel()
+    await asyncio.gather(*attackers, return_exceptions=True)
+    return closed
+
+
+@asynccontextmanager
+async def _connected(address: Address) -> AsyncIterator[Streams]:
+    while True:
+        with suppress(OSError):
+            streams = await asyncio.open_connection(*address)
+            break
+        await asyncio.sleep(DRIP_SECONDS)
+    try:
+        yield streams
+    finally:
+        streams[1].transport.abort()
+
+
+class Attackers:
+    """Attackers at work; `closed` is known once they have been called off."""
+
+    closed: int | None = None
+
+
+@contextmanager
+def attacking(name: str, url: str, count: int) -> Iterator[Attackers]:
+    """Attackers in a process of their own, at work while the block runs."""
+    command = [sys.executable, "-m", "abuse.attackers", name, url, str(count)]
+    folder = Path(__file__).resolve().parent.parent
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        attackers = Attackers()
+        try:
+            yield attackers
+        finally:
+            said, _ = process.communicate()
+            attackers.closed = int(said)
+
+
+def main() -> None:
+    name, url, count = sys.argv[1:]
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    click.echo(asyncio.run(attack(name, address_of(url), int(count))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""The abuse that a service must bear, at full scale.
+
+    make abuse
+    python tests/abuse/run.py --url http://127.0.0.1:8545 --pid 1234
+
+Without a URL it starts the service of this checkout. Each attack runs beside an ordinary
+client, whose 99th percentile may grow to five times what it is at rest; fuzzed requests
+must be answered or cleanly refused; memory must not grow. Exits with 1 if one is not so.
+"""
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from abuse.attackers import attacking
+from abuse.fuzzing import fuzz_bodies, fuzz_raw
+from abuse.probe import probe
+from abuse.wire import address_of
+from foreblock.bench.rpc import chain
+from foreblock.bench.rpc.processes import family, resident_bytes
+from foreblock.ledger.import_files import import_files
+from foreblock.running import Service, serving
+
+FACTOR = 5.0
+ATTEMPTS = 5  # probes of which the middle one counts
+PROBES = 3000
+MEBI = 2**20
+# What a worker may gain from caches that fill and memory that its allocator keeps.
+MEMORY_SLACK = 32 * MEBI
+SCALE = {
+    "slow_header": 500,
+    "slow_body": 500,
+    "never_reads": 200,
+    "idle": 10_000,
+    "endless_loop": 64,
+}
+
+
+def p99(url: str) -> float:
+    """The 99th percentile of an ordinary client, in milliseconds."""
+    found = [probe(address_of(url), PROBES).percentile(99) for _ in range(ATTEMPTS)]
+    return statistics.median(found)
+
+
+def memory(pid: int | None) -> int:
+    return resident_bytes(family(pid)) if pid else 0
+
+
+def attack(service: Service, name: str, count: int) -> bool:
+    before, rest = memory(service.pid), p99(service.url)
+    with attacking(name, service.url, count) as attackers:
+        under, during = p99(service.url), memory(service.pid)
+    borne = under <= FACTOR * rest
+    say(
+        f"{name:<13} {count:>6} connections: p99 {rest:.2f} ms at rest, {under:.2f} ms under "
+        f"attack, {under / rest:.1f} times; memory {before / MEBI:.0f} to {during / MEBI:.0f} MiB; "
+        f"closed on {attackers.closed} times",
+        met=borne,
+    )
+    return borne
+
+
+def fuzz(service: Service, count: int) -> bool:
+    address = address_of(service.url)
+    # The first tenth fills caches; memory is compared from then on.
+    wrong = list(fuzz_bodies(address, 1, count // 10))
+    before = memory(service.pid)
+    wrong += fuzz_bodies(address, 2, count * 8 // 10)
+    wrong += fuzz_raw(address, 3, count // 10)
+    grown = memory(service.pid) - before
+    probe(address, 1)
+    for each in wrong[:20]:
+        click.echo(f"  {each}")
+    good = not wrong and grown <= MEMORY_SLACK
+    say(
+        f"fuzz          {count:>6} requests: {len(wrong)} wrong answers; "
+        f"memory grew by {grown / MEBI:.1f} MiB",
+        met=good,
+    )
+    return good
+
+
+def say(line: str, *, met: bool) -> None:
+    click.echo(f"{'met   ' if met else 'MISSED'} {line}")
+
+
+@contextmanager
+def target(url: str | None, pid: int | None) -> Iterator[Service]:
+    """The endpoint named, or the service of this checkout."""
+    if url is not None:
+        yield Service(url, pid or 0)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        genesis = Path(folder) / "genesis.json"
+        genesis.write_bytes(chain.genesis())
+        store = Path(folder) / "store"
+        import_files(genesis, chain.BLOCKS, store, None, lambda _: None)
+        with serving(store, ["--workers=1"]) as service:
+            yield service
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Abuse an endpoint and see how it bears it.")
+    parser.add_argument("--url", help="a running endpoint; without it, our own is started")
+    parser.add_argument("--pid", type=int, help="its first process, to watch its memory")
+    parser.add_argument("--only", choices=[*SCALE, "fuzz"], help="only this")
+    parser.add_argument("--requests", type=int, default=100_000, help="fuzzed requests")
+    parser.add_argument("--connections", type=int, help="of an attack, instead of its own number")
+    options = parser.parse_args()
+    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)  # attackers import what this does
+    with target(options.url, options.pid) as service:
+        met = [
+            attack(service, name, options.connections or count)
+            for name, count in SCALE.items()
+            if options.only in (None, name)
+        ]
+        if options.only in (None, "fuzz"):
+            met.append(fuzz(service, options.requests))
+    sys.exit(0 if all(met) else 1)
+
+
+if __name__ == "__main__":
+    main()

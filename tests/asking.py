@@ -1,0 +1,70 @@
+"""Ask a service in this process, as a client would over HTTP."""
+
+import asyncio
+import inspect
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from foreblock.app import Service, ServiceOptions
+from foreblock.ledger.view import Ledger
+from foreblock.methods.options import Dialect, Options
+from foreblock.reply import Reply
+
+
+class Asker:
+    """A client of a service, with a loop for the answers that take long."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._loop = asyncio.new_event_loop()
+
+    def close(self) -> None:
+        self._service.close()
+        self._loop.close()
+
+    def reply(self, body: bytes) -> Reply:
+        """What is answered to these bytes."""
+        return self._loop.run_until_complete(self._reply(body))
+
+    def replies(self, bodies: list[bytes]) -> list[Reply]:
+        """What is answered to requests that come in at the same time."""
+
+        async def all_at_once() -> list[Reply]:
+            return await asyncio.gather(*map(self._reply, bodies))
+
+        return self._loop.run_until_complete(all_at_once())
+
+    def ask(self, method: str, *params: object) -> Any:  # noqa: ANN401, it is JSON
+        """The result, or the error object."""
+        answer = json.loads(self.reply(request(method, *params)).body)
+        assert answer["jsonrpc"] == "2.0"
+        assert answer["id"] == 1
+        return answer["result"] if "result" in answer else answer["error"]
+
+    async def _reply(self, body: bytes) -> Reply:
+        reply = self._service.answer(body)
+        return await reply if inspect.isawaitable(reply) else reply
+
+
+def request(method: str, *params: object) -> bytes:
+    """The body of one request."""
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+
+
+def error(code: int, message: str, **data: str) -> dict[str, object]:
+    """An error object."""
+    return {"code": code, "message": message, **data}
+
+
+@contextmanager
+def asker(ledger: Ledger, dialect: Dialect = "preconf", **options: Any) -> Iterator[Asker]:  # noqa: ANN401, of the service or of methods
+    """A client of a service with these options."""
+    names = set(Options.__dataclass_fields__)
+    methods = Options(dialect, **{name: options.pop(name) for name in names & set(options)})
+    client = Asker(Service(ledger, ServiceOptions(methods=methods, **options)))
+    try:
+        yield client
+    finally:
+        client.close()

@@ -1,0 +1,110 @@
+"""The parts of `foreblock bench rpc` that need no other server."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from foreblock.bench.rpc import chain, load, peers
+from foreblock.bench.rpc.answers import Answers, Cell
+from foreblock.bench.rpc.processes import cpu_seconds, family, resident_bytes
+from foreblock.bench.rpc.questions import Bound, Question, fits, questions
+from foreblock.bench.rpc.rounds import Round
+
+
+def test_every_question_has_a_peer_to_be_held_against() -> None:
+    for question in questions():
+        assert {"anvil", "geth"} <= set(question.bounds)
+        assert all(json.loads(body) for body in question.bodies)
+
+
+def test_distinct_questions_differ_in_every_request() -> None:
+    distinct = [each for each in questions() if each.distinct]
+    assert {each.name for each in distinct} == {
+        "balance, distinct", "call, distinct", "batch, distinct",
+    }  # fmt: skip
+    for question in distinct:
+        assert len(set(question.bodies)) == len(question.bodies) >= 64
+
+
+def test_answers_are_checked() -> None:
+    balance, _, block, full, *_, batch, _ = questions()
+    assert fits(balance, {"result": balance.expected})
+    assert not fits(balance, {"result": "0x0"})
+    assert not fits(balance, {"error": {}})
+    assert fits(block, {"result": {"transactions": ["0x"]}})
+    assert fits(full, {"result": {"transactions": [{}] * chain.TRANSFERS}})
+    assert not fits(full, {"result": {"transactions": []}})
+    assert isinstance(batch.expected, list)
+    items = [{"id": at, "result": each} for at, each in enumerate(batch.expected, 1)]
+    assert fits(batch, items[::-1]), "servers may answer a batch in any order"
+    assert not fits(batch, items[1:])
+
+
+def test_one_body_is_repeated_and_several_go_in_turn() -> None:
+    assert 'wrk.body = [==[{"id":1}]==]' in load.script([b'{"id":1}'])
+    assert "request = function" not in load.script([b"{}"])
+    assert "[==[1]==],\n[==[2]==]" in load.script([b"1", b"2"])
+
+
+def test_what_wrk_prints_is_read() -> None:
+    line = '{"requests":1000,"duration":2000000,"failed":3,"p50":11,"p99":22}'
+    assert load.parse(f"Running 2s test\n\n{line}\n") == load.Load(1000, 2.0, 3, 11, 22)
+
+
+def test_long_answers_fit_into_the_configuration_of_nginx(tmp_path: Path) -> None:
+    long = json.dumps({"result": "ab" * 10_000}).encode()
+    text = peers.nginx_configuration(1, tmp_path, {0: b'{"id":1}', 3: long})
+    assert "location = /0 {  return 200 '{\"id\":1}'; }" in text
+    literals = text.split("'")[1::2]
+    assert max(map(len, literals)) <= peers.NGINX_LITERAL
+    assert "".join(literals[1:]) == long.decode()
+
+
+def cell(*costs: float, share: float = 1.0) -> Cell:
+    return Cell([Round(cost, 1e6 / cost, share, 0.0, 1, 2, 0) for cost in costs])
+
+
+def test_rounds_without_the_core_are_left_out() -> None:
+    mixed = Cell([*cell(10, 12, 20).rounds, *cell(99, share=0.5).rounds])
+    assert (mixed.cpu_us, mixed.spread, mixed.clean) == (12, (10, 20), True)
+
+
+def test_without_a_good_round_all_are_shown_and_marked() -> None:
+    busy = cell(10, 20, share=0.5)
+    assert (busy.cpu_us, busy.clean) == (15, False)
+
+
+@pytest.mark.parametrize(("ours", "verdict"), [(3.9, "aim met"), (4.5, "must met"), (6, "missed")])
+def test_ratios_are_held_against_their_bounds(ours: float, verdict: str) -> None:
+    question = Question("q", (b"{}",), bounds={"anvil": Bound(0.5, 0.4), "geth": Bound(0.2)})
+    found = Answers({}, {("q", "foreblock"): cell(ours), ("q", "anvil"): cell(10.0)})
+    (ratio,) = found.ratios([question])
+    assert ratio.value == pytest.approx(ours / 10)
+    assert ratio.verdict == verdict
+
+
+def test_family_and_its_cpu_time() -> None:
+    nested = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
+    with subprocess.Popen(
+        [sys.executable, "-c", nested], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+    ) as parent:
+        while len(family(parent.pid)) < 2:
+            os.sched_yield()
+        processes = family(parent.pid)
+        assert processes[0] == parent.pid
+        assert cpu_seconds(processes) >= 0
+        assert resident_bytes(processes) > 1_000_000
+        parent.communicate(b"\n")
+    assert cpu_seconds(processes) == 0
+
+
+def test_programs_are_found_in_the_folder_first(tmp_path: Path) -> None:
+    assert peers.find("no-such-program", tmp_path) is None
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "sh").touch()
+    assert peers.find("sh", tmp_path) == tmp_path / "bin" / "sh"
+    assert peers.find("sh", tmp_path / "elsewhere") is not None

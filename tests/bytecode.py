@@ -1,0 +1,35 @@
+"""Bytecode for tests, written as opcodes."""
+
+OPCODES = {
+    "STOP": 0x00, "ADD": 0x01, "BYTE": 0x1A, "ADDRESS": 0x30, "BALANCE": 0x31, "ORIGIN": 0x32,
+    "CALLER": 0x33, "CALLVALUE": 0x34, "CALLDATALOAD": 0x35, "CALLDATASIZE": 0x36,
+    "CALLDATACOPY": 0x37, "CODESIZE": 0x38, "GASPRICE": 0x3A, "EXTCODESIZE": 0x3B,
+    "BLOCKHASH": 0x40, "COINBASE": 0x41, "TIMESTAMP": 0x42, "NUMBER": 0x43, "PREVRANDAO": 0x44,
+    "GASLIMIT": 0x45, "CHAINID": 0x46, "SELFBALANCE": 0x47, "BASEFEE": 0x48, "BLOBHASH": 0x49,
+    "BLOBBASEFEE": 0x4A, "POP": 0x50, "MLOAD": 0x51, "MSTORE": 0x52, "SLOAD": 0x54,
+    "SSTORE": 0x55, "JUMP": 0x56, "GAS": 0x5A, "JUMPDEST": 0x5B, "PUSH0": 0x5F, "CLZ": 0x1E,
+    "CALL": 0xF1, "RETURN": 0xF3, "STATICCALL": 0xFA, "REVERT": 0xFD, "INVALID": 0xFE,
+}  # fmt: skip
+
+
+def code(*program: str | int | bytes) -> str:
+    """Opcodes by name; numbers and byte strings are pushed."""
+    out = b""
+    for each in program:
+        match each:
+            case str():
+                out += bytes([OPCODES[each]])
+            case int():
+                data = each.to_bytes(max(1, (each.bit_length() + 7) // 8))
+                out += bytes([0x5F + len(data)]) + data
+            case bytes():
+                out += bytes([0x5F + len(each)]) + each
+    return "0x" + out.hex()
+
+
+def returning(*program: str | int | bytes) -> str:
+    """Code that returns what the program leaves on the stack, as a word."""
+    return code(*program, 0, "MSTORE", 32, 0, "RETURN")
+
+
+LOOP = code("JUMPDEST", 0, "JUMP")  # until the gas is gone

@@ -1,0 +1,33 @@
+"""Conversations as the public suite keeps them: comments, `>>` requests, `<<` replies."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+METHODS = ["eth_getBlockByNumber", "eth_getBalance", "eth_call", "eth_chainId", "net_version"]
+
+
+def read_case(path: Path) -> list[tuple[bytes, Any]]:
+    """Requests with the replies that are expected."""
+    lines = path.read_text("utf-8").splitlines()
+    asked = [line[3:].encode() for line in lines if line.startswith(">> ")]
+    answered = [json.loads(line[3:]) for line in lines if line.startswith("<< ")]
+    return list(zip(asked, answered, strict=True))
+
+
+def in_preconf(request: Any, reply: Any) -> Any:  # noqa: ANN401, it is JSON
+    """The reply that the published contract asks for where it differs from other nodes'.
+
+    Only the differences that docs/behaviour.md lists: the form of a revert, and that a
+    block has to be named.
+    """
+    method, params = request["method"], request.get("params", [])
+    if method in ("eth_getBalance", "eth_call") and len(params) < 2:
+        message = "missing value for required argument 1 (block)"
+        return {"jsonrpc": "2.0", "id": reply["id"], "error": {"code": -32602, "message": message}}
+    if reply.get("error", {}).get("code") == 3:
+        error = {"code": -32000, "message": "execution reverted"}
+        if reply["error"]["data"] != "0x":
+            error["data"] = reply["error"]["data"]
+        return {"jsonrpc": "2.0", "id": reply["id"], "error": error}
+    return reply

@@ -1,0 +1,52 @@
+"""`foreblock config` as a person or a script meets it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+FOREBLOCK = [sys.executable, "-m", "foreblock"]
+
+
+def run(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*FOREBLOCK, *arguments], capture_output=True, text=True, check=False, cwd=folder,
+        env={**os.environ, **variables},
+    )  # fmt: skip
+
+
+def test_settings_are_printed_with_where_they_came_from(tmp_path: Path) -> None:
+    (tmp_path / "foreblock.toml").write_text('hosts = ["a"]\n', "utf-8")
+    done = run(tmp_path, "config", "--workers=3", FOREBLOCK_LISTEN="127.0.0.1:1")
+    lines = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()}
+    assert lines["workers"] == ["3", "--workers"]
+    assert lines["listen"] == ['"127.0.0.1:1"', "FOREBLOCK_LISTEN"]
+    assert lines["hosts"] == ['["a"]', "foreblock.toml"]
+    assert lines["body_limit"] == ["5242880", "default"]
+
+
+def test_settings_for_scripts(tmp_path: Path) -> None:
+    done = run(tmp_path, "config", "--json", "--call-create=yes")
+    found = json.loads(done.stdout)
+    assert found["call_create"] == {"value": True, "from": "--call-create"}
+    assert found["hosts"] == {"value": ["localhost"], "from": "default"}
+
+
+def test_another_file(tmp_path: Path) -> None:
+    (tmp_path / "other.toml").write_text("nice = 5\n", "utf-8")
+    done = run(tmp_path, "config", "--config=other.toml", "--json")
+    assert json.loads(done.stdout)["nice"] == {"value": 5, "from": "other.toml"}
+
+
+def test_bad_setting_is_refused_in_one_line(tmp_path: Path) -> None:
+    for verb in ("config", "serve"):
+        done = run(tmp_path, verb, "--data=x", "--body-limit=many")
+        line = "foreblock: --body-limit: expected a whole number, found 'many'\n"
+        assert (done.returncode, done.stderr) == (1, line)
+
+
+def test_serve_needs_a_store(tmp_path: Path) -> None:
+    done = run(tmp_path, "serve")
+    assert done.returncode == 2
+    assert "--data is needed" in done.stderr

@@ -1,0 +1,149 @@
+"""Reading verbs against a toy endpoint, as a person or a script meets them."""
+
+import json
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from foreblock.cli import main
+from toy_endpoint import ToyError, toy_endpoint
+
+ADDRESS = "0x" + "ab" * 20
+BLOCK: dict[str, Any] = {
+    "number": "0x7", "hash": "0x" + "01" * 32, "parentHash": "0x" + "02" * 32,
+    "timestamp": "0x64", "gasUsed": "0x5208", "gasLimit": "0x1c9c380", "size": "0x400",
+    "baseFeePerGas": "0x59682f00", "miner": ADDRESS, "stateRoot": "0x" + "03" * 32,
+    "transactions": ["0x" + "04" * 32],
+}  # fmt: skip
+FULL = {"hash": "0x" + "04" * 32, "from": ADDRESS, "to": None, "value": hex(15 * 10**17)}
+
+
+def get_block(params: list[Any]) -> object:
+    tag, full = params
+    if tag not in ("latest", "0x7", "0x" + "01" * 32):
+        return None
+    return {**BLOCK, "transactions": [FULL]} if full else BLOCK
+
+
+def get_balance(params: list[Any]) -> object:
+    return {"latest": hex(15 * 10**17), "0x0": "0x1"}[params[1]]
+
+
+def call(params: list[Any]) -> object:
+    message, _ = params
+    if message.get("data") == "0xdead":
+        error = {
+            "code": -32000,
+            "message": "execution reverted",
+            "data": "0x4e487b71" + "00" * 31 + "01",
+        }
+        raise ToyError(error)  # fmt: skip
+    return "0x" + message.get("data", "0x")[10:]
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    methods = {
+        "eth_getBlockByNumber": get_block,
+        "eth_getBlockByHash": get_block,
+        "eth_getBalance": get_balance,
+        "eth_call": call,
+        "echo": lambda params: params,
+    }
+    with toy_endpoint(methods) as address:
+        yield address
+
+
+def run(url: str, *arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments, env={"FOREBLOCK_URL": url}, catch_exceptions=False)
+
+
+def test_block_for_people(url: str) -> None:
+    assert run(url, "block").output.splitlines() == [
+        "block      7 0x" + "01" * 32,
+        "parent     0x" + "02" * 32,
+        "time       100 (1970-01-01 00:01:40 UTC)",
+        "gas        21,000 of 30,000,000",
+        "base fee   1.5 gwei",
+        "miner      " + ADDRESS,
+        "state      0x" + "03" * 32,
+        "size       1,024 bytes",
+        "contents   1 transactions",
+        "         0 0x" + "04" * 32,
+    ]
+
+
+@pytest.mark.parametrize("block", ["7", "0x7", "0x" + "01" * 32, "latest"])
+def test_block_for_scripts(url: str, block: str) -> None:
+    assert json.loads(run(url, "block", block, "--json").output) == BLOCK
+
+
+def test_whole_transactions(url: str) -> None:
+    last = run(url, "block", "--full").output.splitlines()[-1]
+    assert last.endswith(f"{ADDRESS} → creation 1.5 ether")
+
+
+def test_unknown_block_is_a_failure_for_people_and_null_for_scripts(url: str) -> None:
+    missing = run(url, "block", "8")
+    assert (missing.exit_code, missing.stderr) == (1, "foreblock: there is no block 8\n")
+    assert run(url, "block", "8", "--json").output == "null\n"
+
+
+def test_balance(url: str) -> None:
+    assert run(url, "balance", ADDRESS).output == "1.5 ether (1500000000000000000 wei)\n"
+    assert run(url, "balance", ADDRESS, "0").output == "0.000000000000000001 ether (1 wei)\n"
+    assert run(url, "balance", ADDRESS, "--json").output == '"0x14d1120d7b160000"\n'
+
+
+def test_call_in_words(url: str) -> None:
+    done = run(url, "call", ADDRESS, "f(int8,string)(int8,string)", "--", "-5", "hello")
+    assert done.output == "-5\nhello\n"
+
+
+def test_call_with_data(url: str) -> None:
+    assert run(url, "call", ADDRESS, "--data", "0x000000002a").output == "0x2a\n"
+
+
+def test_revert_says_why(url: str) -> None:
+    done = run(url, "call", ADDRESS, "--data", "0xdead")
+    assert done.exit_code == 1
+    line = "foreblock: error -32000: execution reverted: panic 0x01: assertion failed (data 0x4e48"
+    assert done.stderr.startswith(line)
+
+
+def test_rpc_takes_json_and_text(url: str) -> None:
+    done = run(url, "rpc", "--json", "echo", "latest", "true", '{"a": 1}', "0x1", "12")
+    assert json.loads(done.output) == ["latest", True, {"a": 1}, "0x1", 12]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["rpc", "nothing"], "error -32601: the method nothing does not exist"),
+        (["balance", "0x12"], "address '0x12': expected 20 bytes, found 1"),
+        (["balance", ADDRESS, "Latest"], "block 'Latest': hex text begins with 0x"),
+        (["call", ADDRESS, "f(bool)", "maybe"], "'maybe' is no bool: expected true or false"),
+        (["block", "--url", "example"], "'example' is not a URL of the form http://HOST:PORT"),
+    ],
+)
+def test_failures_are_one_line(url: str, arguments: list[str], line: str) -> None:
+    done = run(url, *arguments)
+    assert (done.exit_code, done.stderr) == (1, f"foreblock: {line}\n")
+
+
+def test_nobody_there() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        done = run(url, "block")
+    assert (done.exit_code, done.stderr) == (
+        1,
+        f"foreblock: no answer from {url}: connection refused\n",
+    )
+
+
+def test_signature_and_data_exclude_each_other(url: str) -> None:
+    assert run(url, "call", ADDRESS, "f()", "--data", "0x").exit_code == 2

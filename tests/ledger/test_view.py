@@ -1,0 +1,104 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import ChainFiles
+from foreblock._engine import Store
+from foreblock.errors import (
+    NoChain,
+    NoSuchHead,
+    PrunedState,
+    StoreMissing,
+    UnknownBlock,
+    UnknownBlockHash,
+    UnknownPartial,
+)
+from foreblock.ledger.block_id import ByHash, ByPlace
+from foreblock.ledger.view import Ledger
+from importing import import_bytes
+
+
+@pytest.fixture
+def folder(tmp_path: Path, example: ChainFiles) -> Path:
+    """The example chain: 12 blocks, of which nobody has said which are safe."""
+    import_bytes(tmp_path / "store", example.genesis.read_bytes(), example.chain.read_bytes())
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def ledger(folder: Path) -> Iterator[Ledger]:
+    found = Ledger.open(str(folder))
+    yield found
+    found.close()
+
+
+def test_blocks_are_found_by_number_tag_and_hash(ledger: Ledger) -> None:
+    view = ledger.view()
+    latest = view.resolve("latest")
+    assert latest.number == 12
+    assert view.resolve(12) is latest
+    assert view.resolve("pending") is latest
+    assert view.resolve(ByHash(latest.hash)) is latest
+    assert view.resolve("earliest").number == 0
+    assert view.resolve(ByHash(view.resolve(3).hash)).number == 3
+
+
+def test_what_is_not_there_is_said(ledger: Ledger) -> None:
+    view = ledger.view()
+    for number in (13, 2**63 - 1, 2**64):
+        with pytest.raises(UnknownBlock):
+            view.resolve(number)
+    with pytest.raises(UnknownBlockHash):
+        view.resolve(ByHash(bytes(32)))
+    with pytest.raises(UnknownPartial):
+        view.resolve(ByPlace(12, 0))
+
+
+def test_chain_without_fork_choice_has_no_safe_block(ledger: Ledger) -> None:
+    view = ledger.view()
+    with pytest.raises(NoSuchHead, match="there is no safe block"):
+        view.resolve("safe")
+    with pytest.raises(NoSuchHead, match="there is no finalized block"):
+        view.resolve("finalized")
+
+
+def test_rules_of_every_block_are_those_it_was_imported_under(ledger: Ledger) -> None:
+    view = ledger.view()
+    forks = [view.resolve(number).rules.engine_name for number in range(13)]
+    assert forks[1] == "ethereum:Homestead"
+    assert forks[5] == "ethereum:London"
+    assert forks[6] == "ethereum:Paris"
+    assert forks[12] == "ethereum:Osaka"
+
+
+def test_pruned_state_is_an_error_and_its_block_is_not(tmp_path: Path, folder: Path) -> None:
+    del tmp_path
+    with Store(str(folder), write=True, keep_states=4, keep_partials=2) as store:
+        while store.maintain(10_000):
+            pass
+        view = Ledger(store).view()
+        assert view.resolve("earliest").number == 8
+        assert view.state(view.resolve(8)).balance(bytes(20)) >= 0
+        with pytest.raises(PrunedState):
+            view.state(view.resolve(7))
+        view.close()
+
+
+def test_folder_without_a_store_or_a_chain_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreMissing):
+        Ledger.open(str(tmp_path / "nothing"))
+    Store(str(tmp_path / "empty"), write=True).close()
+    with pytest.raises(NoChain, match="holds no chain yet"):
+        Ledger.open(str(tmp_path / "empty"))
+    Store(str(tmp_path / "empty"), write=True).close()  # it was let go
+
+
+def test_values_of_blocks_are_kept_within_bounds(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foreblock.ledger.view.KEPT_BLOCKS", 4)
+    view = ledger.view()
+    for number in range(13):
+        assert view.resolve(number).number == number
+        assert len(ledger._blocks) <= 4

@@ -1,0 +1,157 @@
+"""eth_getBlockByNumber: shapes of all forks and types, and what is kept of them."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asking import Asker, asker
+from conftest import ChainFiles
+from foreblock._engine import decode_block
+from foreblock.ledger.stored_block import read_stored
+from foreblock.ledger.view import Ledger
+from foreblock.methods import block_text
+from foreblock.methods.block_text import BlockText, BlockTexts
+
+ALWAYS = {
+    "number", "hash", "parentHash", "nonce", "sha3Uncles", "logsBloom", "transactionsRoot",
+    "stateRoot", "receiptsRoot", "miner", "difficulty", "mixHash", "extraData", "size",
+    "gasLimit", "gasUsed", "timestamp", "transactions", "uncles",
+}  # fmt: skip
+LONDON = ALWAYS | {"baseFeePerGas"}
+SHANGHAI = LONDON | {"withdrawals", "withdrawalsRoot"}
+CANCUN = SHANGHAI | {"blobGasUsed", "excessBlobGas", "parentBeaconBlockRoot"}
+PRAGUE = CANCUN | {"requestsHash"}
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "fields"),
+    [(0, 26, ALWAYS), (27, 38, LONDON), (39, 41, SHANGHAI), (42, 44, CANCUN), (45, 54, PRAGUE)],
+)
+def test_fields_appear_with_their_fork(
+    preconf: Asker, first: int, last: int, fields: set[str]
+) -> None:
+    for number in (first, last):
+        assert set(preconf.ask("eth_getBlockByNumber", hex(number), False)) == fields
+
+
+COMMON = {
+    "blockHash", "blockNumber", "blockTimestamp", "transactionIndex", "from", "to", "hash",
+    "input", "nonce", "value", "gas", "gasPrice", "type", "v", "r", "s",
+}  # fmt: skip
+TYPED = COMMON | {"accessList", "yParity", "chainId"}
+DYNAMIC = TYPED | {"maxFeePerGas", "maxPriorityFeePerGas"}
+BY_TYPE = {
+    "0x0": COMMON,  # and chainId where it is signed with one
+    "0x1": TYPED,
+    "0x2": DYNAMIC,
+    "0x3": DYNAMIC | {"maxFeePerBlobGas", "blobVersionedHashes"},
+    "0x4": DYNAMIC | {"authorizationList"},
+}
+
+
+def blocks_of(client: Asker, full: bool) -> list[dict[str, Any]]:
+    return [client.ask("eth_getBlockByNumber", hex(number), full) for number in range(55)]
+
+
+def test_transactions_have_the_fields_of_their_type(preconf: Asker) -> None:
+    seen = set()
+    for block in blocks_of(preconf, full=True):
+        for transaction in block["transactions"]:
+            kind = transaction["type"]
+            assert set(transaction) - ({"chainId"} if kind == "0x0" else set()) == BY_TYPE[kind]
+            seen.add(kind)
+    assert seen == set(BY_TYPE)
+
+
+def test_both_forms_and_the_file_agree(preconf: Asker, published: ChainFiles) -> None:
+    """Independent of our rows: the blocks as they lie in the file."""
+    short, full = blocks_of(preconf, full=False), blocks_of(preconf, full=True)
+    items = published.items()
+    for number in range(1, 55):
+        block, _ = decode_block(items[number - 1])
+        assert short[number]["size"] == hex(len(items[number - 1]))
+        assert short[number]["hash"] == "0x" + block.hash.hex()
+        assert short[number]["uncles"] == ["0x" + uncle.hash.hex() for uncle in block.uncles]
+        hashes = [transaction["hash"] for transaction in full[number]["transactions"]]
+        assert short[number]["transactions"] == hashes
+        assert short[number] | {"transactions": 0} == full[number] | {"transactions": 0}
+
+
+def test_transactions_name_their_block_and_place(preconf: Asker) -> None:
+    for block in blocks_of(preconf, full=True):
+        for index, transaction in enumerate(block["transactions"]):
+            assert transaction["blockHash"] == block["hash"]
+            assert transaction["blockNumber"] == block["number"]
+            assert transaction["blockTimestamp"] == block["timestamp"]
+            assert transaction["transactionIndex"] == hex(index)
+
+
+def test_published_transactions_are_found_in_their_blocks(
+    preconf: Asker, conformance: Path
+) -> None:
+    """Cases of another method pin every type of transaction literally."""
+    cases = list((conformance / "eth_getTransactionByHash").glob("*.io"))
+    assert cases
+    for case in cases:
+        reply = next(line for line in case.read_text().splitlines() if line.startswith("<< "))
+        expected = json.loads(reply[3:])["result"]
+        block = preconf.ask("eth_getBlockByNumber", expected["blockNumber"], True)
+        assert expected in block["transactions"]
+
+
+def test_published_block_by_hash_is_the_same_block(preconf: Asker, conformance: Path) -> None:
+    case = (conformance / "eth_getBlockByHash" / "get-block-by-hash.io").read_text()
+    expected = json.loads(case.split("<< ")[1])["result"]
+    assert preconf.ask("eth_getBlockByNumber", "0x1", True) == expected
+    assert preconf.ask("eth_getBlockByNumber", expected["hash"], True) == expected
+
+
+def test_withdrawals_are_shown(preconf: Asker) -> None:
+    paid = preconf.ask("eth_getBlockByNumber", "0x27", False)["withdrawals"]
+    assert [set(each) for each in paid] == [{"index", "validatorIndex", "address", "amount"}]
+    assert paid[0]["amount"] == "0x64"
+    assert preconf.ask("eth_getBlockByNumber", "0x29", False)["withdrawals"] == []
+
+
+def test_block_of_many_transactions_is_rendered_in_portions(
+    published_ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Block 2 has 59 of them; whatever the portion, the text is the same."""
+    texts = set()
+    for portion in (1, 7, 59, 100):
+        monkeypatch.setattr(block_text, "PORTION", portion)
+        with asker(published_ledger) as client:
+            block = client.ask("eth_getBlockByNumber", "0x2", True)
+            texts.add(json.dumps(block))
+            assert client.ask("eth_getBlockByNumber", "0x2", True) == block  # the kept one
+    assert len(texts) == 1
+    assert len(block["transactions"]) == 59
+
+
+@pytest.fixture
+def texts(published_ledger: Ledger) -> Iterator[list[tuple[bytes, BlockText]]]:
+    view = published_ledger.view()
+    blocks = [view.resolve(number) for number in range(1, 6)]
+    yield [(block.hash, BlockText(read_stored(view, block))) for block in blocks]
+    view.close()
+
+
+def test_kept_texts_stay_within_their_bytes(texts: list[tuple[bytes, BlockText]]) -> None:
+    total = sum(text.size for _, text in texts[:3])
+    kept = BlockTexts(total)
+    for block_hash, text in texts[:3]:
+        kept.keep(block_hash, text)
+    assert all(kept.get(block_hash) is text for block_hash, text in texts[:3])
+    kept.get(texts[0][0])  # asked for last, so it stays longest
+    kept.keep(*texts[3])
+    assert kept.get(texts[0][0]) is texts[0][1]
+    assert kept.get(texts[1][0]) is None
+
+
+def test_text_larger_than_everything_is_not_kept(texts: list[tuple[bytes, BlockText]]) -> None:
+    kept = BlockTexts(10)
+    kept.keep(*texts[0])
+    assert kept.get(texts[0][0]) is None

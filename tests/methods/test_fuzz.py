@@ -1,0 +1,64 @@
+"""Whatever stands in the parameters, the answer is a result or a fault of the table."""
+
+import json
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from asking import Asker, request
+
+ADDRESS = "0x7dcd17433742f4c0ca53122ab541d0ba67fc27df"
+HASH = "0xd226371d0b1551adb03fb52b71f08e3e11247fe9b1af994768af8cdaa8e7dcd7"
+TEXTS = st.sampled_from(
+    ["0x", "0x0", "0x1", "0x01", "0xzz", "latest", "pending", "0x36", "0x37", ADDRESS, HASH,
+     "0x6000", "0x" + "f" * 64, "0x1" + "0" * 64, "", "5", "0x5b600056", "0x" + "00" * 19 + "04"]
+) | st.text(max_size=8)  # fmt: skip
+KEYS = st.sampled_from(
+    ["from", "to", "gas", "value", "data", "input", "gasPrice", "maxFeePerGas",
+     "maxPriorityFeePerGas", "maxFeePerBlobGas", "nonce", "chainId", "accessList",
+     "blobVersionedHashes", "authorizationList", "address", "storageKeys", "blockNumber",
+     "blockHash", "requireCanonical", "flashblockIndex", "balance", "code", "state", "stateDiff",
+     "storage", "movePrecompileToAddress", "number", "time", "timestamp", "baseFeePerGas",
+     "withdrawals", ADDRESS, "0x" + "00" * 19 + "04", HASH]
+) | st.text(max_size=4)  # fmt: skip
+JSON = st.recursive(
+    TEXTS
+    | st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=6),
+    max_leaves=12,
+)
+CALLS = st.fixed_dictionaries(
+    {"to": st.just(ADDRESS) | TEXTS, "gas": st.just("0x186a0")},
+    optional=dict.fromkeys(
+        ["from", "value", "data", "gasPrice", "accessList", "blobVersionedHashes",
+         "authorizationList"], JSON
+    ),
+)  # fmt: skip
+METHODS = st.sampled_from(
+    ["eth_getBalance", "eth_getBlockByNumber", "eth_call", "eth_chainId", "eth_blockNumber",
+     "net_version", "web3_clientVersion", "eth_simulateV1"]
+)  # fmt: skip
+CODES = {3, 4444, -32000, -32005, -32601, -32602}
+
+
+def check(client: Asker, body: bytes) -> None:
+    answer: dict[str, Any] = json.loads(client.reply(body).body)
+    assert "result" in answer or answer["error"]["code"] in CODES, answer
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(METHODS, st.lists(JSON, max_size=5))
+def test_random_parameters(preconf: Asker, method: str, params: list[Any]) -> None:
+    check(preconf, request(method, *params))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(CALLS | JSON, TEXTS | JSON, JSON, JSON)
+def test_random_calls(
+    ethereum: Asker, call: Any, block: Any, overrides: Any, block_overrides: Any  # noqa: ANN401
+) -> None:  # fmt: skip
+    check(ethereum, request("eth_call", call, block, overrides, block_overrides))

@@ -1,0 +1,155 @@
+"""Everything that one body asks for is answered from one commit."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from builder import ChainBuilder
+from bytecode import returning
+from foreblock._engine import Withdrawal
+from foreblock.ledger.call import Pool
+from foreblock.ledger.view import Ledger, LedgerView
+from foreblock.methods import Method, make_methods
+from foreblock.methods.options import Options
+from foreblock.methods.placement import Placement
+from foreblock.reply import Reply
+from foreblock.rpc.batch import Limits
+from foreblock.rpc.dispatch import Dispatcher
+from foreblock.rpc.errors import fault_of
+from profiles import MERGED
+
+PAID = "0x" + "77" * 20
+GENESIS = json.dumps(
+    {
+        "config": MERGED | {"shanghaiTime": 0},
+        "difficulty": "0x0",
+        "gasLimit": "0x1c9c380",
+        "timestamp": "0x0",
+        "baseFeePerGas": "0x7",
+        "alloc": {},
+    }
+).encode()
+GWEI = 10**9
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Iterator[ChainBuilder]:
+    builder = ChainBuilder(tmp_path / "store", GENESIS)
+    yield builder
+    builder.store.close()
+
+
+def grow(chain: ChainBuilder) -> None:
+    """One more block, which pays one gwei: height and balance tell the same."""
+    chain.add(withdrawals=[Withdrawal(0, 0, bytes.fromhex(PAID[2:]), 1)])
+
+
+class Interrupting:
+    """A service whose chain grows by a block after every single method."""
+
+    def __init__(self, chain: ChainBuilder, ledger: Ledger) -> None:
+        self._chain = chain
+        placement = Placement(Pool(threads=1, capacity=1), 5_000)
+        methods = make_methods(Options(), placement)
+        self.dispatcher = Dispatcher(
+            {name: partial(self._run, method) for name, method in methods.items()},
+            ledger.view,
+            partial(fault_of, dialect="preconf"),
+            Limits(),
+        )
+
+    def _run(self, method: Method, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+        result = method(view, raw)
+        grow(self._chain)
+        return result
+
+    def ask(self, body: object) -> tuple[Any, str]:
+        """The answer and its header line."""
+
+        async def answer() -> Reply:
+            reply = self.dispatcher.answer(json.dumps(body).encode())
+            return reply if isinstance(reply, Reply) else await reply
+
+        reply = asyncio.run(answer())
+        return json.loads(reply.body), reply.headers.decode()
+
+
+def asked(method: str, *params: object) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+
+TO = "0x00000000000000000000000000000000000c0de0"
+SEES: dict[str, tuple[dict[str, object], Callable[[Any], int]]] = {
+    "balance": (asked("eth_getBalance", PAID, "latest"), lambda it: int(it, 16) // GWEI),
+    "block": (asked("eth_getBlockByNumber", "latest", False), lambda it: int(it["number"], 16)),
+    "number": (asked("eth_blockNumber"), lambda it: int(it, 16)),
+    "call": (
+        asked("eth_call", {"to": TO}, "latest", {TO: {"code": returning("NUMBER")}}),
+        lambda it: int(it, 16),
+    ),
+    "balance in a call": (
+        asked(
+            "eth_call", {"to": TO}, "pending",
+            {TO: {"code": returning(bytes.fromhex(PAID[2:]), "BALANCE")}},
+        ),
+        lambda it: int(it, 16) // GWEI,
+    ),
+}  # fmt: skip
+
+
+def test_batch_never_mixes_commits(chain: ChainBuilder) -> None:
+    grow(chain)
+    service = Interrupting(chain, Ledger(chain.store))
+    for expected in (1, 1 + len(SEES)):
+        answers, headers = service.ask([body for body, _ in SEES.values()])
+        seen = [
+            height(answer["result"])
+            for answer, (_, height) in zip(answers, SEES.values(), strict=True)
+        ]
+        assert seen == [expected] * len(SEES)
+        assert f"latest={expected:#x}:0x" in headers
+
+
+def test_requests_of_their_own_see_the_chain_grow(chain: ChainBuilder) -> None:
+    """The chain does grow in between: with a view each, the test above would fail."""
+    service = Interrupting(chain, Ledger(chain.store))
+    for expected, (body, height) in enumerate(SEES.values()):
+        answer, headers = service.ask(body)
+        assert height(answer["result"]) == expected
+        assert f"latest={expected:#x}:0x" in headers
+
+
+def test_header_names_the_commit(chain: ChainBuilder) -> None:
+    service = Interrupting(chain, Ledger(chain.store))
+    with chain.store.view() as view:
+        commit, latest = view.heads.commit, view.heads.latest
+    assert latest is not None
+    _, headers = service.ask(asked("eth_blockNumber"))
+    assert headers == f"Foreblock-Snapshot: commit={commit}; latest=0x0:0x{latest[1].hex()}\r\n"
+
+
+def test_header_can_be_left_out(chain: ChainBuilder) -> None:
+    service = Interrupting(chain, Ledger(chain.store, announce=False))
+    assert service.ask(asked("eth_blockNumber"))[1] == ""
+
+
+def test_view_is_let_go_before_the_answer(chain: ChainBuilder) -> None:
+    views: list[LedgerView] = []
+    ledger = Ledger(chain.store)
+
+    def note(view: LedgerView, _: Raw) -> bytes:
+        views.append(view)
+        return b"1"
+
+    dispatcher = Dispatcher(
+        {"note": note}, ledger.view, partial(fault_of, dialect="preconf"), Limits()
+    )
+    dispatcher.answer(json.dumps(asked("note")).encode())
+    with pytest.raises(Exception, match="the store is closed"):
+        views[0].state(views[0].latest).balance(bytes(20))

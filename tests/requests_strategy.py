@@ -1,0 +1,90 @@
+"""Random conversations: requests good and bad, and ways to cut them."""
+
+from itertools import pairwise
+
+from hypothesis import strategies as st
+
+from wire import post, raw
+
+HOST = b"Host: localhost"
+JSON = b"Content-Type: application/json"
+
+
+def chunked(body: bytes, cuts: list[int], extension: bytes) -> bytes:
+    """A body in chunks that end at the cuts."""
+    ends = sorted({min(cut, len(body)) for cut in cuts} | {len(body)})
+    chunks, begun = [], 0
+    for end in ends:
+        if end > begun:
+            chunks.append(b"%x%b\r\n%b\r\n" % (end - begun, extension, body[begun:end]))
+            begun = end
+    return b"".join(chunks) + b"0\r\n\r\n"
+
+
+bodies = st.binary(max_size=40) | st.just(b"x" * 990) | st.just(b"slow")
+extras = st.lists(
+    st.sampled_from(
+        [
+            b"Accept: */*", b"User-Agent: test", b"Connection: keep-alive", b"X: " + b"y" * 100,
+            b"Origin: https://app.example", b"Upgrade: h2c",
+        ]
+    ),
+    max_size=3,
+    unique=True,
+)  # fmt: skip
+
+plain = st.builds(lambda body, more: post(body, *more), bodies, extras)
+in_chunks = st.builds(
+    lambda body, cuts, extension: raw(
+        b"POST / HTTP/1.1", HOST, JSON, b"Transfer-Encoding: chunked",
+        body=chunked(body, cuts, extension),
+    ),
+    bodies,
+    st.lists(st.integers(1, 990), max_size=4),
+    st.sampled_from([b"", b";a=b", b" ; c"]),
+)  # fmt: skip
+others = st.sampled_from(
+    [
+        b"\r\n" + post(b"after an empty line"),
+        raw(b"GET / HTTP/1.1", HOST),
+        raw(b"OPTIONS / HTTP/1.1", HOST),
+        raw(b"DELETE / HTTP/1.1", HOST, b"Content-Length: 3", body=b"abc"),
+        post(b"{}", b"Expect: 100-continue"),
+        raw(b"POST / HTTP/1.0", JSON, b"Connection: keep-alive", b"Content-Length: 2", body=b"{}"),
+        raw(b"POST / HTTP/1.1", b"Host: evil.example", b"Content-Length: 2", body=b"{}"),
+    ]
+)  # fmt: skip
+last = st.sampled_from(
+    [
+        b"",
+        post(b"bye", b"Connection: close"),
+        raw(b"POST / HTTP/1.0", JSON, b"Content-Length: 2", body=b"{}"),
+        raw(b"POST / HTTP/1.1", HOST, JSON, b"Content-Length: 1001"),
+        raw(b"POST / HTTP/1.1", HOST, JSON, b"X: " + b"y" * 600),
+        raw(b"POST / HTTP/1.1", HOST, HOST),
+        raw(b"POST / HTTP/1.1", HOST, JSON, b"Transfer-Encoding: chunked", body=b"3e9\r\n"),
+        raw(b"POST / HTTP/1.1", HOST, JSON, b"Transfer-Encoding: chunked", body=b"0x\r\n"),
+        b"POST /",
+        b"\x16\x03\x01",
+        b"POST / HTTP/1.1\r\nHost: a\nb",
+        b"y" * 700,
+    ]
+)
+
+conversations = st.builds(
+    lambda requests, end: b"".join(requests) + end,
+    st.lists(plain | in_chunks | others, max_size=6),
+    last,
+)
+
+
+@st.composite
+def cut_conversations(draw: st.DrawFn) -> tuple[bytes, list[bytes]]:
+    """A conversation whole and in pieces; often every byte alone where heads end."""
+    whole = draw(conversations)
+    cuts = draw(st.lists(st.integers(0, len(whole)), max_size=12))
+    if draw(st.booleans()):
+        at = whole.find(b"\r\n\r\n")
+        cuts += range(max(0, at - 2), min(len(whole), at + 8))
+    places = sorted({0, len(whole), *cuts})
+    return whole, [whole[a:b] for a, b in pairwise(places)]

@@ -1,0 +1,111 @@
+"""The table of codes, held against the exceptions and against docs/errors.md."""
+
+import inspect
+import logging
+import re
+from pathlib import Path
+
+import pytest
+
+from foreblock import errors
+from foreblock.rpc import errors as table
+from foreblock.rpc.errors import Dialect, fault_of
+from foreblock.rpc.fault import Fault
+
+CLASSES = [
+    value
+    for value in vars(errors).values()
+    if inspect.isclass(value) and issubclass(value, errors.ForeblockError)
+]
+EXAMPLES = [
+    errors.InvalidParams("missing value for required argument 0 (address)"),
+    errors.RefusedOverride("account 0x… is not a precompile"),
+    errors.UnknownBlock(9),
+    errors.UnknownBlockHash(b"\1" * 32),
+    errors.UnknownPartial(9),
+    errors.DroppedPartial(9),
+    errors.NotCanonical(b"\1" * 32),
+    errors.NoSuchHead("safe"),
+    errors.PrunedState(1, 5),
+    errors.RefusedCall("err: … (supplied gas 5)"),
+    errors.Reverted(b"\1\2", "because"),
+    errors.Halted("out of gas"),
+    errors.TimedOut("5s"),
+    errors.PoolFull(3),
+    errors.NotAvailable("eth_simulateV1"),
+]
+DIALECTS: list[Dialect] = ["preconf", "ethereum"]
+
+
+def test_examples_cover_the_table() -> None:
+    assert {type(example) for example in EXAMPLES} == set(table.PRECONF) == set(table.ETHEREUM)
+
+
+def test_dialects_differ_in_reverts_only() -> None:
+    for example in EXAMPLES:
+        differ = fault_of(example, "preconf") != fault_of(example, "ethereum")
+        assert differ == isinstance(example, errors.Reverted)
+
+
+@pytest.mark.parametrize("reason", ["", "because"])
+@pytest.mark.parametrize("output", [b"", b"\xab\xcd"])
+def test_revert_of_the_published_contract(output: bytes, reason: str) -> None:
+    data = "0xabcd" if output else None
+    expected = Fault(-32000, "execution reverted", data)
+    assert fault_of(errors.Reverted(output, reason), "preconf") == expected
+
+
+def test_revert_as_other_nodes_answer_it() -> None:
+    with_reason = fault_of(errors.Reverted(b"\xab", "because"), "ethereum")
+    assert with_reason == Fault(3, "execution reverted: because", "0xab")
+    assert fault_of(errors.Reverted(b"", ""), "ethereum") == Fault(3, "execution reverted", "0x")
+
+
+@pytest.mark.parametrize("error", [ValueError("secret"), errors.StoreDamaged("secret"),
+                                   AssertionError("secret"), RecursionError("secret")])  # fmt: skip
+def test_other_errors_are_logged_and_not_told(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.ERROR):
+        fault = fault_of(error, "preconf")
+    assert fault == Fault(-32603, "internal error")
+    assert caplog.records[0].exc_info is not None
+    assert caplog.records[0].exc_info[1] is error
+
+
+def documented(checkout: Path) -> dict[str, list[str]]:
+    """The rows of the table of codes: exception, code, message, data in either dialect."""
+    text = (checkout / "docs" / "errors.md").read_text("utf-8").split("## On the wire")[1]
+    rows = re.findall(r"^\| `(\w+)` \|(.*)\|$", text.split("\n## ")[0], flags=re.MULTILINE)
+    return {name: [cell.strip() for cell in cells.split("|")] for name, cells in rows}
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: type(example).__name__)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_docs_show_code_and_message(checkout: Path, example: Exception, dialect: Dialect) -> None:
+    code, message = documented(checkout)[type(example).__name__][:2]
+    fault = fault_of(example, dialect)
+    if " / " in code:
+        place = DIALECTS.index(dialect)
+        code, message = code.split(" / ")[place], message.split(" / ")[place]
+    assert code == f"`{fault.code}`"
+    pattern = re.escape(message.strip("`"))
+    for word in re.findall(r"[A-Z]{2,}", message):
+        pattern = pattern.replace(word, ".*")
+    assert re.fullmatch(pattern, fault.message), (message, fault.message)
+
+
+def test_docs_show_the_table_and_nothing_else(checkout: Path) -> None:
+    assert set(documented(checkout)) == {kind.__name__ for kind in table.PRECONF}
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_every_exception_has_a_fault(kind: type[errors.ForeblockError]) -> None:
+    """Those without a row are failures of ours; the docs say so of their whole families."""
+    row = next((base for base in kind.__mro__ if base in table.PRECONF), None)
+    ours = (errors.StoreError, errors.ImportFailure, errors.ServiceError, errors.EndpointError)
+    internal = {
+        errors.InvalidArgument, errors.Undecodable, errors.InvalidMessage, errors.NotAPrecompile,
+        errors.InvalidTransaction, errors.DeadlineExceeded, errors.ExecutionFailed,
+    }  # fmt: skip
+    assert row or issubclass(kind, ours) or kind in internal or kind.__subclasses__()

@@ -1,0 +1,57 @@
+"""Addresses, and sockets that share one."""
+
+import socket
+
+import pytest
+
+from foreblock.errors import AddressInUse, AddressUnusable
+from foreblock.server.sockets import listen, name, parse_address, turn_away
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        ("127.0.0.1:8545", "127.0.0.1", 8545), ("localhost:0", "localhost", 0),
+        ("[::1]:8545", "::1", 8545), ("node.example:65535", "node.example", 65535),
+    ],
+)  # fmt: skip
+def test_addresses(text: str, host: str, port: int) -> None:
+    assert parse_address(text) == (host, port)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "8545", ":8545", "host", "host:", "host:-1", "host:65536", "::1:1"]
+)
+def test_what_is_no_address(text: str) -> None:
+    with pytest.raises(AddressUnusable):
+        parse_address(text)
+
+
+def close(opened: list[socket.socket]) -> None:
+    for sock in opened:
+        sock.close()
+
+
+def test_sockets_of_one_address_share_its_port_with_nobody_else() -> None:
+    opened = listen("127.0.0.1:0", 3)
+    address = name(opened[0])
+    assert [name(sock) for sock in opened] == [address] * 3
+    with pytest.raises(AddressInUse, match="already in use"):
+        listen(address, 1)
+    close(opened)
+    close(listen(address, 1))
+
+
+def test_turning_away_keeps_the_queue_and_lets_nobody_in() -> None:
+    (listening,) = listen("127.0.0.1:0", 1)
+    where = listening.getsockname()
+    with listening, socket.create_connection(where, 5) as early:
+        early.sendall(b"before")
+        turn_away(listening)
+        with pytest.raises(TimeoutError):
+            socket.create_connection(where, 0.05)
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.recv(16) == b"before"
+        with pytest.raises(BlockingIOError):
+            listening.accept()

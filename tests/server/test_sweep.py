@@ -1,0 +1,125 @@
+"""What takes too long is ended, by a clock that the test drives."""
+
+import pytest
+
+from foreblock.server.limits import ServerLimits
+from foreblock.server.reply import Reply
+from foreblock.server.sweep import LINGER_SECONDS
+from wire import Wire, answer, echo, post
+
+LIMITS = ServerLimits(header_timeout=3, body_timeout=5, idle_timeout=20, write_timeout=7)
+SLACK = 1.1  # a connection is looked at once a second
+
+
+def test_resting_connection_is_closed_without_an_answer() -> None:
+    wire = Wire(echo, LIMITS)
+    wire.pass_seconds(LIMITS.idle_timeout - 0.1)
+    assert not wire.over()
+    wire.pass_seconds(SLACK)
+    assert wire.over()
+    assert wire.out == b""
+
+
+def test_each_request_gives_new_time_to_rest() -> None:
+    wire = Wire(echo, LIMITS)
+    for _ in range(4):  # the first by the long way, the others by the short one
+        wire.pass_seconds(LIMITS.idle_timeout * 0.7)
+        assert answer(wire.send(post())).status == 200
+    wire.pass_seconds(LIMITS.idle_timeout + SLACK)
+    assert wire.over()
+
+
+@pytest.mark.parametrize(
+    ("beginning", "seconds"),
+    [(b"P", LIMITS.header_timeout), (post(b"body")[:-1], LIMITS.body_timeout)],
+    ids=["slow head", "slow body"],
+)
+def test_request_that_does_not_arrive_is_given_up(beginning: bytes, seconds: float) -> None:
+    wire = Wire(echo, LIMITS)
+    assert wire.send(beginning) == b""
+    wire.pass_seconds(seconds - 0.1)
+    assert not wire.over()
+    wire.pass_seconds(SLACK)
+    assert answer(wire.out).status == 408
+    assert wire.over()
+
+
+def test_dripping_a_head_gains_no_time() -> None:
+    wire = Wire(echo, LIMITS)
+    for byte in post()[:35]:
+        wire.send(bytes([byte]))
+        wire.pass_seconds(0.1)
+    wire.pass_seconds(SLACK)
+    assert answer(wire.out).status == 408
+
+
+def test_dripping_a_body_gains_no_time() -> None:
+    wire = Wire(echo, LIMITS)
+    wire.send(post(b"x" * 100)[:-100])
+    for _ in range(55):
+        wire.send(b"x")
+        wire.pass_seconds(0.1)
+    wire.pass_seconds(SLACK)
+    assert answer(wire.out).status == 408
+
+
+def test_each_request_of_a_slow_client_has_its_own_time() -> None:
+    wire = Wire(echo, LIMITS)
+    request = post(b"body")
+    for _ in range(4):
+        wire.send(request[:20])
+        wire.pass_seconds(2)
+        wire.send(request[20:-1])
+        wire.pass_seconds(4)
+        # The rest, with the beginning of the next one in the same piece.
+        assert answer(wire.send(request[-1:] + request[:1])).text == "<body>"
+        wire.pass_seconds(2)
+        assert answer(wire.send(request[1:])).text == "<body>"
+
+
+def test_client_that_never_reads_is_dropped() -> None:
+    wire = Wire(lambda _: Reply(b"x" * 100_000), LIMITS)
+    wire.transport.client_reads = False
+    wire.send(post())
+    wire.pass_seconds(LIMITS.write_timeout - 0.1)
+    assert not wire.transport.is_closing()
+    wire.pass_seconds(SLACK)
+    assert wire.transport.aborted
+
+
+def test_closing_waits_for_the_client_a_little() -> None:
+    wire = Wire(echo, LIMITS)
+    wire.send(post(b"{}", b"Connection: close"))
+    assert wire.transport.ended
+    wire.pass_seconds(LINGER_SECONDS - 0.1)
+    assert not wire.transport.is_closing()
+    wire.send(b"what is still on its way")
+    wire.pass_seconds(SLACK)
+    assert wire.transport.is_closing()
+    assert not wire.transport.aborted
+
+
+def test_closing_waits_longer_while_the_client_still_reads() -> None:
+    wire = Wire(lambda _: Reply(b"x" * 100), LIMITS)
+    wire.transport.client_reads = False
+    wire.send(post(b"{}", b"Connection: close"))
+    wire.pass_seconds(LINGER_SECONDS + SLACK)
+    assert not wire.transport.is_closing()
+    wire.pass_seconds(LIMITS.write_timeout)
+    assert wire.transport.aborted
+
+
+def test_closed_by_the_client_is_closed_at_once() -> None:
+    wire = Wire(echo, LIMITS)
+    wire.send(post(b"{}", b"Connection: close"))
+    wire.end()
+    assert wire.transport.is_closing()
+    assert wire.endpoint.ticker.count == 0
+
+
+def test_date_follows_the_clock() -> None:
+    wire = Wire(echo, LIMITS)
+    assert answer(wire.send(post())).headers["date"] == "Thu, 01 Jan 1970 00:00:00 GMT"
+    wire.endpoint.ticker._wall_clock = lambda: 86400.0  # type: ignore[misc] # a test may
+    wire.pass_seconds(1)
+    assert answer(wire.send(post())).headers["date"] == "Fri, 02 Jan 1970 00:00:00 GMT"

@@ -1,0 +1,226 @@
+"""A service in processes of its own, and clients at real sockets."""
+
+import os
+import re
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from wire import Parsed, answer, post
+
+TESTS = Path(__file__).resolve().parent
+PATIENCE = 20.0  # seconds; far more than anything here takes
+
+SERVE = """
+import sys
+from foreblock import service
+from foreblock.cli.failure import failing_in_one_line
+from foreblock.settings import load
+flags = dict(each.split("=", 1) for each in sys.argv[1:])
+say = lambda *said: print(*said, flush=True)
+with failing_in_one_line():
+    service.run(load(flags, {}).settings, say, "toy:make_handler")
+"""
+
+_END = re.compile(rb"\r\n\r\n")
+_LENGTH = re.compile(rb"\r\nContent-Length: (\d+)")
+
+
+def command(*settings: str) -> list[str]:
+    return [sys.executable, "-c", SERVE, "data=none", *settings]
+
+
+def environment() -> dict[str, str]:
+    paths = [str(TESTS.parent / "python"), str(TESTS)]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+@dataclass
+class Service:
+    """A running service."""
+
+    process: subprocess.Popen[str]
+    port: int
+
+    def connect(self) -> "Client":
+        return Client(socket.create_connection(("127.0.0.1", self.port), PATIENCE))
+
+    def resident(self) -> int:
+        """Bytes of memory that the workers hold."""
+        texts = [Path(f"/proc/{pid}/statm").read_text("ascii") for pid in self.workers()]
+        return sum(int(text.split()[1]) for text in texts) * resource.getpagesize()
+
+    def open_files(self) -> int:
+        """Descriptors that the workers hold."""
+        return sum(len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in self.workers())
+
+    def workers(self) -> set[int]:
+        """The processes of the workers that serve now."""
+        listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(
+            "ascii"
+        )
+        return {int(pid) for pid in listed.split()}
+
+
+@contextmanager
+def serving(*settings: str) -> Iterator[Service]:
+    """A service on a free port, ended afterwards however the test ended."""
+    process = subprocess.Popen(
+        command("listen=127.0.0.1:0", "log_level=error", *settings),
+        env=environment(), stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    with process:
+        address = process.stdout.readline().split()[0]
+        service = Service(process, int(address.rpartition(":")[2]))
+        workers = service.workers()
+        try:
+            yield service
+        finally:
+            process.kill()
+            for pid in workers | ended_children(service):
+                if alive(pid):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def ended_children(service: Service) -> set[int]:
+    try:
+        return service.workers()
+    except (FileNotFoundError, ProcessLookupError):
+        return set()
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and waits to be reaped does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    """Wait for what other processes do."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"not in time: {what}"
+        threading.Event().wait(0.005)
+
+
+class Closed(Exception):
+    """The server has closed before an answer began."""
+
+
+class Client:
+    """A client of one connection that reads answers as they come."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.rest = b""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.sock.close()
+
+    def send(self, data: bytes) -> None:
+        self.sock.sendall(data)
+
+    def ask(self, body: bytes) -> Parsed:
+        self.send(post(body))
+        return self.receive()
+
+    def receive(self) -> Parsed:
+        """The next answer. Raises `Closed` at the end, `ConnectionError` at a reset."""
+        while not (end := _END.search(self.rest)):
+            self._more()
+        length = _LENGTH.search(self.rest, 0, end.end())
+        size = end.end() + (int(length[1]) if length else 0)
+        while len(self.rest) < size:
+            self._more()
+        data, self.rest = self.rest[:size], self.rest[size:]
+        return answer(data)
+
+    def receive_all(self) -> bytes:
+        """Everything until the server closes."""
+        while True:
+            try:
+                self._more()
+            except Closed:
+                return self.rest
+
+    def _more(self) -> None:
+        piece = self.sock.recv(65536)
+        if not piece:
+            raise Closed
+        self.rest += piece
+
+
+@dataclass
+class Load:
+    """Clients that ask without pause, each in a thread, and what they saw."""
+
+    service: Service
+    body: bytes = b"x"
+    pipelined: int = 1
+    answered: int = 0
+    reset: int = 0  # requests that were sent and lost
+    refused: int = 0  # connections that could not be made
+    malformed: list[str] = field(default_factory=list)
+    _stop: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def running(self, clients: int) -> Iterator[None]:
+        threads = [threading.Thread(target=self._run) for _ in range(clients)]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self._stop = True
+            for thread in threads:
+                thread.join()
+
+    def _run(self) -> None:
+        while not self._stop:
+            try:
+                client = self.service.connect()
+            except OSError:
+                with self._lock:
+                    self.refused += 1
+                return
+            with client:
+                self._converse(client)
+
+    def _converse(self, client: Client) -> None:
+        while not self._stop:
+            due = self.pipelined
+            try:
+                client.send(post(self.body) * due)
+                while due:
+                    found = client.receive()
+                    due -= 1
+                    assert found.text.endswith(":" + self.body.decode()), found
+                    with self._lock:
+                        self.answered += 1
+                    if found.headers.get("connection") == "close":
+                        return
+            except (ConnectionError, Closed):
+                with self._lock:
+                    self.reset += due
+                return
+            except AssertionError as failure:
+                with self._lock:
+                    self.malformed.append(str(failure))
+                return

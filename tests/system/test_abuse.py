@@ -1,0 +1,94 @@
+"""What a service must bear, on a small scale; `make abuse` has the full one."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from abuse.attackers import attacking
+from abuse.fuzzing import fuzz_bodies, fuzz_raw
+from abuse.probe import probe
+from abuse.wire import Answer, Closed, Connection, address_of, head
+from foreblock.bench.rpc import chain
+from foreblock.bench.rpc.processes import family, resident_bytes
+from foreblock.ledger.import_files import import_files
+from foreblock.running import Service, serving
+
+MEBI = 2**20
+SHORT = ["--workers=1", "--header-timeout=1", "--body-timeout=1", "--write-timeout=1"]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service over the benchmark's chain, with short patience."""
+    folder = tmp_path_factory.mktemp("abuse")
+    genesis = folder / "genesis.json"
+    genesis.write_bytes(chain.genesis())
+    import_files(genesis, chain.BLOCKS, folder / "store", None, lambda _: None)
+    with serving(folder / "store", SHORT) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _attackers_find_their_modules(monkeypatch: pytest.MonkeyPatch, checkout: Path) -> None:
+    monkeypatch.setenv("PYTHONPATH", f"{checkout / 'python'}:{checkout / 'tests'}")
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("slow_header", 50), ("slow_body", 50), ("never_reads", 20), ("idle", 300)],
+)
+def test_others_are_served_meanwhile(service: Service, name: str, count: int) -> None:
+    before = resident_bytes(family(service.pid))
+    with attacking(name, service.url, count):
+        assert probe(address_of(service.url), 300).median < 50
+        assert resident_bytes(family(service.pid)) - before < 64 * MEBI
+
+
+def test_long_calls_do_not_hold_up_short_ones(service: Service) -> None:
+    """In place, eight calls of fifty million gas would stand before each balance."""
+    with attacking("endless_loop", service.url, 8):
+        assert probe(address_of(service.url), 200).median < 50
+
+
+def answers(connection: Connection) -> Iterator[Answer]:
+    """Every answer until the server closes the connection."""
+    with suppress(Closed):
+        while True:
+            yield connection.answer()
+
+
+@pytest.mark.parametrize("sent", [b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-", head(10) + b"{"])
+def test_patience_ends(service: Service, sent: bytes) -> None:
+    """Half a head and half a body: refused or closed, well before the test's own patience."""
+    connection = Connection(address_of(service.url), timeout=20)
+    connection.socket.sendall(sent)
+    assert {answer.status for answer in answers(connection)} <= {408}
+    connection.close()
+
+
+def test_who_never_reads_is_left(service: Service) -> None:
+    connection = Connection(address_of(service.url), timeout=20)
+    connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    body = b'{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0x1",true]}'
+    requests = (head(len(body)) + body) * 200_000  # more than buffers on the way can hold
+    with pytest.raises(ConnectionError):  # a timeout would say that the server still waits
+        connection.socket.sendall(requests)
+    connection.close()
+
+
+def test_fuzzed_bodies_are_answered(service: Service) -> None:
+    address = address_of(service.url)
+    assert not list(fuzz_bodies(address, seed=1, count=1000))
+    before = resident_bytes(family(service.pid))
+    assert not list(fuzz_bodies(address, seed=2, count=4000))
+    assert resident_bytes(family(service.pid)) - before < 16 * MEBI
+    probe(address, 10)
+
+
+def test_fuzzed_http_is_refused_cleanly(service: Service) -> None:
+    address = address_of(service.url)
+    assert not list(fuzz_raw(address, seed=3, count=500))
+    probe(address, 10)

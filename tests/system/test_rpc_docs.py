@@ -1,0 +1,51 @@
+"""Every method has a row and an example in docs/rpc.md; examples answer as shown, also README's."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from conftest import CHECKOUT, ChainFiles
+from foreblock.client import Endpoint
+from foreblock.ledger.import_files import import_files
+from foreblock.methods import make_methods
+from foreblock.methods.options import Options
+from foreblock.methods.placement import Placement
+from foreblock.running import serving
+
+TEXT = (CHECKOUT / "docs" / "rpc.md").read_text("utf-8")
+README = (CHECKOUT / "README.md").read_text("utf-8")
+EXAMPLES = re.findall(r"<!-- ask -->\n```console\n\$ (.*)\n(.*)\n```", TEXT + README)
+CURL = ["curl", "-s", "http://127.0.0.1:8545", "-H", "Content-Type: application/json", "-d"]
+
+
+@pytest.fixture(scope="module")
+def endpoint(example: ChainFiles, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
+    """The service over the example chain."""
+    store: Path = tmp_path_factory.mktemp("docs") / "store"
+    import_files(example.genesis, example.chain, store, example.fork_choice, lambda _: None)
+    with serving(store, ["--workers=1"]) as service, Endpoint(service.url) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(("command", "shown"), EXAMPLES)
+def test_examples_answer_as_shown(endpoint: Endpoint, command: str, shown: str) -> None:
+    """What curl would send is sent; an answer that ends in … is shown in part."""
+    *start, body = shlex.split(command)
+    assert start == CURL
+    answer = endpoint.exchange(body.encode()).decode()
+    if shown.endswith("…"):
+        assert answer.startswith(shown.removesuffix("…"))
+    else:
+        assert answer == shown
+
+
+def test_every_method_has_a_row_and_an_example() -> None:
+    served = make_methods(Options(), cast("Placement", None))
+    assert list(served) == re.findall(r"^\| `(\w+_\w+)` \|", TEXT, flags=re.MULTILINE)
+    for method in served:
+        assert f"\n## `{method}`\n" in TEXT
+        assert any(f'"{method}"' in command for command, _ in EXAMPLES)

@@ -1,0 +1,144 @@
+"""The service as operators meet it: processes killed and stopped under load."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+
+import pytest
+
+from serving import Load, Service, alive, command, environment, serving, until
+from wire import post
+
+CLIENTS = 8
+
+
+def test_workers_answer() -> None:
+    with serving("workers=2") as service, service.connect() as client:
+        found = client.ask(b"hello")
+        pid, _, body = found.text.partition(":")
+        assert (int(pid) in service.workers(), body) == (True, "hello")
+
+
+def kill_one_worker(service: Service, load: Load) -> None:
+    """Kill a worker amid its answers, and wait for the next one."""
+    answered, victim = load.answered, min(service.workers())
+    until(lambda: load.answered > answered + 200, "answers")
+    os.kill(victim, signal.SIGKILL)
+    until(lambda: len(service.workers() - {victim}) == 2, "a new worker")
+
+
+def test_killed_worker_costs_its_own_requests_and_nothing_else() -> None:
+    with serving("workers=2") as service:
+        load = Load(service)
+        with load.running(CLIENTS):
+            for _ in range(3):
+                kill_one_worker(service, load)
+        assert load.malformed == []
+        assert load.refused == 0
+        # Each client has one request open at most, and can lose one for each kill.
+        assert load.reset <= 3 * CLIENTS
+        with service.connect() as client:
+            assert client.ask(b"after").status == 200
+
+
+def test_only_worker_killed_while_clients_queue() -> None:
+    """With no worker alive, connections wait in the socket that the supervisor keeps."""
+    with serving("workers=1") as service:
+        (victim,) = service.workers()
+        os.kill(victim, signal.SIGKILL)
+        until(lambda: not alive(victim), "its end")
+        with service.connect() as client:
+            assert client.ask(b"patient").text.endswith(":patient")
+
+
+@pytest.mark.parametrize(("body", "pipelined"), [(b"x", 1), (b"x", 5), (b"slow", 1)])
+def test_stopping_under_load_answers_all_that_was_accepted(body: bytes, pipelined: int) -> None:
+    with serving("workers=2") as service:
+        load = Load(service, body, pipelined)
+        with load.running(CLIENTS):
+            until(lambda: load.answered > 100, "answers")
+            service.process.send_signal(signal.SIGTERM)
+            assert service.process.wait(20) == 0
+        assert load.malformed == []
+        assert load.reset == 0
+        assert load.refused == CLIENTS, "each client came once more and found nobody"
+
+
+def test_stopping_does_not_wait_for_resting_clients() -> None:
+    with serving("workers=1", "drain_grace=2") as service, service.connect() as client:
+        client.ask(b"x")
+        service.process.send_signal(signal.SIGTERM)
+        assert client.receive_all() == b""
+        client.sock.close()
+        assert service.process.wait(20) == 0
+
+
+def test_grace_bounds_the_drain() -> None:
+    with serving("workers=1", "drain_grace=0.5") as service, service.connect() as client:
+        client.send(post()[:20])
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(20) == 0
+
+
+def test_second_interrupt_kills() -> None:
+    with serving("workers=1", "drain_grace=600") as service, service.connect() as client:
+        client.send(post()[:20])
+        (worker,) = service.workers()
+        service.process.send_signal(signal.SIGINT)
+        probe = ("127.0.0.1", service.port)
+        until(lambda: refuses(probe), "nobody new is let in")
+        service.process.send_signal(signal.SIGINT)
+        service.process.wait(20)
+        until(lambda: not alive(worker), "the worker's end")
+
+
+def refuses(address: tuple[str, int]) -> bool:
+    """Whether a connection cannot be made; a filtered one hangs, which counts."""
+    try:
+        socket.create_connection(address, 0.05).close()
+    except OSError:
+        return True
+    return False
+
+
+def test_workers_of_a_killed_supervisor_finish_and_free_the_port() -> None:
+    with serving("workers=2", "drain_grace=2") as service:
+        workers = service.workers()
+        load = Load(service)
+        with load.running(CLIENTS):
+            until(lambda: load.answered > 100, "answers")
+            service.process.kill()
+            until(lambda: not any(map(alive, workers)), "the workers' end")
+        assert (load.malformed, load.reset) == ([], 0)
+        with socket.socket() as sock:  # without SO_REUSEPORT, so nobody else may be there
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind(("127.0.0.1", service.port))
+
+
+def run(*settings: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*settings), env=environment(), capture_output=True, text=True, check=False
+    )
+
+
+def test_second_instance_is_refused_in_one_line() -> None:
+    with serving("workers=1") as service:
+        done = run(f"listen=127.0.0.1:{service.port}")
+        line = f"foreblock: 127.0.0.1:{service.port}: address already in use\n"
+        assert (done.returncode, done.stderr) == (1, line)
+        with service.connect() as client:
+            assert client.ask(b"still here").status == 200
+
+
+@pytest.mark.parametrize("listen", ["8545", "nowhere:8545x", "::1:8545", "127.0.0.1:70000"])
+def test_bad_address_is_refused_in_one_line(listen: str) -> None:
+    done = run(f"listen={listen}")
+    assert done.returncode == 1
+    assert re.fullmatch(r"foreblock: cannot listen on .*\n", done.stderr)
+
+
+def test_worker_that_cannot_start_ends_the_service_with_its_reason() -> None:
+    done = run("listen=127.0.0.1:0", "workers=2", "dialect=ethereum")
+    assert (done.returncode, done.stderr) == (1, "foreblock: no store at none\n")

@@ -1,0 +1,97 @@
+"""Clients that do harm, on a small scale: the others are answered, and nothing is kept."""
+
+import random
+import socket
+import statistics
+import time
+from contextlib import ExitStack
+
+from serving import Client, Service, serving, until
+from wire import answers, post
+
+MEGABYTE = 1_000_000
+
+
+def median_of_asking(client: Client, count: int) -> float:
+    """How long an answer takes, in seconds."""
+    times = []
+    for _ in range(count):
+        begun = time.perf_counter()
+        assert client.ask(b"x").text.endswith(":x")
+        times.append(time.perf_counter() - begun)
+    return statistics.median(times)
+
+
+def test_random_bytes_are_answered_or_refused_cleanly() -> None:
+    chance = random.Random(4)
+    with serving("workers=1") as service:
+        workers = service.workers()
+        for _ in range(500):
+            throw(service, chance)
+        before = service.resident()
+        for _ in range(1500):
+            throw(service, chance)
+        assert service.resident() < before + 4 * MEGABYTE
+        with service.connect() as client:
+            assert client.ask(b"well").text.endswith(":well")
+        assert service.workers() == workers
+
+
+def throw(service: Service, chance: random.Random) -> None:
+    """Noise, or a good request with a few bytes changed."""
+    if chance.random() < 0.5:
+        data = chance.randbytes(chance.randrange(1, 80))
+    else:
+        mutable = bytearray(post(b"{}") + post(b"x" * 50))
+        for _ in range(chance.randrange(1, 6)):
+            mutable[chance.randrange(len(mutable))] = chance.randrange(256)
+        data = bytes(mutable)
+    with service.connect() as client:
+        client.send(data)
+        client.sock.shutdown(socket.SHUT_WR)
+        answers(client.receive_all())
+
+
+def test_slow_and_resting_clients_do_not_slow_others_and_are_let_go() -> None:
+    limits = ("header_timeout=1", "body_timeout=1", "idle_timeout=2")
+    with serving("workers=1", *limits) as service, ExitStack() as stack:
+        files = service.open_files()
+        with service.connect() as client:
+            alone = median_of_asking(client, 200)
+            for number in range(300):
+                other = stack.enter_context(service.connect())
+                other.send((b"", post()[:20], post()[:-1])[number % 3])
+            assert median_of_asking(client, 200) < 5 * alone
+        until(lambda: service.open_files() == files, "all are let go")
+
+
+def test_client_that_never_reads_is_held_back_and_dropped() -> None:
+    with serving("workers=1", "write_timeout=1") as service, ExitStack() as stack:
+        files = service.open_files()
+        with service.connect() as client:
+            assert len(client.ask(b"big").body) == MEGABYTE
+        before = service.resident()
+        deaf = [stack.enter_context(service.connect()) for _ in range(4)]
+        for each in deaf:
+            each.send(post(b"big") * 100)
+        with service.connect() as client:
+            assert client.ask(b"x").status == 200
+        # Each of them has been answered a few of its hundred times.
+        assert service.resident() < before + 30 * MEGABYTE
+        until(lambda: service.open_files() == files, "all are dropped")
+
+
+def test_large_answers_arrive_whole_at_a_slow_reader() -> None:
+    with serving("workers=1") as service, service.connect() as client:
+        client.send(post(b"big") * 19 + post(b"big", b"Connection: close"))
+        found = answers(client.receive_all())
+        assert [len(each.body) for each in found] == [MEGABYTE] * 20
+
+
+def test_refused_upload_still_reads_the_refusal() -> None:
+    """Closing with input unread would reset the connection and lose the answer."""
+    head = post(b"").replace(b"Content-Length: 0", b"Content-Length: 6000000")
+    with serving("workers=1") as service, service.connect() as client:
+        client.send(head + b"x" * 3_000_000)
+        found = client.receive()
+        assert (found.status, found.text) == (413, "content length too large (6000000>5242880)\n")

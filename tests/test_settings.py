@@ -1,0 +1,101 @@
+"""Settings: sources in their order, words to values, refusals that name their place."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from foreblock.errors import BadSetting
+from foreblock.settings import DEFAULT, Settings, declared, flat, load
+
+NAMES = [each.name for each in declared()]
+
+
+def test_defaults() -> None:
+    loaded = load({}, {})
+    assert loaded.settings == Settings()
+    assert set(loaded.origins.values()) == {DEFAULT}
+    assert list(flat(loaded.settings)) == NAMES == list(loaded.origins)
+
+
+def test_flags_come_before_variables_before_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "foreblock.toml"
+    file.write_text("workers = 1\nbody_limit = 10\nidle_timeout = 7\n", "utf-8")
+    environment = {"FOREBLOCK_WORKERS": "2", "FOREBLOCK_BODY_LIMIT": "20", "HOME": "/"}
+    settings, origins = load({"workers": "3", "body_limit": None}, environment, file)
+    assert (settings.workers, origins["workers"]) == (3, "--workers")
+    assert (settings.server.body_limit, origins["body_limit"]) == (20, "FOREBLOCK_BODY_LIMIT")
+    assert (settings.server.idle_timeout, origins["idle_timeout"]) == (7.0, str(file))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("body_limit", "7", 7), ("idle_timeout", "1.5", 1.5), ("dialect", "ethereum", "ethereum"),
+        ("hosts", "a, b.example", ("a", "b.example")), ("hosts", "", ()),
+        ("call_create", "Yes", True),
+        ("snapshot_header", "off", False), ("batch_items", "0", 0), ("pool_queue", "1", 1),
+    ],
+)  # fmt: skip
+def test_words_become_values(name: str, text: str, value: object) -> None:
+    assert flat(load({name: text}, {}).settings)[name] == value
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("body_limit", "7.5", "expected a whole number, found '7.5'"),
+        ("body_limit", "0", "expected at least 1, found 0"),
+        ("idle_timeout", "nan", "expected at least 1, found nan"),
+        ("idle_timeout", "inf", "expected at least 1, found inf"),
+        ("dialect", "latin", "expected preconf or ethereum, found 'latin'"),
+        ("call_create", "maybe", "expected true or false, found 'maybe'"),
+    ],
+)
+def test_bad_words_are_refused_where_they_stand(name: str, text: str, why: str) -> None:
+    flag = "--" + name.replace("_", "-")
+    with pytest.raises(BadSetting) as raised:
+        load({name: text}, {})
+    assert str(raised.value) == f"{flag}: {why}"
+    with pytest.raises(BadSetting) as raised:
+        load({}, {f"FOREBLOCK_{name.upper()}": text})
+    assert str(raised.value) == f"FOREBLOCK_{name.upper()}: {why}"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("workers = true", "workers: expected a whole number, found True"),
+        ("workers = 1.0", "workers: expected a whole number, found 1.0"),
+        ("workers = '1'", "workers: expected a whole number, found '1'"),
+        ("hosts = 'a'", "hosts: expected a list of strings, found 'a'"),
+        ("hosts = [1]", "hosts: expected a list of strings, found [1]"),
+        ("call_create = 1", "call_create: expected true or false, found 1"),
+        ("worker = 1", "worker: there is no such setting"),
+        ("[server]\nbody_limit = 1", "server: there is no such setting"),
+        ("workers = ", "Invalid value (at end of document)"),
+    ],
+)
+def test_bad_values_of_the_file_are_refused_where_they_stand(
+    tmp_path: Path, text: str, why: str
+) -> None:
+    file = tmp_path / "foreblock.toml"
+    file.write_text(text, "utf-8")
+    with pytest.raises(BadSetting) as raised:
+        load({}, {}, file)
+    assert str(raised.value) == f"{file}: {why}"
+
+
+def test_settings_cross_to_a_worker_unchanged() -> None:
+    settings = load({"hosts": "a,b", "call_create": "yes", "nice": "3"}, {}).settings
+    assert msgspec.json.decode(msgspec.json.encode(settings), type=Settings) == settings
+
+
+def test_every_setting_is_documented_with_its_default(checkout: Path) -> None:
+    text = (checkout / "docs" / "settings.md").read_text("utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    expected = []
+    for each in declared():
+        default = msgspec.json.encode(each.default).decode()
+        expected.append(f"| `{each.name}` | `{default}` | {each.help} |")
+    assert rows == expected

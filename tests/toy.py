@@ -1,0 +1,35 @@
+"""Handlers without a chain, for workers that tests start."""
+
+import asyncio
+import os
+
+from foreblock.errors import StoreMissing
+from foreblock.reply import Reply
+from foreblock.server.reply import Handler
+from foreblock.settings import Settings
+
+
+def make_handler(settings: Settings) -> Handler:
+    """Answers with the body and the process; `slow` waits for a moment, `big` gives a megabyte.
+
+    In the ethereum dialect it cannot start at all.
+    """
+    if settings.dialect == "ethereum":
+        raise StoreMissing(settings.data)
+
+    def handle(body: bytes) -> Reply | asyncio.Future[Reply]:
+        reply = Reply(b"%d:%b" % (os.getpid(), body))
+        if body == b"big":
+            return Reply(b"x" * 1_000_000)
+        if not body.startswith(b"slow"):
+            return reply
+        later: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().call_later(0.05, _answer, later, reply)
+        return later
+
+    return handle
+
+
+def _answer(later: asyncio.Future[Reply], reply: Reply) -> None:
+    if not later.done():
+        later.set_result(reply)

@@ -1,0 +1,102 @@
+"""Toy methods and contexts: JSON-RPC without Ethereum."""
+
+import json
+from collections.abc import Awaitable
+from typing import Any
+
+from msgspec import Raw
+
+from foreblock.reply import Reply
+from foreblock.rpc.batch import Limits
+from foreblock.rpc.dispatch import Dispatcher, Method
+from foreblock.rpc.fault import Fault
+
+
+class ToyContext:
+    """Counts how often it is opened and closed."""
+
+    opened = 0
+
+    def __init__(self) -> None:
+        ToyContext.opened += 1
+        self.number = ToyContext.opened
+        self.closed = 0
+        self.headers = b"Toy: %d\r\n" % self.number
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+class Toys:
+    """A dispatcher with toy methods, and what happened in it."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.contexts: list[ToyContext] = []
+        self.ran: list[bytes] = []
+        self.now = 0.0
+        methods: dict[str, Method[ToyContext]] = {
+            "echo": self.echo,
+            "context": lambda context, _: b"%d" % context.number,
+            "fail": self.fail,
+            "later": self.later,
+            "slow": self.slow,
+            "fail_later": self.fail_later,
+        }
+        self.dispatcher = Dispatcher(
+            methods, self.open, self.fault, limits or Limits(), lambda: self.now
+        )
+
+    def open(self) -> ToyContext:
+        self.contexts.append(ToyContext())
+        return self.contexts[-1]
+
+    @staticmethod
+    def fault(error: Exception) -> Fault:
+        return Fault(-32000, str(error), "0x01" if str(error) == "with data" else None)
+
+    def echo(self, _: ToyContext, params: Raw) -> bytes:
+        self.ran.append(bytes(params))
+        return bytes(params)
+
+    def fail(self, _: ToyContext, params: Raw) -> bytes:
+        raise ValueError(json.loads(bytes(params))[0])
+
+    def slow(self, context: ToyContext, params: Raw) -> bytes:
+        self.now += float(json.loads(bytes(params))[0])
+        return self.echo(context, params)
+
+    def later(self, context: ToyContext, params: Raw) -> Awaitable[bytes]:
+        async def wait() -> bytes:
+            assert not context.closed
+            return self.echo(context, params)
+
+        return wait()
+
+    def fail_later(self, context: ToyContext, params: Raw) -> Awaitable[bytes]:
+        async def wait() -> bytes:
+            return self.fail(context, params)
+
+        return wait()
+
+    def answer(self, body: bytes) -> Reply:
+        """The reply to what needs no waiting."""
+        reply = self.dispatcher.answer(body)
+        assert isinstance(reply, Reply)
+        return reply
+
+    async def answer_later(self, body: bytes) -> Reply:
+        """The reply to what needs some."""
+        reply = self.dispatcher.answer(body)
+        assert not isinstance(reply, Reply)
+        return await reply
+
+
+def parse(reply: Reply) -> Any:  # noqa: ANN401, it is JSON
+    """The JSON of an answer."""
+    return json.loads(reply.body)
+
+
+def call(method: str, params: str = "[]", id: str = "1") -> bytes:
+    """A request, its parameters and id as they are written."""
+    text = f'{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}'
+    return text.encode()

@@ -1,0 +1,178 @@
+"""One connection without a socket: bytes in, bytes out, time driven by hand."""
+
+import asyncio
+import re
+from dataclasses import dataclass
+
+from foreblock.server.checks import Rules
+from foreblock.server.endpoint import Endpoint
+from foreblock.server.limits import Access, ServerLimits
+from foreblock.server.protocol import Connection
+from foreblock.server.reply import Handler, Reply
+from foreblock.server.sweep import TICKS_PER_SECOND, Ticker
+
+LIMITS = ServerLimits(body_limit=1000, header_limit=600, connections=4)
+ACCESS = Access(hosts=("localhost", "node.example"))
+
+
+class FakeTransport(asyncio.Transport):
+    """A transport that keeps what is written, and a client that may stop reading."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[bytes] = []
+        self.reading = True
+        self.ended = self.closed = self.aborted = False
+        self.stuck = 0  # bytes that the client has not taken
+        self.client_reads = True
+        self.connection: Connection
+
+    def write(self, data: object) -> None:
+        assert isinstance(data, bytes)
+        if self.closed:
+            raise RuntimeError("written after the transport was closed")
+        assert not self.ended, "written after the end was written"
+        self.written.append(data)
+        if not self.client_reads:
+            self.stuck += len(data)
+            if self.stuck > 65536:
+                self.connection.pause_writing()
+
+    def client_takes_all(self) -> None:
+        self.client_reads, self.stuck = True, 0
+        self.connection.resume_writing()
+
+    def get_write_buffer_size(self) -> int:
+        return self.stuck
+
+    def write_eof(self) -> None:
+        self.ended = True
+
+    def pause_reading(self) -> None:
+        assert self.reading
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        assert not self.reading
+        self.reading = True
+
+    def is_reading(self) -> bool:
+        return self.reading
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self.connection.connection_lost(None)
+
+    def abort(self) -> None:
+        self.aborted = True
+        self.close()
+
+
+class Wire:
+    """A client at one end of a connection."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        limits: ServerLimits = LIMITS,
+        access: Access = ACCESS,
+        endpoint: Endpoint | None = None,
+    ) -> None:
+        self.endpoint = endpoint or endpoint_for(handler, limits, access)
+        self.transport = FakeTransport()
+        self.connection = Connection(self.endpoint)
+        self.transport.connection = self.connection
+        self.connection.connection_made(self.transport)
+
+    def send(self, *pieces: bytes) -> bytes:
+        """Send pieces and give what was written since."""
+        before = len(self.transport.written)
+        for piece in pieces:
+            if not self.transport.closed:
+                self.connection.data_received(piece)
+        return b"".join(self.transport.written[before:])
+
+    def end(self) -> None:
+        """The client will send no more."""
+        if not self.connection.eof_received():
+            self.transport.close()
+
+    @property
+    def out(self) -> bytes:
+        return b"".join(self.transport.written)
+
+    def over(self) -> bool:
+        """Whether the server will not answer any more."""
+        return self.transport.ended or self.transport.closed
+
+    def pass_seconds(self, seconds: float) -> None:
+        for _ in range(round(seconds * TICKS_PER_SECOND)):
+            self.endpoint.ticker.tick()
+
+
+def endpoint_for(
+    handler: Handler, limits: ServerLimits = LIMITS, access: Access = ACCESS
+) -> Endpoint:
+    rules = Rules.of(limits, access, b"Foreblock-Snapshot")
+    ticker = Ticker(limits, lambda: 0.0)
+    return Endpoint(handler, rules, ticker, limits.connections)
+
+
+def echo(body: bytes) -> Reply:
+    return Reply(b"<" + body + b">")
+
+
+def post(body: bytes = b"{}", *headers: bytes, host: bytes = b"localhost") -> bytes:
+    """A request as clients send it."""
+    lines = [
+        b"POST / HTTP/1.1", b"Host: " + host, b"Content-Type: application/json",
+        b"Content-Length: %d" % len(body), *headers,
+    ]  # fmt: skip
+    return b"\r\n".join(lines) + b"\r\n\r\n" + body
+
+
+def raw(*lines: bytes, body: bytes = b"") -> bytes:
+    """A request from its lines."""
+    return b"\r\n".join(lines) + b"\r\n\r\n" + body
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """An answer as a client reads it."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+
+_HEAD = re.compile(rb"HTTP/1\.1 (\d{3}) [A-Za-z ]+\r\n((?:[A-Za-z-]+: [^\r\n]*\r\n)*)\r\n")
+
+
+def answers(data: bytes) -> list[Parsed]:
+    """All answers in some bytes, each of which must be well formed and whole."""
+    found, at = [], 0
+    while at < len(data):
+        match = _HEAD.match(data, at)
+        assert match, f"not an answer: {data[at : at + 200]!r}"
+        lines = [line.split(": ", 1) for line in match[2].decode().splitlines()]
+        headers = {name.lower(): value for name, value in lines}
+        assert len(headers) == len(lines), "a header came twice"
+        length = int(headers.get("content-length", "0"))
+        at = match.end() + length
+        assert at <= len(data), "the answer is cut off"
+        found.append(Parsed(int(match[1]), headers, data[match.end() : at]))
+    return found
+
+
+def answer(data: bytes) -> Parsed:
+    """The one answer in some bytes."""
+    (found,) = answers(data)
+    return found
