@@ -108,7 +108,7 @@ class ChainBuilder:
         if rules.ethereum >= EthereumFork.CANCUN:
             header = header.replace(
                 blob_gas_used=0,
-                excess_blob_gas=excess_blob_gas_after(parent, header, self.profile, rules),
+                excess_blob_gas=excess_blob_gas_after(parent, time, self.profile, rules),
                 parent_beacon_block_root=bytes([header.number % 256]) * 32,
             )
         if rules.includes(OptimismFork.HOLOCENE):

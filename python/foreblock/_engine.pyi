@@ -17,6 +17,8 @@ __all__ = [
     "Authorization",
     "Batch",
     "Block",
+    "Body",
+    "BranchTrie",
     "Changes",
     "Env",
     "Executed",
@@ -53,6 +55,7 @@ __all__ = [
     "receipts_root",
     "requests_hash",
     "transactions_root",
+    "unsigned_transaction",
     "withdrawals_root",
 ]
 
@@ -355,6 +358,9 @@ class State:
     def overlay(self) -> Overlay:
         """An empty overlay above this state."""
 
+    def trie(self) -> BranchTrie:
+        """The trie of this state, for roots after changes: `PrunedState`."""
+
     def call(
         self,
         env: Env,
@@ -397,6 +403,20 @@ class StateTrie:
 
     def take(self) -> NodeWrites:
         """What changed since the last take, for `Batch.append` or `Batch.seal`."""
+
+@final
+class BranchTrie:
+    """The trie of one state, and after what was applied to it; writes nothing.
+
+    After an exception it is to be thrown away.
+    """
+
+    def apply(self, changes: Changes) -> None:
+        """Take in changes that start from the state as it stands here."""
+
+    def root(self) -> bytes: ...
+    def storage_root(self, address: bytes) -> bytes:
+        """The storage root of an account as it stands."""
 
 @final
 class NodeWrites:
@@ -532,13 +552,24 @@ class Overlay:
         trace_transfers: bool = False,
         next_log_index: int = ...,
         timeout_us: int | None = None,
+        precompile_gas: int | None = None,
     ) -> Outcome:
         """Run a message and keep its effects here; its logs are collected with indices.
 
-        The first index is 0 unless said otherwise.
+        The first index is 0 unless said otherwise. After an exception, those of `call`,
+        nothing has changed.
         """
 
-    def system_call(self, env: Env, address: bytes, data: bytes) -> Outcome | None:
+    def system_call(
+        self,
+        env: Env,
+        address: bytes,
+        data: bytes,
+        *,
+        precompiles: Precompiles | None = None,
+        timeout_us: int | None = None,
+        precompile_gas: int | None = None,
+    ) -> Outcome | None:
         """A call by the system itself; None, and nothing done, where there is no code."""
 
     def transact(
@@ -684,6 +715,38 @@ class GrowingRoot:
 
     def root(self) -> bytes: ...
     def __len__(self) -> int: ...
+
+@final
+class Body:
+    """A block being put together from transactions that have run."""
+
+    def __new__(cls) -> Self: ...
+    def push(
+        self, transaction: Transaction, outcome: Outcome, post_state: bytes | None = None
+    ) -> None:
+        """Add a transaction with its outcome.
+
+        `post_state` takes the place of the status in its receipt before Byzantium.
+        """
+    @property
+    def gas_used(self) -> int: ...
+    def deposit_requests(self, contract: bytes) -> bytes:
+        """The function `deposit_requests` of the receipts of this body."""
+    def seal(self, header: Header, withdrawals: Sequence[Withdrawal] | None = None) -> Block:
+        """The block of this body and header.
+
+        Gas used, the roots of transactions and receipts and the bloom of the header are
+        replaced by those of the body.
+        """
+    def __len__(self) -> int: ...
+
+def unsigned_transaction(message: Message, type: int, chain_id: int, nonce: int) -> Transaction:
+    """A message as a transaction of type 0, 2, 3 or 4 that nobody signed.
+
+    Its signature is all zeros, `v` included, and its sender is the message's. It can be
+    shown and hashed; `Overlay.transact` refuses it. `InvalidArgument` for another type,
+    and where a type needs a recipient and there is none.
+    """
 
 # --- Transactions, headers, blocks and receipts ---------------------------------------
 #

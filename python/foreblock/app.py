@@ -12,6 +12,7 @@ from foreblock.ledger.view import Ledger
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from foreblock.methods.placement import Placement
+from foreblock.methods.simulations import Simulations
 from foreblock.reply import Reply
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
@@ -38,8 +39,11 @@ class Service:
     def __init__(self, ledger: Ledger, options: ServiceOptions) -> None:
         pool = Pool(threads=options.pool_threads, capacity=options.pool_capacity)
         self._placement = Placement(pool, options.methods.call_timeout_ms)
+        self._simulations = Simulations(
+            options.methods.call_timeout_ms, options.pool_threads, options.pool_capacity
+        )
         self._dispatcher = Dispatcher(
-            make_methods(options.methods, self._placement),
+            make_methods(options.methods, self._placement, self._simulations),
             ledger.view,
             partial(fault_of, dialect=options.methods.dialect),
             options.limits,
@@ -52,6 +56,7 @@ class Service:
     def close(self) -> None:
         """Stop waiting for calls; the ledger is whoever opened it's to close."""
         self._placement.close()
+        self._simulations.close()
 
 
 def make_handler(settings: Settings) -> Callable[[bytes], Reply | Awaitable[Reply]]:
@@ -62,13 +67,16 @@ def make_handler(settings: Settings) -> Callable[[bytes], Reply | Awaitable[Repl
 
 def options_of(settings: Settings) -> ServiceOptions:
     """The choices that settings make about a service. 0 lifts a limit."""
-    call, batch, pool = settings.call, settings.batch, settings.pool
+    call, batch, pool, simulate = settings.call, settings.batch, settings.pool, settings.simulate
     return ServiceOptions(
         methods=Options(
             dialect=settings.dialect,
             gas_cap=call.gas_cap,
             call_timeout_ms=round(call.timeout * 1000) or DAY_MS,
             call_create=call.create,
+            simulate_blocks=simulate.blocks,
+            simulate_block_calls=simulate.block_calls,
+            simulate_calls=simulate.calls,
         ),
         limits=Limits(
             batch_items=batch.items or NO_LIMIT,

@@ -7,6 +7,7 @@
     │   ├── InvalidMessage
     │   ├── NotAPrecompile
     │   ├── InvalidParams
+    │   ├── BadArgument
     │   └── RefusedOverride
     ├── NotHere                  the data is not here
     │   ├── UnknownBlock
@@ -22,10 +23,10 @@
     │   ├── PoolFull
     │   ├── ExecutionFailed
     │   ├── RefusedCall
+    │   ├── RefusedSimulation
     │   ├── Reverted
     │   ├── Halted
-    │   ├── TimedOut
-    │   └── NotAvailable
+    │   └── TimedOut
     ├── ImportFailure            the chain offered is not accepted
     │   ├── BadGenesis
     │   ├── BadForkChoice
@@ -65,6 +66,7 @@ cannot answer with. Codes of the wire are elsewhere, beside the wire.
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 
 class ForeblockError(Exception):
@@ -124,6 +126,18 @@ class InvalidParams(CallerError):
 
     def __str__(self) -> str:
         return self.why
+
+
+@dataclass(eq=False)
+class BadArgument(InvalidParams):
+    """One argument of a request cannot be read; `path` is the place in it, or nothing."""
+
+    argument: int
+    path: str
+
+    def __str__(self) -> str:
+        place = f"{self.path}: " if self.path else ""
+        return f"invalid argument {self.argument}: {place}{self.why}"
 
 
 @dataclass(eq=False)
@@ -263,6 +277,35 @@ class RefusedCall(ExecutionError):
         return self.why
 
 
+class Rule(StrEnum):
+    """The rules that a simulation may break; on the wire each has a code of its own."""
+
+    NONCE_TOO_LOW = "nonce too low"
+    NONCE_TOO_HIGH = "nonce too high"
+    BASE_FEE = "fee cap below base fee"
+    TIP = "tip above fee cap"
+    INTRINSIC_GAS = "intrinsic gas"
+    FUNDS = "funds"
+    BLOCK_GAS = "gas limit of the block"
+    INIT_CODE = "size of init code"
+    BLOCK_NUMBER = "order of block numbers"
+    BLOCK_TIME = "order of block times"
+    LIMIT = "limit of the service"
+    SYSTEM = "system contracts"
+    OTHER = "transaction"
+
+
+@dataclass(eq=False)
+class RefusedSimulation(ExecutionError):
+    """A simulation that breaks a rule before or between its calls; `rule` is a `Rule`."""
+
+    rule: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.why}"
+
+
 @dataclass(eq=False)
 class Reverted(ExecutionError):
     """A call undid itself; `reason` is what its data says in words, or nothing."""
@@ -292,16 +335,6 @@ class TimedOut(ExecutionError):
 
     def __str__(self) -> str:
         return f"execution aborted (timeout = {self.timeout})"
-
-
-@dataclass(eq=False)
-class NotAvailable(ExecutionError):
-    """A method that has its name already and nothing behind it."""
-
-    method: str
-
-    def __str__(self) -> str:
-        return f"the method {self.method} is not available yet"
 
 
 class ImportFailure(ForeblockError):

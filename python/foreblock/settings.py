@@ -44,6 +44,15 @@ class CallLimits:
 
 
 @dataclass(frozen=True)
+class SimulationLimits:
+    """What one simulation may ask for; geth's numbers."""
+
+    blocks: int = setting(256, "blocks of a simulation, those that fill gaps included", least=1)
+    block_calls: int = setting(5_000, "calls of a simulated block", least=1)
+    calls: int = setting(10_000, "calls of a simulation", least=1)
+
+
+@dataclass(frozen=True)
 class PoolLimits:
     """The threads of one worker for long calls."""
 
@@ -75,6 +84,9 @@ class Settings:
     access: Access = field(default_factory=Access, metadata={"prefix": ""})
     batch: BatchLimits = field(default_factory=BatchLimits, metadata={"prefix": "batch_"})
     call: CallLimits = field(default_factory=CallLimits, metadata={"prefix": "call_"})
+    simulate: SimulationLimits = field(
+        default_factory=SimulationLimits, metadata={"prefix": "simulate_"}
+    )
     pool: PoolLimits = field(default_factory=PoolLimits, metadata={"prefix": "pool_"})
 
 

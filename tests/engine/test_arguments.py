@@ -20,6 +20,8 @@ from foreblock import _engine
 from foreblock._engine import (
     Account,
     Batch,
+    Body,
+    BranchTrie,
     Changes,
     Env,
     Executed,
@@ -168,6 +170,9 @@ PLAUSIBLE: dict[str, st.SearchStrategy[Any]] = {
     "batch": named("batch"),
     "nodes": st.one_of(named("nodes"), st.tuples(NUMBERS, named("nodes"))),
     "precompiles": named("precompiles"),
+    "transaction": named("deposit"),
+    "outcome": named("outcome"),
+    "contract": ADDRESSES,
     "transactions": st.lists(named("deposit"), max_size=3),
     "accounts": st.lists(st.tuples(ADDRESSES, named("account")), max_size=3),
     "partials": st.lists(NUMBERS, max_size=3),
@@ -226,14 +231,18 @@ def made(objects: Objects, kind: type) -> object:
         Batch: objects.store.batch,
         Overlay: objects.state.overlay,
         StateTrie: objects.store.trie,
+        BranchTrie: objects.state.trie,
         GrowingRoot: GrowingRoot,
+        Body: Body,
         Changes: lambda: objects.changes,
         Executed: lambda: objects.executed,
     }
     return makers[kind]()
 
 
-KINDS = [Store, View, State, Batch, Overlay, StateTrie, GrowingRoot, Changes, Executed]
+KINDS = [
+    Store, View, State, Batch, Overlay, StateTrie, BranchTrie, GrowingRoot, Body, Changes, Executed,
+]  # fmt: skip
 METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]
 many = settings(
     max_examples=60,

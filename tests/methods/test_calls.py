@@ -226,8 +226,3 @@ def test_missing_field_of_an_authorization_is_named(preconf: Asker) -> None:
     )
     assert answer["code"] == -32602
     assert answer["message"].startswith("invalid argument 0: $.authorizationList[0]: ")
-
-
-def test_simulation_is_not_there_yet(preconf: Asker) -> None:
-    expected = error(-32601, "the method eth_simulateV1 is not available yet")
-    assert preconf.ask("eth_simulateV1", {"blockStateCalls": []}, "latest") == expected

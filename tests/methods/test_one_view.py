@@ -18,6 +18,7 @@ from foreblock.ledger.view import Ledger, LedgerView
 from foreblock.methods import Method, make_methods
 from foreblock.methods.options import Options
 from foreblock.methods.placement import Placement
+from foreblock.methods.simulations import Simulations
 from foreblock.reply import Reply
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
@@ -56,7 +57,7 @@ class Interrupting:
     def __init__(self, chain: ChainBuilder, ledger: Ledger) -> None:
         self._chain = chain
         placement = Placement(Pool(threads=1, capacity=1), 5_000)
-        methods = make_methods(Options(), placement)
+        methods = make_methods(Options(), placement, Simulations(5_000))
         self.dispatcher = Dispatcher(
             {name: partial(self._run, method) for name, method in methods.items()},
             ledger.view,

@@ -4,6 +4,7 @@
 //! errors become exceptions. Nothing is decided here.
 
 mod batch;
+mod body;
 mod codec;
 mod convert;
 mod env;
@@ -21,6 +22,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     codec::register(module)?;
+    body::register(module)?;
     env::register(module)?;
     hex::register(module)?;
     outcome::register(module)?;

@@ -158,7 +158,8 @@ impl Overlay {
 
     #[pyo3(signature = (
         env, message, *, check_base_fee = true, check_block_gas_limit = true,
-        precompiles = None, trace_transfers = false, next_log_index = Arg(0), timeout_us = None
+        precompiles = None, trace_transfers = false, next_log_index = Arg(0), timeout_us = None,
+        precompile_gas = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
     fn run(
@@ -172,10 +173,11 @@ impl Overlay {
         trace_transfers: bool,
         next_log_index: Arg<u64>,
         timeout_us: Option<Arg<u64>>,
+        precompile_gas: Option<Arg<u64>>,
     ) -> PyResult<Outcome> {
         let collect = Collect { transfers: trace_transfers, next_index: next_log_index.0 };
         let options = Options {
-            limits: limits(timeout_us, None),
+            limits: limits(timeout_us, precompile_gas),
             precompiles: precompiles.map(|it| it.0.clone()),
             collect: Some(collect),
             check_base_fee,
@@ -185,15 +187,24 @@ impl Overlay {
         py.detach(run).map(Outcome).map_err(to_python)
     }
 
+    #[pyo3(signature = (
+        env, address, data, *, precompiles = None, timeout_us = None, precompile_gas = None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
     fn system_call(
         &self,
         py: Python<'_>,
         env: &Env,
         address: Arg<Address>,
         data: Arg<Bytes>,
+        precompiles: Option<&Precompiles>,
+        timeout_us: Option<Arg<u64>>,
+        precompile_gas: Option<Arg<u64>>,
     ) -> PyResult<Option<Outcome>> {
-        let limits = Default::default();
-        let run = || execute::system_call(&mut self.overlay(), &env.0, address.0, data.0, limits);
+        let limits = limits(timeout_us, precompile_gas);
+        let moved = precompiles.map(|it| it.0.clone());
+        let run =
+            || execute::system_call(&mut self.overlay(), &env.0, address.0, data.0, limits, moved);
         Ok(py.detach(run).map_err(to_python)?.map(Outcome))
     }
 

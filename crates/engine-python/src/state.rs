@@ -16,6 +16,7 @@ use crate::env::{Env, Message, limits};
 use crate::error::to_python;
 use crate::outcome::Outcome;
 use crate::overlay::Overlay;
+use crate::trie::BranchTrie;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Account>()?;
@@ -127,6 +128,10 @@ impl State {
 
     fn overlay(&self) -> Overlay {
         Overlay::above(self)
+    }
+
+    fn trie(&self) -> PyResult<BranchTrie> {
+        BranchTrie::open(&self.0)
     }
 
     /// The same as `overlay().call(…)`, which it saves an object.

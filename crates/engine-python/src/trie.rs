@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use alloy_primitives::Address;
 use foreblock_engine::ordered_root;
-use foreblock_engine::store::{HeadTrie, Store};
+use foreblock_engine::store::{self, HeadTrie, Store};
 use foreblock_engine::trie::NodeWrites as EngineWrites;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -16,6 +16,7 @@ use crate::state::Changes;
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<NodeWrites>()?;
     module.add_class::<GrowingRoot>()?;
+    module.add_class::<BranchTrie>()?;
     module.add_class::<StateTrie>()
 }
 
@@ -65,6 +66,41 @@ impl StateTrie {
     fn take(&self, py: Python<'_>) -> PyResult<NodeWrites> {
         let writes = py.detach(|| self.trie().take()).map_err(to_python)?;
         Ok(NodeWrites(Arc::new(writes)))
+    }
+}
+
+/// The state trie of one state, and after changes above it.
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct BranchTrie(Mutex<store::BranchTrie>);
+
+impl BranchTrie {
+    pub fn open(state: &store::State) -> PyResult<Self> {
+        store::BranchTrie::open(state).map(|trie| Self(Mutex::new(trie))).map_err(to_python)
+    }
+
+    fn trie(&self) -> MutexGuard<'_, store::BranchTrie> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+#[pymethods]
+impl BranchTrie {
+    fn apply(&self, py: Python<'_>, changes: &Changes) -> PyResult<()> {
+        py.detach(|| self.trie().apply(&changes.0)).map_err(to_python)
+    }
+
+    fn root<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let root = py.detach(|| self.trie().root()).map_err(to_python)?;
+        Ok(PyBytes::new(py, root.as_slice()))
+    }
+
+    fn storage_root<'py>(
+        &self,
+        py: Python<'py>,
+        address: Arg<Address>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let root = py.detach(|| self.trie().storage_root(&address.0)).map_err(to_python)?;
+        Ok(PyBytes::new(py, root.as_slice()))
     }
 }
 

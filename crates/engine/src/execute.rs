@@ -102,12 +102,13 @@ pub fn system_call(
     contract: Address,
     data: Bytes,
     limits: Limits,
+    precompiles: Option<Arc<PrecompileOverrides>>,
 ) -> Result<Option<Outcome>> {
     match overlay.account(&contract)? {
         Some(account) if account.has_code() => {}
         _ => return Ok(None),
     }
-    let setup = Setup { env, checks: UNCHECKED, limits, precompiles: None, collect: None };
+    let setup = Setup { env, checks: UNCHECKED, limits, precompiles, collect: None };
     let input = EthereumInput::System { contract, data };
     let ran = evm::run::<Ethereum>(overlay, setup, input).map_err(refusal)?;
     let Ran { result, state, collected, undefined_opcode } = ran;

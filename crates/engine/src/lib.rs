@@ -12,6 +12,7 @@ mod entry;
 pub mod store;
 
 pub mod block;
+pub mod body;
 pub mod header;
 pub mod ordered_root;
 pub mod receipt;

@@ -103,7 +103,7 @@ fn text(reason: OpHaltReason, undefined_opcode: Option<u8>) -> Cow<'static, str>
         OutOfOffset => "return data out of bounds".into(),
         CreateCollision => "contract address collision".into(),
         PrecompileError => "precompile failed".into(),
-        PrecompileErrorWithContext(why) => why.into(),
+        PrecompileErrorWithContext(why) => precompile_text(why),
         NonceOverflow => NONCE_OVERFLOW.into(),
         CreateContractSizeLimit => "max code size exceeded".into(),
         CreateContractStartingWithEF => "invalid code: must not begin with 0xef".into(),
@@ -112,6 +112,34 @@ fn text(reason: OpHaltReason, undefined_opcode: Option<u8>) -> Cow<'static, str>
         StateChangeDuringStaticCall | CallNotAllowedInsideStatic => "write protection".into(),
         OutOfFunds => "insufficient balance for transfer".into(),
         CallTooDeep => "max call depth exceeded".into(),
+    }
+}
+
+/// What geth says where revm says this; what has no counterpart stays as it is.
+fn precompile_text(why: String) -> Cow<'static, str> {
+    match why.as_str() {
+        // Such sizes cost more gas than there is in geth (EIP-7823).
+        "Modexp limit all input sizes." => "out of gas".into(),
+        "wrong final indicator flag for blake2" => "invalid final flag".into(),
+        "bn254 invalid pair length" => "bad elliptic curve pairing size".into(),
+        "mismatched blob version" => "mismatched versioned hash".into(),
+        "verifying blob kzg proof failed" => "error verifying kzg proof".into(),
+        "bls12-381 fp 64 top bytes of input are not zero" => {
+            "invalid field element top bytes".into()
+        }
+        "bls12-381 g1 point not in correct subgroup" => {
+            "g1 point is not on correct subgroup".into()
+        }
+        "bls12-381 g2 point not in correct subgroup" => {
+            "g2 point is not on correct subgroup".into()
+        }
+        "wrong input length for blake2" | "invalid blob input length" => {
+            "invalid input length".into()
+        }
+        text if text.starts_with("bls12-381") && text.ends_with("input length error") => {
+            "invalid input length".into()
+        }
+        _ => why.into(),
     }
 }
 

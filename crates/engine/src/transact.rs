@@ -78,6 +78,7 @@ pub fn transact(
         (Rules::Ethereum(_), Envelope::Deposit(_)) => {
             Err(refuse("deposits are not transactions of this chain"))
         }
+        (_, Envelope::Unsigned(_)) => Err(refuse("nobody signed it")),
     }
     .map_err(|failure| match failure {
         Failure::Refused(why) => Error::InvalidTransaction { index, why },
@@ -205,6 +206,7 @@ fn transaction_env(transaction: &Transaction) -> Result<TxEnv, Failure> {
     match &transaction.envelope {
         Envelope::Signed(envelope) => Ok(TxEnv::from_recovered_tx(envelope, transaction.sender)),
         Envelope::Deposit(_) => Err(refuse("a deposit where none can be")),
+        Envelope::Unsigned(_) => Err(refuse("nobody signed it")),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Transactions: what the bytes say, who sent them, what they hash to.
 //!
-//! A `Transaction` exists only if its bytes were the one canonical EIP-2718
+//! A `Transaction` is decoded only if its bytes were the one canonical EIP-2718
 //! encoding of it and a sender could be recovered, so `raw`, `hash`, `envelope` and
-//! `sender` never disagree. Types 0 to 4 and the L2's deposit (0x7e) are known.
+//! `sender` never disagree. One that was only simulated (`unsigned`) has the sender
+//! that it was given. Types 0 to 4 and the L2's deposit (0x7e) are known.
 //!
 //! Whether it may stand in a block is not judged here: chain id, nonce, fees, blob
 //! count and the fork that brings its type belong to execution. Blob transactions
@@ -11,6 +12,7 @@
 mod decode;
 #[cfg(test)]
 mod tests;
+mod unsigned;
 
 use alloy_consensus::{EthereumTxEnvelope, TxEip4844, crypto::secp256k1::recover_signer};
 pub use alloy_eips::eip7702::SignedAuthorization;
@@ -19,6 +21,7 @@ use alloy_primitives::{Address, B256, Bytes, Signature};
 pub use op_alloy_consensus::TxDeposit;
 
 pub use decode::{check, decode, decode_all, decode_at};
+pub use unsigned::unsigned;
 
 /// The type byte of a deposit transaction (OP stack specification, deposits).
 pub const DEPOSIT_TYPE: u8 = 0x7e;
@@ -31,6 +34,8 @@ pub enum Envelope {
     Signed(Signed),
     /// Made by the L2 itself from an L1 event: no signature, nonce or fees.
     Deposit(TxDeposit),
+    /// Simulated: all of its signature is zero, and no block may have it.
+    Unsigned(Signed),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +54,7 @@ impl Transaction {
     /// only when it runs.
     pub fn fields(&self) -> &dyn alloy_consensus::Transaction {
         match &self.envelope {
-            Envelope::Signed(signed) => signed,
+            Envelope::Signed(signed) | Envelope::Unsigned(signed) => signed,
             Envelope::Deposit(deposit) => deposit,
         }
     }
@@ -57,14 +62,14 @@ impl Transaction {
     pub fn deposit(&self) -> Option<&TxDeposit> {
         match &self.envelope {
             Envelope::Deposit(deposit) => Some(deposit),
-            Envelope::Signed(_) => None,
+            Envelope::Signed(_) | Envelope::Unsigned(_) => None,
         }
     }
 
     /// `None` for a deposit.
     pub fn signature(&self) -> Option<&Signature> {
         match &self.envelope {
-            Envelope::Signed(signed) => Some(signed.signature()),
+            Envelope::Signed(signed) | Envelope::Unsigned(signed) => Some(signed.signature()),
             Envelope::Deposit(_) => None,
         }
     }
@@ -80,7 +85,7 @@ impl Transaction {
                 )
             }
             Envelope::Signed(signed) => signed.signature().v().into(),
-            Envelope::Deposit(_) => 0,
+            Envelope::Deposit(_) | Envelope::Unsigned(_) => 0,
         }
     }
 

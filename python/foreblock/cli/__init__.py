@@ -13,6 +13,7 @@ from foreblock.cli.conforming import conformance
 from foreblock.cli.importing import import_
 from foreblock.cli.reading import balance, block, call, rpc
 from foreblock.cli.serving import serve
+from foreblock.cli.simulating import simulate
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -20,12 +21,12 @@ from foreblock.cli.serving import serve
 def main() -> None:
     """Serve an Ethereum-style layer-2 chain whose pending block is real.
 
-    Today foreblock verifies chains, keeps every state of them and serves blocks, balances
-    and calls on sealed state; chains with pre-confirmed blocks are to come.
+    Today foreblock verifies chains, keeps every state of them and serves blocks, balances,
+    calls and simulations on sealed state; chains with pre-confirmed blocks are to come.
     """
 
 
 bench.add_command(bench_rpc)
 main.add_command(bench)
-for verb in (balance, block, call, config, conformance, import_, rpc, serve):
+for verb in (balance, block, call, config, conformance, import_, rpc, serve, simulate):
     main.add_command(verb)

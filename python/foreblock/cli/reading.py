@@ -1,48 +1,42 @@
 """`foreblock block|balance|call|rpc`: ask any endpoint, for people or as JSON."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import click
 
-from foreblock.abi import Function, parse_function, revert_reason
-from foreblock.cli.failure import failing_in_one_line, stop
-from foreblock.client import DEFAULT_URL, Endpoint
-from foreblock.errors import InvalidArgument, NotAnAnswer, Refused
+from foreblock.abi import Function, parse_function
+from foreblock.cli.asking import (
+    ETHER_DIGITS,
+    GWEI_DIGITS,
+    JSON_OPTION,
+    URL_OPTION,
+    asking,
+    block_parameter,
+    checked,
+    date,
+    decimal,
+)
+from foreblock.cli.failure import stop
+from foreblock.errors import NotAnAnswer
 from foreblock.primitives import HASH_BYTES, parse_address, parse_data, parse_quantity
 
 Value = TypeVar("Value")
-
-TAGS: Final = ("latest", "pending", "safe", "finalized", "earliest")
-ETHER_DIGITS: Final = 18
-GWEI_DIGITS: Final = 9
-
-_URL = click.option(
-    "--url",
-    envvar="FOREBLOCK_URL",
-    default=DEFAULT_URL,
-    show_default=True,
-    show_envvar=True,
-    help="The endpoint to ask.",
-)
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as it came.")
 
 
 @click.command()
 @click.argument("block", metavar="[BLOCK]", default="latest")
 @click.option("--full", is_flag=True, help="Ask for whole transactions.")
-@_URL
-@_JSON
+@URL_OPTION
+@JSON_OPTION
 def block(*, block: str, full: bool, url: str, as_json: bool) -> None:
     """Show a block.
 
     BLOCK is a number, a tag (latest, pending, safe, finalized, earliest) or a hash.
     """
-    with _asking(url) as ask:
-        parameter = _block_parameter(block)
+    with asking(url) as ask:
+        parameter = block_parameter(block)
         by_hash = len(parameter) == 2 + 2 * HASH_BYTES
         method = "eth_getBlockByHash" if by_hash else "eth_getBlockByNumber"
         found = ask(method, [parameter, full])
@@ -57,15 +51,15 @@ def block(*, block: str, full: bool, url: str, as_json: bool) -> None:
 @click.command()
 @click.argument("address", metavar="ADDRESS")
 @click.argument("block", metavar="[BLOCK]", default="latest")
-@_URL
-@_JSON
+@URL_OPTION
+@JSON_OPTION
 def balance(*, address: str, block: str, url: str, as_json: bool) -> None:
     """Show the balance of an account at a block."""
-    with _asking(url) as ask:
-        _checked(parse_address, address, "address")
-        found = ask("eth_getBalance", [address, _block_parameter(block)])
+    with asking(url) as ask:
+        checked(parse_address, address, "address")
+        found = ask("eth_getBalance", [address, block_parameter(block)])
         wei = _quantity(url, found)
-    click.echo(json.dumps(found) if as_json else f"{_decimal(wei, ETHER_DIGITS)} ether ({wei} wei)")
+    click.echo(json.dumps(found) if as_json else f"{decimal(wei, ETHER_DIGITS)} ether ({wei} wei)")
 
 
 @click.command()
@@ -77,8 +71,8 @@ def balance(*, address: str, block: str, url: str, as_json: bool) -> None:
 @click.option("--value", metavar="WEI", type=click.IntRange(min=0), help="Wei sent along.")
 @click.option("--gas", metavar="N", type=click.IntRange(min=0), help="Gas for the call.")
 @click.option("--block", metavar="BLOCK", default="latest", show_default=True, help="Where.")
-@_URL
-@_JSON
+@URL_OPTION
+@JSON_OPTION
 def call(  # noqa: PLR0913, one per option
     *,
     to: str,
@@ -100,13 +94,13 @@ def call(  # noqa: PLR0913, one per option
     """
     if signature is not None and data is not None:
         raise click.UsageError("give a signature or --data, not both")
-    with _asking(url) as ask:
+    with asking(url) as ask:
         function = None if signature is None else parse_function(signature)
         message = _message(to, sender, _call_data(function, arguments, data))
         message |= {"value": hex(value)} if value is not None else {}
         message |= {"gas": hex(gas)} if gas is not None else {}
-        found = ask("eth_call", [message, _block_parameter(block)])
-        output = _checked(parse_data, found, "output")
+        found = ask("eth_call", [message, block_parameter(block)])
+        output = checked(parse_data, found, "output")
         values = [] if function is None else function.values(output)
     if as_json:
         click.echo(json.dumps(found))
@@ -117,58 +111,17 @@ def call(  # noqa: PLR0913, one per option
 @click.command()
 @click.argument("method", metavar="METHOD")
 @click.argument("params", metavar="[PARAMS]...", nargs=-1)
-@_URL
-@_JSON
+@URL_OPTION
+@JSON_OPTION
 def rpc(*, method: str, params: tuple[str, ...], url: str, as_json: bool) -> None:
     """Ask any method.
 
     Each of PARAMS is JSON; what is not JSON is taken as text, so addresses and tags need no
     quotes.
     """
-    with _asking(url) as ask:
+    with asking(url) as ask:
         found = ask(method, [_json_or_text(each) for each in params])
     click.echo(json.dumps(found) if as_json else json.dumps(found, indent=2, ensure_ascii=False))
-
-
-@contextmanager
-def _asking(url: str) -> Iterator[Callable[[str, Sequence[object]], Any]]:
-    """A function that asks the endpoint; failures end the program in one line."""
-    with failing_in_one_line():
-        try:
-            with Endpoint(url) as endpoint:
-                yield endpoint.request
-        except Refused as refused:
-            raise _with_reason(refused) from refused
-
-
-def _with_reason(refused: Refused) -> Refused:
-    """The same refusal, saying what its revert data means if the server did not."""
-    try:
-        reason = revert_reason(parse_data(refused.data))
-    except ValueError:
-        return refused
-    if reason is None or reason in refused.message:
-        return refused
-    return Refused(refused.code, f"{refused.message}: {reason}", refused.data)
-
-
-def _block_parameter(text: str) -> str:
-    if text in TAGS:
-        return text
-    if text.isascii() and text.isdecimal():
-        return hex(int(text))
-    if len(text) == 2 + 2 * HASH_BYTES:
-        _checked(parse_data, text, "block")
-    else:
-        _checked(parse_quantity, text, "block")
-    return text
-
-
-def _checked(parse: Callable[[object], Value], text: object, what: str) -> Value:
-    try:
-        return parse(text)
-    except ValueError as failure:
-        raise InvalidArgument(f"{what} {text!r}: {failure}") from failure
 
 
 def _quantity(url: str, found: object) -> int:
@@ -180,15 +133,15 @@ def _quantity(url: str, found: object) -> int:
 
 def _call_data(function: Function | None, arguments: Sequence[str], data: str | None) -> str | None:
     if function is None:
-        return data if data is None else "0x" + _checked(parse_data, data, "data").hex()
+        return data if data is None else "0x" + checked(parse_data, data, "data").hex()
     return "0x" + function.call_data(arguments).hex()
 
 
 def _message(to: str, sender: str | None, data: str | None) -> dict[str, str]:
-    _checked(parse_address, to, "address")
+    checked(parse_address, to, "address")
     message = {"to": to}
     if sender is not None:
-        _checked(parse_address, sender, "address")
+        checked(parse_address, sender, "address")
         message["from"] = sender
     if data is not None:
         message["data"] = data
@@ -210,9 +163,9 @@ def _print_block(found: dict[str, Any]) -> None:
     rows = {
         "block": f"{number('number')} {found.get('hash')}",
         "parent": found.get("parentHash"),
-        "time": None if time is None else f"{time} ({_date(time)})",
+        "time": None if time is None else f"{time} ({date(time)})",
         "gas": f"{number('gasUsed') or 0:,} of {number('gasLimit') or 0:,}",
-        "base fee": None if fee is None else f"{_decimal(fee, GWEI_DIGITS)} gwei",
+        "base fee": None if fee is None else f"{decimal(fee, GWEI_DIGITS)} gwei",
         "miner": found.get("miner"),
         "state": found.get("stateRoot"),
         "size": None if number("size") is None else f"{number('size'):,} bytes",
@@ -228,20 +181,7 @@ def _print_block(found: dict[str, Any]) -> None:
 def _transaction(transaction: object) -> str:
     match transaction:
         case {"hash": str(hash), "from": str(sender), "to": to, "value": str(value)}:
-            ether = _decimal(int(value, 16), ETHER_DIGITS)
+            ether = decimal(int(value, 16), ETHER_DIGITS)
             return f"{hash} {sender} → {to or 'creation'} {ether} ether"
         case _:
             return str(transaction)
-
-
-def _date(seconds: int) -> str:
-    try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (OverflowError, ValueError, OSError):
-        return "no date"
-
-
-def _decimal(number: int, digits: int) -> str:
-    """`number` with the point moved `digits` to the left, nothing lost, no zeros at the end."""
-    whole, rest = divmod(number, 10**digits)
-    return f"{whole}.{rest:0{digits}}".rstrip("0").rstrip(".")

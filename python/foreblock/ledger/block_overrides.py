@@ -1,17 +1,18 @@
-"""Block overrides: a block as a call asks to see it.
+"""Block overrides: a block as a call or a simulation asks to see it.
 
 Forks are chosen by the overridden number and time, so a far time crosses forks. BLOCKHASH
-still ends at the real block.
+still ends at the real block. What simulated blocks make of them is in `simulation.header`.
 """
 
 from msgspec import Struct, structs
 
+from foreblock._engine import Withdrawal
 from foreblock.ledger.sealed_block import SealedBlock
 from foreblock.ledger.surroundings import Surroundings
 
 
 class BlockOverrides(Struct, frozen=True):
-    """Fields of a block that a call asks to see otherwise; None leaves one as it is."""
+    """Fields of a block that are to be seen otherwise; None leaves one as it is."""
 
     number: int | None = None
     timestamp: int | None = None
@@ -22,6 +23,9 @@ class BlockOverrides(Struct, frozen=True):
     base_fee_per_gas: int | None = None
     blob_base_fee: int | None = None
     block_hashes: dict[int, bytes] | None = None  # what BLOCKHASH gives
+    # Of simulated blocks only; a call is not a block.
+    parent_beacon_block_root: bytes | None = None
+    withdrawals: list[Withdrawal] | None = None
 
 
 def overridden(block: SealedBlock, overrides: BlockOverrides) -> Surroundings:

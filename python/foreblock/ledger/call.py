@@ -26,6 +26,7 @@ from foreblock.ledger.overrides import AccountOverride, apply
 from foreblock.ledger.surroundings import Surroundings
 
 __all__ = [
+    "FEE_LIMIT",
     "Authorization",
     "Call",
     "Outcome",
@@ -33,6 +34,7 @@ __all__ = [
     "Pool",
     "Run",
     "State",
+    "message",
     "prepare",
     "run_plainly",
 ]
@@ -128,7 +130,7 @@ def prepare(
     _check(call, around, state, overlay)
     if call.highest_fee >= FEE_LIMIT:
         raise RefusedCall(f"err: fees above 2^128 - 1 are not supported (supplied gas {call.gas})")
-    return Run(call, state, overlay, around, env, _message(call, around), precompiles)
+    return Run(call, state, overlay, around, env, message(call, around.base_fee), precompiles)
 
 
 def _check(call: Call, around: Surroundings, state: State, overlay: Overlay | None) -> None:
@@ -140,9 +142,12 @@ def _plain(call: Call) -> Message:
     return Message(sender=call.sender, to=call.to, value=call.value, data=call.data, gas=call.gas)
 
 
-def _message(call: Call, around: Surroundings) -> Message:
+def message(call: Call, base_fee: int | None) -> Message:
+    """The call for the engine, in a block with this base fee."""
+    if call.is_plain:
+        return _plain(call)
     cap, tip = call.max_fee_per_gas, call.max_priority_fee_per_gas
-    if around.base_fee is None:
+    if base_fee is None:
         cap = tip = None  # before London these fields mean nothing
     elif call.blob_hashes or call.authorizations:
         # Their transactions have the fees of EIP-1559, whatever was given.

@@ -1,14 +1,14 @@
 """What a call must pass before it runs, in the order in which geth looks at it.
 
 The order decides which refusal a client sees when several apply. The texts are geth's,
-with checksummed addresses and decimal amounts. Nonce, sender's code and the gas limit
-of one transaction are not looked at: nobody signed a call.
+with checksummed addresses and decimal amounts. Sender's code and the gas limit of one
+transaction are not looked at: nobody signed a call. Nonces are for simulations to judge.
 """
 
 from collections.abc import Iterator
 from typing import Final
 
-from foreblock.errors import RefusedCall
+from foreblock.errors import RefusedCall, Rule
 from foreblock.ledger.call_request import Call
 from foreblock.ledger.checksum import checksum_address
 from foreblock.ledger.execution import BLOBS_PER_TRANSACTION
@@ -16,6 +16,9 @@ from foreblock.ledger.fees import GAS_PER_BLOB
 from foreblock.ledger.forks import EthereumFork
 from foreblock.ledger.intrinsic_gas import MAX_INIT_CODE, floor_gas, intrinsic_gas
 from foreblock.ledger.surroundings import Surroundings
+
+# A rule that is broken, and how.
+Reason = tuple[Rule, str]
 
 BLOB_HASH_VERSION: Final = 1  # EIP-4844, the first byte of a versioned hash
 
@@ -31,86 +34,94 @@ def check_fields(call: Call, chain_id: int) -> None:
 
 def check(call: Call, around: Surroundings, balance: int) -> None:
     """Raise `RefusedCall` with the first reason there is."""
-    for why in _reasons(call, around, balance):
+    for _, why in reasons(call, around, balance, strict=False):
         raise RefusedCall(f"err: {why} (supplied gas {call.gas})")
 
 
-def _reasons(call: Call, around: Surroundings, balance: int) -> Iterator[str]:
-    """Everything that is wrong, in order; made one by one, as only the first is needed."""
-    yield from _fees(call, around)
-    yield from _blobs(call, around)
+def reasons(call: Call, around: Surroundings, balance: int, *, strict: bool) -> Iterator[Reason]:
+    """Everything that is wrong, in order; made one by one, as only the first is needed.
+
+    Unless `strict`, a call that offers nothing for gas, or for blob gas, need not offer
+    what the block asks for.
+    """
+    yield from _fees(call, around, strict=strict)
+    yield from _blobs(call, around, strict=strict)
     yield from _authorizations(call)
     yield from _init_code(call, around)
     yield from _funds(call, balance)
     yield from _gas(call, around)
 
 
-def _fees(call: Call, around: Surroundings) -> Iterator[str]:
+def _fees(call: Call, around: Surroundings, *, strict: bool) -> Iterator[Reason]:
     cap, tip = call.fee_cap, call.fee_tip
-    if around.base_fee is None or not (cap or tip):
+    if around.base_fee is None or not (cap or tip or strict):
         return
-    base_fee = around.base_fee if call.price(around.base_fee) else 0
     sender = checksum_address(call.sender)
     if tip > cap:
-        yield (
+        why = (
             f"max priority fee per gas higher than max fee per gas: address {sender}, "
             f"maxPriorityFeePerGas: {tip}, maxFeePerGas: {cap}"
         )
-    if cap < base_fee:
-        yield (
+        yield Rule.TIP, why
+    if cap < around.base_fee:
+        why = (
             f"max fee per gas less than block base fee: address {sender}, "
-            f"maxFeePerGas: {cap}, baseFee: {base_fee}"
+            f"maxFeePerGas: {cap}, baseFee: {around.base_fee}"
         )
+        yield Rule.BASE_FEE, why
 
 
-def _blobs(call: Call, around: Surroundings) -> Iterator[str]:
+def _blobs(call: Call, around: Surroundings, *, strict: bool) -> Iterator[Reason]:
     hashes = call.blob_hashes
     if hashes is None:
         return
     if call.to is None:
-        yield "blob transaction of type create"
+        yield Rule.OTHER, "blob transaction of type create"
     if not hashes:
-        yield "blob transaction missing blob hashes"
+        yield Rule.OTHER, "blob transaction missing blob hashes"
     if around.rules.ethereum >= EthereumFork.OSAKA and len(hashes) > BLOBS_PER_TRANSACTION:
-        yield "blob transaction has too many blobs"
+        yield Rule.OTHER, "blob transaction has too many blobs"
     for index, each in enumerate(hashes):
         if each[0] != BLOB_HASH_VERSION:
-            yield f"blob {index} has invalid hash version"
-    cap = call.max_fee_per_blob_gas
-    if cap and cap < around.blob_fee:
-        yield (
+            yield Rule.OTHER, f"blob {index} has invalid hash version"
+    cap = call.max_fee_per_blob_gas or 0
+    if (cap or strict) and cap < around.blob_fee:
+        why = (
             "max fee per blob gas less than block blob gas fee: "
             f"address {checksum_address(call.sender)} "
             f"blobGasFeeCap: {cap}, blobBaseFee: {around.blob_fee}"
         )
+        yield Rule.OTHER, why
 
 
-def _authorizations(call: Call) -> Iterator[str]:
+def _authorizations(call: Call) -> Iterator[Reason]:
     if call.authorizations is None:
         return
     if call.to is None:
-        yield "EIP-7702 transaction cannot be used to create contract"
+        yield Rule.OTHER, "EIP-7702 transaction cannot be used to create contract"
     if not call.authorizations:
-        yield "EIP-7702 transaction with empty auth list"
+        yield Rule.OTHER, "EIP-7702 transaction with empty auth list"
 
 
-def _init_code(call: Call, around: Surroundings) -> Iterator[str]:
+def _init_code(call: Call, around: Surroundings) -> Iterator[Reason]:
     limited = call.to is None and around.rules.ethereum >= EthereumFork.SHANGHAI
     if limited and len(call.data) > MAX_INIT_CODE:
-        yield f"max initcode size exceeded: code size {len(call.data)} limit {MAX_INIT_CODE}"
+        size = len(call.data)
+        yield Rule.INIT_CODE, f"max initcode size exceeded: code size {size} limit {MAX_INIT_CODE}"
 
 
-def _funds(call: Call, balance: int) -> Iterator[str]:
+def _funds(call: Call, balance: int) -> Iterator[Reason]:
     blob_gas = GAS_PER_BLOB * len(call.blob_hashes or ())
     want = call.gas * call.fee_cap + call.value + blob_gas * (call.max_fee_per_blob_gas or 0)
     if balance < want:
-        yield (
+        why = (
             "insufficient funds for gas * price + value: "
             f"address {checksum_address(call.sender)} have {balance} want {want}"
         )
+        yield Rule.FUNDS, why
 
 
-def _gas(call: Call, around: Surroundings) -> Iterator[str]:
+def _gas(call: Call, around: Surroundings) -> Iterator[Reason]:
     intrinsic = intrinsic_gas(
         call.data,
         creates=call.to is None,
@@ -119,7 +130,8 @@ def _gas(call: Call, around: Surroundings) -> Iterator[str]:
         rules=around.rules,
     )
     if call.gas < intrinsic:
-        yield f"intrinsic gas too low: have {call.gas}, want {intrinsic}"
+        yield Rule.INTRINSIC_GAS, f"intrinsic gas too low: have {call.gas}, want {intrinsic}"
     floor = floor_gas(call.data, around.rules)
     if call.gas < floor:
-        yield f"insufficient gas for floor data gas cost: have {call.gas}, want {floor}"
+        why = f"insufficient gas for floor data gas cost: have {call.gas}, want {floor}"
+        yield Rule.OTHER, why

@@ -127,7 +127,7 @@ def _check_blob_gas(
         return
     check.equal(
         "excess blob gas",
-        excess_blob_gas_after(parent, header, profile, rules),
+        excess_blob_gas_after(parent, header.timestamp, profile, rules),
         header.excess_blob_gas,
     )
     parameters = profile.blob_parameters(header.timestamp)
@@ -137,11 +137,9 @@ def _check_blob_gas(
         check.equal("blob gas used", 0, header.blob_gas_used)
 
 
-def excess_blob_gas_after(
-    parent: Header, header: Header, profile: ChainProfile, rules: Rules
-) -> int:
-    """The excess blob gas of the child of `parent`; 0 on a chain without blobs."""
-    parameters = profile.blob_parameters(header.timestamp)
+def excess_blob_gas_after(parent: Header, time: int, profile: ChainProfile, rules: Rules) -> int:
+    """The excess blob gas of the child of `parent` at `time`; 0 on a chain without blobs."""
+    parameters = profile.blob_parameters(time)
     if parameters is None:
         return 0
     return next_excess_blob_gas(

@@ -53,6 +53,11 @@ class ChainProfile:
         """The ladder of forks that this chain follows."""
         return "ethereum" if self.optimism is None else "optimism"
 
+    @property
+    def block_time(self) -> int:
+        """Seconds from one block to the next where nobody says otherwise."""
+        return 12 if self.optimism is None else 2
+
     def merged(self, parent_total_difficulty: int) -> bool:
         """Whether the child of a block with this total difficulty is after the merge.
 

@@ -21,6 +21,7 @@ class SealedBlock:
         self.hash: Final = header.hash
         self.header: Final = header
         self.profile: Final = profile
+        self.total_difficulty: Final = total_difficulty
         self.merged: Final = profile.merged(total_difficulty - header.difficulty)
         self.rules: Final = rules_of(header, total_difficulty, profile)
 

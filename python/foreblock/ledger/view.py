@@ -110,6 +110,11 @@ class LedgerView(Struct, frozen=True, gc=False):
         """The chain."""
         return self._ledger.profile
 
+    @property
+    def unused(self) -> int:
+        """The first number that nothing in this view was stored under."""
+        return self._view.commit + 1
+
     def resolve(self, block: BlockId) -> SealedBlock:
         """The block that a name means here; `NotHere` says why there is none."""
         if block == "latest":  # what nearly every request asks for

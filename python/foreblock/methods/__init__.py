@@ -14,18 +14,22 @@ from foreblock.methods.blocks import BlockMethods
 from foreblock.methods.calls import CallMethods
 from foreblock.methods.options import Options
 from foreblock.methods.placement import Placement
+from foreblock.methods.simulate import SimulateMethods
+from foreblock.methods.simulations import Simulations
 from foreblock.methods.state import StateMethods
 
 Method = Callable[[LedgerView, Raw], bytes | Awaitable[bytes]]
 
 
-def make_methods(options: Options, placement: Placement) -> dict[str, Method]:
+def make_methods(
+    options: Options, placement: Placement, simulations: Simulations
+) -> dict[str, Method]:
     """The table of one service."""
     return {
         "eth_getBlockByNumber": BlockMethods(options).get_block_by_number,
         "eth_getBalance": StateMethods(options).get_balance,
         "eth_call": CallMethods(options, placement).call,
-        "eth_simulateV1": node.simulate,
+        "eth_simulateV1": SimulateMethods(options, simulations).simulate,
         "eth_blockNumber": node.block_number,
         "eth_chainId": node.chain_id,
         "net_version": node.network_version,

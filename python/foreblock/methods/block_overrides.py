@@ -3,13 +3,24 @@
 from collections.abc import Callable
 from typing import TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from foreblock.errors import RefusedOverride
 from foreblock.ledger.block_overrides import BlockOverrides
+from foreblock.ledger.stored_block import Withdrawal
 from foreblock.methods.params import address, hash32, quantity, refuse
 
 T = TypeVar("T")
+
+
+class WithdrawalObject(Struct, rename="camel", gc=False, frozen=True):
+    """A withdrawal from the consensus layer, its amount in gwei."""
+
+    index: str
+    validator_index: str
+    address: str
+    amount: str
 
 
 class BlockOverridesObject(Struct, rename="camel", gc=False, frozen=True):
@@ -40,6 +51,11 @@ def read_block_overrides(given: BlockOverridesObject, argument: int) -> BlockOve
         raise RefusedOverride('block override "beaconRoot" is not supported for this RPC method')
     if given.withdrawals is not None:
         raise RefusedOverride('block override "withdrawals" is not supported for this RPC method')
+    return read_simulated_overrides(given, argument)
+
+
+def read_simulated_overrides(given: BlockOverridesObject, argument: int) -> BlockOverrides:
+    """The overrides of a block that is simulated as a whole."""
 
     def one(read: Callable[[str, int, str], T], **names: str | None) -> T | None:
         """The value under whichever name it has; two that differ are refused."""
@@ -62,7 +78,39 @@ def read_block_overrides(given: BlockOverridesObject, argument: int) -> BlockOve
         base_fee_per_gas=one(_number, baseFeePerGas=given.base_fee_per_gas, baseFee=given.base_fee),
         blob_base_fee=one(_fee, blobBaseFee=given.blob_base_fee),
         block_hashes=_block_hashes(given.block_hash, argument),
+        parent_beacon_block_root=one(
+            hash32,
+            beaconRoot=_text(given.beacon_root, argument, "$.beaconRoot"),
+            parentBeaconBlockRoot=_text(
+                given.parent_beacon_block_root, argument, "$.parentBeaconBlockRoot"
+            ),
+        ),
+        withdrawals=_withdrawals(given.withdrawals, argument),
     )
+
+
+def _text(given: object, argument: int, path: str) -> str | None:
+    if given is not None and not isinstance(given, str):
+        refuse(argument, path, "expected a string")
+    return given
+
+
+def _withdrawals(given: object, argument: int) -> list[Withdrawal] | None:
+    if given is None:
+        return None
+    try:
+        withdrawals = msgspec.convert(given, list[WithdrawalObject])
+    except msgspec.ValidationError:
+        refuse(argument, "$.withdrawals", "expected index, validatorIndex, address and amount each")
+    return [
+        Withdrawal(
+            _number(each.index, argument, f"$.withdrawals[{place}].index"),
+            _number(each.validator_index, argument, f"$.withdrawals[{place}].validatorIndex"),
+            address(each.address, argument, f"$.withdrawals[{place}].address"),
+            _number(each.amount, argument, f"$.withdrawals[{place}].amount"),
+        )
+        for place, each in enumerate(withdrawals)
+    ]
 
 
 def _number(text: str, argument: int, path: str) -> int:

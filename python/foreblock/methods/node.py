@@ -6,7 +6,6 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
-from foreblock.errors import NotAvailable
 from foreblock.ledger.view import LedgerView
 from foreblock.methods.params import explain
 
@@ -39,8 +38,3 @@ def block_number(view: LedgerView, raw: Raw) -> bytes:
     """The number of the last sealed block."""
     explain(raw, NoParams, 0)
     return b'"0x%x"' % view.latest.number
-
-
-def simulate(_view: LedgerView, _raw: Raw) -> bytes:
-    """Not built yet, and says so."""
-    raise NotAvailable("eth_simulateV1")

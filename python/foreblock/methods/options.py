@@ -14,6 +14,9 @@ class Options:
     gas_cap: int = 50_000_000  # of one call; more is lowered to it, 0 lifts it
     call_timeout_ms: int = 5_000
     call_create: bool = False  # whether eth_call may create a contract in `preconf`
+    simulate_blocks: int = 256  # of one simulation, fillers included
+    simulate_block_calls: int = 5_000  # of one simulated block
+    simulate_calls: int = 10_000  # of one simulation
     block_text_bytes: int = 64 << 20  # of rendered blocks that are kept
 
     @property

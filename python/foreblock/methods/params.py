@@ -13,7 +13,7 @@ import msgspec
 from msgspec import DecodeError, Raw, Struct, ValidationError, structs
 
 from foreblock._engine import read_address, read_data, read_hash, read_quantity
-from foreblock.errors import InvalidParams
+from foreblock.errors import BadArgument, InvalidParams
 
 S = TypeVar("S", bound=Struct)
 
@@ -86,8 +86,7 @@ def _in_words(said: str) -> str:
 
 def refuse(argument: int, path: str, why: str) -> NoReturn:
     """Raise what a client is told about a bad argument."""
-    place = f"{path}: " if path else ""
-    raise InvalidParams(f"invalid argument {argument}: {place}{why}")
+    raise BadArgument(why, argument, path)
 
 
 def address(text: str, argument: int, path: str = "") -> bytes:

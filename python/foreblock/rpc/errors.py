@@ -15,13 +15,14 @@ from foreblock.errors import (
     Halted,
     InvalidParams,
     NoSuchHead,
-    NotAvailable,
     NotCanonical,
     PoolFull,
     PrunedState,
     RefusedCall,
     RefusedOverride,
+    RefusedSimulation,
     Reverted,
+    Rule,
     TimedOut,
     UnknownBlock,
     UnknownBlockHash,
@@ -38,6 +39,22 @@ REFUSED: Final = -32000
 OVERLOADED: Final = -32005  # EIP-1474: limit exceeded
 PRUNED: Final = 4444  # geth and reth
 REVERTED: Final = 3  # geth: execution reverted
+
+# Codes of simulations in execution-apis; a rule that is not here has none of its own.
+SIMULATION: Final = {
+    Rule.NONCE_TOO_LOW: -38010,
+    Rule.NONCE_TOO_HIGH: -38011,
+    Rule.BASE_FEE: -38012,
+    Rule.INTRINSIC_GAS: -38013,
+    Rule.FUNDS: -38014,
+    Rule.BLOCK_GAS: -38015,
+    Rule.BLOCK_NUMBER: -38020,
+    Rule.BLOCK_TIME: -38021,
+    Rule.INIT_CODE: -38025,
+    Rule.LIMIT: -38026,
+    Rule.TIP: INVALID_PARAMS,
+    Rule.SYSTEM: REFUSED,
+}
 
 INTERNAL_ERROR: Final = Fault(INTERNAL, "internal error")
 
@@ -80,6 +97,11 @@ def _reverted_with_reason(error: Exception) -> Fault:
     return Fault(REVERTED, message, "0x" + error.output.hex())
 
 
+def _simulation(error: Exception) -> Fault:
+    assert isinstance(error, RefusedSimulation)
+    return Fault(SIMULATION.get(Rule(error.rule), INTERNAL), error.why)
+
+
 PRECONF: Final[dict[type[Exception], Row]] = {
     InvalidParams: _says(INVALID_PARAMS),
     RefusedOverride: _says(REFUSED),
@@ -91,11 +113,11 @@ PRECONF: Final[dict[type[Exception], Row]] = {
     NoSuchHead: lambda error: Fault(REFUSED, f"{vars(error)['tag']} block not found"),
     PrunedState: _pruned,
     RefusedCall: _says(REFUSED),
+    RefusedSimulation: _simulation,
     Reverted: _reverted,
     Halted: _says(REFUSED),
     TimedOut: _says(REFUSED),
     PoolFull: _says(OVERLOADED, "too many long calls are waiting, try again later"),
-    NotAvailable: _says(-32601),
 }
 ETHEREUM: Final[dict[type[Exception], Row]] = PRECONF | {Reverted: _reverted_with_reason}
 

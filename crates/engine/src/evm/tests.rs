@@ -288,7 +288,7 @@ impl Job {
             Work::Call => call(&mut overlay, &env, &self.message(), options).map(Some),
             Work::Run => run(&mut overlay, &env, &self.message(), options).map(Some),
             Work::System => {
-                system_call(&mut overlay, &env, addr(0xc0), Bytes::new(), self.limits())
+                system_call(&mut overlay, &env, addr(0xc0), Bytes::new(), self.limits(), None)
             }
         };
         (outcome, overlay.take(7).expect("takes"))

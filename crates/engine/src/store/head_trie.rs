@@ -73,7 +73,7 @@ fn with_nodes<T>(
 }
 
 /// The root of the state that `nodes` show: the row of a root is always there.
-fn root_of(nodes: &dyn NodeReader) -> Result<B256> {
+pub(super) fn root_of(nodes: &dyn NodeReader) -> Result<B256> {
     let row = nodes.node(&Owner::Accounts, &Nibbles::new())?;
     Ok(row.map_or(EMPTY_ROOT_HASH, keccak256))
 }
@@ -90,7 +90,8 @@ fn restore_layers(store: &Store, view: &View, latest: u64) -> Result<()> {
     }
     let mut trie = StateTrie::open(with_nodes(store, Some(known), root_of)?);
     for block in known + 1..=latest {
-        let changes = changes_of(view, block)?;
+        let sealed = view.sealed(block)?.ok_or(Error::UnknownBlock(block))?;
+        let changes = changes_of(view, &view.state(block - 1)?, sealed.delta)?;
         let writes = with_nodes(store, Some(known), |nodes| {
             trie.apply(&changes, nodes)?;
             trie.take_writes(nodes)
@@ -100,12 +101,11 @@ fn restore_layers(store: &Store, view: &View, latest: u64) -> Result<()> {
     Ok(())
 }
 
-/// What a sealed block changed, from its delta. Code is not in it: no root needs it.
-fn changes_of(view: &View, block: u64) -> Result<Changes> {
-    let sealed = view.sealed(block)?.ok_or(Error::UnknownBlock(block))?;
-    let before = view.state(block - 1)?;
+/// What a block changed in the state `before` it, from its delta. Code is not in it: no
+/// root needs it.
+pub(super) fn changes_of(view: &View, before: &State, number: u64) -> Result<Changes> {
     let entries =
-        view.snapshot.read(|txn| delta::read(view.snapshot.tables.deltas, txn, sealed.delta))?;
+        view.snapshot.read(|txn| delta::read(view.snapshot.tables.deltas, txn, number))?;
     let mut accounts: BTreeMap<Address, AccountChange> = BTreeMap::new();
     for (key, value) in &entries {
         match key[0] {
@@ -130,7 +130,7 @@ fn changes_of(view: &View, block: u64) -> Result<Changes> {
 }
 
 /// All nodes of a state, from scratch.
-fn build(state: &State) -> Result<NodeWrites> {
+pub(super) fn build(state: &State) -> Result<NodeWrites> {
     const PORTION: usize = 10_000;
     let mut writes = NodeWrites::default();
     let mut leaves = Vec::new();

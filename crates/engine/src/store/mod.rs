@@ -9,6 +9,7 @@
 //! is `maintain`, always in bounded slices.
 
 mod batch;
+mod branch_trie;
 mod commit;
 mod disk;
 mod head_trie;
@@ -27,6 +28,7 @@ mod tests;
 pub(crate) use tests::folder as test_folder;
 
 pub use batch::{Batch, Parent};
+pub use branch_trie::BranchTrie;
 pub use head_trie::HeadTrie;
 pub use heads::{Heads, Sealed};
 pub use open::{Mode, Options, Retention, Store, Tables};

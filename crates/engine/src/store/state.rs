@@ -27,6 +27,8 @@ pub struct State {
     deltas: Vec<u64>,
     /// The flat table is read at this block.
     flat: u64,
+    /// The sealed block that the state is of, or that its partial blocks stand on.
+    base: u64,
     /// The last block whose hash this state knows.
     top: u64,
     /// Hashes that unsealed blocks of the chain name as their parents', by number.
@@ -52,6 +54,7 @@ impl State {
             snapshot: snapshot.clone(),
             deltas: Vec::new(),
             flat: 0,
+            base: 0,
             top: 0,
             announced: Vec::new(),
         }
@@ -70,6 +73,7 @@ impl State {
             self.deltas.push(sealed.ok_or(Error::UnknownBlock(unfolded))?.delta);
         }
         self.flat = block.min(heads.folded);
+        self.base = block;
         Ok(())
     }
 
@@ -101,6 +105,22 @@ impl State {
                 Start::Partial(below) => number = below,
             }
         }
+    }
+
+    pub(super) fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.snapshot
+    }
+
+    pub(super) fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// The deltas of blocks above `base`, oldest first, each with the state below it.
+    pub(super) fn unsealed(&self) -> Vec<(Self, u64)> {
+        let sealed = self.base.saturating_sub(self.flat) as usize;
+        let count = self.deltas.len().saturating_sub(sealed);
+        let below = |at: usize| Self { deltas: self.deltas[at + 1..].to_vec(), ..self.clone() };
+        (0..count).rev().map(|at| (below(at), self.deltas[at])).collect()
     }
 
     /// The entry as seen from this state, where it lies in the map.

@@ -128,14 +128,14 @@ fn no_bytes_left(rest: &[u8]) -> Result<()> {
 
 fn encode(envelope: &Envelope) -> Vec<u8> {
     match envelope {
-        Envelope::Signed(signed) => signed.encoded_2718(),
+        Envelope::Signed(signed) | Envelope::Unsigned(signed) => signed.encoded_2718(),
         Envelope::Deposit(deposit) => deposit.encoded_2718(),
     }
 }
 
 fn sender(envelope: &Envelope, homestead: bool) -> Result<Address> {
     let signed = match envelope {
-        Envelope::Signed(signed) => signed,
+        Envelope::Signed(signed) | Envelope::Unsigned(signed) => signed,
         Envelope::Deposit(deposit) => return Ok(deposit.from),
     };
     // Typed transactions are younger than Homestead.

@@ -220,11 +220,13 @@ fn a_system_call_runs_as_the_system_and_only_where_there_is_code() {
     for rules in [ethereum("Osaka"), optimism("Jovian")] {
         let env = env_with(rules, &crate::env::BlockFields { base_fee: 10, ..fields() });
         let mut overlay = state(code.clone()).overlay();
-        let none = system_call(&mut overlay, &env, addr(0x44), Bytes::new(), Limits::default());
+        let none =
+            system_call(&mut overlay, &env, addr(0x44), Bytes::new(), Limits::default(), None);
         assert_eq!(none, Ok(None));
-        let outcome = system_call(&mut overlay, &env, CONTRACT, Bytes::new(), Limits::default())
-            .expect("runs")
-            .expect("there is code");
+        let outcome =
+            system_call(&mut overlay, &env, CONTRACT, Bytes::new(), Limits::default(), None)
+                .expect("runs")
+                .expect("there is code");
         assert_eq!(outcome.status, Status::Success);
         let changes = overlay.take(1).expect("takes");
         assert_eq!(changes.accounts.keys().copied().collect::<Vec<_>>(), [CONTRACT]);

@@ -385,7 +385,10 @@ impl History {
             let block = block as u64;
             assert_eq!(view.sealed(block).unwrap().unwrap().hash, *hash);
             match view.state(block) {
-                Ok(found) => compare(&found, state),
+                Ok(found) => {
+                    compare(&found, state);
+                    check_branch(&found, state, block < heads.nodes_earliest);
+                }
                 Err(Error::PrunedState { .. }) => assert!(block < heads.earliest),
                 Err(other) => panic!("block {block}: {other}"),
             }
@@ -395,6 +398,7 @@ impl History {
                 Ok(found) => {
                     assert!(self.reachable(*number), "partial {number} should be out of reach");
                     compare(&found, &partial.state);
+                    check_branch(&found, &partial.state, true);
                 }
                 Err(Error::DroppedPartial(_)) => assert!(!self.reachable(*number)),
                 Err(Error::UnknownPartial(gone)) => self.assert_pruned(gone),
@@ -405,5 +409,14 @@ impl History {
         if let Some((view, block, state)) = &self.held {
             compare(&view.state(*block).unwrap(), state);
         }
+    }
+}
+
+/// A reader's trie of any state has the root of the plain state, or the nodes are gone.
+fn check_branch(found: &State, state: &Everything, may_be_gone: bool) {
+    match BranchTrie::open(found) {
+        Ok(mut trie) => assert_eq!(trie.root().unwrap(), state.root()),
+        Err(Error::PrunedState { .. }) => assert!(may_be_gone),
+        Err(other) => panic!("{other}"),
     }
 }

@@ -1,0 +1,74 @@
+//! The state trie of one state of a view, and after changes above it.
+//!
+//! It reads and never writes, so any reader of a store can have one. Stored nodes are
+//! versioned, so a state whose block lies within their window starts from them. What
+//! is not stored as nodes yet, because the writer stores them behind the head or
+//! because the block is not sealed, is replayed from its delta; where the store keeps
+//! no nodes at all, the trie is built from the whole state.
+
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256};
+
+use super::head_trie::{build, changes_of, root_of};
+use super::nodes::StoredNodes;
+use super::state::State;
+use super::view::View;
+use crate::error::{Error, Result};
+use crate::state::Changes;
+use crate::state_root::StateTrie;
+use crate::trie::{Layers, NodeWrites};
+
+pub struct BranchTrie {
+    trie: StateTrie,
+    stored: StoredNodes,
+    /// All nodes of the state, where none are stored.
+    built: Option<Arc<NodeWrites>>,
+}
+
+impl BranchTrie {
+    /// `PrunedState` when the nodes of the state's block are no longer kept.
+    pub fn open(state: &State) -> Result<Self> {
+        let view = View { snapshot: state.snapshot().clone() };
+        let base = state.base();
+        let Some(nodes) = view.heads().nodes else {
+            let built = Some(Arc::new(build(state)?));
+            return Self::start(StoredNodes::at(&view, base), built);
+        };
+        let earliest = view.heads().nodes_earliest;
+        if base < earliest {
+            return Err(Error::PrunedState { block: base, earliest });
+        }
+        let mut branch = Self::start(StoredNodes::at(&view, base), None)?;
+        for block in nodes + 1..=base {
+            let sealed = view.sealed(block)?.ok_or(Error::UnknownBlock(block))?;
+            branch.apply(&changes_of(&view, &view.state(block - 1)?, sealed.delta)?)?;
+        }
+        for (before, delta) in state.unsealed() {
+            branch.apply(&changes_of(&view, &before, delta)?)?;
+        }
+        Ok(branch)
+    }
+
+    fn start(stored: StoredNodes, built: Option<Arc<NodeWrites>>) -> Result<Self> {
+        let nodes = Layers { layers: built.iter().cloned().collect(), base: &stored };
+        let trie = StateTrie::open(root_of(&nodes)?);
+        Ok(Self { trie, stored, built })
+    }
+
+    /// Takes in changes that start from the state as it stands here.
+    pub fn apply(&mut self, changes: &Changes) -> Result<()> {
+        let layers = self.built.iter().cloned().collect();
+        self.trie.apply(changes, &Layers { layers, base: &self.stored })
+    }
+
+    pub fn root(&mut self) -> Result<B256> {
+        let layers = self.built.iter().cloned().collect();
+        self.trie.root(&Layers { layers, base: &self.stored })
+    }
+
+    pub fn storage_root(&mut self, address: &Address) -> Result<B256> {
+        let layers = self.built.iter().cloned().collect();
+        self.trie.storage_root(address, &Layers { layers, base: &self.stored })
+    }
+}

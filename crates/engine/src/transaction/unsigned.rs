@@ -1,0 +1,167 @@
+//! Transactions that nobody signed, as eth_simulateV1 shows them.
+//!
+//! They are encoded and hashed like signed ones whose signature is all zeros. A legacy
+//! one says 0 for `v` as well, which no signature could, so it never decodes.
+
+use alloy_consensus::{
+    Signed as SignedWith, TxEip1559, TxEip4844, TxEip7702, TxLegacy,
+    transaction::RlpEcdsaEncodableTx,
+};
+use alloy_eips::eip2718::Encodable2718;
+use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256, keccak256};
+use alloy_rlp::Encodable;
+
+use super::{Envelope, Signed, Transaction};
+use crate::error::{Error, Result};
+use crate::message::{Fees, Message};
+
+const LEGACY: u8 = 0;
+const DYNAMIC_FEE: u8 = 2;
+const BLOB: u8 = 3;
+const SET_CODE: u8 = 4;
+
+/// The message as a transaction of type `tx_type` (0, 2, 3 or 4) with this nonce.
+///
+/// Fields that the type does not have are left out, whatever the message says.
+pub fn unsigned(message: &Message, tx_type: u8, chain_id: u64, nonce: u64) -> Result<Transaction> {
+    let (cap, tip) = match message.fees {
+        Fees::Legacy { gas_price } => (gas_price, gas_price),
+        Fees::Dynamic { max_fee_per_gas, max_priority_fee_per_gas } => {
+            (max_fee_per_gas, max_priority_fee_per_gas)
+        }
+    };
+    let Message { gas, value, data, access_list, .. } = message;
+    let kind = message.to.map_or(TxKind::Create, TxKind::Call);
+    let envelope = match tx_type {
+        LEGACY => Signed::Legacy(with_zeros(TxLegacy {
+            chain_id: None,
+            nonce,
+            gas_price: cap,
+            gas_limit: *gas,
+            to: kind,
+            value: *value,
+            input: data.clone(),
+        })),
+        DYNAMIC_FEE => Signed::Eip1559(with_zeros(TxEip1559 {
+            chain_id,
+            nonce,
+            gas_limit: *gas,
+            max_fee_per_gas: cap,
+            max_priority_fee_per_gas: tip,
+            to: kind,
+            value: *value,
+            access_list: access_list.clone(),
+            input: data.clone(),
+        })),
+        BLOB => Signed::Eip4844(with_zeros(TxEip4844 {
+            chain_id,
+            nonce,
+            gas_limit: *gas,
+            max_fee_per_gas: cap,
+            max_priority_fee_per_gas: tip,
+            to: recipient(message)?,
+            value: *value,
+            access_list: access_list.clone(),
+            blob_versioned_hashes: message.blob_hashes.clone(),
+            max_fee_per_blob_gas: message.max_fee_per_blob_gas,
+            input: data.clone(),
+        })),
+        SET_CODE => Signed::Eip7702(with_zeros(TxEip7702 {
+            chain_id,
+            nonce,
+            gas_limit: *gas,
+            max_fee_per_gas: cap,
+            max_priority_fee_per_gas: tip,
+            to: recipient(message)?,
+            value: *value,
+            access_list: access_list.clone(),
+            authorization_list: message.authorization_list.clone(),
+            input: data.clone(),
+        })),
+        other => {
+            return Err(Error::invalid(format!("no call makes a transaction of type {other}")));
+        }
+    };
+    let raw = encode(&envelope);
+    let hash = keccak256(&raw);
+    Ok(Transaction { envelope: Envelope::Unsigned(envelope), hash, sender: message.from, raw })
+}
+
+/// The hash kept with alloy's value is never read: `Transaction` has the right one.
+fn with_zeros<T>(transaction: T) -> SignedWith<T> {
+    let zeros = Signature::new(U256::ZERO, U256::ZERO, false);
+    SignedWith::new_unchecked(transaction, zeros, B256::ZERO)
+}
+
+fn recipient(message: &Message) -> Result<Address> {
+    message.to.ok_or_else(|| Error::invalid("this type of transaction cannot create a contract"))
+}
+
+fn encode(envelope: &Signed) -> Bytes {
+    match envelope {
+        Signed::Legacy(legacy) => encode_legacy(legacy.tx()),
+        typed => typed.encoded_2718().into(),
+    }
+}
+
+fn encode_legacy(transaction: &TxLegacy) -> Bytes {
+    const ZERO: u8 = 0;
+    let payload_length = transaction.rlp_encoded_fields_length() + 3 * ZERO.length();
+    let mut out = Vec::with_capacity(payload_length + 9);
+    alloy_rlp::Header { list: true, payload_length }.encode(&mut out);
+    transaction.rlp_encode_fields(&mut out);
+    [ZERO; 3].iter().for_each(|zero| zero.encode(&mut out));
+    out.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy_primitives::{b256, hex};
+
+    use super::*;
+    use crate::transaction::decode;
+
+    fn message() -> Message {
+        Message {
+            from: Address::repeat_byte(0xc0),
+            to: Some(Address::repeat_byte(0xc1)),
+            value: U256::from(1000),
+            data: Bytes::from_static(&[1, 2]),
+            gas: 21_000,
+            ..Message::default()
+        }
+    }
+
+    #[test]
+    fn a_legacy_one_ends_in_three_zeros() {
+        let made = unsigned(&message(), 0, 1, 7).expect("a transaction");
+        let list = hex!(
+            "e3 07 80 825208 94c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1 8203e8 820102 80 80 80"
+        );
+        assert_eq!(made.raw, list[..].to_vec());
+        assert_eq!(made.hash, keccak256(list));
+        assert_eq!((made.v(), made.fields().chain_id()), (0, None));
+        assert!(decode(&made.raw).is_err());
+    }
+
+    #[test]
+    fn a_creation_with_no_fields_has_the_hash_that_is_published_for_it() {
+        // Case ethSimulate-no-fields-call of the public suite.
+        let empty = Message { gas: 50_000_000, ..Message::default() };
+        let made = unsigned(&empty, 2, 3503995874084926, 0).expect("a transaction");
+        assert_eq!(made.fields().ty(), 2);
+        assert_eq!(made.hash, NO_FIELDS);
+    }
+
+    const NO_FIELDS: B256 =
+        b256!("0xaab6995ceb3fb6183ef81e8cdaa904e2c96f3907215d19771607e47dec9f8c14");
+
+    #[test]
+    fn what_needs_a_recipient_is_refused_without_one() {
+        let create = Message { to: None, ..message() };
+        assert!(unsigned(&create, 2, 1, 0).is_ok());
+        assert!(unsigned(&create, 3, 1, 0).is_err());
+        assert!(unsigned(&create, 4, 1, 0).is_err());
+        assert!(unsigned(&message(), 1, 1, 0).is_err());
+    }
+}

@@ -1,0 +1,95 @@
+"""The public suite's simulations: literally as other nodes, and in the published contract."""
+
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asking import Asker
+from cases import read_case
+from foreblock._engine import keccak256
+from foreblock.conformance.dialects import promised
+from rlp import encode
+
+HEADER = [
+    "parentHash", "sha3Uncles", "miner", "stateRoot", "transactionsRoot", "receiptsRoot",
+    "logsBloom", "difficulty", "number", "gasLimit", "gasUsed", "timestamp", "extraData",
+    "mixHash", "nonce", "baseFeePerGas", "withdrawalsRoot", "blobGasUsed", "excessBlobGas",
+    "parentBeaconBlockRoot", "requestsHash",
+]  # fmt: skip
+NUMBERS = {
+    "difficulty", "number", "gasLimit", "gasUsed", "timestamp", "baseFeePerGas", "blobGasUsed",
+    "excessBlobGas",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def cases(conformance: Path) -> list[tuple[str, bytes, Any]]:
+    found = [
+        (path.stem, body, reply)
+        for path in sorted((conformance / "eth_simulateV1").glob("*.io"))
+        for body, reply in read_case(path)
+    ]
+    assert len(found) >= 56
+    return found
+
+
+def test_replies_equal_those_of_other_nodes(
+    cases: list[tuple[str, bytes, Any]], ethereum: Asker
+) -> None:
+    for name, body, expected in cases:
+        assert json.loads(ethereum.reply(body).body) == expected, name
+
+
+def test_replies_of_the_published_contract_differ_where_it_says(
+    cases: list[tuple[str, bytes, Any]], preconf: Asker
+) -> None:
+    for name, body, reply in cases:
+        expected = promised("preconf", json.loads(body), reply)
+        assert json.loads(preconf.reply(body).body) == expected, name
+
+
+def finished(cases: list[tuple[str, bytes, Any]], client: Asker) -> Iterator[list[dict[str, Any]]]:
+    for _, body, _ in cases:
+        reply = json.loads(client.reply(body).body)
+        if "result" in reply:
+            yield reply["result"]
+
+
+def recomputed(block: dict[str, Any]) -> str:
+    """The hash of a block from its own fields, by nothing of foreblock's but keccak."""
+    fields = [
+        encode(int(block[name], 16) if name in NUMBERS else bytes.fromhex(block[name][2:]))
+        for name in HEADER
+        if name in block
+    ]
+    return "0x" + keccak256(encode(fields)).hex()
+
+
+@pytest.mark.parametrize("dialect", ["ethereum", "preconf"])
+def test_every_hash_recomputes_from_the_fields_beside_it(
+    cases: list[tuple[str, bytes, Any]], dialect: str, request: pytest.FixtureRequest
+) -> None:
+    client: Asker = request.getfixturevalue(dialect)
+    seen = 0
+    for blocks in finished(cases, client):
+        for block in blocks:
+            assert block["hash"] == recomputed(block)
+            assert (set(block["stateRoot"]) == set("0x")) == (dialect == "preconf")
+            seen += 1
+    assert seen > 50
+
+
+def test_fillers_count_though_they_are_not_shown(ethereum: Asker, preconf: Asker) -> None:
+    payload = {"blockStateCalls": [{"blockOverrides": {"number": "0x3a"}}, {}]}
+    shown = preconf.ask("eth_simulateV1", payload, "latest")
+    everything = ethereum.ask("eth_simulateV1", payload, "latest")
+    assert [block["number"] for block in shown] == ["0x3a", "0x3b"]
+    assert [block["number"] for block in everything] == ["0x37", "0x38", "0x39", "0x3a", "0x3b"]
+    assert shown[0]["timestamp"] == everything[3]["timestamp"] == hex(540 + 4 * 12)
+    assert shown[0]["parentHash"] != preconf.ask("eth_getBlockByNumber", "latest", False)["hash"]
+    for before, block in pairwise(everything):
+        assert block["parentHash"] == before["hash"]

@@ -1,0 +1,19 @@
+"""RLP in a few lines, to hold encodings of the engine against."""
+
+
+def encode(value: bytes | int | list[bytes]) -> bytes:
+    """Bytes or a number as a string; a list of what is encoded already as a list."""
+    if isinstance(value, list):
+        return _with_length(b"".join(value), 0xC0)
+    if isinstance(value, int):
+        value = value.to_bytes((value.bit_length() + 7) // 8)
+    if len(value) == 1 and value[0] < 0x80:
+        return value
+    return _with_length(value, 0x80)
+
+
+def _with_length(payload: bytes, base: int) -> bytes:
+    if len(payload) < 56:
+        return bytes([base + len(payload)]) + payload
+    length = len(payload).to_bytes((len(payload).bit_length() + 7) // 8)
+    return bytes([base + 55 + len(length)]) + length + payload

@@ -1,0 +1,77 @@
+"""Simulations made at random: contracts that do a little of everything, and calls to them.
+
+Nothing here looks at the block it runs in, so that calls mean the same in another block.
+"""
+
+from hypothesis import strategies as st
+
+from bytecode import code
+from foreblock.ledger.call_request import Call
+from foreblock.ledger.overrides import AccountOverride
+from foreblock.ledger.simulation.request import BlockRequest, CallRequest
+
+PEOPLE = [bytes([0xA0 + i]) * 20 for i in range(4)]
+CONTRACTS = [bytes([0xD0 + i]) * 20 for i in range(7)]
+COINBASE = b"\xfe" * 20
+GWEI = 10**9
+
+
+def _call(to: bytes, value: int) -> tuple[str | int | bytes, ...]:
+    return (0, 0, 0, 0, value, to, 50_000, "CALL", "POP")
+
+
+def _program(*parts: str | int | bytes) -> bytes:
+    return bytes.fromhex(code(*parts)[2:])
+
+
+CODES = [
+    _program(*_call(PEOPLE[0], 3), *_call(PEOPLE[1], 0)),  # forwards
+    _program(*_call(CONTRACTS[2], 2), 1, 0, "SSTORE"),  # forwards to who reverts
+    _program(1, 0, "SSTORE", *_call(PEOPLE[2], 1), 0, 0, "REVERT"),
+    _program(bytes(PEOPLE[3])) + b"\xff",  # ends itself, in favour of somebody
+    _program("ADDRESS") + b"\xff",  # ends itself, in its own favour
+    _program(0, "SLOAD", 1, "ADD", 0, "SSTORE", 0, 0) + b"\xa0",  # counts, and logs
+    _program("JUMPDEST", 0, "JUMP"),
+]
+
+
+def accounts() -> dict[bytes, AccountOverride]:
+    """Those who call are funded, and contracts have their code."""
+    people = {who: AccountOverride(balance=10**18) for who in PEOPLE}
+    contracts = zip(CONTRACTS, CODES, strict=True)
+    return people | {who: AccountOverride(code=what, balance=1_000) for who, what in contracts}
+
+
+_prices = st.one_of(
+    st.just({}),
+    st.builds(lambda price: {"gas_price": price}, st.integers(20, 90)),
+    st.builds(
+        lambda tip, more: {"max_priority_fee_per_gas": tip, "max_fee_per_gas": 20 + tip + more},
+        st.integers(0, 20),
+        st.integers(0, 50),
+    ),
+)
+
+
+@st.composite
+def calls(draw: st.DrawFn, *, priced: bool = True) -> CallRequest:
+    """A call by somebody funded, to anybody or to create something."""
+    to = draw(st.sampled_from([*PEOPLE, *CONTRACTS, None]))
+    data = draw(st.sampled_from([b"", b"\1\2", CODES[5], _program(bytes(PEOPLE[0])) + b"\xff"]))
+    prices = draw(_prices) if priced else {}
+    call = Call(
+        to,
+        0,
+        draw(st.sampled_from(PEOPLE)),
+        data,
+        draw(st.integers(0, 50)),
+        is_plain=not prices,
+        **prices,
+    )
+    return CallRequest(call, gas=draw(st.sampled_from([60_000, 120_000, 300_000])))
+
+
+def blocks(*, priced: bool = True) -> st.SearchStrategy[list[BlockRequest]]:
+    """Up to three blocks of up to four calls."""
+    block = st.lists(calls(priced=priced), max_size=4).map(BlockRequest)
+    return st.lists(block, min_size=1, max_size=3)
