@@ -63,6 +63,8 @@ sentence from them. The engine raises these very classes, so their names and the
 order of their facts are part of the seam. A revert or a halt is not here: that is
 the outcome of a run; `Reverted` and `Halted` are what a method makes of one that it
 cannot answer with. Codes of the wire are elsewhere, beside the wire.
+
+The file is long because the tree is one idea: it is read, documented and caught whole.
 """
 
 from dataclasses import dataclass
