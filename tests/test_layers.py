@@ -21,6 +21,8 @@ BELOW = {
     "__main__": {"cli"},
     "errors": set[str](),
     "primitives": set[str](),
+    "model": set[str](),
+    "clock": set[str](),
     "reply": set[str](),
     "setting": {"errors"},
     "settings": {"errors", "server", "setting"},
@@ -28,7 +30,9 @@ BELOW = {
     "logs": set[str](),
     "service": {"errors", "logs", "server", "settings"},
     "worker": {"errors", "logs", "server", "service", "settings"},  # finds the handler by name
-    "ledger": {"_engine", "errors", "primitives"},
+    "ledger": {"_engine", "clock", "errors", "model", "primitives"},
+    "sequencer": {"clock", "errors", "ledger", "model", "primitives"},
+    "feed": {"errors", "model", "primitives"},  # nothing of who listens
     "rpc": {"errors", "reply"},  # nothing of HTTP or Ethereum
     "methods": {"_engine", "errors", "ledger", "primitives"},  # the engine reads hex
     "app": {"errors", "ledger", "methods", "reply", "rpc", "settings"},

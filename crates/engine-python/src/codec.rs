@@ -5,7 +5,7 @@ mod header;
 mod receipt;
 mod transaction;
 
-use alloy_primitives::Address;
+use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
 use foreblock_engine as engine;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -16,6 +16,7 @@ pub use receipt::{Log, Receipt};
 pub use transaction::{Authorization, Transaction};
 
 use crate::convert::{Arg, Pair, invalid};
+use crate::env::Message;
 use crate::error::to_python;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -28,6 +29,12 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Receipt>()?;
     module.add_function(wrap_pyfunction!(decode_transaction, module)?)?;
     module.add_function(wrap_pyfunction!(decode_transactions, module)?)?;
+    module.add_function(wrap_pyfunction!(deposit_transaction, module)?)?;
+    module.add_function(wrap_pyfunction!(sign_transaction, module)?)?;
+    module.add_function(wrap_pyfunction!(public_key, module)?)?;
+    module.add_function(wrap_pyfunction!(address_of, module)?)?;
+    module.add_function(wrap_pyfunction!(estimated_compressed_size, module)?)?;
+    module.add_function(wrap_pyfunction!(decode_receipt, module)?)?;
     module.add_function(wrap_pyfunction!(decode_header, module)?)?;
     module.add_function(wrap_pyfunction!(decode_block, module)?)?;
     module.add_function(wrap_pyfunction!(transactions_root, module)?)?;
@@ -49,16 +56,27 @@ fn decode_transaction(raw: &[u8], homestead: bool) -> PyResult<Transaction> {
 
 #[pyfunction]
 #[pyo3(
-    signature = (raws, threads = Arg(0), *, homestead = true),
-    text_signature = "(raws, threads=0, *, homestead=True)"
+    signature = (raws, threads = Arg(0), *, homestead = true, senders = None),
+    text_signature = "(raws, threads=0, *, homestead=True, senders=None)"
 )]
 fn decode_transactions(
     py: Python<'_>,
     raws: Vec<PyBackedBytes>,
     threads: Arg<usize>,
     homestead: bool,
+    senders: Option<Vec<Arg<Address>>>,
 ) -> PyResult<Vec<Transaction>> {
-    let decoded = py.detach(|| engine::transaction::decode_all(&raws, homestead, threads.0));
+    let decoded = match senders {
+        None => py.detach(|| engine::transaction::decode_all(&raws, homestead, threads.0)),
+        Some(senders) if senders.len() == raws.len() => {
+            let known = raws.iter().zip(senders);
+            known.map(|(raw, Arg(who))| engine::transaction::decode_known(raw, who)).collect()
+        }
+        Some(senders) => {
+            let (found, wanted) = (senders.len(), raws.len());
+            return Err(invalid(format!("{found} senders of {wanted} transactions")));
+        }
+    };
     let named = |(index, result): (usize, engine::error::Result<_>)| {
         result.map(Transaction).map_err(|error| to_python(at_index(index, error)))
     };
@@ -72,6 +90,63 @@ fn at_index(index: usize, error: engine::error::Error) -> engine::error::Error {
         }
         other => other,
     }
+}
+
+#[pyfunction]
+#[pyo3(signature = (*, source_hash, sender, to, mint, value, gas_limit, input))]
+fn deposit_transaction(
+    source_hash: Arg<B256>,
+    sender: Arg<Address>,
+    to: Option<Arg<Address>>,
+    mint: Arg<U256>,
+    value: Arg<U256>,
+    gas_limit: Arg<u64>,
+    input: Arg<Bytes>,
+) -> PyResult<Transaction> {
+    let mint = u128::try_from(mint.0).map_err(|_| invalid("a mint has at most 128 bits"))?;
+    Ok(Transaction(engine::transaction::deposit(engine::transaction::TxDeposit {
+        source_hash: source_hash.0,
+        from: sender.0,
+        to: to.map_or(TxKind::Create, |to| TxKind::Call(to.0)),
+        mint,
+        value: value.0,
+        gas_limit: gas_limit.0,
+        is_system_transaction: false,
+        input: input.0,
+    })))
+}
+
+#[pyfunction]
+fn sign_transaction(
+    message: &Message,
+    r#type: Arg<u8>,
+    chain_id: Arg<u64>,
+    nonce: Arg<u64>,
+    secret: Arg<B256>,
+) -> PyResult<Transaction> {
+    engine::keys::sign_transaction(&message.0, r#type.0, chain_id.0, nonce.0, &secret.0)
+        .map(Transaction)
+        .map_err(to_python)
+}
+
+#[pyfunction]
+fn public_key(secret: Arg<B256>) -> PyResult<[u8; 33]> {
+    engine::keys::public_key(&secret.0).map_err(to_python)
+}
+
+#[pyfunction]
+fn address_of(secret: Arg<B256>) -> PyResult<[u8; 20]> {
+    engine::keys::address_of(&secret.0).map(Address::into_array).map_err(to_python)
+}
+
+#[pyfunction]
+fn estimated_compressed_size(raw: &[u8]) -> u64 {
+    engine::transact::estimated_compressed_size(raw)
+}
+
+#[pyfunction]
+fn decode_receipt(encoded: &[u8]) -> PyResult<Receipt> {
+    engine::receipt::Receipt::decode(encoded).map(Receipt).map_err(to_python)
 }
 
 #[pyfunction]

@@ -14,6 +14,7 @@ pub mod store;
 pub mod block;
 pub mod body;
 pub mod header;
+pub mod keys;
 pub mod ordered_root;
 pub mod receipt;
 pub mod requests;

@@ -9,8 +9,9 @@ mod tests;
 use std::borrow::Borrow;
 
 use alloy_primitives::{B256, Bloom, Log};
-use alloy_rlp::{BufMut, Encodable};
+use alloy_rlp::{BufMut, Decodable, Encodable};
 
+use crate::error::{Error, Result};
 use crate::transaction::DEPOSIT_TYPE;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -85,12 +86,52 @@ impl Receipt {
         }
     }
 
+    /// Decodes exactly one canonical encoding.
+    pub fn decode(encoded: &[u8]) -> Result<Self> {
+        let (tx_type, mut list) = match encoded {
+            [tx_type @ 1..0x80, rest @ ..] => (*tx_type, rest),
+            _ => (0, encoded),
+        };
+        let receipt =
+            Self::decode_fields(tx_type, &mut list).map_err(|why| undecodable(why.to_string()))?;
+        if receipt.encode() != encoded {
+            return Err(undecodable("not the canonical encoding"));
+        }
+        Ok(receipt)
+    }
+
+    fn decode_fields(tx_type: u8, list: &mut &[u8]) -> alloy_rlp::Result<Self> {
+        let mut fields = alloy_rlp::Header::decode_bytes(list, true)?;
+        let outcome = match fields.first() {
+            Some(0xa0) => ReceiptOutcome::PostState(Decodable::decode(&mut fields)?),
+            _ => ReceiptOutcome::Status(Decodable::decode(&mut fields)?),
+        };
+        let cumulative_gas_used = Decodable::decode(&mut fields)?;
+        Bloom::decode(&mut fields)?;
+        let logs = Decodable::decode(&mut fields)?;
+        let mut deposit_field =
+            || (!fields.is_empty()).then(|| u64::decode(&mut fields)).transpose();
+        let (deposit_nonce, deposit_receipt_version) = (deposit_field()?, deposit_field()?);
+        Ok(Self {
+            tx_type,
+            outcome,
+            cumulative_gas_used,
+            logs,
+            deposit_nonce,
+            deposit_receipt_version,
+        })
+    }
+
     fn hashed_deposit_fields(&self) -> Option<(u64, u64)> {
         if self.tx_type != DEPOSIT_TYPE {
             return None;
         }
         self.deposit_nonce.zip(self.deposit_receipt_version)
     }
+}
+
+fn undecodable(why: impl Into<String>) -> Error {
+    Error::Undecodable { what: "receipt", why: why.into() }
 }
 
 /// The bloom of a block: everything any of its receipts has.

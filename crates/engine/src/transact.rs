@@ -30,6 +30,12 @@ use crate::{
     transaction::{Envelope, Transaction},
 };
 
+/// What a transaction adds to the data that a chain on Optimism posts, from Fjord on: the
+/// estimate of its compressed size, in millionths of a byte.
+pub fn estimated_compressed_size(raw: &[u8]) -> u64 {
+    estimate_tx_compressed_size(raw)
+}
+
 /// What the transactions of the block so far have used of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {

@@ -20,7 +20,7 @@ use alloy_eips::eip7702::{RecoveredAuthority, RecoveredAuthorization};
 use alloy_primitives::{Address, B256, Bytes, Signature};
 pub use op_alloy_consensus::TxDeposit;
 
-pub use decode::{check, decode, decode_all, decode_at};
+pub use decode::{check, decode, decode_all, decode_at, decode_known, deposit};
 pub use unsigned::unsigned;
 
 /// The type byte of a deposit transaction (OP stack specification, deposits).

@@ -35,6 +35,19 @@ pub fn decode_at(raw: &[u8], homestead: bool) -> Result<Transaction> {
     Ok(Transaction { envelope, hash, sender, raw: Bytes::copy_from_slice(raw) })
 }
 
+/// As `decode` without a recovery: `sender` is whom an earlier one found.
+pub fn decode_known(raw: &[u8], sender: Address) -> Result<Transaction> {
+    let (envelope, hash) = parse(raw)?;
+    Ok(Transaction { envelope, hash, sender, raw: Bytes::copy_from_slice(raw) })
+}
+
+/// The transaction of a deposit.
+pub fn deposit(deposit: TxDeposit) -> Transaction {
+    let raw: Bytes = deposit.encoded_2718().into();
+    let (hash, sender) = (keccak256(&raw), deposit.from);
+    Transaction { envelope: Envelope::Deposit(deposit), hash, sender, raw }
+}
+
 /// Whether the bytes are the canonical encoding of a transaction. Its signature is not
 /// looked at, which makes this a hundred times cheaper than `decode`.
 pub fn check(raw: &[u8]) -> Result<()> {
@@ -91,7 +104,7 @@ fn parse(raw: &[u8]) -> Result<(Envelope, B256)> {
         [0x02, rest @ ..] => Envelope::Signed(Signed::Eip1559(signed::<TxEip1559>(rest, hash)?)),
         [0x03, rest @ ..] => Envelope::Signed(Signed::Eip4844(signed::<TxEip4844>(rest, hash)?)),
         [0x04, rest @ ..] => Envelope::Signed(Signed::Eip7702(signed::<TxEip7702>(rest, hash)?)),
-        [DEPOSIT_TYPE, rest @ ..] => Envelope::Deposit(deposit(rest)?),
+        [DEPOSIT_TYPE, rest @ ..] => Envelope::Deposit(deposit_fields(rest)?),
         [kind @ 0x80..=0xbf, ..] => {
             return Err(undecodable(format!("{kind:#04x} starts neither a list nor a type")));
         }
@@ -113,7 +126,7 @@ fn signed<T: RlpEcdsaDecodableTx>(
     Ok(alloy_consensus::Signed::new_unchecked(transaction, signature, hash))
 }
 
-fn deposit(mut rest: &[u8]) -> Result<TxDeposit> {
+fn deposit_fields(mut rest: &[u8]) -> Result<TxDeposit> {
     let deposit = TxDeposit::rlp_decode(&mut rest).map_err(|why| undecodable(why.to_string()))?;
     no_bytes_left(rest)?;
     Ok(deposit)

@@ -1,0 +1,150 @@
+"""The rows of partial blocks, and of sealed blocks that were made from them.
+
+Numbers are big-endian; `items` are as in `rows`. A partial's rows hold what its own
+flashblock added, never what came before it, so a block that grows is written once.
+
+    rows             key                                     value
+    partial          p ‖ block (8) ‖ partial (8) ‖ h         payload id (8) ‖ index (8)
+                                                             received at, wall ns (8)
+                                                             transactions before it (4)
+                                                             count (4), the partials before it
+                                                             in its block, from index 0 on (8 each)
+                                                             header RLP
+    transactions     p ‖ block (8) ‖ partial (8) ‖ t         items: as in their trie
+    senders          p ‖ block (8) ‖ partial (8) ‖ s         20 bytes each
+    receipts         p ‖ block (8) ‖ partial (8) ‖ r         items: as in their trie
+    would seal as    p ‖ block (8) ‖ partial (8) ‖ w         state root (32) ‖ hash (32)
+    made of          S ‖ number (8)                          the partials of a sealed block, from
+                                                             index 0 on (8 each)
+    by hash          h ‖ hash (32)                           block (8) ‖ partial (8) or 0
+    by place         P ‖ block (8) ‖ index (8)               partial (8)
+
+`h` and `P` rows are hints: whoever follows one looks whether the block is sealed under
+that hash, or the partial still reachable. `S`, `h`, `t`, `s` and `r` rows of the partials
+that a sealed block is made of are its body and stay; the others go when partials are
+pruned. The senders are kept because to recover one takes a hundred times as long as to
+decode the rest of its transaction.
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from foreblock._engine import Header, decode_header
+
+_U64: Final = struct.Struct(">Q")
+_PAIR: Final = struct.Struct(">QQ")
+_HEAD: Final = struct.Struct(">8sQQII")
+ADDRESS_BYTES: Final = 20
+HASH_BYTES: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class PartialRow:
+    """A partial block without its transactions."""
+
+    payload_id: bytes
+    index: int
+    received_at_ns: int
+    transactions_before: int
+    before: tuple[int, ...]  # the partials of its block before it, from index 0 on
+    header: Header
+
+    def encode(self) -> bytes:
+        """The row."""
+        head = _HEAD.pack(
+            self.payload_id,
+            self.index,
+            self.received_at_ns,
+            self.transactions_before,
+            len(self.before),
+        )
+        return b"".join((head, encode_numbers(self.before), self.header.encode()))
+
+
+def decode_partial_row(row: bytes) -> PartialRow:
+    """A partial block from its row."""
+    payload_id, index, received_at_ns, transactions_before, count = _HEAD.unpack_from(row)
+    end = _HEAD.size + count * _U64.size
+    before = decode_numbers(row[_HEAD.size : end])
+    return PartialRow(
+        payload_id, index, received_at_ns, transactions_before, before, decode_header(row[end:])
+    )
+
+
+def block_prefix(block: int) -> bytes:
+    """How the keys of all partials of a block begin."""
+    return b"p" + _U64.pack(block)
+
+
+def partial_key(block: int, partial: int) -> bytes:
+    """The key of a partial."""
+    return b"p" + _PAIR.pack(block, partial) + b"h"
+
+
+def transactions_key(block: int, partial: int) -> bytes:
+    """The key of a partial's transactions."""
+    return b"p" + _PAIR.pack(block, partial) + b"t"
+
+
+def senders_key(block: int, partial: int) -> bytes:
+    """The key of the senders of a partial's transactions."""
+    return b"p" + _PAIR.pack(block, partial) + b"s"
+
+
+def receipts_key(block: int, partial: int) -> bytes:
+    """The key of a partial's receipts."""
+    return b"p" + _PAIR.pack(block, partial) + b"r"
+
+
+def seals_as_key(block: int, partial: int) -> bytes:
+    """The key of what a partial would seal as."""
+    return b"p" + _PAIR.pack(block, partial) + b"w"
+
+
+def partial_of_key(key: bytes) -> tuple[int, bytes]:
+    """The partial and the kind of a row whose key begins with `block_prefix`."""
+    _, partial = _PAIR.unpack_from(key, 1)
+    return partial, key[-1:]
+
+
+def made_of_key(block: int) -> bytes:
+    """The key of the partials that a sealed block is made of."""
+    return b"S" + _U64.pack(block)
+
+
+def by_hash_key(block_hash: bytes) -> bytes:
+    """The key that finds a block or partial by its hash."""
+    return b"h" + block_hash
+
+
+def by_place_key(block: int, index: int) -> bytes:
+    """The key that finds a partial by its block and index."""
+    return b"P" + _PAIR.pack(block, index)
+
+
+def encode_by_hash(block: int, partial: int = 0) -> bytes:
+    """What a hash means: a block, and a partial of it if it has one with this hash."""
+    return _PAIR.pack(block, partial)
+
+
+def decode_by_hash(value: bytes) -> tuple[int, int]:
+    """The block and the partial, 0 where there is none."""
+    block, partial = _PAIR.unpack(value)
+    return block, partial
+
+
+def encode_numbers(numbers: Sequence[int]) -> bytes:
+    """Numbers of partials."""
+    return struct.pack(f">{len(numbers)}Q", *numbers)
+
+
+def decode_numbers(value: bytes) -> tuple[int, ...]:
+    """Numbers of partials."""
+    return struct.unpack(f">{len(value) // _U64.size}Q", value)
+
+
+def split_senders(value: bytes) -> list[bytes]:
+    """The senders, one for each transaction."""
+    return [value[at : at + ADDRESS_BYTES] for at in range(0, len(value), ADDRESS_BYTES)]

@@ -1,0 +1,56 @@
+"""Flashblocks as values: what a sequencer announces, and what a feed carries.
+
+Frozen, and free of any encoding: JSON, hex and compression belong to `feed`. A field is
+named as on the wire, except where the wire's name would mislead.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What is fixed for a block before its first transaction: the inputs of its header."""
+
+    parent_hash: bytes  # of the sealed parent
+    parent_beacon_block_root: bytes
+    prev_randao: bytes
+    fee_recipient: bytes
+    block_number: int
+    gas_limit: int
+    timestamp: int  # seconds
+    extra_data: bytes
+    base_fee_per_gas: int  # wei
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """What a flashblock adds: its transactions, and the header of its block so far."""
+
+    state_root: bytes  # 32 zero bytes where the sequencer does not compute it
+    receipts_root: bytes
+    logs_bloom: bytes
+    gas_used: int
+    block_hash: bytes  # of the partial block, this flashblock included
+    transactions: tuple[bytes, ...]  # only those of this flashblock
+    withdrawals_root: bytes
+    blob_gas_used: int
+
+
+@dataclass(frozen=True, slots=True)
+class FlashblockId:
+    """A place in the chain of flashblocks."""
+
+    block_number: int
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flashblock:
+    """One announcement of a build job."""
+
+    payload_id: bytes  # 8 bytes, the same for all flashblocks of one job
+    index: int
+    base: Base | None  # with index 0, and only then
+    diff: Diff
+    block_number: int
+    previous: FlashblockId | None  # what it follows, where the sequencer says so
