@@ -10,6 +10,7 @@ from foreblock.ledger.optimism_rules import (
     FeeParameters,
     check_extra_data,
     decode_extra_data,
+    encode_extra_data,
     next_optimism_base_fee,
 )
 from headers import PRAGUE, header
@@ -42,6 +43,9 @@ def test_published_samples_of_extra_data() -> None:
     assert decode_extra_data(holocene, OptimismFork.HOLOCENE) == FeeParameters(50, 12, 0)
     base = bytes.fromhex("01000000640000000500000000004c4b40")
     assert decode_extra_data(base, OptimismFork.JOVIAN) == FeeParameters(100, 5, 5_000_000)
+    assert encode_extra_data(FeeParameters(100, 5, 5_000_000)) == bytes.fromhex(
+        "01000000640000000500000000004c4b40"
+    )
 
 
 @pytest.mark.parametrize(

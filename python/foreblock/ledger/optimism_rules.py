@@ -43,6 +43,13 @@ def decode_extra_data(extra_data: bytes, fork: OptimismFork) -> FeeParameters:
     return FeeParameters(denominator, elasticity, minimum[0] if minimum else 0)
 
 
+def encode_extra_data(parameters: FeeParameters) -> bytes:
+    """The extra data that states these parameters in Jovian's form."""
+    return _JOVIAN.pack(
+        1, parameters.denominator, parameters.elasticity, parameters.minimum_base_fee
+    )
+
+
 def check_extra_data(check: Check, header: Header, fork: OptimismFork) -> None:
     """Empty before Holocene; afterwards well formed, and nothing that divides is zero."""
     if fork < OptimismFork.HOLOCENE:

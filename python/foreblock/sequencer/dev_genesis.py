@@ -1,0 +1,144 @@
+"""The genesis of a dev chain: an OP chain at Jovian, with accounts that can pay at once.
+
+A pure function of its options, the time included: equal options give an equal block 0,
+here and in every instance that is to follow the chain. Jovian is the newest fork that
+public networks run; Karst is a draft, and would change nothing that a header carries.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from foreblock.errors import BadGenesis, InvalidArgument
+from foreblock.ledger.config import read_profile
+from foreblock.ledger.forks import ETHER, OptimismFork
+from foreblock.ledger.genesis import Genesis, GenesisAccount, read_genesis
+from foreblock.ledger.json_value import JsonValue
+from foreblock.ledger.optimism_rules import FeeParameters, encode_extra_data
+from foreblock.primitives import ZERO_HASH
+from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
+from foreblock.sequencer.predeploys import SEQUENCER_FEE_VAULT, TOKEN, predeploys, token
+
+TOKENS_EACH: Final = 1_000_000 * ETHER  # the token has 18 decimals too
+
+# 2026-01-01T00:00:00Z. Not the time of the start, so that a chain without options is the same
+# chain everywhere; and not 0, so that contracts that look a year back find one.
+DEFAULT_TIMESTAMP: Final = 1_767_225_600
+
+# EIP-2294: the largest chain id that fits into a legacy signature of 64 bits.
+_LARGEST_CHAIN_ID: Final = (2**64 - 1) // 2 - 36
+_LARGEST_NUMBER: Final = 2**63 - 1  # leaves fees, limits and times room to grow in 64 bits
+
+# The attributes deposit alone has a limit of 1,000,000 gas. It takes 40,000 to 70,000, and 160,000
+# in block 1: with a target below that the base fee would rise though nothing happens.
+_SMALLEST_GAS_LIMIT: Final = 2_000_000
+_SMALLEST_GAS_TARGET: Final = 200_000
+
+_FORKS_BY_BLOCK: Final = (
+    "homesteadBlock", "eip150Block", "eip155Block", "eip158Block", "byzantiumBlock",
+    "constantinopleBlock", "petersburgBlock", "istanbulBlock", "muirGlacierBlock", "berlinBlock",
+    "londonBlock", "arrowGlacierBlock", "grayGlacierBlock", "mergeNetsplitBlock", "bedrockBlock",
+)  # fmt: skip
+# Ethereum's are those that the OP forks contain; other clients want both stated.
+_FORKS_BY_TIME: Final = (
+    "regolithTime", "shanghaiTime", "canyonTime", "cancunTime", "ecotoneTime", "fjordTime",
+    "graniteTime", "holoceneTime", "pragueTime", "isthmusTime", "jovianTime",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevGenesisOptions:
+    """What may be chosen about a dev chain's genesis; `InvalidArgument` names a bad choice.
+
+    Gas limit, elasticity and denominator are Base's of 2026. With them a block's target is
+    80,000,000 gas, above what 1,000 transfers and token transfers a second use, so that the
+    base fee moves under real pressure only. The base fee is also its own floor.
+    """
+
+    chain_id: int = 31337
+    timestamp: int = DEFAULT_TIMESTAMP
+    gas_limit: int = 400_000_000
+    base_fee: int = 10**9
+    elasticity: int = 5
+    denominator: int = 100
+    mnemonic: str = field(default=TEST_MNEMONIC, repr=False)
+    accounts: int = 10
+    balance: int = 10_000 * ETHER
+    token: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what no chain could live with."""
+        for name, least, most in (
+            ("chain_id", 1, _LARGEST_CHAIN_ID),
+            ("timestamp", 0, _LARGEST_NUMBER),
+            ("gas_limit", _SMALLEST_GAS_LIMIT, _LARGEST_NUMBER),
+            ("base_fee", 0, _LARGEST_NUMBER),
+            ("elasticity", 1, 2**32 - 1),
+            ("denominator", 1, 2**32 - 1),
+            ("accounts", 1, 10_000),
+            ("balance", 1, 2**128 - 1),
+        ):
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise InvalidArgument(
+                    f"{name.replace('_', ' ')}: expected {least} to {most}, found {value}"
+                )
+        if self.gas_limit // self.elasticity < _SMALLEST_GAS_TARGET:
+            raise InvalidArgument(
+                f"gas limit: {self.gas_limit} over the elasticity {self.elasticity} is a target "
+                f"below {_SMALLEST_GAS_TARGET} gas, which blocks exceed in which nothing happens"
+            )
+
+
+def dev_genesis(options: DevGenesisOptions) -> Genesis:
+    """The genesis of the dev chain with these options."""
+    config = JsonValue(_config(options), "config", BadGenesis)
+    profile = read_profile(config)
+    fees = FeeParameters(options.denominator, options.elasticity, options.base_fee)
+    return Genesis(
+        profile=profile,
+        config=config.text(),
+        accounts=_accounts(options),
+        rules=profile.rules_of_genesis(options.timestamp),
+        difficulty=0,
+        timestamp=options.timestamp,
+        gas_limit=options.gas_limit,
+        gas_used=0,
+        extra_data=encode_extra_data(fees),
+        nonce=bytes(8),
+        mix_hash=ZERO_HASH,
+        coinbase=SEQUENCER_FEE_VAULT,
+        parent_hash=ZERO_HASH,
+        base_fee=options.base_fee,
+        blob_gas_used=0,
+        excess_blob_gas=0,
+    )
+
+
+def read_dev_genesis(text: bytes) -> Genesis:
+    """A genesis file for a dev chain, or `BadGenesis` when the sequencer cannot go on from it."""
+    genesis = read_genesis(text)
+    if not genesis.rules.includes(OptimismFork.JOVIAN):
+        raise BadGenesis("config", "a dev chain needs an OP chain with Jovian in force at block 0")
+    return genesis
+
+
+def _accounts(options: DevGenesisOptions) -> dict[bytes, GenesisAccount]:
+    owners = tuple(each.address for each in dev_accounts(options.mnemonic, options.accounts))
+    accounts = predeploys()
+    accounts |= {owner: GenesisAccount(balance=options.balance) for owner in owners}
+    if options.token:
+        accounts[TOKEN] = token(owners, TOKENS_EACH)
+    return accounts
+
+
+def _config(options: DevGenesisOptions) -> dict[str, object]:
+    return {
+        "chainId": options.chain_id,
+        **dict.fromkeys((*_FORKS_BY_BLOCK, *_FORKS_BY_TIME), 0),
+        "terminalTotalDifficulty": 0,
+        "optimism": {
+            "eip1559Elasticity": options.elasticity,
+            "eip1559Denominator": options.denominator,
+            "eip1559DenominatorCanyon": options.denominator,
+        },
+    }

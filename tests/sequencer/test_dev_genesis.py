@@ -1,0 +1,194 @@
+"""The genesis of a dev chain, and that its file begins the same chain."""
+
+import json
+import re
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builder import ChainBuilder
+from dev_state import COINBASE, Attributes, attributes_deposit
+from foreblock._engine import Header, Store
+from foreblock.errors import BadGenesis, DifferentGenesis, InvalidArgument
+from foreblock.ledger.checksum import checksum_address
+from foreblock.ledger.execution import HISTORY_STORAGE
+from foreblock.ledger.forks import OptimismFork
+from foreblock.ledger.genesis import EMPTY_ROOT, Genesis, GenesisAccount, read_genesis
+from foreblock.ledger.genesis_text import genesis_text
+from foreblock.ledger.optimism_rules import decode_extra_data, next_optimism_base_fee
+from foreblock.ledger.simulation.open_block import L1_BLOCK
+from foreblock.ledger.start import begin_chain
+from foreblock.ledger.tip import read_header
+from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
+from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
+from foreblock.sequencer.predeploys import TOKEN
+from importing import import_bytes
+from profiles import OSAKA
+
+DEFAULT = DevGenesisOptions()
+GENESIS = dev_genesis(DEFAULT)
+BLOCK_0 = "d07f003baac44f40aaa0b754152486b654a91f90183e4415888bb7a8b498881c"
+
+
+def first_header(folder: Path, genesis: Genesis) -> Header:
+    with Store(str(folder), write=True) as store:
+        begin_chain(store, genesis)
+        with store.view() as view:
+            header, _ = read_header(view, 0)
+            return header
+
+
+def test_header_of_block_0(tmp_path: Path) -> None:
+    header = first_header(tmp_path, GENESIS)
+    assert header.beneficiary.hex() == "4200000000000000000000000000000000000011"
+    assert header.extra_data.hex() == "010000006400000005000000003b9aca00"
+    assert (header.base_fee_per_gas, header.gas_limit) == (10**9, 400_000_000)
+    assert (header.blob_gas_used, header.excess_blob_gas) == (0, 0)
+    assert header.withdrawals_root not in (None, EMPTY_ROOT)
+    assert header.parent_beacon_block_root == bytes(32)
+    assert header.timestamp == 1_767_225_600
+
+
+def test_block_0_of_the_default_chain_is_always_the_same(tmp_path: Path) -> None:
+    """Chains that are kept begin with it: changing this hash cuts them off from an upgrade."""
+    assert first_header(tmp_path, GENESIS).hash.hex() == BLOCK_0
+
+
+def test_file_begins_the_same_chain(tmp_path: Path) -> None:
+    text = genesis_text(GENESIS)
+    read = read_dev_genesis(text)
+    assert read == GENESIS
+    assert first_header(tmp_path / "made", GENESIS) == first_header(tmp_path / "read", read)
+
+
+def test_store_knows_its_genesis_from_the_file(tmp_path: Path) -> None:
+    first_header(tmp_path, GENESIS)
+    first_header(tmp_path, read_dev_genesis(genesis_text(GENESIS)))
+    with pytest.raises(DifferentGenesis, match="accounts"):
+        first_header(tmp_path, replace(GENESIS, accounts={}))
+
+
+options = st.builds(
+    DevGenesisOptions,
+    chain_id=st.integers(1, 2**63 - 37),
+    timestamp=st.integers(0, 2**63 - 1),
+    gas_limit=st.integers(60_000_000, 2**63 - 1),
+    base_fee=st.integers(0, 2**63 - 1),
+    elasticity=st.integers(1, 300),
+    denominator=st.integers(1, 2**32 - 1),
+    accounts=st.integers(1, 3),
+    balance=st.integers(1, 2**128 - 1),
+    token=st.booleans(),
+)
+
+
+@given(options)
+def test_file_of_any_options_is_read_as_what_it_was(choice: DevGenesisOptions) -> None:
+    genesis = dev_genesis(choice)
+    assert read_genesis(genesis_text(genesis)) == genesis
+    fees = decode_extra_data(genesis.extra_data, OptimismFork.JOVIAN)
+    assert (fees.denominator, fees.elasticity) == (choice.denominator, choice.elasticity)
+    assert fees.minimum_base_fee == genesis.base_fee == choice.base_fee
+    assert genesis.profile.chain_id == choice.chain_id
+
+
+def test_idle_chain_keeps_its_base_fee(tmp_path: Path) -> None:
+    header = first_header(tmp_path, GENESIS)
+    for used, fee in (
+        (0, 10**9),
+        (50_000, 10**9),
+        (80_000_000, 10**9),
+        (400_000_000, 1_040_000_000),
+    ):
+        parent = header.replace(gas_used=used)
+        assert next_optimism_base_fee(parent, GENESIS.rules, (5, 100)) == fee
+
+
+def test_chain_goes_on_from_its_file(tmp_path: Path) -> None:
+    """Two blocks with nothing but their attributes: they import, and nothing gets dearer."""
+    text = genesis_text(GENESIS)
+    chain = ChainBuilder(tmp_path / "built", text)
+    for number in (1, 2):
+        attributes = attributes_deposit(Attributes(number=number)).raw
+        block = chain.add([attributes], beneficiary=COINBASE)
+        assert block.header.base_fee_per_gas == 10**9
+        assert 0 < block.header.gas_used < 200_000
+    blocks = b"".join(block.encode() for block in chain.blocks)
+    assert import_bytes(tmp_path / "imported", text, blocks).blocks == 2
+    state = chain.store.view().state(2)
+    assert state.storage(L1_BLOCK, 0) & (2**64 - 1) == 2
+    assert state.storage(HISTORY_STORAGE, 1) == int.from_bytes(chain.blocks[0].hash)
+
+
+def test_newest_fork_that_is_in_use_is_in_force_from_the_start() -> None:
+    assert GENESIS.rules.engine_name == "optimism:Jovian"
+
+
+def test_accounts_are_funded_as_chosen() -> None:
+    words = "abandon " * 11 + "about"
+    genesis = dev_genesis(replace(DEFAULT, mnemonic=words, accounts=3, balance=7, token=False))
+    funded = {address for address, each in genesis.accounts.items() if each.balance}
+    assert funded == {each.address for each in dev_accounts(words, 3)}
+    # The first account of that mnemonic in every wallet.
+    first = bytes.fromhex("9858effd232b4033e47d90003d41ec34ecaeda94")
+    assert genesis.accounts[first] == GenesisAccount(balance=7)
+    assert TOKEN not in genesis.accounts
+
+
+def test_token_is_there_unless_it_is_not_wanted() -> None:
+    assert TOKEN in GENESIS.accounts
+    owners = [each.address for each in dev_accounts(TEST_MNEMONIC, 10)]
+    assert all(GENESIS.accounts[owner].balance == 10_000 * 10**18 for owner in owners)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"chain_id": 0}, "chain id: expected 1 to 9223372036854775771, found 0"),
+        ({"timestamp": -1}, "timestamp: expected 0 to"),
+        ({"gas_limit": 1_999_999}, "gas limit: expected 2000000 to"),
+        ({"base_fee": 2**63}, "base fee: expected 0 to"),
+        ({"elasticity": 0}, "elasticity: expected 1 to"),
+        ({"denominator": 2**32}, "denominator: expected 1 to 4294967295"),
+        ({"accounts": 0}, "accounts: expected 1 to 10000"),
+        ({"balance": 2**128}, "balance: expected 1 to"),
+        ({"gas_limit": 2_000_000, "elasticity": 11}, "is a target below 200000 gas"),
+    ],
+)
+def test_choice_that_no_chain_could_live_with_is_named(changes: dict[str, Any], why: str) -> None:
+    with pytest.raises(InvalidArgument, match=why):
+        replace(DEFAULT, **changes)
+
+
+def test_mnemonic_is_not_shown() -> None:
+    assert "junk" not in repr(DEFAULT)
+
+
+def test_file_must_be_one_that_the_sequencer_can_go_on_from() -> None:
+    document = json.loads(genesis_text(GENESIS))
+    ethereum = document | {"config": OSAKA}
+    before = document | {"config": document["config"] | {"jovianTime": 1 << 40}}
+    before["extraData"] = document["extraData"][:20].replace("0x01", "0x00")
+    for text in (ethereum, before):
+        with pytest.raises(BadGenesis, match="a dev chain needs an OP chain with Jovian"):
+            read_dev_genesis(json.dumps(text).encode())
+
+
+def test_docs_name_every_contract(checkout: Path) -> None:
+    text = (checkout / "docs" / "dev-chain.md").read_text("utf-8")
+    documented = set(re.findall(r"^\| `(0x\w{40})` \|", text, flags=re.MULTILINE))
+    contracts = {address for address, each in GENESIS.accounts.items() if each.code}
+    assert documented == {checksum_address(address) for address in contracts}
+
+
+def test_docs_name_every_option_with_its_default(checkout: Path) -> None:
+    text = (checkout / "docs" / "dev-chain.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| `?([^|`]+)`? \|", text, flags=re.MULTILINE))
+    documented = {name: rows[name].strip() for name in rows if not name.startswith("0x")}
+    defaults = {each.name: str(each.default) for each in fields(DevGenesisOptions)}
+    assert documented == defaults | {"mnemonic": "the one above"}
+    assert f"    {DEFAULT.mnemonic}\n" in text

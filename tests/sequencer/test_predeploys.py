@@ -1,0 +1,56 @@
+"""Code that others compare is the published code."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dev_state import ALICE, GENESIS, DevState
+from foreblock._engine import keccak256
+from foreblock.ledger.execution import BEACON_ROOTS, HISTORY_STORAGE
+from foreblock.sequencer.predeploys import DETERMINISTIC_DEPLOYER
+
+VAULTS = ("11", "19", "1a", "1b")
+
+
+def test_deterministic_deployer_has_its_well_known_code_hash() -> None:
+    code = GENESIS.accounts[DETERMINISTIC_DEPLOYER].code
+    assert len(code) == 69
+    expected = "2fa86add0aed31f33a762c9d88e807c475bd51d0f52bd0955754b2608f7e4989"
+    assert keccak256(code).hex() == expected
+
+
+def test_deterministic_deployer_deploys_where_it_says() -> None:
+    init_code = bytes.fromhex("60ff60005360016000f3")  # deploys the one byte ff
+    salt = b"\x09" * 32
+    state = DevState()
+    outcome = state.send(DETERMINISTIC_DEPLOYER, salt + init_code)
+    place = keccak256(b"\xff" + DETERMINISTIC_DEPLOYER + salt + keccak256(init_code))[12:]
+    assert outcome.output == place
+    assert state.overlay.code(place) == b"\xff"
+
+
+@pytest.mark.parametrize("address", [BEACON_ROOTS, HISTORY_STORAGE], ids=["4788", "2935"])
+def test_system_contracts_are_those_of_the_published_chain(
+    conformance: Path, address: bytes
+) -> None:
+    alloc = json.loads((conformance / "genesis.json").read_text("utf-8"))["alloc"]
+    assert GENESIS.accounts[address].code == bytes.fromhex(alloc[address.hex()]["code"][2:])
+
+
+def test_system_contracts_keep_what_the_system_tells_them() -> None:
+    state = DevState()
+    root, parent = b"\xbe" * 32, b"\x4a" * 32
+    state.overlay.system_call(state.env, BEACON_ROOTS, root)
+    state.overlay.system_call(state.env, HISTORY_STORAGE, parent)
+    time = (GENESIS.timestamp + 2).to_bytes(32)
+    assert state.send(BEACON_ROOTS, time, sender=ALICE).output == root
+    assert state.send(HISTORY_STORAGE, bytes(32), sender=ALICE).output == parent
+
+
+def test_contracts_have_a_nonce_and_vaults_have_nothing() -> None:
+    contracts = [each for each in GENESIS.accounts.values() if each.code]
+    assert len(contracts) == 9
+    assert {each.nonce for each in contracts} == {1}
+    for vault in VAULTS:
+        assert bytes.fromhex("42" + "00" * 18 + vault) not in GENESIS.accounts
