@@ -5,8 +5,8 @@ pragma solidity 0.8.37;
 /// @notice The L1 fee is charged by this length. Nothing is compressed: only the lengths of what
 /// would be written are added up.
 /// @dev Byte for byte the choices of the reference compressor, odd ones included, because an
-/// estimate that is off by one is off in wei. The table of places is 4 bytes a bucket; memory
-/// would cost seven times as much with a word for each.
+/// estimate that is off by one is off in wei. The table of places has 4 bytes a bucket; a word for
+/// each would make its memory cost thirty times the gas.
 library FastLz {
     /// @dev Places that are remembered, by the hash of the three bytes there.
     uint256 private constant BUCKETS = 8192;

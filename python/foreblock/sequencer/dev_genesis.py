@@ -28,8 +28,8 @@ DEFAULT_TIMESTAMP: Final = 1_767_225_600
 _LARGEST_CHAIN_ID: Final = (2**64 - 1) // 2 - 36
 _LARGEST_NUMBER: Final = 2**63 - 1  # leaves fees, limits and times room to grow in 64 bits
 
-# The attributes deposit alone has a limit of 1,000,000 gas. It takes 40,000 to 70,000, and 160,000
-# in block 1: with a target below that the base fee would rise though nothing happens.
+# The attributes deposit alone has a limit of 1,000,000 gas. It takes about 50,000, and 180,000 in
+# block 1: with a target below that the base fee would rise though nothing happens.
 _SMALLEST_GAS_LIMIT: Final = 2_000_000
 _SMALLEST_GAS_TARGET: Final = 200_000
 
