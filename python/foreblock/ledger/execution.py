@@ -16,6 +16,7 @@ from foreblock._engine import (
     Env,
     Executed,
     Header,
+    Overlay,
     Receipt,
     Transaction,
     deposit_requests,
@@ -80,7 +81,7 @@ class Task:
 def execute(task: Task, scratch: Scratch) -> Execution:
     """Execute the block on the state of its parent."""
     env = environment(task.block.header, task.rules, task.profile)
-    _begin(task, scratch, env)
+    begin_block(scratch.overlay, env, task.block.header, task.rules, task.parent_rules)
     results, receipts = _run(task, scratch, env)
     requests = _requests(task, scratch, env, receipts)
     _withdraw(task, scratch)
@@ -123,19 +124,20 @@ def environment(
     )
 
 
-def _begin(task: Task, scratch: Scratch, env: Env) -> None:
+def begin_block(
+    overlay: Overlay, env: Env, header: Header, rules: Rules, parent_rules: Rules
+) -> None:
     """What a block does before its transactions.
 
     Either call does nothing where its contract has no code; what it returns does not matter.
     """
-    header = task.block.header
-    if task.rules.ethereum >= EthereumFork.PRAGUE:
-        scratch.overlay.system_call(env, HISTORY_STORAGE, header.parent_hash)
+    if rules.ethereum >= EthereumFork.PRAGUE:
+        overlay.system_call(env, HISTORY_STORAGE, header.parent_hash)
     if header.parent_beacon_block_root is not None:
-        scratch.overlay.system_call(env, BEACON_ROOTS, header.parent_beacon_block_root)
+        overlay.system_call(env, BEACON_ROOTS, header.parent_beacon_block_root)
     canyon = OptimismFork.CANYON
-    if task.rules.includes(canyon) and not task.parent_rules.includes(canyon):
-        scratch.overlay.set(CREATE2_DEPLOYER, code=_create2_deployer_code())
+    if rules.includes(canyon) and not parent_rules.includes(canyon):
+        overlay.set(CREATE2_DEPLOYER, code=_create2_deployer_code())
 
 
 def _create2_deployer_code() -> bytes:
@@ -176,14 +178,22 @@ def _refuse(task: Task, index: int, invalid: InvalidTransaction) -> NoReturn:
 
 
 def _receipts(task: Task, results: Sequence[Executed]) -> tuple[Receipt, ...]:
-    canyon = task.rules.includes(OptimismFork.CANYON)
     receipts = []
     gas_used = 0
     for transaction, executed in zip(task.transactions, results, strict=True):
         gas_used += executed.gas_used
-        version = DEPOSIT_RECEIPT_VERSION if canyon and transaction.type == DEPOSIT else None
-        receipts.append(executed.receipt(gas_used, deposit_receipt_version=version))
+        receipts.append(receipt_of(transaction, executed, gas_used, task.rules))
     return tuple(receipts)
+
+
+def receipt_of(
+    transaction: Transaction, executed: Executed, cumulative_gas_used: int, rules: Rules
+) -> Receipt:
+    """The receipt of a transaction, from Byzantium on."""
+    version = None
+    if transaction.type == DEPOSIT and rules.includes(OptimismFork.CANYON):
+        version = DEPOSIT_RECEIPT_VERSION
+    return executed.receipt(cumulative_gas_used, deposit_receipt_version=version)
 
 
 def _check_kinds(task: Task) -> None:

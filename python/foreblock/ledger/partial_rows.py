@@ -20,9 +20,10 @@ flashblock added, never what came before it, so a block that grows is written on
     by place         P ‖ block (8) ‖ index (8)               partial (8)
 
 `h` and `P` rows are hints: whoever follows one looks whether the block is sealed under
-that hash, or the partial still reachable. `S`, `h`, `t`, `s` and `r` rows of the partials
-that a sealed block is made of are its body and stay; the others go when partials are
-pruned. The senders are kept because to recover one takes a hundred times as long as to
+that hash, or the partial still reachable. Of partials with one hash the first keeps the
+row while it is live. When partials are pruned, what a sealed block needs stays: its `S`
+row, the `t`, `s` and `r` rows of the partials that it names, and the `h` row of its own
+hash. The senders are kept because to recover one takes a hundred times as long as to
 decode the rest of its transaction.
 """
 
@@ -124,6 +125,17 @@ def by_place_key(block: int, index: int) -> bytes:
     return b"P" + _PAIR.pack(block, index)
 
 
+def places_prefix(block: int | None = None) -> bytes:
+    """How the keys begin that find partials by place: of a block, or all."""
+    return b"P" if block is None else b"P" + _U64.pack(block)
+
+
+def place_of_key(key: bytes) -> tuple[int, int]:
+    """The block and the index in a key that begins with `places_prefix`."""
+    block, index = _PAIR.unpack_from(key, 1)
+    return block, index
+
+
 def encode_by_hash(block: int, partial: int = 0) -> bytes:
     """What a hash means: a block, and a partial of it if it has one with this hash."""
     return _PAIR.pack(block, partial)
@@ -133,6 +145,16 @@ def decode_by_hash(value: bytes) -> tuple[int, int]:
     """The block and the partial, 0 where there is none."""
     block, partial = _PAIR.unpack(value)
     return block, partial
+
+
+def encode_seals_as(sealed: Header) -> bytes:
+    """What a partial would seal as."""
+    return sealed.state_root + sealed.hash
+
+
+def decode_seals_as(value: bytes) -> tuple[bytes, bytes]:
+    """The state root and the hash."""
+    return value[:HASH_BYTES], value[HASH_BYTES:]
 
 
 def encode_numbers(numbers: Sequence[int]) -> bytes:

@@ -88,11 +88,11 @@ def encode_body(
     withdrawals: Iterable[Withdrawal] | None,
 ) -> bytes:
     """The row of a body."""
-    parts = [_items(list(transactions)), _items([uncle.encode() for uncle in uncles])]
+    parts = [encode_items(list(transactions)), encode_items([uncle.encode() for uncle in uncles])]
     if withdrawals is None:
         parts.append(b"\0")
     else:
-        parts += [b"\1", _items([_encode_withdrawal(each) for each in withdrawals])]
+        parts += [b"\1", encode_items([_encode_withdrawal(each) for each in withdrawals])]
     return b"".join(parts)
 
 
@@ -109,12 +109,12 @@ def decode_body(row: bytes) -> Body:
 
 def encode_receipts(receipts: Iterable[Receipt]) -> bytes:
     """The row of a block's receipts."""
-    return _items([receipt.encode() for receipt in receipts])
+    return encode_items([receipt.encode() for receipt in receipts])
 
 
 def decode_receipts(row: bytes) -> tuple[bytes, ...]:
     """The receipts of a row, as in their trie."""
-    return _take_items(row, 0)[0]
+    return decode_items(row)
 
 
 def block_rows(
@@ -134,7 +134,7 @@ def index_entries(block: Block, transactions: Sequence[Transaction]) -> dict[byt
     number = block.header.number
     entries = {block_index_key(block.hash): _U64.pack(number)}
     for place, transaction in enumerate(transactions):
-        entries[transaction_index_key(transaction.hash)] = _PLACE.pack(number, place)
+        entries[transaction_index_key(transaction.hash)] = encode_transaction_entry(number, place)
     return entries
 
 
@@ -145,17 +145,28 @@ def decode_block_entry(value: bytes) -> int:
     return number
 
 
+def encode_transaction_entry(number: int, place: int) -> bytes:
+    """A transaction's index entry: the block's number and the place in it."""
+    return _PLACE.pack(number, place)
+
+
 def decode_transaction_entry(value: bytes) -> tuple[int, int]:
     """The block's number and the place in it, from a transaction's index entry."""
     number, place = _PLACE.unpack(value)
     return number, place
 
 
-def _items(items: Sequence[bytes]) -> bytes:
+def encode_items(items: Sequence[bytes]) -> bytes:
+    """Items as they stand in a row."""
     parts = [_U32.pack(len(items))]
     for item in items:
         parts += [_U32.pack(len(item)), item]
     return b"".join(parts)
+
+
+def decode_items(row: bytes) -> tuple[bytes, ...]:
+    """The items of a row that holds nothing else."""
+    return _take_items(row, 0)[0]
 
 
 def _take_items(row: bytes, at: int) -> tuple[tuple[bytes, ...], int]:

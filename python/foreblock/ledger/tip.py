@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from foreblock._engine import Block, Header, View
 from foreblock.errors import StoreDamaged
 from foreblock.ledger.forks import Rules
+from foreblock.ledger.partial_rows import made_of_key
 from foreblock.ledger.profile import ChainProfile
 from foreblock.ledger.rows import body_key, decode_body, decode_header_row, header_key
 from foreblock.ledger.uncles import ANCESTORS_NEEDED, Ancestor
@@ -63,6 +64,8 @@ def rules_of(header: Header, total_difficulty: int, profile: ChainProfile) -> Ru
 
 def _ancestor(view: View, number: int) -> Ancestor:
     header, _ = read_header(view, number)
+    if view.row(made_of_key(number)) is not None:
+        return Ancestor(header, ())  # a block made of partials has no uncles
     body = decode_body(read_row(view, body_key(number), number))
     return Ancestor(header, tuple(uncle.hash for uncle in body.uncles))
 

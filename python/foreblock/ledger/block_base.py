@@ -1,0 +1,49 @@
+"""From what is fixed before a block begins to its header, and back.
+
+On an OP chain everything in a header but roots, bloom and amounts comes with the payload
+attributes. Which fields there are is the fork's to say.
+"""
+
+from foreblock._engine import Header
+from foreblock.ledger.forks import EthereumFork, Rules
+from foreblock.ledger.genesis import EMPTY_REQUESTS_HASH, EMPTY_ROOT
+from foreblock.model import Base
+from foreblock.primitives import ZERO_HASH
+
+
+def header_of(base: Base, rules: Rules) -> Header:
+    """The header of this block while nothing is in it; its state root is zero."""
+    shanghai = rules.ethereum >= EthereumFork.SHANGHAI
+    cancun = rules.ethereum >= EthereumFork.CANCUN
+    prague = rules.ethereum >= EthereumFork.PRAGUE
+    return Header(
+        parent_hash=base.parent_hash,
+        beneficiary=base.fee_recipient,
+        state_root=ZERO_HASH,
+        number=base.block_number,
+        gas_limit=base.gas_limit,
+        timestamp=base.timestamp,
+        extra_data=base.extra_data,
+        mix_hash=base.prev_randao,
+        base_fee_per_gas=base.base_fee_per_gas,
+        withdrawals_root=EMPTY_ROOT if shanghai else None,
+        blob_gas_used=0 if cancun else None,
+        excess_blob_gas=0 if cancun else None,
+        parent_beacon_block_root=base.parent_beacon_block_root if cancun else None,
+        requests_hash=EMPTY_REQUESTS_HASH if prague else None,
+    )
+
+
+def base_of(header: Header) -> Base:
+    """What was fixed for the block of this header before it began."""
+    return Base(
+        parent_hash=header.parent_hash,
+        parent_beacon_block_root=header.parent_beacon_block_root or ZERO_HASH,
+        prev_randao=header.mix_hash,
+        fee_recipient=header.beneficiary,
+        block_number=header.number,
+        gas_limit=header.gas_limit,
+        timestamp=header.timestamp,
+        extra_data=header.extra_data,
+        base_fee_per_gas=header.base_fee_per_gas or 0,
+    )

@@ -1,0 +1,237 @@
+"""An OP block while it is being put together, index by index.
+
+Transactions run one after the other on the state of the parent and stay. Whoever stores
+an index closes it, which gives what the block has become; between two indices nothing
+happens, so where a block is cut changes none of what comes after.
+
+Roots of lists grow with the block. The state root is not computed here but behind the
+head, by `state_roots`; only the storage root of the message passer has to be known at
+once, and only when it changed. A block keeps a view of the store open until it is closed.
+After an exception other than `InvalidTransaction` it is to be thrown away.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+from foreblock._engine import (
+    Account,
+    Changes,
+    Executed,
+    GrowingRoot,
+    Header,
+    Overlay,
+    Transaction,
+    View,
+    logs_bloom,
+)
+from foreblock.ledger.block_base import base_of, header_of
+from foreblock.ledger.block_rules import MESSAGE_PASSER
+from foreblock.ledger.closed_index import ClosedIndex
+from foreblock.ledger.execution import begin_block, environment, receipt_of
+from foreblock.ledger.forks import OptimismFork, Rules
+from foreblock.ledger.header_rules import check_header
+from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.rows import encode_transaction_entry, transaction_index_key
+from foreblock.ledger.state_roots import StateRoots
+from foreblock.model import Base, FlashblockId
+
+_BLOOM_BYTES: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Foundation:
+    """What a block stands on."""
+
+    profile: ChainProfile
+    parent: Header  # sealed, or as it will be
+    parent_rules: Rules
+    previous: FlashblockId | None  # the last index of the parent, if it was made of indices
+    view: View
+    overlay: Overlay  # above the state that the block goes on from
+    roots: StateRoots  # from that same state on
+
+
+@dataclass(frozen=True, slots=True)
+class StoredIndices:
+    """The committed indices of a block, as their rows tell them."""
+
+    payload_id: bytes
+    partials: tuple[int, ...]
+    header: Header  # of the last
+    transactions: list[bytes]
+    receipts: list[bytes]
+
+
+@dataclass(slots=True)
+class _OpenIndex:
+    """What was added since the last index was closed."""
+
+    transactions: list[bytes] = field(default_factory=list)
+    senders: list[bytes] = field(default_factory=list)
+    receipts: list[bytes] = field(default_factory=list)
+    entries: dict[bytes, bytes] = field(default_factory=dict)
+
+
+class BlockInProgress:
+    """A block so far. Its attributes are for reading."""
+
+    def __init__(self, foundation: Foundation, base: Base, payload_id: bytes) -> None:
+        """Use `begin` or `resume`. Raises `BadBlock` for a base that cannot follow."""
+        profile, parent = foundation.profile, foundation.parent
+        self.base: Final = base
+        self.payload_id: Final = payload_id
+        self.parent: Final = parent
+        self.roots: Final = foundation.roots
+        self.rules: Final = profile.rules(base.block_number, base.timestamp, merged=True)
+        self._foundation: Final = foundation
+        self._overlay: Final = foundation.overlay
+        self._empty: Final = header_of(base, self.rules)
+        check_header(self._empty, parent, self.rules, foundation.parent_rules, profile)
+        self._env: Final = environment(self._empty, self.rules, profile)
+        # Of the block so far.
+        self.gas_used = 0
+        self.da_footprint = 0
+        self.count = 0  # of its transactions
+        self._transactions: Final = GrowingRoot()
+        self._receipts: Final = GrowingRoot()
+        self._logs_bloom = 0
+        self._withdrawals_root = self._empty.withdrawals_root
+        # Of its committed indices.
+        self.partials: tuple[int, ...] = ()
+        self.header: Header | None = None  # of the last; its state root is zero
+        # Of the index being filled.
+        self.index = 0
+        self._open = _OpenIndex()
+
+    @classmethod
+    def begin(cls, foundation: Foundation, base: Base, payload_id: bytes) -> Self:
+        """A block without transactions, what comes before them done."""
+        block = cls(foundation, base, payload_id)
+        parent_rules = foundation.parent_rules
+        begin_block(block._overlay, block._env, block._empty, block.rules, parent_rules)
+        if parent_rules.includes(OptimismFork.ISTHMUS):
+            block._withdrawals_root = foundation.parent.withdrawals_root
+        elif block.rules.includes(OptimismFork.ISTHMUS):
+            block._withdrawals_root = block.roots.storage_root(MESSAGE_PASSER)
+        return block
+
+    @classmethod
+    def resume(cls, foundation: Foundation, stored: StoredIndices) -> Self:
+        """A block after its committed indices; the overlay is above the state of the last."""
+        header = stored.header
+        block = cls(foundation, base_of(header), stored.payload_id)
+        for transaction in stored.transactions:
+            block._transactions.push(transaction)
+        for receipt in stored.receipts:
+            block._receipts.push(receipt)
+        block.gas_used = header.gas_used
+        block.da_footprint = header.blob_gas_used or 0
+        block.count = len(stored.transactions)
+        block._logs_bloom = int.from_bytes(header.logs_bloom)
+        block._withdrawals_root = header.withdrawals_root
+        block.partials = stored.partials
+        block.header = header
+        block.index = len(stored.partials)
+        return block
+
+    @property
+    def number(self) -> int:
+        """Its height."""
+        return self.base.block_number
+
+    @property
+    def open_count(self) -> int:
+        """How many transactions the index being filled has."""
+        return len(self._open.transactions)
+
+    def run(self, transaction: Transaction) -> Executed:
+        """Execute the next transaction; `InvalidTransaction`, and nothing is changed."""
+        (executed,) = self._overlay.transact(
+            self._env, (transaction,), gas_used=self.gas_used, da_footprint=self.da_footprint
+        )
+        self.gas_used += executed.gas_used
+        self.da_footprint += executed.da_footprint
+        self._keep(transaction, executed)
+        return executed
+
+    def account(self, address: bytes) -> Account | None:
+        """An account after the last transaction that ran."""
+        return self._overlay.account(address)
+
+    def storage(self, address: bytes, slot: int) -> int:
+        """A slot after the last transaction that ran."""
+        return self._overlay.storage(address, slot)
+
+    def close_index(self, number: int) -> ClosedIndex:
+        """What the index being filled has come to; the next one is open then.
+
+        `number` is what it will be stored as: new accounts are born under it.
+        """
+        changes = self._overlay.take(number)
+        self.roots.take_in(changes)
+        if self.rules.includes(OptimismFork.ISTHMUS) and _changed(changes, MESSAGE_PASSER):
+            self._withdrawals_root = self.roots.storage_root(MESSAGE_PASSER)
+        header, closed = self._header(), self._open
+        index = ClosedIndex(
+            base=self.base,
+            payload_id=self.payload_id,
+            index=self.index,
+            header=header,
+            changes=changes,
+            transactions=tuple(closed.transactions),
+            senders=b"".join(closed.senders),
+            receipts=tuple(closed.receipts),
+            transactions_before=self.count - len(closed.transactions),
+            entries=closed.entries,
+            previous=self._previous(),
+        )
+        self.index += 1
+        self._open = _OpenIndex()
+        return index
+
+    def committed(self, partial: int, header: Header) -> None:
+        """The index that was closed last is stored as this partial."""
+        self.partials = (*self.partials, partial)
+        self.header = header
+        self.roots.add(partial, header)
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._foundation.view.close()
+
+    def _keep(self, transaction: Transaction, executed: Executed) -> None:
+        """Add a transaction that ran to the lists and to what comes from them."""
+        receipt = receipt_of(transaction, executed, self.gas_used, self.rules)
+        raw, encoded = transaction.raw, receipt.encode()
+        self._transactions.push(raw)
+        self._receipts.push(encoded)
+        if executed.logs:
+            self._logs_bloom |= int.from_bytes(logs_bloom((receipt,)))
+        new = self._open
+        new.transactions.append(raw)
+        new.senders.append(transaction.sender)
+        new.receipts.append(encoded)
+        entry = encode_transaction_entry(self.number, self.count)
+        new.entries[transaction_index_key(transaction.hash)] = entry
+        self.count += 1
+
+    def _header(self) -> Header:
+        header = self._empty.replace(
+            transactions_root=self._transactions.root(),
+            receipts_root=self._receipts.root(),
+            logs_bloom=self._logs_bloom.to_bytes(_BLOOM_BYTES),
+            gas_used=self.gas_used,
+            withdrawals_root=self._withdrawals_root,
+        )
+        if self.rules.includes(OptimismFork.JOVIAN):
+            return header.replace(blob_gas_used=self.da_footprint)
+        return header
+
+    def _previous(self) -> FlashblockId | None:
+        if self.index == 0:
+            return self._foundation.previous
+        return FlashblockId(self.number, self.index - 1)
+
+
+def _changed(changes: Changes, address: bytes) -> bool:
+    return any(changed == address for changed, *_ in changes.accounts)

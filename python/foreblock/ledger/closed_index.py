@@ -1,0 +1,72 @@
+"""One index of a block, closed: what is stored of it, and what is announced.
+
+A value. It says nothing about which partial it will be stored as, so that the rows of a
+partial can be laid out here without a store.
+"""
+
+from dataclasses import dataclass
+
+from foreblock._engine import Changes, Header
+from foreblock.ledger import partial_rows as layout
+from foreblock.ledger.rows import encode_items
+from foreblock.model import Base, Diff, Flashblock, FlashblockId
+from foreblock.primitives import ZERO_HASH
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedIndex:
+    """What an index added to its block, and the header of the block so far."""
+
+    base: Base
+    payload_id: bytes
+    index: int
+    header: Header  # with a zero state root
+    changes: Changes  # relative to the index before
+    transactions: tuple[bytes, ...]
+    senders: bytes  # 20 bytes each
+    receipts: tuple[bytes, ...]
+    transactions_before: int
+    entries: dict[bytes, bytes]  # that find the transactions by their hashes
+    previous: FlashblockId | None
+
+    def rows(
+        self, partial: int, before: tuple[int, ...], received_at_ns: int
+    ) -> list[tuple[bytes, bytes]]:
+        """The rows of this index as a partial that follows those `before` it."""
+        block = self.header.number
+        head = layout.PartialRow(
+            payload_id=self.payload_id,
+            index=self.index,
+            received_at_ns=received_at_ns,
+            transactions_before=self.transactions_before,
+            before=before,
+            header=self.header,
+        )
+        return [
+            (layout.partial_key(block, partial), head.encode()),
+            (layout.transactions_key(block, partial), encode_items(self.transactions)),
+            (layout.senders_key(block, partial), self.senders),
+            (layout.receipts_key(block, partial), encode_items(self.receipts)),
+            (layout.by_place_key(block, self.index), layout.encode_numbers((partial,))),
+        ]
+
+    def flashblock(self) -> Flashblock:
+        """What a sequencer announces of it."""
+        header = self.header
+        return Flashblock(
+            payload_id=self.payload_id,
+            index=self.index,
+            base=self.base if self.index == 0 else None,
+            diff=Diff(
+                state_root=header.state_root,
+                receipts_root=header.receipts_root,
+                logs_bloom=header.logs_bloom,
+                gas_used=header.gas_used,
+                block_hash=header.hash,
+                transactions=self.transactions,
+                withdrawals_root=header.withdrawals_root or ZERO_HASH,
+                blob_gas_used=header.blob_gas_used or 0,
+            ),
+            block_number=header.number,
+            previous=self.previous,
+        )

@@ -1,0 +1,185 @@
+"""All that writes the store of one network whose blocks come index by index.
+
+One thread calls it. A commit holds a whole step: an index with its rows, or a sealed block
+together with the first index of the next, so that `pending` never falls back to `latest`
+between two blocks. What a method returns may be announced, for it is durable.
+
+What nobody waits for is done by `follow_up`, in slices, between the commits. It makes no
+commit of its own that a reader could tell: rows that it finds out or finds superfluous go
+along with the next index.
+
+After an exception from a commit the blocks in progress are to be thrown away; `open_block`
+gives back the one that is pending, as of its last commit.
+"""
+
+from typing import Final
+
+from foreblock._engine import Batch, Header, Heads, Store
+from foreblock.clock import Clock, boot_id
+from foreblock.errors import NoChain
+from foreblock.ledger.block_in_progress import BlockInProgress, Foundation
+from foreblock.ledger.freshness import Freshness
+from foreblock.ledger.open_block import last_index, read_open_block
+from foreblock.ledger.partial_pruning import prunable
+from foreblock.ledger.partial_steps import add_partial, add_seal, add_seals_as
+from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.start import stored_profile
+from foreblock.ledger.state_roots import StateRoots
+from foreblock.ledger.tip import read_header, rules_of
+from foreblock.model import Base, Flashblock, FlashblockId
+
+FRESH_FOR_BLOCKS: Final = 2  # how many block times a pending block counts as fresh
+SLICE_ENTRIES: Final = 512  # of the store's own work in one call of `follow_up`
+_NANOSECONDS: Final = 10**9
+
+
+class LedgerWriter:
+    """The writing end of a network."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        *,
+        keep_partials: int = 64,
+        safe_distance: int = 32,
+        finalized_distance: int = 64,
+    ) -> None:
+        """`store` is open for writing and has its genesis: `NoChain` otherwise."""
+        self._store: Final = store
+        self._clock: Final = clock
+        self._boot_id: Final = boot_id()
+        self._keep_partials: Final = keep_partials
+        self._safe_distance: Final = safe_distance
+        self._finalized_distance: Final = finalized_distance
+        self._current: BlockInProgress | None = None  # whose indices were committed last
+        self._prunable: list[bytes] = []  # keys that go with the next commit
+        with store.view() as view:
+            if view.heads.latest is None:
+                raise NoChain(store.path)
+            self.profile: Final[ChainProfile] = stored_profile(view)
+            self._heads: Heads = view.heads
+            number, _ = view.heads.latest
+            self.latest, self._total_difficulty = read_header(view, number)
+
+    def open_block(self) -> BlockInProgress | None:
+        """The pending block as of its last committed index; none where there is none."""
+        self.close()
+        view = self._store.view()
+        self._current = read_open_block(view, self.profile)
+        if self._current is None:
+            view.close()
+        return self._current
+
+    def begin(self, base: Base, payload_id: bytes) -> BlockInProgress:
+        """A block on the latest; raises `BadBlock` for a base that cannot follow it."""
+        view = self._store.view()
+        foundation = Foundation(
+            profile=self.profile,
+            parent=self.latest,
+            parent_rules=rules_of(self.latest, self._total_difficulty, self.profile),
+            previous=last_index(view, self.latest.number),
+            view=view,
+            overlay=view.state(self.latest.number).overlay(),
+            roots=StateRoots(self._store.trie),
+        )
+        return BlockInProgress.begin(foundation, base, payload_id)
+
+    def header_if_sealed(self, block: BlockInProgress) -> Header:
+        """What the block is if it ends with its last committed index."""
+        block.roots.catch_up()
+        assert block.roots.last is not None, "a block has a committed index before it is sealed"
+        return block.roots.last.header
+
+    def begin_next(
+        self, block: BlockInProgress, sealed: Header, base: Base, payload_id: bytes
+    ) -> BlockInProgress:
+        """The block after this one, which will have the header `sealed`; nothing is stored.
+
+        Raises `BadBlock` for a base that cannot follow it.
+        """
+        view = self._store.view()
+        state = view.state_of_partial(block.partials[-1])
+        overlay = state.overlay()
+        overlay.set_block_hash(sealed.number, sealed.hash)
+        foundation = Foundation(
+            profile=self.profile,
+            parent=sealed,
+            parent_rules=block.rules,
+            previous=FlashblockId(sealed.number, len(block.partials) - 1),
+            view=view,
+            overlay=overlay,
+            roots=StateRoots(state.trie),
+        )
+        return BlockInProgress.begin(foundation, base, payload_id)
+
+    def extend(self, block: BlockInProgress) -> Flashblock:
+        """Close the open index of a block and make it the pending one, in one commit."""
+        batch = self._store.batch()
+        flashblock = self._commit_index(batch, block, self.latest)
+        self._current = block
+        return flashblock
+
+    def seal_and_extend(
+        self, block: BlockInProgress, sealed: Header, following: BlockInProgress
+    ) -> Flashblock:
+        """Seal a block and make the first index of the next one pending, in one commit.
+
+        `sealed` is what `header_if_sealed` gave. Transactions that ran after the last
+        committed index are not in it.
+        """
+        assert sealed == self.header_if_sealed(block), "a block seals as what it has become"
+        batch = self._store.batch()
+        nodes = block.roots.take_nodes()
+        add_seal(batch, block.partials, sealed, self._total_difficulty, nodes)
+        add_seals_as(batch, block.roots.take_new())
+        flashblock = self._commit_index(batch, following, sealed)
+        self.latest, self._current = sealed, following
+        following.roots.restart(self._store.trie)
+        block.close()
+        return flashblock
+
+    def follow_up(self) -> bool:
+        """A slice of the work behind the head; true while there is more."""
+        if self._current is not None and self._current.roots.step():
+            return True
+        if self._store.maintain(SLICE_ENTRIES):
+            return True
+        if not self._prunable:
+            with self._store.view() as view:
+                self._prunable = prunable(view, self.latest.number - self._keep_partials)
+        return False
+
+    def close(self) -> None:
+        """Let go of the block in progress and its view; the store stays open."""
+        if self._current is not None:
+            self._current.close()
+            self._current = None
+
+    def _commit_index(self, batch: Batch, block: BlockInProgress, latest: Header) -> Flashblock:
+        """Commit the batch with the open index of a block, pending above `latest`."""
+        closed = block.close_index(batch.next)
+        with self._store.view() as view:
+            partial = add_partial(batch, view, closed, block.partials, self._clock.wall_ns())
+        add_seals_as(batch, block.roots.take_new())
+        for key in self._prunable:
+            batch.delete(key)
+        batch.pending(partial)
+        self._move_heads(batch, latest.number)
+        self._heads = self._store.commit(batch)
+        self._prunable = []
+        block.committed(partial, closed.header)
+        return closed.flashblock()
+
+    def _move_heads(self, batch: Batch, latest: int) -> None:
+        """The heads that follow the latest block at a distance, and how long pending is fresh."""
+        batch.safe(_behind(latest, self._safe_distance, self._heads.safe))
+        batch.finalized(_behind(latest, self._finalized_distance, self._heads.finalized))
+        lifetime = FRESH_FOR_BLOCKS * self.profile.block_time * _NANOSECONDS
+        until = self._clock.monotonic_ns() + lifetime
+        batch.note(Freshness(self._boot_id, until).encode())
+
+
+def _behind(latest: int, distance: int, now: tuple[int, bytes] | None) -> int:
+    """The block at this distance, unless the head is above it already."""
+    return max(latest - distance, 0 if now is None else now[0])

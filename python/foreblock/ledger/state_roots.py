@@ -1,0 +1,97 @@
+"""State roots of the partials of one block, computed behind the head.
+
+A partial is announced with a zero state root. What its block would seal as, if it ended
+there, is known when a trie has taken in its changes; nobody waits for that but whoever
+seals. Partials are taken one after the other, so the work for each is what it changed.
+
+The trie is opened when it is first needed. That of the store gives the nodes to be kept
+when the block is sealed. That of a view serves a block whose parent is not sealed yet, or
+that was read back from its rows: then the store makes the nodes again by itself.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from foreblock._engine import BranchTrie, Changes, Header, NodeWrites, StateTrie
+
+OpenTrie = Callable[[], StateTrie | BranchTrie]
+
+
+@dataclass(frozen=True, slots=True)
+class SealsAs:
+    """What a block is if it ends with this partial."""
+
+    partial: int
+    header: Header
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A partial whose root comes after so many changes."""
+
+    partial: int
+    header: Header
+    changes: int
+
+
+class StateRoots:
+    """The trie of one block, following its partials."""
+
+    def __init__(self, open_trie: OpenTrie) -> None:
+        self._open = open_trie
+        self._trie: StateTrie | BranchTrie | None = None
+        self._changes: list[Changes] = []  # of the block, in order
+        self._applied = 0
+        self._waiting: deque[_Waiting] = deque()
+        self.last: SealsAs | None = None
+        self._new: list[SealsAs] = []
+
+    def take_in(self, changes: Changes) -> None:
+        """What happened after all that was taken in before."""
+        self._changes.append(changes)
+
+    def add(self, partial: int, header: Header) -> None:
+        """Wait for the root of this partial, whose changes are the last taken in."""
+        self._waiting.append(_Waiting(partial, header, len(self._changes)))
+
+    def step(self) -> bool:
+        """Compute the next root; false when none is waiting."""
+        if not self._waiting:
+            return False
+        waiting = self._waiting.popleft()
+        root = self._trie_after(waiting.changes).root()
+        self.last = SealsAs(waiting.partial, waiting.header.replace(state_root=root))
+        self._new.append(self.last)
+        return True
+
+    def catch_up(self) -> None:
+        """Compute all roots that are waiting."""
+        while self.step():
+            pass
+
+    def storage_root(self, address: bytes) -> bytes:
+        """The root of one account's storage after all that was taken in."""
+        self.catch_up()
+        return self._trie_after(len(self._changes)).storage_root(address)
+
+    def take_new(self) -> list[SealsAs]:
+        """What was computed since this was last asked."""
+        new, self._new = self._new, []
+        return new
+
+    def take_nodes(self) -> NodeWrites | None:
+        """The nodes to store with the sealed block; none where the store makes them."""
+        return self._trie.take() if isinstance(self._trie, StateTrie) else None
+
+    def restart(self, open_trie: OpenTrie) -> None:
+        """Go on with another trie, which stands where the block began."""
+        self._open, self._trie, self._applied = open_trie, None, 0
+
+    def _trie_after(self, count: int) -> StateTrie | BranchTrie:
+        if self._trie is None:
+            self._trie = self._open()
+        for changes in self._changes[self._applied : count]:
+            self._trie.apply(changes)
+        self._applied = max(self._applied, count)
+        return self._trie
