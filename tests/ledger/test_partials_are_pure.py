@@ -1,0 +1,231 @@
+"""State at a partial is what its transactions make of the flat parent, whenever one looks.
+
+Random blocks are written index by index, with the work behind the head done in random
+slices, and the writer started again at random. A second store gets the sealed blocks by
+strict import and so has every parent flat; on it each partial is executed anew, from its
+raw transactions. Whatever is folded or not, both must show the same state, read account
+by account, and rows that were written must not change.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foreblock._engine import (
+    Block,
+    Header,
+    Store,
+    Transaction,
+    View,
+    decode_transactions,
+    receipts_root,
+)
+from foreblock.ledger import partial_rows, rows
+from foreblock.ledger.chain import Chain as StrictChain
+from foreblock.ledger.execution import Execution, Task, execute
+from foreblock.ledger.genesis import read_genesis
+from foreblock.ledger.scratch import Scratch
+from foreblock.ledger.start import begin_chain
+from foreblock.ledger.tip import read_tip
+from ledger_state import Model, changed, dump, root_from_scratch
+from profiles import JOVIAN
+from writing import (
+    CANYON,
+    DEPOSITOR,
+    FACTORY,
+    MAKES_MORTAL,
+    MORTAL,
+    NOBODY,
+    PASSER,
+    SCRIBE,
+    SENDERS,
+    Chain,
+    genesis,
+)
+
+Step = tuple[Any, ...]
+
+WHO = st.integers(0, 2)
+STEPS = st.one_of(
+    st.tuples(
+        st.just("transfer"),
+        WHO,
+        st.sampled_from([NOBODY, MORTAL, DEPOSITOR, SENDERS[1]]),
+        st.integers(0, 3),
+    ),
+    st.tuples(
+        st.just("write"),
+        WHO,
+        st.sampled_from([SCRIBE, PASSER, MORTAL]),
+        st.integers(0, 2),
+        st.integers(0, 2),
+    ),
+    st.tuples(st.just("create"), WHO),
+    st.tuples(st.just("end"), WHO),
+    st.tuples(st.just("deploy"), WHO),
+    st.tuples(st.just("mint"), st.sampled_from([NOBODY, MORTAL]), st.integers(0, 2)),
+)
+
+
+@dataclass(frozen=True)
+class Index:
+    """What happens in an index, and after its commit."""
+
+    steps: list[Step]
+    slices: list[int]  # of the work behind the head
+    reopen: bool
+
+
+INDICES = st.builds(
+    Index,
+    st.lists(STEPS, max_size=4),
+    st.lists(st.sampled_from([0, 1, 3, 40]), max_size=3),
+    st.sampled_from([False, False, False, True]),
+)
+PLANS = st.lists(st.lists(INDICES, min_size=1, max_size=3), min_size=1, max_size=4)
+
+
+def transaction(chain: Chain, step: Step) -> Transaction:
+    match step:
+        case "transfer", who, to, value:
+            return chain.signed(who, to, value)
+        case "write", who, contract, slot, value:
+            return chain.write(contract, slot, value, who)
+        case "create", who:
+            return chain.signed(who, FACTORY, 0, MAKES_MORTAL)
+        case "end", who:
+            return chain.signed(who, MORTAL, 0)
+        case "deploy", who:
+            return chain.signed(who, None, 0, MAKES_MORTAL)
+        case "mint", to, amount:
+            return chain.deposit(to, mint=2 * amount, value=amount)
+    raise AssertionError(step)
+
+
+class Reference:
+    """The sealed blocks in a store of their own, each with all its state in flat tables."""
+
+    def __init__(self, folder: Path, config: dict[str, Any]) -> None:
+        self.store = Store(str(folder), write=True)
+        text = read_genesis(genesis(config))
+        self.profile = text.profile
+        begin_chain(self.store, text)
+
+    def add(self, header: Header, raws: list[bytes]) -> None:
+        chain = StrictChain(self.store, self.profile)
+        chain.add(Block(header, raws, (), ()))
+        chain.commit()
+        chain.close()
+
+    def execute(self, header: Header, raws: list[bytes]) -> tuple[Execution, Model, bytes]:
+        """What came of these transactions, the state after them, and its root."""
+        block = Block(header, raws, (), ())
+        with self.store.view() as view:
+            tip = read_tip(view, self.profile)
+            state = view.state(tip.header.number)
+            scratch = Scratch(state.overlay(), self.store.trie(), self.store.batch().next)
+            rules = tip.rules_of_next(header.timestamp, self.profile)
+            task = Task(block, decode_transactions(raws), rules, tip.rules, self.profile)
+            execution = execute(task, scratch)
+            root = scratch.root()
+            changes, _ = scratch.finish()
+            return execution, changed(dump(state), changes), root
+
+
+@dataclass
+class Watcher:
+    """What every partial was when it was committed."""
+
+    chain: Chain
+    reference: Reference
+    states: dict[int, Model] = field(default_factory=dict)
+    rows: dict[int, list[tuple[bytes, bytes]]] = field(default_factory=dict)
+    raws: list[bytes] = field(default_factory=list)  # of the block in progress
+
+    def committed(self) -> None:
+        """Compare the partial that was just committed with its execution from scratch."""
+        header, partial = self.chain.block.header, self.chain.block.partials[-1]
+        assert header is not None
+        with self.chain.store.view() as view:
+            assert view.heads.pending == partial
+            row = view.row(partial_rows.transactions_key(header.number, partial))
+            assert row is not None
+            self.raws += rows.decode_items(row)
+            self.rows[partial] = rows_of(view, header.number, partial)
+            execution, model, root = self.reference.execute(header, self.raws)
+            assert dump(view.state_of_partial(partial)) == model
+            assert view.state_of_partial(partial).trie().root() == root
+        assert header.gas_used == execution.gas_used
+        assert header.receipts_root == receipts_root(execution.receipts)
+        assert header.logs_bloom == execution.logs_bloom
+        self.states[partial] = model
+
+    def sealed(self, header: Header) -> None:
+        self.reference.add(header, self.raws)
+        self.raws.clear()
+
+    def look(self) -> None:
+        """Nothing has changed, whatever was done behind the head."""
+        with self.chain.store.view() as view:
+            for partial, model in self.states.items():
+                assert dump(view.state_of_partial(partial)) == model
+                stored = view.partial(partial)
+                assert stored is not None
+                assert rows_of(view, stored.block, partial) == self.rows[partial]
+
+
+def rows_of(view: View, block: int, partial: int) -> list[tuple[bytes, bytes]]:
+    """All rows of a partial but the one that is filled in later."""
+    prefix = partial_rows.partial_key(block, partial)[:-1]
+    return [(key, value) for key, value in view.rows(prefix, 10) if key[-1:] != b"w"]
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """In memory where there is such a folder: nothing here is about the disk."""
+    memory = Path("/dev/shm")  # noqa: S108 - the folder in it has a random name
+    with TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
+        yield Path(name)
+
+
+@pytest.mark.parametrize("config", [JOVIAN, CANYON], ids=["jovian", "canyon"])
+@given(plan=PLANS)
+@settings(max_examples=40, deadline=None)
+def test_partials_are_what_their_transactions_make_of_the_parent(
+    config: dict[str, Any], plan: list[list[Index]]
+) -> None:
+    with folder() as place:
+        chain = Chain(place / "store", config)
+        watcher = Watcher(chain, Reference(place / "reference", config))
+        chain.add(chain.deposit())
+        watcher.committed()
+        for number, block in enumerate(plan):
+            for index in block:
+                for step in index.steps:
+                    chain.block.run(transaction(chain, step))
+                chain.add()
+                watcher.committed()
+                for entries in index.slices:
+                    chain.store.maintain(entries) if entries else chain.writer.follow_up()
+                    watcher.look()
+                if index.reopen:
+                    chain.reopen()
+            sealed = chain.writer.header_if_sealed(chain.block)
+            with chain.store.view() as view:
+                state = view.state_of_partial(chain.block.partials[-1])
+                assert sealed.state_root == root_from_scratch(place / f"{number}", state)
+            watcher.sealed(sealed)
+            chain.seal(chain.deposit())
+            watcher.committed()
+            watcher.look()
+        chain.settle()
+        watcher.look()
+        chain.store.close()
+        watcher.reference.store.close()
