@@ -25,6 +25,8 @@ from foreblock.ledger.forks import OptimismFork, Rules
 from foreblock.ledger.genesis import read_genesis
 from foreblock.ledger.header_rules import base_fee_after
 from foreblock.ledger.ledger_writer import LedgerWriter
+from foreblock.ledger.partial_rows import transactions_key
+from foreblock.ledger.rows import decode_items
 from foreblock.ledger.start import begin_chain
 from foreblock.model import Base, Flashblock
 from profiles import JOVIAN, profile
@@ -86,7 +88,7 @@ def extra_data(rules: Rules) -> bytes:
 
 def genesis(config: dict[str, Any] = JOVIAN) -> bytes:
     """The genesis file of the chain."""
-    contracts = {
+    contracts: dict[bytes, dict[str, Any]] = {
         # The scalar 400 for the data footprint, where the attributes deposit would put it.
         L1_BLOCK: {"nonce": "0x1", "storage": {"0x08": hex(400 << 96)}},
         PASSER: {"nonce": "0x1", "code": SCRIBES, "storage": {"0x00": "0x01"}},
@@ -116,15 +118,15 @@ class Chain:
         self.folder = folder
         self.config = config
         self.clock = DrivenClock()
-        self._options = options
+        self.options = options
         self.open()
 
     def open(self) -> None:
         """Open the store as a writer that starts does, and go on with its block."""
-        kept = self._options.get("keep_partials", 64)
+        kept = self.options.get("keep_partials", 64)
         self.store = Store(str(self.folder), write=True, keep_partials=kept)
         begin_chain(self.store, read_genesis(genesis(self.config)))
-        self.writer = LedgerWriter(self.store, self.clock, **self._options)
+        self.writer = LedgerWriter(self.store, self.clock, **self.options)
         self.go_on()
 
     def go_on(self) -> None:
@@ -180,6 +182,23 @@ class Chain:
         flashblock = writer.seal_and_extend(block, sealed, following)
         self._block = following
         return flashblock
+
+    def transactions(self, block: int, partials: tuple[int, ...]) -> list[bytes]:
+        """The transactions that these partials of a block have brought."""
+        raws: list[bytes] = []
+        with self.store.view() as view:
+            for partial in partials:
+                row = view.row(transactions_key(block, partial))
+                assert row is not None
+                raws += decode_items(row)
+        return raws
+
+    def give_up(self) -> None:
+        """Drop the block in progress, so that another takes its place."""
+        batch = self.store.batch()
+        batch.drop(list(self.block.partials), "a test gives it up")
+        self.store.commit(batch)
+        self.go_on()
 
     def settle(self) -> None:
         """Do all the work behind the head."""

@@ -1,43 +1,30 @@
 """Blocks written index by index: what each commit holds, and what it never does."""
 
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-import rlp
 from foreblock._engine import (
     Block,
     Store,
-    decode_receipt,
-    keccak256,
-    logs_bloom,
-    receipts_root,
-    transactions_root,
 )
-from foreblock.errors import BadBlock, InvalidTransaction, NoChain
+from foreblock.errors import NoChain
 from foreblock.ledger import partial_rows, rows
 from foreblock.ledger.chain import Chain as ImportedChain
 from foreblock.ledger.freshness import decode_freshness
-from foreblock.ledger.genesis import EMPTY_ROOT
 from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.tip import read_header, read_tip
-from foreblock.model import Base, Flashblock, FlashblockId
+from foreblock.model import FlashblockId
 from importing import import_bytes
 from ledger_state import root_from_scratch
-from profiles import JOVIAN
 from writing import (
-    DEPOSITOR,
     ETHER,
-    HISTORY,
-    NOBODY,
     PASSER,
     SCRIBE,
     SENDERS,
     Chain,
     genesis,
-    payload_id,
 )
 
 ZERO_HASH = bytes(32)
@@ -54,94 +41,9 @@ def numbers(chain: Chain) -> tuple[int, int | None]:
         return view.heads.commit, view.heads.pending
 
 
-def recipe(base: Base, last: Flashblock, transactions: list[bytes]) -> bytes:
-    """The hash of a partial block, by the published recipe."""
-    diff = last.diff
-    uncles = bytes.fromhex("1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347")
-    requests = bytes.fromhex("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
-    fields: list[bytes | int] = [
-        base.parent_hash, uncles, base.fee_recipient, diff.state_root,
-        transactions_root(transactions), diff.receipts_root, diff.logs_bloom, 0,
-        base.block_number, base.gas_limit, diff.gas_used, base.timestamp, base.extra_data,
-        base.prev_randao, bytes(8), base.base_fee_per_gas, diff.withdrawals_root,
-        diff.blob_gas_used, 0, base.parent_beacon_block_root, requests,
-    ]  # fmt: skip
-    return keccak256(rlp.encode([rlp.encode(each) for each in fields]))
-
-
 def test_store_without_a_genesis_is_refused(tmp_path: Path, chain: Chain) -> None:
     with Store(str(tmp_path / "empty"), write=True) as store, pytest.raises(NoChain):
         LedgerWriter(store, chain.clock)
-
-
-def test_first_index_carries_the_base_and_the_others_do_not(chain: Chain) -> None:
-    first = chain.add(chain.deposit())
-    second = chain.add(chain.signed())
-    assert first.base == chain.block.base
-    assert second.base is None
-    assert (first.index, second.index) == (0, 1)
-    assert first.payload_id == second.payload_id == payload_id(chain.writer.latest.hash)
-    assert first.block_number == second.block_number == 1
-
-
-def test_hashes_of_partials_follow_the_published_recipe(chain: Chain) -> None:
-    transactions: list[bytes] = []
-    first = chain.add(chain.deposit(mint=ETHER))
-    assert first.base is not None
-    for flashblock in (
-        first,
-        chain.add(chain.write(SCRIBE, 1, 2), chain.write(PASSER, 3, 4, who=1)),
-        chain.add(),
-        chain.add(*[chain.signed(who) for who in range(3)]),
-    ):
-        transactions += flashblock.diff.transactions
-        assert flashblock.diff.state_root == ZERO_HASH
-        assert flashblock.diff.block_hash == recipe(first.base, flashblock, transactions)
-
-
-def test_amounts_grow_and_belong_to_the_block_so_far(chain: Chain) -> None:
-    first = chain.add(chain.deposit())
-    second = chain.add(chain.signed())
-    third = chain.add(chain.write(SCRIBE, 1, 2))
-    assert first.diff.gas_used == 21_000
-    assert second.diff.gas_used == 42_000
-    assert third.diff.gas_used > 42_000
-    # 400 a byte for the smallest size there is, of 100 bytes; deposits count nothing.
-    footprints = [each.diff.blob_gas_used for each in (first, second, third)]
-    assert footprints == [0, 40_000, 80_000]
-    assert chain.block.count == 3
-    assert (chain.block.gas_used, chain.block.da_footprint) == (third.diff.gas_used, 80_000)
-
-
-def test_bloom_and_receipts_root_cover_all_indices(chain: Chain) -> None:
-    chain.add(chain.deposit(), chain.write(SCRIBE, 1, 2))
-    chain.add(chain.signed(1))
-    last = chain.add(chain.write(SCRIBE, 5, 6))
-    with chain.store.view() as view:
-        receipts = []
-        for partial in chain.block.partials:
-            row = view.row(partial_rows.receipts_key(1, partial))
-            assert row is not None
-            receipts += [decode_receipt(each) for each in rows.decode_items(row)]
-    assert len(receipts) == 4
-    assert last.diff.receipts_root == receipts_root(receipts)
-    assert last.diff.logs_bloom == logs_bloom(receipts)
-    assert [bool(receipt.logs) for receipt in receipts] == [False, True, False, True]
-    assert receipts[0].deposit_nonce == 0
-    assert receipts[0].deposit_receipt_version == 1
-
-
-def test_withdrawals_root_moves_with_the_message_passers_storage(chain: Chain) -> None:
-    before = chain.add(chain.deposit(), chain.write(SCRIBE, 1, 2)).diff.withdrawals_root
-    # Of a trie with the one slot 0 = 1, computed elsewhere.
-    assert before.hex() == "821e2556a290c86405f8160a2d662042a431ba456b9db265c79bb837c04be5f0"
-    touched = chain.add(chain.write(PASSER, 7, 8)).diff.withdrawals_root
-    assert touched != before
-    assert chain.add(chain.signed()).diff.withdrawals_root == touched
-    # Also in the first index of a block whose parent is not sealed yet, and back again.
-    first = chain.seal(chain.deposit(PASSER, data=(7).to_bytes(32) + (9).to_bytes(32)))
-    assert first.diff.withdrawals_root not in (before, touched)
-    assert chain.add(chain.write(PASSER, 7, 0)).diff.withdrawals_root == before
 
 
 def test_empty_index_has_the_hash_of_its_predecessor_and_both_places_resolve(
@@ -203,10 +105,7 @@ def test_previous_is_the_index_before_even_across_blocks(chain: Chain) -> None:
 def test_previous_is_known_for_a_block_begun_anew_on_one_made_of_indices(chain: Chain) -> None:
     chain.add(chain.deposit())
     chain.seal(chain.deposit())
-    batch = chain.store.batch()
-    batch.drop([chain.block.partials[-1]], "a test gives the block up")
-    chain.store.commit(batch)
-    chain.reopen()
+    chain.give_up()
     assert chain.add(chain.deposit()).previous == FlashblockId(1, 0)
 
 
@@ -294,22 +193,12 @@ def test_sealed_blocks_pass_a_strict_import(chain: Chain, tmp_path: Path) -> Non
         chain.add(chain.write(SCRIBE, height, 1), chain.write(PASSER, height, 2, who=1))
         chain.settle()
         chain.add(chain.signed(2))
-        raws = transactions_of(chain, height, block.partials)
+        raws = chain.transactions(height, block.partials)
         sealed = chain.writer.header_if_sealed(block)
         blocks.append(Block(sealed, raws, (), ()).encode())
         chain.seal()
     imported = import_bytes(tmp_path / "imported", genesis(), b"".join(blocks))
     assert imported.blocks == 4
-
-
-def transactions_of(chain: Chain, block: int, partials: tuple[int, ...]) -> list[bytes]:
-    found: list[bytes] = []
-    with chain.store.view() as view:
-        for partial in partials:
-            row = view.row(partial_rows.transactions_key(block, partial))
-            assert row is not None
-            found += rows.decode_items(row)
-    return found
 
 
 def test_sealed_block_names_the_partials_it_is_made_of(chain: Chain) -> None:
@@ -324,17 +213,6 @@ def test_sealed_block_names_the_partials_it_is_made_of(chain: Chain) -> None:
         assert view.row(rows.body_key(1)) is None, "the body is not stored a second time"
         statuses = [stored.status for each in partials if (stored := view.partial(each))]
         assert statuses == ["live", "sealed"]
-
-
-def test_next_block_sees_the_sealed_parent(chain: Chain) -> None:
-    """EIP-2935 stores the hash of the sealed parent, not that of a partial."""
-    chain.add(chain.deposit())
-    chain.seal()
-    with chain.store.view() as view:
-        partial = chain.block.partials[0]
-        stored = view.state_of_partial(partial).storage(HISTORY, 2)
-        assert stored.to_bytes(32) == chain.writer.latest.hash
-        assert view.state_of_partial(partial).block_hash(1) == chain.writer.latest.hash
 
 
 def test_heads_follow_at_their_distance_and_never_go_back(tmp_path: Path) -> None:
@@ -362,53 +240,10 @@ def test_pending_is_fresh_for_two_block_times_after_each_commit(chain: Chain) ->
         assert freshness.until_ns == chain.clock.monotonic_ns() + 4 * 10**9
 
 
-def test_invalid_transaction_changes_nothing(chain: Chain) -> None:
-    chain.add(chain.deposit())
-    late = chain.signed()
-    chain.block.run(late)
-    before = (chain.block.count, chain.block.gas_used, chain.block.open_count)
-    with pytest.raises(InvalidTransaction, match="nonce"):
-        chain.block.run(late)
-    assert (chain.block.count, chain.block.gas_used, chain.block.open_count) == before
-    assert chain.add().diff.transactions == (late.raw,)
-
-
-@pytest.mark.parametrize(
-    ("changes", "text"),
-    [
-        ({"parent_hash": bytes(32)}, "parent hash"),
-        ({"block_number": 7}, "number"),
-        ({"timestamp": 0}, "time"),
-        ({"base_fee_per_gas": 1}, "base fee"),
-        ({"extra_data": b""}, "extra data"),
-    ],
-)
-def test_base_that_cannot_follow_is_refused(
-    chain: Chain, changes: dict[str, object], text: str
-) -> None:
-    base = replace(chain.base(), **changes)  # type: ignore[arg-type]
-    with pytest.raises(BadBlock, match=text):
-        chain.writer.begin(base, bytes(8))
-
-
-def test_state_of_the_block_so_far_is_that_of_its_last_partial(chain: Chain) -> None:
-    chain.add(chain.deposit(mint=3 * ETHER, value=ETHER))
-    assert chain.block.storage(SCRIBE, 1) == 0
-    chain.add(chain.write(SCRIBE, 1, 2))
-    assert chain.block.storage(SCRIBE, 1) == 2
-    with chain.store.view() as view:
-        state = view.state_of_partial(chain.block.partials[-1])
-        for address in (DEPOSITOR, NOBODY, SENDERS[0], SENDERS[1]):
-            now, stored = chain.block.account(address), state.account(address)
-            assert (now is None) == (stored is None)
-            if now is not None and stored is not None:
-                assert (now.nonce, now.balance) == (stored.nonce, stored.balance)
-
-
 def test_imported_blocks_can_be_followed_by_partial_ones(tmp_path: Path) -> None:
     source = Chain(tmp_path / "source")
     source.add(source.deposit(mint=ETHER), source.signed())
-    raws = transactions_of(source, 1, source.block.partials)
+    raws = source.transactions(1, source.block.partials)
     encoded = Block(source.writer.header_if_sealed(source.block), raws, (), ()).encode()
     import_bytes(tmp_path / "store", genesis(), encoded)
     chain = Chain(tmp_path / "store")
@@ -436,23 +271,3 @@ def test_blocks_made_of_partials_can_be_followed_by_imported_ones(chain: Chain) 
     verified.commit()
     verified.close()
     assert LedgerWriter(chain.store, chain.clock).latest == sealed
-
-
-def test_message_passers_root_begins_with_isthmus_and_footprints_with_jovian(
-    tmp_path: Path,
-) -> None:
-    """A chain that passes both forks while it is written."""
-    config = JOVIAN | {"isthmusTime": 4, "jovianTime": 6}
-    chain = Chain(tmp_path / "store", config)
-    seen, blocks = [], []
-    chain.add(chain.deposit(), chain.signed())
-    for _ in range(3):
-        header = chain.writer.header_if_sealed(chain.block)
-        raws = transactions_of(chain, header.number, chain.block.partials)
-        blocks.append(Block(header, raws, (), ()).encode())
-        seen.append((header.withdrawals_root, header.requests_hash is None, header.blob_gas_used))
-        chain.seal()
-        chain.add(chain.deposit(), chain.signed())
-    one_slot = bytes.fromhex("821e2556a290c86405f8160a2d662042a431ba456b9db265c79bb837c04be5f0")
-    assert seen == [(EMPTY_ROOT, True, 0), (one_slot, False, 0), (one_slot, False, 40_000)]
-    assert import_bytes(tmp_path / "imported", genesis(config), b"".join(blocks)).blocks == 3

@@ -106,7 +106,8 @@ def transaction(chain: Chain, step: Step) -> Transaction:
             return chain.signed(who, None, 0, MAKES_MORTAL)
         case "mint", to, amount:
             return chain.deposit(to, mint=2 * amount, value=amount)
-    raise AssertionError(step)
+        case _:
+            raise AssertionError(step)
 
 
 class Reference:
