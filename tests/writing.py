@@ -42,6 +42,7 @@ PASSER = bytes.fromhex("4200000000000000000000000000000000000016")
 HISTORY = bytes.fromhex("0000f90827f1c53a10cb7a02335b175320002935")
 SCRIBE = b"\x5c" * 20
 FACTORY = b"\xfa" * 20
+WITNESS = b"\x17" * 20
 ETHER = 10**18
 PRICE = 100 * 10**9
 # Denominator 50 and elasticity 6, from Jovian on with the lowest base fee 0.
@@ -51,6 +52,8 @@ JOVIAN_DATA = bytes.fromhex("0100000032000000060000000000000000")
 # Writes the word at 32 of its input into the slot at 0, and logs the slot as a topic.
 WRITES = (32, "CALLDATALOAD", 0, "CALLDATALOAD", "SSTORE")
 SCRIBES = code(*WRITES, 0, "CALLDATALOAD", 0, 0, "LOG1", "STOP")
+# Keeps the hash of the parent under the block's number.
+WITNESSES = code(1, "NUMBER", "SUB", "BLOCKHASH", "NUMBER", "SSTORE")
 # Creates a contract with its input as the code that makes it.
 CREATES = code(
     "CALLDATASIZE", 0, 0, "CALLDATACOPY", 0, "CALLDATASIZE", 0, "CALLVALUE", "CREATE2", "STOP"
@@ -94,6 +97,7 @@ def genesis(config: dict[str, Any] = JOVIAN) -> bytes:
         PASSER: {"nonce": "0x1", "code": SCRIBES, "storage": {"0x00": "0x01"}},
         SCRIBE: {"nonce": "0x1", "code": SCRIBES},
         FACTORY: {"nonce": "0x1", "code": CREATES},
+        WITNESS: {"nonce": "0x1", "code": WITNESSES},
         # Stores its input, the parent's hash, under the block's number.
         HISTORY: {"nonce": "0x1", "code": code(0, "CALLDATALOAD", "NUMBER", "SSTORE")},
     }

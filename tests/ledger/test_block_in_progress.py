@@ -28,6 +28,7 @@ from writing import (
     PASSER,
     SCRIBE,
     SENDERS,
+    WITNESS,
     Chain,
     genesis,
     payload_id,
@@ -187,6 +188,19 @@ def test_message_passers_root_begins_with_isthmus_and_footprints_with_jovian(
     one_slot = bytes.fromhex("821e2556a290c86405f8160a2d662042a431ba456b9db265c79bb837c04be5f0")
     assert seen == [(EMPTY_ROOT, True, 0), (one_slot, False, 0), (one_slot, False, 40_000)]
     assert import_bytes(tmp_path / "imported", genesis(config), b"".join(blocks)).blocks == 3
+
+
+@pytest.mark.parametrize("reopen", [False, True])
+def test_contracts_see_the_hash_of_the_sealed_parent(chain: Chain, *, reopen: bool) -> None:
+    """Before the parent is sealed, in the same commit, and afterwards."""
+    chain.add(chain.deposit())
+    sealed = chain.writer.header_if_sealed(chain.block)
+    chain.seal(chain.deposit(WITNESS))
+    assert chain.block.storage(WITNESS, 2).to_bytes(32) == sealed.hash
+    if reopen:
+        chain.reopen()
+    chain.add(chain.signed(0, WITNESS, 0))
+    assert chain.block.storage(WITNESS, 2).to_bytes(32) == sealed.hash
 
 
 def test_next_block_sees_the_sealed_parent(chain: Chain) -> None:

@@ -215,6 +215,19 @@ def test_sealed_block_names_the_partials_it_is_made_of(chain: Chain) -> None:
         assert statuses == ["live", "sealed"]
 
 
+@pytest.mark.parametrize("reopen", [False, True])
+def test_trie_nodes_are_stored_up_to_the_latest_block(chain: Chain, *, reopen: bool) -> None:
+    """A writer that starts in mid-block computes none for that block; the store does."""
+    for _ in range(3):
+        chain.add(chain.deposit(), chain.signed())
+        if reopen:
+            chain.reopen()
+        chain.seal()
+        chain.settle()
+        with chain.store.view() as view:
+            assert view.heads.nodes == view.heads.folded == chain.writer.latest.number
+
+
 def test_heads_follow_at_their_distance_and_never_go_back(tmp_path: Path) -> None:
     chain = Chain(tmp_path / "store", safe_distance=2, finalized_distance=3)
     seen = []

@@ -46,6 +46,7 @@ from writing import (
     PASSER,
     SCRIBE,
     SENDERS,
+    WITNESS,
     Chain,
     genesis,
 )
@@ -68,8 +69,8 @@ STEPS = st.one_of(
         st.integers(0, 2),
     ),
     st.tuples(st.just("create"), WHO),
-    st.tuples(st.just("end"), WHO),
     st.tuples(st.just("deploy"), WHO),
+    st.tuples(st.just("call"), WHO, st.sampled_from([MORTAL, MORTAL, WITNESS])),
     st.tuples(st.just("mint"), st.sampled_from([NOBODY, MORTAL]), st.integers(0, 2)),
 )
 
@@ -100,10 +101,10 @@ def transaction(chain: Chain, step: Step) -> Transaction:
             return chain.write(contract, slot, value, who)
         case "create", who:
             return chain.signed(who, FACTORY, 0, MAKES_MORTAL)
-        case "end", who:
-            return chain.signed(who, MORTAL, 0)
         case "deploy", who:
             return chain.signed(who, None, 0, MAKES_MORTAL)
+        case "call", who, contract:
+            return chain.signed(who, contract, 0)
         case "mint", to, amount:
             return chain.deposit(to, mint=2 * amount, value=amount)
         case _:
