@@ -1,7 +1,6 @@
 """One index of a block, closed: what is stored of it, and what is announced.
 
-A value. It says nothing about which partial it will be stored as, so that the rows of a
-partial can be laid out here without a store.
+A value: the rows of a partial are laid out here, and written by whoever has a batch.
 """
 
 from dataclasses import dataclass
