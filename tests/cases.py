@@ -4,7 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-METHODS = ["eth_getBlockByNumber", "eth_getBalance", "eth_call", "eth_chainId", "net_version"]
+METHODS = [
+    "eth_getBlockByNumber",
+    "eth_getBlockByHash",
+    "eth_getBalance",
+    "eth_call",
+    "eth_chainId",
+    "net_version",
+]
 
 
 def read_case(path: Path) -> list[tuple[bytes, Any]]:

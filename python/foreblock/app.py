@@ -77,6 +77,7 @@ def options_of(settings: Settings) -> ServiceOptions:
             simulate_blocks=simulate.blocks,
             simulate_block_calls=simulate.block_calls,
             simulate_calls=simulate.calls,
+            pending_identity=settings.pending_identity,
         ),
         limits=Limits(
             batch_items=batch.items or NO_LIMIT,

@@ -75,7 +75,7 @@ class Settings:
         default=True, help="name the snapshot of each answer in Foreblock-Snapshot"
     )
     pending_identity: Literal["real", "null"] = setting(
-        "real", "what a pending block says as its number and hash; of no effect until there are any"
+        "real", "what a block asked for as pending says as its number and hash: its own, or null"
     )
     log_level: Literal["debug", "info", "warning", "error"] = setting(
         "info", "the least important events that are logged"

@@ -92,13 +92,3 @@ def test_folder_without_a_store_or_a_chain_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NoChain, match="holds no chain yet"):
         Ledger.open(str(tmp_path / "empty"))
     Store(str(tmp_path / "empty"), write=True).close()  # it was let go
-
-
-def test_values_of_blocks_are_kept_within_bounds(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("foreblock.ledger.view.KEPT_BLOCKS", 4)
-    view = ledger.view()
-    for number in range(13):
-        assert view.resolve(number).number == number
-        assert len(ledger._blocks) <= 4

@@ -1,7 +1,6 @@
-"""eth_getBlockByNumber: shapes of all forks and types, and what is kept of them."""
+"""eth_getBlockByNumber, eth_getBlockByHash: shapes of all forks and types."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,9 @@ import pytest
 from asking import Asker, asker
 from conftest import ChainFiles
 from foreblock._engine import decode_block
-from foreblock.ledger.stored_block import read_stored
 from foreblock.ledger.view import Ledger
 from foreblock.methods import block_text
-from foreblock.methods.block_text import BlockText, BlockTexts
+from foreblock.methods.portion_text import RECOVERY
 
 ALWAYS = {
     "number", "hash", "parentHash", "nonce", "sha3Uncles", "logsBloom", "transactionsRoot",
@@ -107,6 +105,7 @@ def test_published_block_by_hash_is_the_same_block(preconf: Asker, conformance: 
     expected = json.loads(case.split("<< ")[1])["result"]
     assert preconf.ask("eth_getBlockByNumber", "0x1", True) == expected
     assert preconf.ask("eth_getBlockByNumber", expected["hash"], True) == expected
+    assert preconf.ask("eth_getBlockByHash", expected["hash"], True) == expected
 
 
 def test_withdrawals_are_shown(preconf: Asker) -> None:
@@ -122,36 +121,10 @@ def test_block_of_many_transactions_is_rendered_in_portions(
     """Block 2 has 59 of them; whatever the portion, the text is the same."""
     texts = set()
     for portion in (1, 7, 59, 100):
-        monkeypatch.setattr(block_text, "PORTION", portion)
+        monkeypatch.setattr(block_text, "BUDGET", portion * RECOVERY)
         with asker(published_ledger) as client:
             block = client.ask("eth_getBlockByNumber", "0x2", True)
             texts.add(json.dumps(block))
             assert client.ask("eth_getBlockByNumber", "0x2", True) == block  # the kept one
     assert len(texts) == 1
     assert len(block["transactions"]) == 59
-
-
-@pytest.fixture
-def texts(published_ledger: Ledger) -> Iterator[list[tuple[bytes, BlockText]]]:
-    view = published_ledger.view()
-    blocks = [view.resolve(number) for number in range(1, 6)]
-    yield [(block.hash, BlockText(read_stored(view, block))) for block in blocks]
-    view.close()
-
-
-def test_kept_texts_stay_within_their_bytes(texts: list[tuple[bytes, BlockText]]) -> None:
-    total = sum(text.size for _, text in texts[:3])
-    kept = BlockTexts(total)
-    for block_hash, text in texts[:3]:
-        kept.keep(block_hash, text)
-    assert all(kept.get(block_hash) is text for block_hash, text in texts[:3])
-    kept.get(texts[0][0])  # asked for last, so it stays longest
-    kept.keep(*texts[3])
-    assert kept.get(texts[0][0]) is texts[0][1]
-    assert kept.get(texts[1][0]) is None
-
-
-def test_text_larger_than_everything_is_not_kept(texts: list[tuple[bytes, BlockText]]) -> None:
-    kept = BlockTexts(10)
-    kept.keep(*texts[0])
-    assert kept.get(texts[0][0]) is None

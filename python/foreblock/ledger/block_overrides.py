@@ -7,7 +7,7 @@ still ends at the real block. What simulated blocks make of them is in `simulati
 from msgspec import Struct, structs
 
 from foreblock._engine import Withdrawal
-from foreblock.ledger.sealed_block import SealedBlock
+from foreblock.ledger.preconfirmed_block import ReadableBlock
 from foreblock.ledger.surroundings import Surroundings
 
 
@@ -28,7 +28,7 @@ class BlockOverrides(Struct, frozen=True):
     withdrawals: list[Withdrawal] | None = None
 
 
-def overridden(block: SealedBlock, overrides: BlockOverrides) -> Surroundings:
+def overridden(block: ReadableBlock, overrides: BlockOverrides) -> Surroundings:
     """The block as overridden; its forks follow from the overridden number and time."""
     fields = {name: value for name, value in structs.asdict(overrides).items() if value is not None}
     blob_fee, block_hashes = fields.pop("blob_base_fee", None), fields.pop("block_hashes", None)

@@ -19,6 +19,7 @@ class SealedBlock:
     def __init__(self, header: Header, total_difficulty: int, profile: ChainProfile) -> None:
         self.number: Final = header.number
         self.hash: Final = header.hash
+        self.key: Final = header.hash  # by which what was made of it is kept
         self.header: Final = header
         self.profile: Final = profile
         self.total_difficulty: Final = total_difficulty

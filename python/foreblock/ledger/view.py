@@ -4,48 +4,45 @@ A `Ledger` is one store opened for reading; a `LedgerView` is one snapshot of it
 for one request or one batch and closed before the answer goes out. What the heads row
 says is turned into a `Snapshot` once per commit and shared by all views of that commit.
 
-No source of flashblocks writes partial blocks yet. So `pending` means `latest`, and a
-name that could only mean a partial block is not found.
+The time is asked once, when a view is taken, and only where there is a pending block: past
+its deadline the view has none, and `pending` means `latest`. Where partial blocks are
+found, and which may be shown, is in `partials`.
 """
 
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from msgspec import Struct
 
 from foreblock._engine import State, Store, View
-from foreblock.errors import NoChain, NoSuchHead, UnknownBlock, UnknownBlockHash, UnknownPartial
-from foreblock.ledger import rows
+from foreblock.clock import Clock, SystemClock, boot_id
+from foreblock.errors import NoChain, NoSuchHead, NotCanonical, UnknownBlock, UnknownBlockHash
+from foreblock.ledger import partial_rows, rows
 from foreblock.ledger.block_id import BlockId, ByHash, ByPlace
+from foreblock.ledger.freshness import decode_freshness
+from foreblock.ledger.known_blocks import KnownBlocks
+from foreblock.ledger.partials import check_reachable, made_of, partial_at
+from foreblock.ledger.preconfirmed_block import PreconfirmedBlock, ReadableBlock
 from foreblock.ledger.profile import ChainProfile
 from foreblock.ledger.sealed_block import SealedBlock
+from foreblock.ledger.snapshot import Snapshot, expired, make_snapshot
 from foreblock.ledger.start import stored_profile
-from foreblock.ledger.tip import read_header, read_row
-
-KEPT_BLOCKS: Final = 256  # values of recent requests; on overflow all are forgotten
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """One commit as all its views see it."""
-
-    commit: int
-    latest: SealedBlock
-    header_line: bytes
+from foreblock.ledger.tip import read_row
 
 
 class Ledger:
     """A store and the chain it holds, for reading."""
 
-    def __init__(self, store: Store, *, announce: bool = True) -> None:
+    def __init__(self, store: Store, *, announce: bool = True, clock: Clock | None = None) -> None:
         """`announce` names the snapshot in a header line of each answer. Raises `NoChain`."""
         self._store: Final = store
         self._announce: Final = announce
-        self._blocks: dict[bytes, SealedBlock] = {}
+        self._now: Final = (clock or SystemClock()).monotonic_ns
+        self._boot_id: Final = boot_id()
         with store.view() as view:
             if view.heads.latest is None:
                 raise NoChain(store.path)
             self.profile: Final = stored_profile(view)
+            self.blocks: Final = KnownBlocks(self.profile)
             self._snapshot = self._read_snapshot(view)
 
     @classmethod
@@ -65,32 +62,26 @@ class Ledger:
         # The number is read in the view's own transaction, so both speak of one commit.
         if view.commit != snapshot.commit:
             snapshot = self._snapshot = self._read_snapshot(view)
-        return LedgerView(view, snapshot.latest, snapshot.header_line, self)
+        if snapshot.pending is not None and self._now() >= snapshot.deadline_ns:
+            snapshot = self._snapshot = expired(snapshot)
+        return LedgerView(view, snapshot.latest, snapshot.pending, snapshot.header_line, self)
 
     def close(self) -> None:
         """Close the store."""
         self._store.close()
 
-    def block(self, view: View, number: int, block_hash: bytes) -> SealedBlock:
-        """The block of this number and hash, which the view has."""
-        known = self._blocks.get(block_hash)
-        if known is None:
-            header, total_difficulty = read_header(view, number)
-            known = SealedBlock(header, total_difficulty, self.profile)
-            if len(self._blocks) >= KEPT_BLOCKS:
-                self._blocks.clear()
-            self._blocks[block_hash] = known
-        return known
-
     def _read_snapshot(self, view: View) -> Snapshot:
         heads = view.heads
         assert heads.latest is not None, "a chain never loses its first block"
-        latest = self.block(view, *heads.latest)
-        line = b""
-        if self._announce:
-            place = f"{latest.number:#x}:0x{latest.hash.hex()}"
-            line = f"Foreblock-Snapshot: commit={heads.commit}; latest={place}\r\n".encode()
-        return Snapshot(heads.commit, latest, line)
+        latest = self.blocks.sealed(view, *heads.latest)
+        pending, deadline_ns = None, 0
+        freshness = decode_freshness(heads.note)
+        if heads.pending is not None and freshness is not None:
+            pending = self.blocks.partial(view, heads.pending)
+            deadline_ns = freshness.deadline_ns(self._boot_id)
+            if pending.number <= latest.number:
+                pending = None
+        return make_snapshot(heads.commit, latest, pending, deadline_ns, announce=self._announce)
 
 
 class LedgerView(Struct, frozen=True, gc=False):
@@ -98,6 +89,7 @@ class LedgerView(Struct, frozen=True, gc=False):
 
     _view: View
     latest: SealedBlock
+    pending: PreconfirmedBlock | None  # none past its deadline
     headers: bytes
     _ledger: Ledger
 
@@ -115,55 +107,73 @@ class LedgerView(Struct, frozen=True, gc=False):
         """The first number that nothing in this view was stored under."""
         return self._view.commit + 1
 
-    def resolve(self, block: BlockId) -> SealedBlock:
+    def resolve(self, block: BlockId) -> ReadableBlock:
         """The block that a name means here; `NotHere` says why there is none."""
         if block == "latest":  # what nearly every request asks for
             return self.latest
         match block:
             case "pending":
-                return self.latest
-            case "earliest":
-                return self._by_number(self._view.heads.earliest)
-            case "safe" | "finalized":
+                return self.latest if self.pending is None else self.pending
+            case "safe" | "finalized" | "earliest":
                 return self._by_head(block)
-            case ByHash(block_hash):
-                return self._by_hash(block_hash)
-            case ByPlace(_, index):
-                raise UnknownPartial(index)
+            case ByHash(block_hash, require_canonical):
+                return self._by_hash(block_hash, require_canonical=require_canonical)
+            case ByPlace(number, index):
+                return self._partial(partial_at(self._view, number, index))
             case int(number):
                 return self._by_number(number)
 
-    def state(self, block: SealedBlock) -> State:
+    def state(self, block: ReadableBlock) -> State:
         """The state after a block of this view; `PrunedState` when it is not kept."""
-        return self._view.state(block.number)
+        if isinstance(block, SealedBlock):
+            return self._view.state(block.number)
+        return self._view.state_of_partial(block.partial)
 
-    def body(self, block: SealedBlock) -> rows.Body:
-        """Transactions, uncles and withdrawals of a block of this view."""
-        return rows.decode_body(read_row(self._view, rows.body_key(block.number), block.number))
+    def made_of(self, block: ReadableBlock) -> tuple[int, ...]:
+        """The partials that hold the body of a block; none where it has a row of its own."""
+        if isinstance(block, PreconfirmedBlock):
+            return block.made_of
+        return made_of(self._view, block.number)
 
-    def receipts(self, block: SealedBlock) -> tuple[bytes, ...]:
-        """The receipts of a block of this view, as in their trie."""
-        row = read_row(self._view, rows.receipts_key(block.number), block.number)
-        return rows.decode_receipts(row)
+    def row(self, key: bytes, block: ReadableBlock) -> bytes:
+        """A row that a block of this view must have."""
+        return read_row(self._view, key, block.number)
 
     def _by_number(self, number: int) -> SealedBlock:
         block_hash = self._hash(number)
         if block_hash is None:
             raise UnknownBlock(number)
-        return self._ledger.block(self._view, number, block_hash)
+        return self._ledger.blocks.sealed(self._view, number, block_hash)
 
-    def _by_head(self, tag: Literal["safe", "finalized"]) -> SealedBlock:
+    def _by_head(self, tag: Literal["safe", "finalized", "earliest"]) -> SealedBlock:
         heads = self._view.heads
+        if tag == "earliest":
+            return self._by_number(heads.earliest)
         head = heads.safe if tag == "safe" else heads.finalized
         if head is None:
             raise NoSuchHead(tag)
-        return self._ledger.block(self._view, *head)
+        return self._ledger.blocks.sealed(self._view, *head)
 
-    def _by_hash(self, block_hash: bytes) -> SealedBlock:
+    def _by_hash(self, block_hash: bytes, *, require_canonical: bool) -> ReadableBlock:
+        """Where a sealed and a partial block share a hash, the sealed one is meant."""
+        hint = self._view.row(partial_rows.by_hash_key(block_hash))
+        if hint is not None:
+            number, partial = partial_rows.decode_by_hash(hint)
+            if self._hash(number) == block_hash:
+                return self._ledger.blocks.sealed(self._view, number, block_hash)
+            if partial:
+                found = self._partial(partial)
+                if require_canonical:
+                    raise NotCanonical(block_hash)
+                return found
         known = self.state(self.latest).index(rows.block_index_key(block_hash))
         if known is None:
             raise UnknownBlockHash(block_hash)
-        return self._ledger.block(self._view, rows.decode_block_entry(known), block_hash)
+        return self._ledger.blocks.sealed(self._view, rows.decode_block_entry(known), block_hash)
+
+    def _partial(self, number: int) -> PreconfirmedBlock:
+        check_reachable(self._view, number)
+        return self._ledger.blocks.partial(self._view, number)
 
     def _hash(self, number: int) -> bytes | None:
         sealed = self._view.sealed(number) if number < 1 << 64 else None

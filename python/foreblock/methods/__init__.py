@@ -25,11 +25,13 @@ def make_methods(
     options: Options, placement: Placement, simulations: Simulations
 ) -> dict[str, Method]:
     """The table of one service."""
+    blocks = BlockMethods(options)
     return {
-        "eth_getBlockByNumber": BlockMethods(options).get_block_by_number,
+        "eth_getBlockByNumber": blocks.get_block_by_number,
         "eth_getBalance": StateMethods(options).get_balance,
         "eth_call": CallMethods(options, placement).call,
         "eth_simulateV1": SimulateMethods(options, simulations).simulate,
+        "eth_getBlockByHash": blocks.get_block_by_hash,
         "eth_blockNumber": node.block_number,
         "eth_chainId": node.chain_id,
         "net_version": node.network_version,

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from foreblock.ledger.block_id import TAGS, BlockId, ByHash, ByPlace
-from foreblock.ledger.sealed_block import SealedBlock
+from foreblock.ledger.preconfirmed_block import ReadableBlock
 from foreblock.ledger.view import LedgerView
 from foreblock.methods.params import hash32, quantity, refuse
 
@@ -29,7 +29,7 @@ class BlockObject(Struct, rename="camel", gc=False, frozen=True):
 BlockParam = str | BlockObject | None
 
 
-def find_block(view: LedgerView, value: BlockParam, argument: int) -> SealedBlock:
+def find_block(view: LedgerView, value: BlockParam, argument: int) -> ReadableBlock:
     """The block that the parameter means; the latest where there is none."""
     if value is None or value == "latest":
         return view.latest

@@ -1,99 +1,73 @@
-"""Rendered blocks, and the ones that are kept.
+"""One block as JSON, put together from the texts of its portions.
 
-A block has two forms. That with hashes is whole from the start; full transactions are
-rendered in portions, because each sender has to be recovered. Rendered blocks are kept
-by their hash, from which all of them follows, up to a number of bytes.
+A block has two forms. That with hashes is whole from the start; the other one is joined
+once all transactions are rendered. What it was made from is let go of when it is settled,
+because blocks are kept for long.
 """
 
-from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Final
 
 from foreblock.ledger.stored_block import StoredBlock
 from foreblock.methods import shapes
+from foreblock.methods.portion_text import PortionText
 
-PORTION: Final = 32  # transactions rendered at once: about 2 ms
+BUDGET: Final = 256  # of rendering at once, see `PortionText.render`: 2 ms at most
+
+# Where number and hash, the identity of a block, end in its text.
+_AFTER_IDENTITY: Final = b',"parentHash":'
 
 
 class BlockText:
-    """One sealed block as JSON."""
+    """Both forms of a block."""
 
-    def __init__(self, stored: StoredBlock) -> None:
-        self._stored: StoredBlock | None = stored
-        self._count: Final = len(stored.body.transactions)
+    def __init__(self, stored: StoredBlock, portions: Sequence[PortionText]) -> None:
+        encoded_bytes = sum(portion.encoded_bytes for portion in portions)
         self._hash: Final = stored.header.hash
-        self._head: Final = _head(stored)
-        self._fragments: list[bytes] = []
-        self.hashes: Final = _whole(
-            self._head, shapes.array(list(map(shapes.data, stored.transaction_hashes())))
-        )
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all transactions are rendered."""
-        return len(self._fragments) == self._count
-
-    @property
-    def full(self) -> bytes:
-        """The form with full transactions, once it is whole."""
-        return _whole(self._head, shapes.join_fragments(self._hash, self._fragments))
+        self._head: Final = _head(stored, stored.size(encoded_bytes))
+        self.portions = portions
+        self.full: bytes | None = None  # the form with full transactions, once it is rendered
+        hashes = [portion.hashes for portion in portions if portion.count]
+        self.hashes: Final = _whole(self._head, shapes.array(hashes))
 
     @property
     def size(self) -> int:
         """About how many bytes it takes to keep."""
-        return len(self._head) + len(self.hashes) + sum(map(len, self._fragments))
+        return len(self._head) + len(self.hashes) + len(self.full or b"")
 
     def render_some(self) -> bool:
         """Render the next transactions; true when none are left."""
-        stored, start = self._stored, len(self._fragments)
-        if stored is not None:
-            optimism = bool(stored.receipts)
-            for index, transaction in enumerate(stored.transactions(start, start + PORTION), start):
-                deposit = stored.deposit_fields(index) if optimism else None
-                self._fragments.append(shapes.fragment(transaction, index, stored.header, deposit))
-        return self.is_whole
+        left = BUDGET
+        for portion in self.portions:
+            if left > 0:
+                left = portion.render(left)
+        if not all(portion.is_whole for portion in self.portions):
+            return False
+        fragments = [each for portion in self.portions for each in portion.fragments]
+        self.full = _whole(self._head, shapes.join_fragments(self._hash, fragments))
+        return True
 
     def settle(self) -> None:
         """Let go of what it was rendered from."""
-        self._stored = None
+        self.portions = ()
 
 
-def _head(stored: StoredBlock) -> bytes:
+def without_identity(text: bytes) -> bytes:
+    """A block as clients expect it that take a pending block to have no number and no hash."""
+    return b'{"number":null,"hash":null' + text[text.index(_AFTER_IDENTITY) :]
+
+
+def _head(stored: StoredBlock, size: int) -> bytes:
     """Everything before the transactions."""
     parts = [
-        shapes.header_members(stored.header, stored.size),
-        b'"uncles":' + shapes.array([shapes.data(uncle.hash) for uncle in stored.body.uncles]),
+        shapes.header_members(stored.header, size),
+        b'"uncles":' + shapes.array([shapes.data(uncle.hash) for uncle in stored.uncles]),
     ]
-    if stored.body.withdrawals is not None:
-        withdrawals = list(map(shapes.withdrawal, stored.body.withdrawals))
+    if stored.withdrawals is not None:
+        withdrawals = list(map(shapes.withdrawal, stored.withdrawals))
         parts.append(b'"withdrawals":' + shapes.array(withdrawals))
     return b",".join(parts)
 
 
 def _whole(head: bytes, transactions: bytes) -> bytes:
     return b"".join((b"{", head, b',"transactions":', transactions, b"}"))
-
-
-class BlockTexts:
-    """Rendered blocks by their hash; the one not asked for longest goes first."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes: Final = max_bytes
-        self._bytes = 0
-        self._texts: OrderedDict[bytes, BlockText] = OrderedDict()
-
-    def get(self, block_hash: bytes) -> BlockText | None:
-        """A rendered block, if it is kept."""
-        text = self._texts.get(block_hash)
-        if text is not None:
-            self._texts.move_to_end(block_hash)
-        return text
-
-    def keep(self, block_hash: bytes, text: BlockText) -> None:
-        """Keep a block that will not change any more."""
-        text.settle()
-        former = self._texts.pop(block_hash, None)
-        self._bytes += text.size - (0 if former is None else former.size)
-        self._texts[block_hash] = text
-        while self._bytes > self._max_bytes:
-            _, oldest = self._texts.popitem(last=False)
-            self._bytes -= oldest.size

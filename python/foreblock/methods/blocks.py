@@ -1,18 +1,18 @@
-"""eth_getBlockByNumber: a block with its transactions, or with their hashes."""
+"""eth_getBlockByNumber, eth_getBlockByHash: a block with its transactions, or their hashes."""
 
-import asyncio
 from collections.abc import Awaitable
 
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from foreblock.errors import NotHere
-from foreblock.ledger.stored_block import read_stored
+from foreblock.ledger.block_id import BlockId, ByHash
 from foreblock.ledger.view import LedgerView
 from foreblock.methods.block_param import BlockParam, read_block
-from foreblock.methods.block_text import BlockText, BlockTexts
+from foreblock.methods.block_text import without_identity
+from foreblock.methods.block_texts import BlockTexts
 from foreblock.methods.options import Options
-from foreblock.methods.params import DECODING, explain
+from foreblock.methods.params import DECODING, explain, hash32
 
 
 class BlockParams(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):
@@ -22,14 +22,23 @@ class BlockParams(Struct, array_like=True, forbid_unknown_fields=True, rename="c
     full_transactions: bool | None = None
 
 
+class HashParams(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):
+    """The arguments of eth_getBlockByHash."""
+
+    hash: str | None = None
+    full_transactions: bool | None = None
+
+
 _decode = Decoder(BlockParams).decode
+_decode_hash = Decoder(HashParams).decode
 
 
 class BlockMethods:
     """Methods that show a block."""
 
     def __init__(self, options: Options) -> None:
-        self._texts = BlockTexts(options.block_text_bytes)
+        self._texts = BlockTexts(options)
+        self._nameless = options.pending_identity == "null"
 
     def get_block_by_number(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The block, or null where there is none."""
@@ -41,23 +50,30 @@ class BlockMethods:
             params = explain(raw, BlockParams, 2)
         assert params.block is not None, "explain refuses a missing one"
         named = read_block(params.block, 0)
+        text = self._show(view, named, full=bool(params.full_transactions))
+        if self._nameless and named == "pending" and view.pending is not None:
+            return without_identity(text) if isinstance(text, bytes) else _nameless(text)
+        return text
+
+    def get_block_by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+        """The sealed or partial block, or null where there is none."""
+        try:
+            params = _decode_hash(raw)
+        except DECODING:
+            params = explain(raw, HashParams, 2)
+        if params.hash is None or params.full_transactions is None:
+            params = explain(raw, HashParams, 2)
+        assert params.hash is not None, "explain refuses a missing one"
+        named = ByHash(hash32(params.hash, 0))
+        return self._show(view, named, full=bool(params.full_transactions))
+
+    def _show(self, view: LedgerView, named: BlockId, *, full: bool) -> bytes | Awaitable[bytes]:
         try:
             block = view.resolve(named)
         except NotHere:
             return b"null"
-        text = self._texts.get(block.hash)
-        if text is None or (params.full_transactions and not text.is_whole):
-            text = BlockText(read_stored(view, block))
-            if params.full_transactions and not text.render_some():
-                return self._render(block.hash, text)
-            self._texts.keep(block.hash, text)
-        return text.full if params.full_transactions else text.hashes
+        return self._texts.show(view, block, full=full)
 
-    async def _render(self, block_hash: bytes, text: BlockText) -> bytes:
-        """A block of many transactions, rendered while others have their turn."""
-        while True:
-            await asyncio.sleep(0)
-            if text.render_some():
-                break
-        self._texts.keep(block_hash, text)
-        return text.full
+
+async def _nameless(text: Awaitable[bytes]) -> bytes:
+    return without_identity(await text)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Dialect = Literal["preconf", "ethereum"]
+PendingIdentity = Literal["real", "null"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,8 @@ class Options:
     simulate_block_calls: int = 5_000  # of one simulated block
     simulate_calls: int = 10_000  # of one simulation
     block_text_bytes: int = 64 << 20  # of rendered blocks that are kept
+    flashblock_text_bytes: int = 32 << 20  # of rendered flashblocks, of which blocks are made
+    pending_identity: PendingIdentity = "real"  # number and hash of a block asked for as pending
 
     @property
     def block_required(self) -> bool:

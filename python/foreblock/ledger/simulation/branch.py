@@ -8,17 +8,19 @@ from typing import Final
 
 from foreblock._engine import Block, State
 from foreblock.ledger.forks import Rules
-from foreblock.ledger.sealed_block import SealedBlock
+from foreblock.ledger.preconfirmed_block import ReadableBlock
 from foreblock.primitives import ZERO_HASH
 
 
 class Branch:
     """A chain of simulated blocks that begins after a block of the real one."""
 
-    def __init__(self, base: SealedBlock, state: State, unused: int, *, roots: bool) -> None:
+    def __init__(self, base: ReadableBlock, state: State, unused: int, *, roots: bool) -> None:
         """Begin after `base`. `unused` and all above are numbers that the store never drew."""
         self.profile: Final = base.profile
         self.overlay: Final = state.overlay()
+        # The state of a block in progress knows the hashes of those below it only.
+        self.overlay.set_block_hash(base.number, base.hash)
         self.parent = base.header
         self.rules = base.rules  # of the parent
         self._total_difficulty = base.total_difficulty

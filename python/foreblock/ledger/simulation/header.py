@@ -2,7 +2,8 @@
 
 What execution gives (roots, bloom, gas) is filled in when the block is finished. Fee
 recipient and gas limit are carried on from block to block; randomness, beacon root,
-blob fee and withdrawals are not.
+blob fee and withdrawals are not. Only a block that is simulated inside one in progress has
+all of that block's, and its parent.
 """
 
 import struct
@@ -25,8 +26,9 @@ def open_header(
 ) -> Header:
     """The header of the next block of a branch, at this place and with these overrides."""
     parent, fork = branch.parent, rules.ethereum
+    inside = place.number == parent.number
     fields: dict[str, Any] = {
-        "parent_hash": parent.hash,
+        "parent_hash": parent.parent_hash if inside else parent.hash,
         "beneficiary": _or(overrides.beneficiary, parent.beneficiary),
         "state_root": ZERO_HASH,
         "number": place.number,
@@ -34,12 +36,12 @@ def open_header(
         "timestamp": place.time,
         "difficulty": 0 if rules.merged else _or(overrides.difficulty, parent.difficulty),
         "extra_data": _extra_data(branch, rules),
-        "mix_hash": _or(overrides.mix_hash, ZERO_HASH),
+        "mix_hash": _or(overrides.mix_hash, parent.mix_hash if inside else ZERO_HASH),
     }
     if fork >= EthereumFork.LONDON:
         fee = overrides.base_fee_per_gas
         if fee is None:
-            fee = base_fee_after(parent, rules, branch.rules, branch.profile) if validation else 0
+            fee = _base_fee(branch, rules, inside=inside) if validation else 0
         fields["base_fee_per_gas"] = fee
     if fork >= EthereumFork.SHANGHAI:
         # On OP chains as well, as its specification of simulated blocks has it, although
@@ -50,10 +52,17 @@ def open_header(
         excess = excess_blob_gas_after(parent, place.time, branch.profile, rules)
         fields["blob_gas_used"] = 0
         fields["excess_blob_gas"] = excess
-        fields["parent_beacon_block_root"] = _or(overrides.parent_beacon_block_root, ZERO_HASH)
+        root = (parent.parent_beacon_block_root if inside else None) or ZERO_HASH
+        fields["parent_beacon_block_root"] = _or(overrides.parent_beacon_block_root, root)
     if fork >= EthereumFork.PRAGUE:
         fields["requests_hash"] = EMPTY_REQUESTS_HASH
     return Header(**fields)
+
+
+def _base_fee(branch: Branch, rules: Rules, *, inside: bool) -> int:
+    if inside:
+        return branch.parent.base_fee_per_gas or 0
+    return base_fee_after(branch.parent, rules, branch.rules, branch.profile)
 
 
 def _or(given: T | None, otherwise: T) -> T:

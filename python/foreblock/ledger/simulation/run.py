@@ -1,7 +1,7 @@
 """All blocks of a simulation, one after the other."""
 
 from foreblock._engine import State
-from foreblock.ledger.sealed_block import SealedBlock
+from foreblock.ledger.preconfirmed_block import PreconfirmedBlock, ReadableBlock
 from foreblock.ledger.simulation.block import SimulatedBlock, run_block
 from foreblock.ledger.simulation.branch import Branch
 from foreblock.ledger.simulation.limits import SimulationLimits, check_counts
@@ -12,7 +12,7 @@ from foreblock.ledger.simulation.timeline import timeline
 
 
 def simulate(
-    base: SealedBlock,
+    base: ReadableBlock,
     state: State,
     unused: int,
     request: SimulationRequest,
@@ -20,11 +20,20 @@ def simulate(
 ) -> Steps[list[SimulatedBlock]]:
     """Simulate blocks after `base`, fillers included; `unused` is as in `Branch`.
 
+    A block in progress may be simulated in: the first block then has its number.
     Raises `RefusedSimulation`, `RefusedCall`, `RefusedOverride`, `InvalidParams`.
     """
     check_counts([len(block.calls) for block in request.blocks], limits)
     header, step = base.header, base.profile.block_time
-    places = timeline(request.blocks, header.number, header.timestamp, step, limits.blocks)
+    in_progress = isinstance(base, PreconfirmedBlock)
+    places = timeline(
+        request.blocks,
+        header.number,
+        header.timestamp,
+        step,
+        limits.blocks,
+        in_progress=in_progress,
+    )
     branch = Branch(base, state, unused, roots=request.state_roots)
     budget = Budget(limits.gas)
     blocks = []

@@ -1,7 +1,8 @@
 """When simulated blocks are: their numbers and times, and the blocks that fill gaps.
 
 Settled before anything runs. Numbers and times only ever increase; a number may be left
-out, which is filled with an empty block, and so that block's time counts as well.
+out, which is filled with an empty block, and so that block's time counts as well. A base
+block that is still in progress may itself be the first: its number and time come again.
 """
 
 from collections.abc import Iterable
@@ -22,17 +23,29 @@ class Place(NamedTuple):
 
 
 def timeline(
-    requests: Iterable[BlockRequest], number: int, time: int, step: int, reach: int
+    requests: Iterable[BlockRequest],
+    number: int,
+    time: int,
+    step: int,
+    reach: int,
+    *,
+    in_progress: bool = False,
 ) -> list[Place]:
     """The places of all blocks after the base block of this number and time.
 
     Where nothing is said, a block comes `step` seconds after the one before it. The last
-    number may be at most `reach` above that of the base block.
+    number may be at most `reach` above that of the base block. If that is `in_progress`,
+    the first number may be its own.
     """
     base = number
     places: list[Place] = []
     for request in requests:
         wanted = number + 1 if request.block.number is None else request.block.number
+        if in_progress and not places and wanted == base:
+            asked = request.block.timestamp
+            time = _after(time - 1, time if asked is None else asked)
+            places.append(Place(number, time, request))
+            continue
         if wanted <= number:
             why = f"block numbers must be in order: {wanted} <= {number}"
             raise RefusedSimulation(Rule.BLOCK_NUMBER, why)

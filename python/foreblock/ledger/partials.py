@@ -1,0 +1,58 @@
+"""Which partial block a name means, and whether a view may still show it.
+
+The rows that find a partial are hints: they outlive what they name. A partial can be shown
+while its branch is live, and afterwards if its block was sealed with it. The store knows
+what was dropped; of a sealed block, the row of its partials says which belong to it.
+"""
+
+from foreblock._engine import View
+from foreblock.errors import DroppedPartial, UnknownPartial
+from foreblock.ledger.partial_rows import (
+    PartialRow,
+    by_place_key,
+    decode_numbers,
+    decode_partial_row,
+    made_of_key,
+    partial_key,
+)
+
+
+def partial_at(view: View, block: int, index: int) -> int:
+    """The partial that stands at this place; raises `UnknownPartial`."""
+    row = view.row(by_place_key(block, index)) if max(block, index) < 1 << 64 else None
+    if row is None:
+        raise UnknownPartial(index)
+    (number,) = decode_numbers(row)
+    return number
+
+
+def check_reachable(view: View, number: int) -> None:
+    """Raise `UnknownPartial` or `DroppedPartial` unless the view may show this partial."""
+    view.state_of_partial(number)  # it and all that it stands on
+    partial = view.partial(number)
+    assert partial is not None, "it has a state"
+    sealed_with = made_of(view, partial.block)
+    if sealed_with and number not in sealed_with:
+        raise DroppedPartial(number)
+
+
+def read_partial(view: View, number: int) -> PartialRow:
+    """The row of a partial, which goes when it is pruned: `UnknownPartial`."""
+    partial = view.partial(number)
+    row = None if partial is None else view.row(partial_key(partial.block, number))
+    if row is None:
+        raise UnknownPartial(number)
+    return decode_partial_row(row)
+
+
+def made_of(view: View, block: int) -> tuple[int, ...]:
+    """The partials that a sealed block is made of; none where it came as a whole.
+
+    A row that an earlier branch left at this height does not end with the partial that
+    the block was sealed by.
+    """
+    sealed, row = view.sealed(block), view.row(made_of_key(block))
+    if sealed is None or row is None:
+        return ()
+    numbers = decode_numbers(row)
+    return numbers if numbers[-1] == sealed[1] else ()

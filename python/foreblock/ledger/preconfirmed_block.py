@@ -1,0 +1,43 @@
+"""A pre-confirmed block as requests use it: a block in progress, as of one flashblock.
+
+The same to its users as a `SealedBlock`. A value that belongs to the number of its partial
+and to no view: (block, index) may come to mean another partial, a number never does.
+"""
+
+from functools import cached_property
+from typing import Final
+
+from foreblock.ledger.partial_rows import PartialRow
+from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.sealed_block import SealedBlock
+from foreblock.ledger.surroundings import Surroundings
+
+
+class PreconfirmedBlock:
+    """The header of a partial block and what follows from it."""
+
+    merged: Final = True  # nobody mines a block in portions
+
+    def __init__(self, partial: int, row: PartialRow, profile: ChainProfile) -> None:
+        header = row.header
+        self.number: Final = header.number
+        self.hash: Final = header.hash
+        self.key: Final = partial  # by which what was made of it is kept
+        self.header: Final = header
+        self.index: Final = row.index
+        self.partial: Final = partial
+        self.made_of: Final = (*row.before, partial)  # the partials of its block, this the last
+        self.received_at_ns: Final = row.received_at_ns  # wall time
+        self.profile: Final = profile
+        # No less, as all blocks after the merge; how much exactly, no rule asks any more.
+        self.total_difficulty: Final = profile.terminal_total_difficulty or 0
+        self.rules: Final = profile.rules(header.number, header.timestamp, merged=True)
+
+    @cached_property
+    def surroundings(self) -> Surroundings:
+        """What calls in this block see of it."""
+        return Surroundings(self.header, self.rules, self.profile)
+
+
+# A block that requests can name.
+ReadableBlock = SealedBlock | PreconfirmedBlock

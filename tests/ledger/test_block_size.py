@@ -1,0 +1,55 @@
+"""Sizes against encodings made by hand."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rlp
+from foreblock._engine import Withdrawal
+from foreblock.ledger.block_size import block_size, transaction_size
+from headers import PRAGUE, header
+
+HEADER = header(PRAGUE)
+
+
+def number(value: int) -> bytes:
+    return rlp.encode(value)
+
+
+@pytest.mark.parametrize("length", [1, 54, 55, 56, 255, 256, 65_535, 65_536])
+def test_transaction_stands_in_a_block_as_a_string_unless_it_is_legacy(length: int) -> None:
+    typed = b"\x02" + b"x" * length
+    assert transaction_size(typed) == len(rlp.encode(typed))
+    legacy = rlp.encode([b"x" * length])
+    assert transaction_size(legacy) == len(legacy)
+
+
+@given(
+    st.lists(st.binary(min_size=1, max_size=400), max_size=5),
+    st.integers(min_value=0, max_value=3),
+    st.none()
+    | st.lists(st.tuples(*[st.integers(min_value=0, max_value=2**64 - 1)] * 3), max_size=20),
+)
+def test_block_is_as_long_as_its_encoding(
+    contents: list[bytes], uncles: int, withdrawals: list[tuple[int, int, int]] | None
+) -> None:
+    transactions = [b"\x02" + content for content in contents]
+    parts = [
+        HEADER.encode(),
+        rlp.encode([rlp.encode(each) for each in transactions]),
+        rlp.encode([HEADER.encode()] * uncles),
+    ]
+    paid = None
+    if withdrawals is not None:
+        address = b"\xaa" * 20
+        paid = [Withdrawal(index, who, address, amount) for index, who, amount in withdrawals]
+        parts.append(
+            rlp.encode(
+                [
+                    rlp.encode([number(index), number(who), rlp.encode(address), number(amount)])
+                    for index, who, amount in withdrawals
+                ]
+            )
+        )
+    size = block_size(HEADER, sum(map(transaction_size, transactions)), [HEADER] * uncles, paid)
+    assert size == len(rlp.encode(parts))

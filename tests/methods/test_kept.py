@@ -1,0 +1,43 @@
+from dataclasses import dataclass
+
+from foreblock.methods.kept import Kept
+
+
+@dataclass
+class Text:
+    size: int
+
+
+def test_texts_stay_within_their_bytes_and_the_oldest_goes_first() -> None:
+    kept = Kept[Text](60)
+    texts = {key: Text(20) for key in (b"a", b"b", 3)}
+    for key, text in texts.items():
+        kept.keep(key, text)
+    assert all(kept.get(key) is text for key, text in texts.items())
+    kept.get(b"a")  # asked for last, so it stays longest
+    kept.keep(4, Text(20))
+    assert kept.get(b"b") is None
+    assert kept.get(b"a") is texts[b"a"]
+    assert kept.get(3) is texts[3]
+
+
+def test_text_that_grew_counts_with_what_it_is_now() -> None:
+    kept = Kept[Text](60)
+    growing, other = Text(20), Text(20)
+    kept.keep(1, growing)
+    kept.keep(2, other)
+    growing.size = 50
+    kept.keep(1, growing)
+    assert kept.get(2) is None
+    assert kept.get(1) is growing
+    growing.size = 20
+    kept.keep(1, growing)
+    kept.keep(2, other)
+    kept.keep(3, Text(20))
+    assert kept.get(1) is growing, "the bytes it gave back are free"
+
+
+def test_text_larger_than_everything_is_not_kept() -> None:
+    kept = Kept[Text](10)
+    kept.keep(1, Text(11))
+    assert kept.get(1) is None
