@@ -21,8 +21,10 @@ from foreblock.errors import (
     UnknownBlockHash,
     UnknownPartial,
 )
+from foreblock.ledger import partial_rows
 from foreblock.ledger.block_id import BlockId, ByHash, ByPlace
 from foreblock.ledger.chain import Chain
+from foreblock.ledger.partial_rows import PartialRow
 from foreblock.ledger.partial_steps import add_seal
 from foreblock.ledger.preconfirmed_block import PreconfirmedBlock
 from foreblock.ledger.sealed_block import SealedBlock
@@ -207,6 +209,22 @@ def unreachable(ledger: Ledger, name: BlockId, kind: type[NotHere]) -> None:
     view.close()
 
 
+def test_pending_that_latest_has_overtaken_is_none(
+    chain: PreconfirmingChain, ledger: Ledger
+) -> None:
+    chain.begin()
+    assert chain.block is not None
+    batch = chain.store.batch()
+    sealed = chain.writer.header_if_sealed(chain.block)
+    add_seal(batch, chain.block.partials, sealed, 0, None)
+    assert chain.store.commit(batch).pending == chain.block.partials[0], "nobody moved it"
+    view = ledger.view()
+    assert view.pending is None
+    assert view.resolve("pending") is view.latest
+    assert view.latest.number == 1
+    view.close()
+
+
 def test_what_was_never_there_is_not_found(chain: PreconfirmingChain, ledger: Ledger) -> None:
     chain.begin()
     for place in (ByPlace(1, 1), ByPlace(2, 0), ByPlace(0, 0), ByPlace(2**64, 2**64)):
@@ -338,3 +356,39 @@ def test_block_that_took_the_place_of_a_rewound_one_has_its_own_body(
     assert [portion.raws for portion in read_stored(view, view.latest).portions()] == [()]
     view.close()
     other.store.close()
+
+
+def test_pending_may_stand_on_a_block_that_is_not_sealed_yet(
+    chain: PreconfirmingChain, ledger: Ledger
+) -> None:
+    """As where a feed goes on before it is known what its last block was sealed as."""
+    chain.begin()
+    chain.extend([chain.pay(value=5)])
+    assert chain.block is not None
+    sealed = chain.writer.header_if_sealed(chain.block)
+    header = chain.block.header
+    assert header is not None
+    header = header.replace(number=2, parent_hash=sealed.hash, timestamp=header.timestamp + 2)
+    batch = chain.store.batch()
+    with chain.store.view() as below:
+        overlay = below.state_of_partial(chain.block.partials[-1]).overlay()
+        overlay.credit(PAID, 100)
+        changes = overlay.take(batch.draw())
+    stacked = batch.extend(
+        2, 0, header.hash, changes, parent=chain.block.partials[-1], parent_hash=sealed.hash
+    )
+    row = PartialRow(b"12345678", 0, 0, 0, (), header)
+    batch.put(partial_rows.partial_key(2, stacked), row.encode())
+    batch.pending(stacked)
+    chain.store.commit(batch)
+    for expected_latest in (0, 1):
+        view = ledger.view()
+        assert view.pending is not None
+        assert (view.latest.number, view.pending.number) == (expected_latest, 2)
+        assert view.state(view.pending).balance(PAID) == 105
+        assert view.state(view.pending).block_hash(1) == sealed.hash
+        view.close()
+        if not expected_latest:
+            batch = chain.store.batch()
+            add_seal(batch, chain.block.partials, sealed, 0, None)
+            chain.store.commit(batch)

@@ -17,6 +17,15 @@ from foreblock.ledger.partial_rows import (
 )
 
 
+def pending_partial(view: View) -> int | None:
+    """The partial that the heads call pending, if it is live and above the latest block."""
+    number, latest = view.heads.pending, view.heads.latest
+    partial = None if number is None else view.partial(number)
+    if partial is None or latest is None or partial.status != "live":
+        return None
+    return number if partial.block > latest[0] else None
+
+
 def partial_at(view: View, block: int, index: int) -> int:
     """The partial that stands at this place; raises `UnknownPartial`."""
     row = view.row(by_place_key(block, index)) if max(block, index) < 1 << 64 else None

@@ -20,7 +20,7 @@ from foreblock.ledger import partial_rows, rows
 from foreblock.ledger.block_id import BlockId, ByHash, ByPlace
 from foreblock.ledger.freshness import decode_freshness
 from foreblock.ledger.known_blocks import KnownBlocks
-from foreblock.ledger.partials import check_reachable, made_of, partial_at
+from foreblock.ledger.partials import check_reachable, made_of, partial_at, pending_partial
 from foreblock.ledger.preconfirmed_block import PreconfirmedBlock, ReadableBlock
 from foreblock.ledger.profile import ChainProfile
 from foreblock.ledger.sealed_block import SealedBlock
@@ -74,13 +74,11 @@ class Ledger:
         heads = view.heads
         assert heads.latest is not None, "a chain never loses its first block"
         latest = self.blocks.sealed(view, *heads.latest)
+        number, freshness = pending_partial(view), decode_freshness(heads.note)
         pending, deadline_ns = None, 0
-        freshness = decode_freshness(heads.note)
-        if heads.pending is not None and freshness is not None:
-            pending = self.blocks.partial(view, heads.pending)
+        if number is not None and freshness is not None:
+            pending = self.blocks.partial(view, number)
             deadline_ns = freshness.deadline_ns(self._boot_id)
-            if pending.number <= latest.number:
-                pending = None
         return make_snapshot(heads.commit, latest, pending, deadline_ns, announce=self._announce)
 
 
@@ -113,7 +111,7 @@ class LedgerView(Struct, frozen=True, gc=False):
             return self.latest
         match block:
             case "pending":
-                return self.latest if self.pending is None else self.pending
+                return self.pending or self.latest
             case "safe" | "finalized" | "earliest":
                 return self._by_head(block)
             case ByHash(block_hash, require_canonical):

@@ -33,6 +33,8 @@ def find_block(view: LedgerView, value: BlockParam, argument: int) -> ReadableBl
     """The block that the parameter means; the latest where there is none."""
     if value is None or value == "latest":
         return view.latest
+    if value == "pending":
+        return view.pending or view.latest
     return view.resolve(read_block(value, argument))
 
 

@@ -27,19 +27,13 @@ class PortionText:
         self._first: Final = first
         self._header: Final = header
         self._portion: Portion | None = portion if self.count else None
+        self._source_bytes: Final = sum(map(len, portion.raws + portion.receipts))
+        self.size = len(self.hashes) + self._source_bytes  # about what it takes to keep it
 
     @property
     def is_whole(self) -> bool:
         """Whether all transactions are rendered."""
         return len(self.fragments) == self.count
-
-    @property
-    def size(self) -> int:
-        """About how many bytes it takes to keep."""
-        source = 0
-        if self._portion is not None:
-            source = sum(map(len, self._portion.raws)) + sum(map(len, self._portion.receipts))
-        return len(self.hashes) + sum(map(len, self.fragments)) + source
 
     def render(self, budget: int) -> int:
         """Render the next transactions; gives what is left of the budget.
@@ -54,7 +48,10 @@ class PortionText:
         for index, transaction in enumerate(portion.transactions(start, stop), start):
             deposit = portion.deposit_fields(index)
             place = self._first + index
-            self.fragments.append(shapes.fragment(transaction, place, self._header, deposit))
+            fragment = shapes.fragment(transaction, place, self._header, deposit)
+            self.fragments.append(fragment)
+            self.size += len(fragment)
         if self.is_whole:
             self._portion = None
+            self.size -= self._source_bytes
         return budget - cost * (len(self.fragments) - start)
