@@ -27,6 +27,27 @@
     │   ├── Reverted
     │   ├── Halted
     │   └── TimedOut
+    ├── PoolRefusal              the transaction pool does not take a transaction
+    │   ├── AlreadyKnown
+    │   ├── UnsupportedType
+    │   ├── OversizedData
+    │   ├── InitCodeTooLarge
+    │   ├── GasLimitTooHigh
+    │   ├── ExceedsBlockGasLimit
+    │   ├── TipAboveFeeCap
+    │   ├── WrongChain
+    │   ├── LastNonce
+    │   ├── IntrinsicGasTooLow
+    │   ├── FloorGasTooLow
+    │   ├── NoAuthorizations
+    │   ├── FeeCapBelowMinimum
+    │   ├── NonceTooLow
+    │   ├── InsufficientFunds
+    │   ├── Overdrawn
+    │   ├── ReplacementUnderpriced
+    │   ├── SenderLimitReached
+    │   ├── Underpriced
+    │   └── TransactionPoolFull
     ├── ImportFailure            the chain offered is not accepted
     │   ├── BadGenesis
     │   ├── BadForkChoice
@@ -337,6 +358,213 @@ class TimedOut(ExecutionError):
 
     def __str__(self) -> str:
         return f"execution aborted (timeout = {self.timeout})"
+
+
+class PoolRefusal(ForeblockError):
+    """The transaction pool does not take a transaction; the sentences are geth's.
+
+    Clients know them: what a wallet tells its user hangs on how a sentence begins.
+    """
+
+
+class AlreadyKnown(PoolRefusal):
+    """This very transaction waits in the pool."""
+
+    def __str__(self) -> str:
+        return "already known"
+
+
+@dataclass(eq=False)
+class UnsupportedType(PoolRefusal):
+    """A type that nobody may submit here: blobs and deposits."""
+
+    type: int
+
+    def __str__(self) -> str:
+        return f"transaction type not supported: tx type {self.type} not supported by this pool"
+
+
+@dataclass(eq=False)
+class OversizedData(PoolRefusal):
+    """More bytes than the pool takes."""
+
+    size: int
+    limit: int
+
+    def __str__(self) -> str:
+        return f"oversized data: transaction size {self.size}, limit {self.limit}"
+
+
+@dataclass(eq=False)
+class InitCodeTooLarge(PoolRefusal):
+    """A creation with more code than any block runs."""
+
+    size: int
+    limit: int
+
+    def __str__(self) -> str:
+        return f"max initcode size exceeded: code size {self.size} limit {self.limit}"
+
+
+@dataclass(eq=False)
+class GasLimitTooHigh(PoolRefusal):
+    """More gas than one transaction may have under this fork."""
+
+    cap: int
+    gas_limit: int
+
+    def __str__(self) -> str:
+        return f"transaction gas limit too high (cap: {self.cap}, tx: {self.gas_limit})"
+
+
+class ExceedsBlockGasLimit(PoolRefusal):
+    """More gas than a block has for transactions."""
+
+    def __str__(self) -> str:
+        return "exceeds block gas limit"
+
+
+class TipAboveFeeCap(PoolRefusal):
+    """The tip is above the most that is offered."""
+
+    def __str__(self) -> str:
+        return "max priority fee per gas higher than max fee per gas"
+
+
+@dataclass(eq=False)
+class WrongChain(PoolRefusal):
+    """Signed for another chain."""
+
+    have: int
+    want: int
+
+    def __str__(self) -> str:
+        return f"invalid sender: invalid chain id for signer: have {self.have} want {self.want}"
+
+
+class LastNonce(PoolRefusal):
+    """The nonce after which there is none (EIP-2681)."""
+
+    def __str__(self) -> str:
+        return "nonce has max value"
+
+
+@dataclass(eq=False)
+class IntrinsicGasTooLow(PoolRefusal):
+    """Less gas than is taken before the first opcode."""
+
+    gas: int
+    needed: int
+
+    def __str__(self) -> str:
+        return f"intrinsic gas too low: gas {self.gas}, minimum needed {self.needed}"
+
+
+@dataclass(eq=False)
+class FloorGasTooLow(PoolRefusal):
+    """Less gas than the data costs, whatever it does (EIP-7623)."""
+
+    gas: int
+    needed: int
+
+    def __str__(self) -> str:
+        return (
+            f"insufficient gas for floor data gas cost: gas {self.gas}, "
+            f"minimum needed {self.needed}"
+        )
+
+
+class NoAuthorizations(PoolRefusal):
+    """A set-code transaction that sets no code (EIP-7702)."""
+
+    def __str__(self) -> str:
+        return "set code tx must have at least one authorization tuple"
+
+
+@dataclass(eq=False)
+class FeeCapBelowMinimum(PoolRefusal):
+    """The most that is offered is below what the base fee never falls below."""
+
+    fee_cap: int
+    minimum: int
+
+    def __str__(self) -> str:
+        return (
+            "max fee per gas less than block base fee: "
+            f"maxFeePerGas: {self.fee_cap}, minimum base fee of this chain: {self.minimum}"
+        )
+
+
+@dataclass(eq=False)
+class NonceTooLow(PoolRefusal):
+    """The sender has used this nonce."""
+
+    next: int
+    nonce: int
+
+    def __str__(self) -> str:
+        return f"nonce too low: next nonce {self.next}, tx nonce {self.nonce}"
+
+
+@dataclass(eq=False)
+class InsufficientFunds(PoolRefusal):
+    """The sender cannot pay for value, gas, the L1 fee and the operator fee."""
+
+    balance: int
+    cost: int
+
+    def __str__(self) -> str:
+        return (
+            f"insufficient funds for gas * price + value: balance {self.balance}, "
+            f"tx cost {self.cost}, overshot {self.cost - self.balance}"
+        )
+
+
+@dataclass(eq=False)
+class Overdrawn(PoolRefusal):
+    """The sender cannot pay for this beside what it has in the pool already."""
+
+    balance: int
+    queued: int
+    cost: int
+
+    def __str__(self) -> str:
+        overshot = self.queued + self.cost - self.balance
+        return (
+            f"insufficient funds for gas * price + value: balance {self.balance}, "
+            f"queued cost {self.queued}, tx cost {self.cost}, overshot {overshot}"
+        )
+
+
+class ReplacementUnderpriced(PoolRefusal):
+    """Another transaction with this nonce waits, and this one does not offer enough more."""
+
+    def __str__(self) -> str:
+        return "replacement transaction underpriced"
+
+
+@dataclass(eq=False)
+class SenderLimitReached(PoolRefusal):
+    """The sender has as many transactions in the pool as it may."""
+
+    pooled: int
+
+    def __str__(self) -> str:
+        return f"account limit exceeded: pooled {self.pooled} txs"
+
+
+class Underpriced(PoolRefusal):
+    """The pool is full of transactions that offer at least as much."""
+
+    def __str__(self) -> str:
+        return "transaction underpriced"
+
+
+class TransactionPoolFull(PoolRefusal):
+    """The pool is full of what can run at once, and this one cannot."""
+
+    def __str__(self) -> str:
+        return "txpool is full"
 
 
 class ImportFailure(ForeblockError):

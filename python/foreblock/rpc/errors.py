@@ -17,6 +17,7 @@ from foreblock.errors import (
     NoSuchHead,
     NotCanonical,
     PoolFull,
+    PoolRefusal,
     PrunedState,
     RefusedCall,
     RefusedOverride,
@@ -117,6 +118,7 @@ PRECONF: Final[dict[type[Exception], Row]] = {
     Reverted: _reverted,
     Halted: _says(REFUSED),
     TimedOut: _says(REFUSED),
+    PoolRefusal: _says(REFUSED),
     PoolFull: _says(OVERLOADED, "too many long calls are waiting, try again later"),
 }
 ETHEREUM: Final[dict[type[Exception], Row]] = PRECONF | {Reverted: _reverted_with_reason}

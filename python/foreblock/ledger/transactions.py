@@ -1,0 +1,25 @@
+"""Transactions, for those above the ledger who make, judge and carry them: the engine's own."""
+
+from foreblock._engine import (
+    Account,
+    Header,
+    Message,
+    Transaction,
+    decode_transaction,
+    decode_transactions,
+    deposit_transaction,
+    estimated_compressed_size,
+    keccak256,
+)
+
+__all__ = [
+    "Account",
+    "Header",
+    "Message",
+    "Transaction",
+    "decode_transaction",
+    "decode_transactions",
+    "deposit_transaction",
+    "estimated_compressed_size",
+    "keccak256",
+]

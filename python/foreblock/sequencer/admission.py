@@ -1,0 +1,104 @@
+"""What a transaction must be before the pool looks at its sender: values in, values out.
+
+The order of the checks is geth's and decides which refusal a client sees when several
+apply. Nonce and funds need the sender's account and come after, in `pool`.
+"""
+
+from typing import Final
+
+from foreblock.errors import (
+    ExceedsBlockGasLimit,
+    FeeCapBelowMinimum,
+    FloorGasTooLow,
+    GasLimitTooHigh,
+    InitCodeTooLarge,
+    IntrinsicGasTooLow,
+    LastNonce,
+    NoAuthorizations,
+    OversizedData,
+    TipAboveFeeCap,
+    UnsupportedType,
+    WrongChain,
+)
+from foreblock.ledger.execution import BLOB, DEPOSIT
+from foreblock.ledger.forks import EthereumFork
+from foreblock.ledger.intrinsic_gas import MAX_INIT_CODE, floor_gas, intrinsic_gas
+from foreblock.ledger.transactions import Transaction, estimated_compressed_size
+from foreblock.sequencer.pooled import Pooled, Terms
+
+MAX_SIZE: Final = 128 * 1024  # bytes, geth: four slots of 32 KiB
+MAX_TRANSACTION_GAS: Final = 2**24  # EIP-7825, from Osaka on
+MAX_NONCE: Final = 2**64 - 1  # EIP-2681
+SET_CODE: Final = 4  # the type of EIP-7702
+
+
+def admit(transaction: Transaction, terms: Terms, arrival: int) -> Pooled:
+    """The transaction as the pool keeps it, or the `PoolRefusal` that it deserves."""
+    fee_cap = transaction.max_fee_per_gas
+    tip_cap = transaction.max_priority_fee_per_gas
+    if fee_cap is None or tip_cap is None:
+        fee_cap = tip_cap = transaction.gas_price or 0
+    _check_form(transaction, terms)
+    if tip_cap > fee_cap:
+        raise TipAboveFeeCap
+    if transaction.chain_id not in (None, terms.chain_id):
+        raise WrongChain(transaction.chain_id or 0, terms.chain_id)
+    if transaction.nonce == MAX_NONCE:
+        raise LastNonce
+    _check_gas(transaction, terms)
+    if transaction.authorization_list == ():
+        raise NoAuthorizations
+    if fee_cap < terms.minimum_base_fee:
+        raise FeeCapBelowMinimum(fee_cap, terms.minimum_base_fee)
+    return _pooled(transaction, terms, arrival, fee_cap, tip_cap)
+
+
+def _pooled(
+    transaction: Transaction, terms: Terms, arrival: int, fee_cap: int, tip_cap: int
+) -> Pooled:
+    size = estimated_compressed_size(transaction.raw)
+    gas, fees = transaction.gas_limit, terms.l1_fees
+    cost = transaction.value + gas * fee_cap + fees.data_fee(size) + fees.operator_fee(gas)
+    return Pooled(
+        transaction=transaction,
+        arrival=arrival,
+        hash=transaction.hash,
+        sender=transaction.sender,
+        nonce=transaction.nonce,
+        gas_limit=gas,
+        fee_cap=fee_cap,
+        tip_cap=tip_cap,
+        cost=cost,
+        data_footprint=fees.data_footprint(size),
+    )
+
+
+def _check_form(transaction: Transaction, terms: Terms) -> None:
+    if transaction.type in (BLOB, DEPOSIT):
+        raise UnsupportedType(transaction.type)
+    size = len(transaction.raw)
+    if size > MAX_SIZE:
+        raise OversizedData(size, MAX_SIZE)
+    if transaction.to is None and len(transaction.input) > MAX_INIT_CODE:
+        raise InitCodeTooLarge(len(transaction.input), MAX_INIT_CODE)
+    gas = transaction.gas_limit
+    if terms.rules.ethereum >= EthereumFork.OSAKA and gas > MAX_TRANSACTION_GAS:
+        raise GasLimitTooHigh(MAX_TRANSACTION_GAS, gas)
+    if gas > terms.gas_limit:
+        raise ExceedsBlockGasLimit
+
+
+def _check_gas(transaction: Transaction, terms: Terms) -> None:
+    data, gas = transaction.input, transaction.gas_limit
+    needed = intrinsic_gas(
+        data,
+        creates=transaction.to is None,
+        access_list=transaction.access_list or (),
+        authorizations=len(transaction.authorization_list or ()),
+        rules=terms.rules,
+    )
+    if gas < needed:
+        raise IntrinsicGasTooLow(gas, needed)
+    floor = floor_gas(data, terms.rules)
+    if gas < floor:
+        raise FloorGasTooLow(gas, floor)

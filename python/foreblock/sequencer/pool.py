@@ -1,0 +1,329 @@
+"""The transaction pool: what waits for a block, and which of it is next.
+
+Each sender's transactions run in the order of their nonces. Among the senders the one
+goes first whose transaction pays the highest tip above the base fee, and among equals
+the one that came first, so equal submissions give equal blocks. Who offers less than the
+base fee waits for it to fall.
+
+Accounts are looked up through a function, as of the block in progress. Nothing here
+waits, keeps time, runs a transaction or is kept over a restart.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from foreblock.errors import (
+    AlreadyKnown,
+    InsufficientFunds,
+    NonceTooLow,
+    Overdrawn,
+    ReplacementUnderpriced,
+    SenderLimitReached,
+    TransactionPoolFull,
+    Underpriced,
+)
+from foreblock.ledger.transactions import Account, Transaction
+from foreblock.sequencer.admission import admit
+from foreblock.sequencer.pooled import Pooled, Terms
+from foreblock.sequencer.ranking import Ranking
+from foreblock.sequencer.sender_queue import SenderQueue
+
+Accounts = Callable[[bytes], Account | None]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolLimits:
+    """How many transactions may wait."""
+
+    of_a_sender: int = 1_024
+    in_all: int = 10_000
+    gapped: int = 2_500  # of all, those that wait for a nonce
+
+
+class Pool:
+    """The transactions that wait, under the terms of the block in progress."""
+
+    def __init__(self, terms: Terms, accounts: Accounts, limits: PoolLimits | None = None) -> None:
+        self._terms = terms
+        self._accounts = accounts
+        self._limits = limits or PoolLimits()
+        self._arrivals = 0
+        self._queues: dict[bytes, SenderQueue] = {}
+        self._by_hash: dict[bytes, Pooled] = {}
+        self._gapped = 0
+
+        # Which comes next, and which do not fit into the index that is being filled.
+        self._next = self._rank_heads()
+        self._aside: list[Pooled] = []
+
+        # Which goes first when there is no room; made when it is first needed in a block.
+        self._cheapest_gapped: Ranking | None = None
+        self._cheapest_tail: Ranking | None = None
+
+    def __len__(self) -> int:
+        return len(self._by_hash)
+
+    def __iter__(self) -> Iterator[Transaction]:
+        """All of them, in the order in which they came."""
+        by_arrival = sorted(self._by_hash.values(), key=lambda each: each.arrival)
+        return (each.transaction for each in by_arrival)
+
+    def __contains__(self, hash: object) -> bool:
+        return hash in self._by_hash
+
+    @property
+    def gapped(self) -> int:
+        """How many wait for a nonce before theirs."""
+        return self._gapped
+
+    def next_nonce(self, sender: bytes) -> int:
+        """The nonce that follows the sender's account and all that can run after it."""
+        queue, _ = self._look_up(sender)
+        return queue.end
+
+    # --- Coming in -------------------------------------------------------------------
+
+    def add(self, transaction: Transaction) -> list[Pooled]:
+        """Take a transaction in, or raise a `PoolRefusal`; gives those that had to go for it."""
+        if transaction.hash in self._by_hash:
+            raise AlreadyKnown
+        pooled = admit(transaction, self._terms, self._arrivals)
+        queue, balance = self._look_up(pooled.sender)
+        old = queue.get(pooled.nonce)
+        _check_account(pooled, queue, balance, old)
+        if old is None:
+            gone = self._make_room(pooled, queue)
+        elif _outbids(pooled, old):
+            gone = [old]
+            del self._by_hash[old.hash]
+        else:
+            raise ReplacementUnderpriced
+        self._arrivals += 1
+        self._put(pooled, queue)
+        return gone
+
+    def _look_up(self, sender: bytes) -> tuple[SenderQueue, int]:
+        """A sender's queue, brought up to its account, and its balance."""
+        account = self._accounts(sender)
+        nonce, balance = (account.nonce, account.balance) if account else (0, 0)
+        queue = self._queues.get(sender)
+        if queue is None:
+            return SenderQueue(nonce), balance
+        if queue.first != nonce:
+            self._move_to(queue, nonce)
+        return queue, balance
+
+    def _put(self, pooled: Pooled, queue: SenderQueue) -> None:
+        self._queues[pooled.sender] = queue
+        before = queue.gapped
+        queue.put(pooled)
+        self._gapped += queue.gapped - before
+        self._by_hash[pooled.hash] = pooled
+        if queue.head is pooled:
+            self._push_head(queue)
+        if pooled.nonce >= queue.end:
+            _push(self._cheapest_gapped, pooled)
+        else:
+            _push(self._cheapest_tail, queue.tail)
+
+    def _make_room(self, newcomer: Pooled, queue: SenderQueue) -> list[Pooled]:
+        """Let go of what has to make room; gives it, or refuses the newcomer."""
+        gone = []
+        if len(queue) >= self._limits.of_a_sender:
+            last = queue.last
+            if newcomer.nonce > last.nonce:
+                raise SenderLimitReached(len(queue))
+            gone.append(last)
+        elif newcomer.nonce > queue.end:
+            gone.extend(self._make_room_for_gapped(newcomer))
+        elif len(self) >= self._limits.in_all:
+            gone.append(self._victim_for_ready(newcomer))
+        for each in gone:
+            self._remove(each)
+        return gone
+
+    def _make_room_for_gapped(self, newcomer: Pooled) -> list[Pooled]:
+        """What can run is never let go for what cannot."""
+        if self._gapped < self._limits.gapped and len(self) < self._limits.in_all:
+            return []
+        victim = self._rank_gapped().first()
+        if victim is None:
+            raise TransactionPoolFull
+        self._refuse_unless_above(newcomer, victim)
+        return [victim]
+
+    def _victim_for_ready(self, newcomer: Pooled) -> Pooled:
+        """What cannot run goes first, then the cheapest; never the newcomer's own, before it."""
+        victim = self._rank_gapped().first_of_others(newcomer.sender)
+        if victim is not None:
+            return victim
+        victim = self._rank_tails().first_of_others(newcomer.sender)
+        if victim is None:
+            raise TransactionPoolFull
+        self._refuse_unless_above(newcomer, victim)
+        return victim
+
+    def _refuse_unless_above(self, newcomer: Pooled, victim: Pooled) -> None:
+        base_fee = self._terms.base_fee
+        if newcomer.tip(base_fee) <= victim.tip(base_fee):
+            raise Underpriced
+
+    # --- Into a block ----------------------------------------------------------------
+
+    def begin_block(self, terms: Terms) -> None:
+        """Order everything by the terms of the next block."""
+        self._terms = terms
+        self._aside.clear()
+        self._next = self._rank_heads()
+        self._forget_cheapest()
+
+    def begin_index(self) -> None:
+        """The block has more room than before: what did not fit may fit now."""
+        for each in self._aside:
+            self._next.push(each)
+        self._aside.clear()
+
+    def best(self) -> Pooled | None:
+        """The one to run next."""
+        return self._next.first()
+
+    def set_aside(self, pooled: Pooled) -> None:
+        """The best one does not fit into this index."""
+        self._next.pop()
+        self._aside.append(pooled)
+
+    def included(self, pooled: Pooled) -> None:
+        """The best one has run; the next of its sender may follow."""
+        self._next.pop()
+        del self._by_hash[pooled.hash]
+        queue = self._queues[pooled.sender]
+        queue.take_head()
+        self._push_head(queue)
+        self._forget_if_empty(pooled.sender, queue)
+
+    def failed(self, pooled: Pooled) -> None:
+        """The best one cannot run after all: lets go of it, unless it was only out of turn."""
+        self._next.pop()
+        queue, _ = self._look_up(pooled.sender)
+        if queue.head is pooled:
+            self._remove(pooled)
+            self._forget_cheapest()
+            self._trim_gapped()
+
+    # --- Letting go ------------------------------------------------------------------
+
+    def drop_invalid(self) -> list[Pooled]:
+        """Let go of what no block will take, as accounts are now; gives it."""
+        before = dict(self._by_hash)
+        for sender in list(self._queues):
+            queue, balance = self._look_up(sender)
+            for each in [each for each in queue if each.cost > balance]:
+                self._remove(each)
+        self._forget_cheapest()
+        self._trim_gapped()
+        return [each for hash_, each in before.items() if hash_ not in self._by_hash]
+
+    def _move_to(self, queue: SenderQueue, nonce: int) -> None:
+        before = queue.gapped
+        below = queue.move_to(nonce)
+        self._gapped += queue.gapped - before
+        for each in below:
+            del self._by_hash[each.hash]
+            self._forget_if_empty(each.sender, queue)
+        self._push_head(queue)
+        self._forget_cheapest()
+
+    def _remove(self, pooled: Pooled) -> None:
+        queue = self._queues[pooled.sender]
+        before = queue.gapped
+        queue.remove(pooled.nonce)
+        self._gapped += queue.gapped - before
+        del self._by_hash[pooled.hash]
+        _push(self._cheapest_tail, queue.tail)
+        self._forget_if_empty(pooled.sender, queue)
+
+    def _trim_gapped(self) -> None:
+        """Letting go of one makes those after it wait, and they may be too many then."""
+        while self._gapped > self._limits.gapped:
+            victim = self._rank_gapped().first()
+            assert victim is not None
+            self._remove(victim)
+
+    def _forget_if_empty(self, sender: bytes, queue: SenderQueue) -> None:
+        if not queue:
+            self._queues.pop(sender, None)
+
+    # --- Orders ----------------------------------------------------------------------
+
+    def _push_head(self, queue: SenderQueue) -> None:
+        head = queue.head
+        if head is not None and head.fee_cap >= self._terms.base_fee:
+            self._next.push(head)
+
+    def _rank_heads(self) -> Ranking:
+        base_fee = self._terms.base_fee
+        heads = (queue.head for queue in self._queues.values())
+        paying = (each for each in heads if each is not None and each.fee_cap >= base_fee)
+        return Ranking(paying, lambda each: (-each.tip(base_fee), each.arrival), self._is_head)
+
+    def _rank_gapped(self) -> Ranking:
+        if self._cheapest_gapped is None:
+            gapped = (each for each in self._by_hash.values() if self._is_gapped(each))
+            self._cheapest_gapped = self._rank_cheapest(gapped, self._is_gapped)
+        return self._cheapest_gapped
+
+    def _rank_tails(self) -> Ranking:
+        """Of what can run only the last of each sender may go: it leaves no gap."""
+        if self._cheapest_tail is None:
+            tails = (queue.tail for queue in self._queues.values())
+            found = (each for each in tails if each is not None)
+            self._cheapest_tail = self._rank_cheapest(found, self._is_tail)
+        return self._cheapest_tail
+
+    def _rank_cheapest(self, members: Iterable[Pooled], holds: Callable[[Pooled], bool]) -> Ranking:
+        """The lowest tip first, of equal ones the last that came."""
+        base_fee = self._terms.base_fee
+        return Ranking(members, lambda each: (each.tip(base_fee), -each.arrival), holds)
+
+    def _forget_cheapest(self) -> None:
+        self._cheapest_gapped = None
+        self._cheapest_tail = None
+
+    def _is_head(self, pooled: Pooled) -> bool:
+        queue = self._queues.get(pooled.sender)
+        return queue is not None and queue.head is pooled
+
+    def _is_tail(self, pooled: Pooled) -> bool:
+        queue = self._queues.get(pooled.sender)
+        return queue is not None and queue.tail is pooled
+
+    def _is_gapped(self, pooled: Pooled) -> bool:
+        queue = self._queues.get(pooled.sender)
+        return queue is not None and pooled.nonce >= queue.end and queue.get(pooled.nonce) is pooled
+
+
+def _push(ranking: Ranking | None, pooled: Pooled | None) -> None:
+    """Into an order that is kept up to date from the moment it was first needed."""
+    if ranking is not None and pooled is not None:
+        ranking.push(pooled)
+
+
+def _check_account(pooled: Pooled, queue: SenderQueue, balance: int, old: Pooled | None) -> None:
+    """What only the sender's account can tell, in geth's order."""
+    if pooled.nonce < queue.first:
+        raise NonceTooLow(queue.first, pooled.nonce)
+    if pooled.cost > balance:
+        raise InsufficientFunds(balance, pooled.cost)
+    queued = queue.cost
+    if old is not None and old.nonce < queue.end:
+        queued -= old.cost
+    if queued + pooled.cost > balance:
+        raise Overdrawn(balance, queued, pooled.cost)
+
+
+def _outbids(new: Pooled, old: Pooled) -> bool:
+    """Whether both fee fields are above the old ones, by a tenth of them at least."""
+    return all(
+        after > before and after >= before * 110 // 100
+        for after, before in ((new.fee_cap, old.fee_cap), (new.tip_cap, old.tip_cap))
+    )
