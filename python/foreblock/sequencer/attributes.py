@@ -1,0 +1,127 @@
+"""What a block of the dev chain begins with: its base, its payload id and its first transaction.
+
+On a real chain all of it comes from L1 through the consensus client. Here it follows from
+the parent, the time and the options, so that equal chains go on equally.
+"""
+
+import struct
+from typing import Final
+
+from foreblock.ledger.forks import OptimismFork, Rules
+from foreblock.ledger.header_rules import base_fee_after
+from foreblock.ledger.l1_fees import L1Fees
+from foreblock.ledger.optimism_rules import FeeParameters, decode_extra_data, encode_extra_data
+from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.simulation.open_block import L1_BLOCK
+from foreblock.ledger.transactions import Header, Transaction, deposit_transaction, keccak256
+from foreblock.model import Base
+from foreblock.sequencer.l1_origin import L1Origin, derive, l1_origin
+from foreblock.sequencer.options import SequencerOptions
+from foreblock.sequencer.pooled import Terms
+from foreblock.sequencer.predeploys import SEQUENCER_FEE_VAULT
+
+DEPOSITOR: Final = bytes.fromhex("deaddeaddeaddeaddeaddeaddeaddeaddead0001")  # OP
+ATTRIBUTES_GAS: Final = 1_000_000  # OP, from Regolith on
+# op-geth: what a pool takes off the gas limit of a block for the attributes deposit.
+ATTRIBUTES_GAS_USED: Final = 70_000
+ATTRIBUTES_DOMAIN: Final = 1  # OP: of source hashes
+SELECTOR: Final = bytes.fromhex("3db6be2b")  # setL1BlockValuesJovian()
+PAYLOAD_VERSION: Final = 3  # the first byte of payload ids, as public sequencers have it
+
+_NUMBERS: Final = struct.Struct(">IIQQQ")
+_OPERATOR: Final = struct.Struct(">IQH")
+
+
+def next_base(
+    parent: Header, timestamp: int, profile: ChainProfile, options: SequencerOptions
+) -> Base:
+    """What is fixed for the block after `parent`."""
+    number = parent.number + 1
+    rules = profile.rules(number, timestamp, merged=True)
+    parent_rules = profile.rules(parent.number, parent.timestamp, merged=True)
+    return Base(
+        parent_hash=parent.hash,
+        parent_beacon_block_root=derive(options.seed, "beacon root", number, parent.hash),
+        prev_randao=derive(options.seed, "randao", number, parent.hash),
+        fee_recipient=SEQUENCER_FEE_VAULT,
+        block_number=number,
+        gas_limit=parent.gas_limit if options.gas_limit is None else options.gas_limit,
+        timestamp=timestamp,
+        extra_data=_extra_data(parent, rules, profile, options.minimum_base_fee),
+        base_fee_per_gas=base_fee_after(parent, rules, parent_rules, profile),
+    )
+
+
+def payload_id(base: Base, seed: int) -> bytes:
+    """The id of the job that builds this block."""
+    digest = derive(seed, "payload", base.block_number, base.parent_hash)
+    return bytes([PAYLOAD_VERSION]) + digest[:7]
+
+
+def attributes_deposit(base: Base, options: SequencerOptions) -> Transaction:
+    """The first transaction of the block: what the L2 is told of L1."""
+    origin = l1_origin(options.seed, base.block_number, base.timestamp, options.block_time)
+    place = origin.hash + origin.sequence_number.to_bytes(32)
+    return deposit_transaction(
+        source_hash=keccak256(ATTRIBUTES_DOMAIN.to_bytes(32) + keccak256(place)),
+        sender=DEPOSITOR,
+        to=L1_BLOCK,
+        mint=0,
+        value=0,
+        gas_limit=ATTRIBUTES_GAS,
+        input=attributes_data(origin, options.l1_fees, _batcher(options.seed)),
+    )
+
+
+def attributes_data(origin: L1Origin, fees: L1Fees, batcher: bytes) -> bytes:
+    """The attributes in Jovian's form: packed, big-endian, after the selector."""
+    return b"".join(
+        (
+            SELECTOR,
+            _NUMBERS.pack(
+                fees.base_fee_scalar,
+                fees.blob_base_fee_scalar,
+                origin.sequence_number,
+                origin.timestamp,
+                origin.number,
+            ),
+            fees.base_fee.to_bytes(32),
+            fees.blob_base_fee.to_bytes(32),
+            origin.hash,
+            batcher.rjust(32, b"\0"),
+            _OPERATOR.pack(
+                fees.operator_fee_scalar,
+                fees.operator_fee_constant,
+                fees.da_footprint_gas_scalar,
+            ),
+        )
+    )
+
+
+def terms_of(base: Base, profile: ChainProfile, options: SequencerOptions) -> Terms:
+    """What the block with this base asks of transactions."""
+    parameters = decode_extra_data(base.extra_data, OptimismFork.JOVIAN)
+    return Terms(
+        chain_id=profile.chain_id,
+        rules=profile.rules(base.block_number, base.timestamp, merged=True),
+        gas_limit=base.gas_limit - ATTRIBUTES_GAS_USED,
+        base_fee=base.base_fee_per_gas,
+        minimum_base_fee=parameters.minimum_base_fee,
+        l1_fees=options.l1_fees,
+    )
+
+
+def _extra_data(
+    parent: Header, rules: Rules, profile: ChainProfile, minimum_base_fee: int | None
+) -> bytes:
+    """The parent's, its zeros replaced: only a genesis may leave the chain's constants unsaid."""
+    said = decode_extra_data(parent.extra_data, OptimismFork.JOVIAN)
+    elasticity, denominator = profile.elasticity(rules)
+    minimum = said.minimum_base_fee if minimum_base_fee is None else minimum_base_fee
+    return encode_extra_data(
+        FeeParameters(said.denominator or denominator, said.elasticity or elasticity, minimum)
+    )
+
+
+def _batcher(seed: int) -> bytes:
+    return derive(seed, "batcher", 0)[12:]

@@ -1,0 +1,228 @@
+"""The sequencer of a dev chain: transactions in, blocks out, index by index.
+
+It never waits. Whoever runs it sleeps until `next_due_ns` and calls `tick`, on the one
+thread that writes the network. What is published has been committed; between two commits
+nothing is kept but the pool, so a sequencer that is killed goes on with the block that its
+last commit left, under the same payload id.
+
+What a block begins with is `attributes`' to say, when things are due `timing`'s, what goes
+first the `pool`'s. Index 0 holds the attributes deposit alone. Slots that were missed are
+left out, not made up for: everything that waits goes into the next index.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import structlog
+
+from foreblock.clock import Clock
+from foreblock.errors import InvalidTransaction, PoolRefusal
+from foreblock.ledger.block_in_progress import BlockInProgress
+from foreblock.ledger.ledger_writer import LedgerWriter
+from foreblock.ledger.transactions import Account, Header, Transaction
+from foreblock.model import Base, Flashblock
+from foreblock.sequencer.attributes import attributes_deposit, next_base, payload_id, terms_of
+from foreblock.sequencer.budget import Budget, budget
+from foreblock.sequencer.load import Load
+from foreblock.sequencer.options import SequencerOptions
+from foreblock.sequencer.pool import Pool
+from foreblock.sequencer.timing import SECOND_NS, Schedule, next_timestamp, schedule
+
+# With `instant`, the least time from one flashblock to the next.
+INSTANT_GAP_NS: Final = 10 * 10**6
+
+log = structlog.get_logger()
+
+
+class Sequencer:
+    """Builds the blocks of one network."""
+
+    def __init__(
+        self,
+        writer: LedgerWriter,
+        clock: Clock,
+        options: SequencerOptions,
+        publish: Callable[[Flashblock], None],
+        load: Load | None = None,
+    ) -> None:
+        """Goes on with the block that is open, or begins one; the first `tick` commits it."""
+        self._writer: Final = writer
+        self._clock: Final = clock
+        self._options: Final = options
+        self._publish: Final = publish
+        self._load: Final = load
+
+        # The block, its schedule, and which of its slots has ended.
+        block = writer.open_block()
+        self._block = self._begin_on(writer.latest) if block is None else block
+        self._schedule = self._schedule_of(self._block)
+        self._slot = self._schedule.slots_before
+
+        self._pool = Pool(terms_of(self._block.base, writer.profile, options), self._account)
+        self._closed_at_ns = 0  # the last index
+        self._instant_due_ns: int | None = None  # when a transaction closes the next one
+
+        # Work behind the head, which nobody waits for.
+        self._pool_is_stale = False
+        self._writer_is_behind = True
+
+    # --- From outside ------------------------------------------------------------------
+
+    def submit(self, transaction: Transaction) -> None:
+        """Take a transaction into the pool; raises a `PoolRefusal`."""
+        self._pool.add(transaction)
+        if self._options.instant and self._instant_due_ns is None and self._pool.best() is not None:
+            earliest = self._closed_at_ns + INSTANT_GAP_NS
+            self._instant_due_ns = max(self._clock.monotonic_ns(), earliest)
+
+    def next_nonce(self, sender: bytes) -> int:
+        """The nonce of the sender's next transaction: after its account and what can run."""
+        return self._pool.next_nonce(sender)
+
+    @property
+    def waiting(self) -> int:
+        """How many transactions are in the pool."""
+        return len(self._pool)
+
+    def pooled(self) -> Iterator[Transaction]:
+        """What is in the pool, in the order in which it came; for whoever saves it."""
+        return iter(self._pool)
+
+    @property
+    def next_due_ns(self) -> int:
+        """When there is something to do, on the monotonic clock; 0 for at once."""
+        if self._block.index == 0 or self._is_behind:
+            return 0
+        due = self._schedule.next_end_ns(self._slot)
+        return due if self._instant_due_ns is None else min(due, self._instant_due_ns)
+
+    def tick(self) -> None:
+        """Do what is due, in order; where nothing is, a slice of the work behind the head."""
+        now = self._clock.monotonic_ns()
+        if self._load is not None:
+            self._take_load(self._load, now)
+        if not self._do_what_is_due(now):
+            self._catch_up()
+
+    # --- What is due -------------------------------------------------------------------
+
+    def _do_what_is_due(self, now_ns: int) -> bool:
+        done = False
+        if self._block.index == 0:
+            self._announce(self._writer.extend(self._block), now_ns)
+            done = True
+        ended = self._schedule.ended(now_ns)
+        instant = self._instant_due_ns is not None and now_ns >= self._instant_due_ns
+        if ended > self._slot or instant:
+            self._slot = ended
+            self._fill(self._budget())
+            self._announce(self._writer.extend(self._block), now_ns)
+            done = True
+        if now_ns >= self._schedule.end_ns:
+            self._turn_over(now_ns)
+            done = True
+        return done
+
+    def _budget(self) -> Budget:
+        """Of the whole block with `instant`, whose indices do not follow the slots."""
+        limit, slots = self._block.base.gas_limit, self._schedule.slots
+        if self._options.instant or not slots:
+            return Budget(limit)
+        return budget(self._slot, slots, limit)
+
+    def _fill(self, until: Budget) -> None:
+        """Run what fits, the best first."""
+        block, pool = self._block, self._pool
+        pool.begin_index()
+        while not until.is_spent(block.gas_used) and (best := pool.best()) is not None:
+            if not until.fits(best, block.gas_used, block.da_footprint):
+                pool.set_aside(best)
+                continue
+            try:
+                block.run(best.transaction)
+            except InvalidTransaction as invalid:
+                log.info("transaction_dropped", hash=best.hash.hex(), why=invalid.why)
+                pool.failed(best)
+            else:
+                pool.included(best)
+
+    def _turn_over(self, now_ns: int) -> None:
+        """Seal the block and begin the next, in one commit."""
+        block, writer = self._block, self._writer
+        sealed = writer.header_if_sealed(block)
+        base = self._base_on(sealed)
+        following = writer.begin_next(block, sealed, base, payload_id(base, self._options.seed))
+        following.run(attributes_deposit(base, self._options))
+        flashblock = writer.seal_and_extend(block, sealed, following)
+        self._block = following
+        self._schedule = self._schedule_of(following)
+        self._slot = 0
+        self._pool.begin_block(terms_of(base, writer.profile, self._options))
+        self._pool_is_stale = True
+        self._announce(flashblock, now_ns)
+
+    def _announce(self, flashblock: Flashblock, now_ns: int) -> None:
+        self._closed_at_ns = now_ns
+        self._instant_due_ns = None
+        self._writer_is_behind = True
+        self._publish(flashblock)
+
+    # --- Beginning a block -------------------------------------------------------------
+
+    def _begin_on(self, latest: Header) -> BlockInProgress:
+        base = self._base_on(latest)
+        block = self._writer.begin(base, payload_id(base, self._options.seed))
+        block.run(attributes_deposit(base, self._options))
+        return block
+
+    def _base_on(self, parent: Header) -> Base:
+        wall_ns = self._clock.wall_ns()
+        timestamp = next_timestamp(parent.timestamp, wall_ns, self._options.block_time)
+        _tell_about_time(parent, timestamp, wall_ns, self._options.block_time)
+        return next_base(parent, timestamp, self._writer.profile, self._options)
+
+    def _schedule_of(self, block: BlockInProgress) -> Schedule:
+        return schedule(
+            self._options.pace,
+            block.base.timestamp,
+            self._clock.wall_ns(),
+            self._clock.monotonic_ns(),
+            slots_before=max(block.index - 1, 0),
+        )
+
+    def _account(self, address: bytes) -> Account | None:
+        return self._block.account(address)
+
+    # --- Behind the head ---------------------------------------------------------------
+
+    @property
+    def _is_behind(self) -> bool:
+        wanting = self._load is not None and self._load.wants_to_sign
+        return self._pool_is_stale or self._writer_is_behind or wanting
+
+    def _catch_up(self) -> None:
+        if self._pool_is_stale:
+            self._pool.drop_invalid()
+            self._pool_is_stale = False
+        elif self._writer_is_behind:
+            self._writer_is_behind = self._writer.follow_up()
+        elif self._load is not None:
+            self._load.sign_some(self.next_nonce)
+
+    def _take_load(self, load: Load, now_ns: int) -> None:
+        for transaction in load.due(now_ns):
+            try:
+                self.submit(transaction)
+            except PoolRefusal as refusal:
+                log.debug("load_refused", why=str(refusal))
+                load.refused(transaction)
+
+
+def _tell_about_time(parent: Header, timestamp: int, wall_ns: int, block_time: int) -> None:
+    """Say when the chain's time and the date have come apart."""
+    ahead = parent.timestamp - wall_ns // SECOND_NS
+    if ahead > block_time:
+        log.warning("clock_behind_chain", seconds=ahead, block=parent.number + 1)
+    skipped = (timestamp - parent.timestamp) // block_time - 1
+    if skipped and parent.number:
+        log.warning("blocks_skipped", count=skipped, block=parent.number + 1)

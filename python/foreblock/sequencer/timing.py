@@ -1,0 +1,77 @@
+"""When a block and its flashblocks are due: values in, values out; nothing here asks a clock.
+
+A block with timestamp S is built before S, during one block time, and sealed at S. Its
+index 0 goes out at once; the time left, less the leeway, is cut into slots of one interval,
+counted back from the end, so that the first may be shorter and a late start has fewer.
+At the end of each slot an index goes out. The leeway is for what sealing needs.
+
+Timestamps follow the date, everything else the monotonic clock: a date that is set back or
+forward while a block is built moves nothing in it.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+SECOND_NS: Final = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast a chain goes."""
+
+    block_time_ns: int  # whole seconds
+    interval_ns: int
+    leeway_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When the slots of one block end, on the monotonic clock."""
+
+    first_end_ns: int  # of the first slot of this schedule
+    interval_ns: int
+    end_ns: int  # of the block
+    slots_before: int  # of the same block, before this schedule
+    slots: int  # of the block in all
+
+    def ended(self, now_ns: int) -> int:
+        """How many slots of the block have ended."""
+        if now_ns < self.first_end_ns:
+            return self.slots_before
+        passed = (now_ns - self.first_end_ns) // self.interval_ns + 1
+        return min(self.slots_before + passed, self.slots)
+
+    def next_end_ns(self, slot: int) -> int:
+        """When the next slot after so many ends, or the block when there is none."""
+        if slot >= self.slots:
+            return self.end_ns
+        return self.first_end_ns + (slot - self.slots_before) * self.interval_ns
+
+
+def schedule(
+    pace: Pace, timestamp: int, wall_ns: int, monotonic_ns: int, *, slots_before: int = 0
+) -> Schedule:
+    """The slots that a block with this timestamp has left.
+
+    A date before the block's time, because it was set back, leaves one block time all the same.
+    """
+    left = max(min(timestamp * SECOND_NS - wall_ns, pace.block_time_ns), 0)
+    usable = max(left - pace.leeway_ns, 0)
+    whole, rest = divmod(usable, pace.interval_ns)
+    return Schedule(
+        first_end_ns=monotonic_ns + (rest or pace.interval_ns),
+        interval_ns=pace.interval_ns,
+        end_ns=monotonic_ns + left,
+        slots_before=slots_before,
+        slots=slots_before + whole + (1 if rest else 0),
+    )
+
+
+def next_timestamp(parent: int, wall_ns: int, block_time: int) -> int:
+    """The timestamp of the block that begins now.
+
+    One block time after the parent, or as many as have passed since, so that a machine that
+    slept goes on with one jump instead of a block for each that it missed.
+    """
+    passed = (wall_ns // SECOND_NS - parent) // block_time
+    return parent + block_time * (max(passed, 0) + 1)

@@ -1,0 +1,151 @@
+"""A dev chain in one process, whose clock a test drives."""
+
+import gc
+from pathlib import Path
+
+from foreblock._engine import Block, Message, Store, Transaction, sign_transaction
+from foreblock.clock import DrivenClock
+from foreblock.ledger.genesis import Genesis
+from foreblock.ledger.ledger_writer import LedgerWriter
+from foreblock.ledger.partial_rows import decode_numbers, made_of_key, transactions_key
+from foreblock.ledger.rows import decode_items
+from foreblock.ledger.start import begin_chain
+from foreblock.ledger.tip import read_header
+from foreblock.model import Flashblock
+from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
+from foreblock.sequencer.load import Load
+from foreblock.sequencer.mnemonic import TEST_MNEMONIC, DevAccount, dev_accounts
+from foreblock.sequencer.options import SequencerOptions
+from foreblock.sequencer.sequencer import Sequencer
+
+MS = 10**6
+SECOND = 10**9
+GWEI = 10**9
+ETHER = 10**18
+GENESIS_TIME = DevGenesisOptions().timestamp
+ACCOUNTS = dev_accounts(TEST_MNEMONIC, 10)
+NOBODY = b"\xdd" * 20
+
+
+def send(
+    who: DevAccount,
+    nonce: int,
+    to: bytes | None = NOBODY,
+    value: int = 1,
+    *,
+    data: bytes = b"",
+    gas: int = 21_000,
+    tip: int = GWEI,
+    cap: int = 100 * GWEI,
+) -> Transaction:
+    """A transaction of a dev account."""
+    message = Message(
+        sender=who.address,
+        to=to,
+        value=value,
+        data=data,
+        gas=gas,
+        max_fee_per_gas=cap,
+        max_priority_fee_per_gas=tip,
+    )
+    return sign_transaction(message, 2, 31337, nonce, who.secret)
+
+
+class DevChain:
+    """A sequencer over a store in a folder; `run` lets time pass and does what is due."""
+
+    def __init__(
+        self,
+        folder: Path,
+        options: SequencerOptions | None = None,
+        *,
+        genesis: Genesis | None = None,
+        load: Load | None = None,
+        begins_ms: int = 0,
+    ) -> None:
+        self.folder = folder
+        self.options = options or SequencerOptions()
+        self.genesis = genesis or dev_genesis(DevGenesisOptions())
+        self.load = load
+        self.clock = DrivenClock(GENESIS_TIME * SECOND + begins_ms * MS, 5 * SECOND)
+        self.published: list[Flashblock] = []
+        self.open()
+
+    def open(self) -> None:
+        """Start, as a process does."""
+        self.store = Store(str(self.folder), write=True)
+        begin_chain(self.store, self.genesis)
+        self.writer = LedgerWriter(self.store, self.clock)
+        self.sequencer = Sequencer(
+            self.writer, self.clock, self.options, self.published.append, self.load
+        )
+        self.settle()
+
+    def kill(self) -> None:
+        """End without a word, as a killed process does."""
+        del self.sequencer, self.writer
+        gc.collect()  # what holds a view goes with its holder, and they hold each other
+        self.store.close()
+
+    def settle(self) -> None:
+        """Do everything that is due now."""
+        while self.sequencer.next_due_ns <= self.clock.monotonic_ns():
+            self.sequencer.tick()
+
+    def run(self, milliseconds: int) -> list[Flashblock]:
+        """Let time pass; gives what was published meanwhile."""
+        before = len(self.published)
+        end = self.clock.monotonic_ns() + milliseconds * MS
+        while (due := self.sequencer.next_due_ns) <= end:
+            self.clock.advance(max(due - self.clock.monotonic_ns(), 0))
+            self.sequencer.tick()
+        self.clock.advance(end - self.clock.monotonic_ns())
+        return self.published[before:]
+
+    def stall(self, milliseconds: int) -> list[Flashblock]:
+        """Let time pass in which nothing is done, as on a machine that sleeps; then go on."""
+        before = len(self.published)
+        self.clock.advance(milliseconds * MS)
+        self.settle()
+        return self.published[before:]
+
+    def submit(self, *transactions: Transaction) -> None:
+        for transaction in transactions:
+            self.sequencer.submit(transaction)
+
+    def pending_balance(self, address: bytes) -> int:
+        with self.store.view() as view:
+            assert view.heads.pending is not None
+            return view.state_of_partial(view.heads.pending).balance(address)
+
+    def latest_balance(self, address: bytes) -> int:
+        with self.store.view() as view:
+            assert view.heads.latest is not None
+            return view.state(view.heads.latest[0]).balance(address)
+
+    def sealed(self) -> list[Block]:
+        """The sealed blocks, put together from the rows of their indices, block 1 first."""
+        with self.store.view() as view:
+            assert view.heads.latest is not None
+            blocks = []
+            for number in range(1, view.heads.latest[0] + 1):
+                header, _ = read_header(view, number)
+                raws: list[bytes] = []
+                for partial in decode_numbers(view.row(made_of_key(number)) or b""):
+                    raws += decode_items(view.row(transactions_key(number, partial)) or b"")
+                blocks.append(Block(header, raws, withdrawals=()))
+            return blocks
+
+
+def indices(flashblocks: list[Flashblock]) -> list[tuple[int, int]]:
+    """Where flashblocks stand."""
+    return [(each.block_number, each.index) for each in flashblocks]
+
+
+def places(flashblocks: list[Flashblock]) -> dict[bytes, tuple[int, int]]:
+    """In which block and index each transaction stands."""
+    return {
+        raw: (each.block_number, each.index)
+        for each in flashblocks
+        for raw in each.diff.transactions
+    }

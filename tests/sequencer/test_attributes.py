@@ -1,0 +1,130 @@
+import struct
+
+import pytest
+
+from dev_state import GENESIS, Attributes
+from foreblock._engine import Header, keccak256
+from foreblock.ledger.l1_fees import L1Fees
+from foreblock.sequencer.attributes import (
+    attributes_data,
+    attributes_deposit,
+    next_base,
+    payload_id,
+    terms_of,
+)
+from foreblock.sequencer.l1_origin import L1Origin, l1_origin
+from foreblock.sequencer.options import SequencerOptions
+
+OPTIONS = SequencerOptions()
+PROFILE = GENESIS.profile
+
+
+def parent(**fields: object) -> Header:
+    header = Header(
+        parent_hash=b"\1" * 32,
+        beneficiary=b"\2" * 20,
+        state_root=b"\3" * 32,
+        number=41,
+        gas_limit=GENESIS.gas_limit,
+        timestamp=GENESIS.timestamp + 82,
+        extra_data=GENESIS.extra_data,
+        base_fee_per_gas=10**9,
+        withdrawals_root=b"\4" * 32,
+        blob_gas_used=0,
+        excess_blob_gas=0,
+        parent_beacon_block_root=b"\5" * 32,
+        requests_hash=b"\6" * 32,
+    )
+    return header.replace(**fields)  # type: ignore[arg-type]
+
+
+def test_the_data_is_in_the_form_that_the_contract_reads() -> None:
+    data = attributes_data(
+        L1Origin(25_825_143, b"\x44" * 32, 1_767_225_700, 3),
+        L1Fees(184_831_724, 11_819_775, 2_269, 1_055_762, 71, 1_000_003, 148),
+        b"\xba" * 20,
+    )
+    assert len(data) == 178
+    assert data == Attributes().call_data()
+
+
+def test_the_attributes_deposit_is_as_the_specification_has_it() -> None:
+    base = next_base(parent(), GENESIS.timestamp + 84, PROFILE, OPTIONS)
+    deposit = attributes_deposit(base, OPTIONS)
+    assert deposit.type == 0x7E
+    assert deposit.sender.hex() == "deaddeaddeaddeaddeaddeaddeaddeaddead0001"
+    assert deposit.to is not None
+    assert deposit.to.hex() == "4200000000000000000000000000000000000015"
+    assert (deposit.mint, deposit.value, deposit.gas_limit) == (0, 0, 1_000_000)
+    assert deposit.is_system_transaction is False
+    origin = l1_origin(0, 42, base.timestamp, 2)
+    place = keccak256(origin.hash + origin.sequence_number.to_bytes(32))
+    assert deposit.source_hash == keccak256((1).to_bytes(32) + place)
+
+
+def test_an_origin_lasts_six_blocks() -> None:
+    origins = [l1_origin(7, block, 1_000 + 2 * block, 2) for block in range(13)]
+    assert [each.number for each in origins] == [1] * 6 + [2] * 6 + [3]
+    assert [each.sequence_number for each in origins] == [0, 1, 2, 3, 4, 5] * 2 + [0]
+    assert [each.timestamp for each in origins] == [1_000] * 6 + [1_012] * 6 + [1_024]
+    assert len({each.hash for each in origins}) == 3
+    assert l1_origin(8, 0, 1_000, 2).hash != origins[0].hash
+
+
+def test_nothing_differs_between_equal_blocks_and_everything_between_others() -> None:
+    base = next_base(parent(), GENESIS.timestamp + 84, PROFILE, OPTIONS)
+    again = next_base(parent(), GENESIS.timestamp + 84, PROFILE, OPTIONS)
+    assert (base, payload_id(base, 0)) == (again, payload_id(again, 0))
+    seeded = next_base(parent(), GENESIS.timestamp + 84, PROFILE, SequencerOptions(seed=1))
+    other = next_base(parent(gas_used=5), GENESIS.timestamp + 84, PROFILE, OPTIONS)
+    for each, seed in ((seeded, 1), (other, 0)):
+        assert each.prev_randao != base.prev_randao
+        assert each.parent_beacon_block_root != base.parent_beacon_block_root
+        assert payload_id(each, seed) != payload_id(base, 0)
+    assert payload_id(base, 0)[0] == 3
+    assert len(payload_id(base, 0)) == 8
+
+
+@pytest.mark.parametrize(
+    ("used", "data", "base_fee", "expected"),
+    [
+        (0, 0, 10**9, 10**9),  # idle: the floor
+        (80_000_000, 0, 10**9, 10**9),  # the target
+        (160_000_000, 0, 10**9, 1_010_000_000),
+        (0, 160_000_000, 10**9, 1_010_000_000),  # crowded by data
+        (0, 0, 2 * 10**9, 1_980_000_000),
+    ],
+)
+def test_the_base_fee_follows_the_parent(
+    used: int, data: int, base_fee: int, expected: int
+) -> None:
+    header = parent(gas_used=used, blob_gas_used=data, base_fee_per_gas=base_fee)
+    base = next_base(header, GENESIS.timestamp + 84, PROFILE, OPTIONS)
+    assert base.base_fee_per_gas == expected
+    assert base.extra_data == GENESIS.extra_data
+    assert base.gas_limit == GENESIS.gas_limit
+
+
+def test_a_new_floor_and_a_new_gas_limit_stand_in_the_block_itself() -> None:
+    options = SequencerOptions(minimum_base_fee=7, gas_limit=5_000_000)
+    base = next_base(parent(), GENESIS.timestamp + 84, PROFILE, options)
+    assert base.extra_data == struct.pack(">BIIQ", 1, 100, 5, 7)
+    assert base.gas_limit == 5_000_000
+    assert base.base_fee_per_gas == 10**9, "the parent's floor holds for it"
+    assert terms_of(base, PROFILE, options).minimum_base_fee == 7
+
+
+def test_a_genesis_that_leaves_the_fee_constants_unsaid_is_followed_by_blocks_that_say_them() -> (
+    None
+):
+    header = parent(extra_data=struct.pack(">BIIQ", 1, 0, 0, 9))
+    base = next_base(header, GENESIS.timestamp + 84, PROFILE, OPTIONS)
+    assert base.extra_data == struct.pack(">BIIQ", 1, 100, 5, 9)
+
+
+def test_transactions_may_have_what_the_deposit_leaves() -> None:
+    base = next_base(parent(), GENESIS.timestamp + 84, PROFILE, OPTIONS)
+    terms = terms_of(base, PROFILE, OPTIONS)
+    assert terms.gas_limit == GENESIS.gas_limit - 70_000
+    assert (terms.base_fee, terms.minimum_base_fee) == (10**9, 10**9)
+    assert terms.chain_id == PROFILE.chain_id

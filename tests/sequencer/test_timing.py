@@ -1,0 +1,119 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreblock.sequencer.timing import SECOND_NS, Pace, Schedule, next_timestamp, schedule
+
+MS = 10**6
+START = 1_767_225_600
+MONOTONIC = 77 * SECOND_NS
+
+
+def pace(block_time: int = 2, interval_ms: int = 200, leeway_ms: int = 75) -> Pace:
+    return Pace(block_time * SECOND_NS, interval_ms * MS, leeway_ms * MS)
+
+
+def messages(of: Pace, late_ms: int) -> int:
+    """How many flashblocks a block has that begins so late: index 0 and one for each slot."""
+    timestamp = START + of.block_time_ns // SECOND_NS
+    plan = schedule(of, timestamp, START * SECOND_NS + late_ms * MS, MONOTONIC)
+    return 1 + plan.slots
+
+
+@pytest.mark.parametrize(
+    ("of", "late_ms", "expected"),
+    [
+        (pace(), 0, 11),
+        (pace(leeway_ms=0), 0, 11),
+        (pace(block_time=1), 0, 6),
+        (pace(block_time=1, leeway_ms=0), 0, 6),
+        (pace(interval_ms=250), 0, 9),
+        (pace(), 124, 11),
+        (pace(), 125, 10),
+        (pace(), 1_000, 6),
+        (pace(), 1_924, 2),
+        (pace(), 1_925, 1),
+        (pace(), 2_000, 1),
+        (pace(), 60_000, 1),
+        (pace(interval_ms=2_000), 0, 2),
+    ],
+)
+def test_so_many_flashblocks_has_a_block(of: Pace, late_ms: int, expected: int) -> None:
+    """flashblocks.md §5.1: 2 s and 200 ms make 11, 1 s makes 6, a block late makes 1."""
+    assert messages(of, late_ms) == expected
+
+
+def ends_ms(plan: Schedule) -> list[int]:
+    return [
+        (plan.next_end_ns(slot) - MONOTONIC) // MS for slot in range(plan.slots_before, plan.slots)
+    ]
+
+
+def test_slots_are_counted_back_from_the_end() -> None:
+    plan = schedule(pace(), START + 2, START * SECOND_NS, MONOTONIC)
+    assert ends_ms(plan) == [125, 325, 525, 725, 925, 1_125, 1_325, 1_525, 1_725, 1_925]
+    assert plan.end_ns == MONOTONIC + 2 * SECOND_NS
+    assert plan.next_end_ns(plan.slots) == plan.end_ns
+
+
+def test_flashblocks_keep_their_distance_over_the_end_of_a_block() -> None:
+    plan = schedule(pace(), START + 2, START * SECOND_NS, MONOTONIC)
+    following = schedule(pace(), START + 4, (START + 2) * SECOND_NS, plan.end_ns)
+    assert following.next_end_ns(0) - plan.next_end_ns(9) == 200 * MS
+
+
+def test_a_date_set_back_leaves_one_block_time() -> None:
+    plan = schedule(pace(), START + 2, (START - 3_600) * SECOND_NS, MONOTONIC)
+    assert plan.end_ns == MONOTONIC + 2 * SECOND_NS
+    assert plan.slots == 10
+
+
+def test_a_resumed_block_goes_on_after_the_slots_it_has_had() -> None:
+    plan = schedule(pace(), START + 2, START * SECOND_NS + 1_000 * MS, MONOTONIC, slots_before=4)
+    assert (plan.slots_before, plan.slots) == (4, 9)
+    assert ends_ms(plan) == [125, 325, 525, 725, 925]
+    assert plan.ended(MONOTONIC) == 4
+    assert plan.ended(MONOTONIC + 130 * MS) == 5
+
+
+@given(st.integers(0, 2_500), st.integers(0, 3_000))
+def test_a_slot_has_ended_when_its_end_has_come(late_ms: int, passed_ms: int) -> None:
+    plan = schedule(pace(), START + 2, START * SECOND_NS + late_ms * MS, MONOTONIC)
+    now = MONOTONIC + passed_ms * MS
+    assert plan.ended(now) == sum(plan.next_end_ns(slot) <= now for slot in range(plan.slots))
+    assert all(plan.next_end_ns(slot) <= plan.end_ns - 75 * MS for slot in range(plan.slots))
+
+
+@pytest.mark.parametrize(
+    ("wall_ms", "block_time", "expected"),
+    [
+        (0, 2, 2),  # on time
+        (3, 2, 2),  # a little late
+        (1_999, 2, 2),
+        (-3, 2, 2),  # a little early
+        (2_000, 2, 4),  # a whole block late: it is left out
+        (3_999, 2, 4),
+        (3_600_500, 2, 3_602),  # after an hour's sleep: one jump
+        (-3_600_000, 2, 2),  # the date was set back
+        (1_000, 1, 2),
+        (25_000, 12, 36),
+    ],
+)
+def test_timestamps_are_on_the_grid_and_follow_the_date(
+    wall_ms: int, block_time: int, expected: int
+) -> None:
+    wall_ns = START * SECOND_NS + wall_ms * MS
+    assert next_timestamp(START, wall_ns, block_time) == START + expected
+
+
+@given(st.integers(-(10**6), 10**9), st.integers(1, 60))
+def test_a_block_ends_after_its_parent_and_at_most_a_block_time_from_now(
+    wall_ms: int, block_time: int
+) -> None:
+    wall_ns = START * SECOND_NS + wall_ms * MS
+    timestamp = next_timestamp(START, wall_ns, block_time)
+    assert (timestamp - START) % block_time == 0
+    assert timestamp > START
+    assert timestamp * SECOND_NS > wall_ns
+    if wall_ms >= 0:
+        assert timestamp * SECOND_NS - wall_ns <= block_time * SECOND_NS
