@@ -206,7 +206,7 @@ class Sequencer:
             self._pool_is_stale = False
         elif self._writer_is_behind:
             self._writer_is_behind = self._writer.follow_up()
-        elif self._load is not None:
+        elif self._load is not None and self._load.wants_to_sign:
             self._load.sign_some(self.next_nonce)
 
     def _take_load(self, load: Load, now_ns: int) -> None:
