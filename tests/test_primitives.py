@@ -62,6 +62,12 @@ def test_number_refuses(value: object) -> None:
         primitives.parse_number(value)
 
 
+@pytest.mark.parametrize("text", ["0xab cd ", "0x ab\t", "0x\n\n", "0xg0", "0x\u0661\u0662"])
+def test_data_is_hex_digits_and_nothing_else(text: str) -> None:
+    with pytest.raises(ValueError, match="not all characters are hex digits"):
+        primitives.parse_data(text)
+
+
 def test_data_needs_whole_bytes() -> None:
     with pytest.raises(ValueError, match="even number"):
         primitives.parse_data("0xabc")

@@ -74,6 +74,8 @@
     │   ├── StoreFailed
     │   ├── MissingNode
     │   └── MissingCode
+    ├── FeedError                what a feed brings cannot be used
+    │   └── MalformedFlashblock
     └── EndpointError            an endpoint that was asked gave no result
         ├── Unreachable
         ├── NotAnAnswer
@@ -819,6 +821,21 @@ class MissingCode(StoreError):
 
     def __str__(self) -> str:
         return f"no code with hash 0x{self.hash.hex()}"
+
+
+class FeedError(ForeblockError):
+    """What a feed brings cannot be used; the connection and the chain are none the worse."""
+
+
+@dataclass(eq=False)
+class MalformedFlashblock(FeedError):
+    """A message of a feed cannot be read; `field` is its path, or `message` for all of it."""
+
+    field: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"malformed flashblock: {self.field}: {self.why}"
 
 
 class EndpointError(ForeblockError):

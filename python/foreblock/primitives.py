@@ -17,6 +17,7 @@ ZERO_HASH: Final = bytes(HASH_BYTES)
 
 _HEX_DIGITS = re.compile(r"[0-9a-fA-F]*", re.ASCII)
 _DECIMAL = re.compile(r"0|[1-9][0-9]*", re.ASCII)
+_NOT_HEX: Final = "not all characters are hex digits"
 
 
 def parse_quantity(text: object, bits: int = 256) -> int:
@@ -45,12 +46,19 @@ def parse_number(value: object, bits: int = 256) -> int:
 
 def parse_data(text: object, length: int | None = None) -> bytes:
     """The bytes written as ``0x…`` with an even number of digits, `length` of them if given."""
-    digits = _hex_digits(text)
+    digits = _after_prefix(text)
     if len(digits) % 2:
         raise ValueError("a byte string needs an even number of digits")
     if length is not None and len(digits) != 2 * length:
         raise ValueError(f"expected {length} bytes, found {len(digits) // 2}")
-    return bytes.fromhex(digits)
+    try:
+        data = bytes.fromhex(digits)
+    except ValueError:
+        raise ValueError(_NOT_HEX) from None
+    # Spaces between bytes are passed over by `fromhex`, and only by it.
+    if 2 * len(data) != len(digits):
+        raise ValueError(_NOT_HEX)
+    return data
 
 
 def parse_address(text: object) -> bytes:
@@ -76,12 +84,17 @@ def format_data(data: bytes) -> str:
 
 
 def _hex_digits(text: object) -> str:
+    digits = _after_prefix(text)
+    if not _HEX_DIGITS.fullmatch(digits):
+        raise ValueError(_NOT_HEX)
+    return digits
+
+
+def _after_prefix(text: object) -> str:
     if not isinstance(text, str):
         raise ValueError(f"expected hex text, found {_kind(text)}")  # noqa: TRY004, as above
     if not text.startswith("0x"):
         raise ValueError("hex text begins with 0x")
-    if not _HEX_DIGITS.fullmatch(text, 2):
-        raise ValueError("not all characters are hex digits")
     return text[2:]
 
 

@@ -1,0 +1,1 @@
+"""Flashblocks on the wire: their format, and the WebSocket that carries them."""

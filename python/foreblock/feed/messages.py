@@ -1,0 +1,229 @@
+"""Flashblocks to the bytes of a public feed, and back.
+
+In: every dialect that public sequencers and proxies have sent. What may be absent may also
+be null, and what is there is read strictly: widths of hex, form and size of quantities.
+Each failure is one `MalformedFlashblock` that names the field. Out: the newest dialect.
+
+Here a message is read alone. Whether it follows from others is for `ledger.placement`,
+whether it is true for execution.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import msgspec
+
+from foreblock.errors import MalformedFlashblock
+from foreblock.feed.wire import (
+    MessageLimits,
+    WireBase,
+    WireDiff,
+    WireMetadata,
+    read_message,
+)
+from foreblock.model import Base, Diff, Flashblock, FlashblockId
+from foreblock.primitives import (
+    format_data,
+    format_quantity,
+    parse_address,
+    parse_data,
+    parse_hash,
+    parse_number,
+    parse_quantity,
+)
+
+T = TypeVar("T")
+
+PAYLOAD_ID_BYTES: Final = 8
+BLOOM_BYTES: Final = 256
+
+# "<block>-<index>" in decimal; Base writes "0-0" where it knows no predecessor.
+_PREVIOUS: Final = re.compile(r"(0|[1-9][0-9]{0,19})-(0|[1-9][0-9]{0,19})", re.ASCII)
+_UNKNOWN: Final = FlashblockId(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class EndMarker:
+    """A message without `diff`, such as X Layer sends after the last of a job: pass it over."""
+
+    payload_id: bytes | None
+
+
+_encoder: Final = msgspec.json.Encoder()
+_DEFAULT_LIMITS: Final = MessageLimits()
+
+
+def decode(data: bytes, limits: MessageLimits = _DEFAULT_LIMITS) -> Flashblock | EndMarker:
+    """The flashblock in the payload of one frame; raises nothing but `MalformedFlashblock`."""
+    message = read_message(data, limits)
+    if message.diff is None:
+        return EndMarker(
+            None if message.payload_id is None else _payload_id("payload_id", message.payload_id)
+        )
+    index = _need("index", message.index, _number)
+    base = _base(index, message.base)
+    metadata = message.metadata or WireMetadata()
+    return Flashblock(
+        payload_id=_payload_id("payload_id", message.payload_id),
+        index=index,
+        base=base,
+        diff=_diff(message.diff),
+        block_number=_block_number(metadata, base),
+        previous=_previous(metadata.prev_flashblock_id),
+    )
+
+
+def encode(flashblock: Flashblock, *, predecessor: bool = True) -> bytes:
+    """The flashblock as JSON; without `predecessor` as feeds wrote it before June 2026."""
+    message: dict[str, object] = {
+        "payload_id": format_data(flashblock.payload_id),
+        "index": flashblock.index,
+    }
+    if flashblock.base is not None:
+        message["base"] = _base_object(flashblock.base)
+    message["diff"] = _diff_object(flashblock.diff)
+    metadata: dict[str, object] = {"block_number": flashblock.block_number}
+    if predecessor:
+        previous = flashblock.previous or _UNKNOWN
+        metadata["prev_flashblock_id"] = f"{previous.block_number}-{previous.index}"
+    message["metadata"] = metadata
+    return _encoder.encode(message)
+
+
+def _base(index: int, base: WireBase | None) -> Base | None:
+    if index > 0:
+        if base is not None:
+            raise MalformedFlashblock("base", "only index 0 has one")
+        return None
+    if base is None:
+        raise MalformedFlashblock("base", "missing in index 0")
+    return Base(
+        parent_hash=_need("base.parent_hash", base.parent_hash, parse_hash),
+        parent_beacon_block_root=_need(
+            "base.parent_beacon_block_root", base.parent_beacon_block_root, parse_hash
+        ),
+        prev_randao=_need("base.prev_randao", base.prev_randao, parse_hash),
+        fee_recipient=_need("base.fee_recipient", base.fee_recipient, parse_address),
+        block_number=_need("base.block_number", base.block_number, _quantity),
+        gas_limit=_need("base.gas_limit", base.gas_limit, _quantity),
+        timestamp=_need("base.timestamp", base.timestamp, _quantity),
+        extra_data=_need("base.extra_data", base.extra_data, parse_data),
+        base_fee_per_gas=_need("base.base_fee_per_gas", base.base_fee_per_gas, parse_quantity),
+    )
+
+
+def _diff(diff: WireDiff) -> Diff:
+    return Diff(
+        state_root=_need("diff.state_root", diff.state_root, parse_hash),
+        receipts_root=_need("diff.receipts_root", diff.receipts_root, parse_hash),
+        logs_bloom=_need("diff.logs_bloom", diff.logs_bloom, _bloom),
+        gas_used=_need("diff.gas_used", diff.gas_used, _quantity),
+        block_hash=_need("diff.block_hash", diff.block_hash, parse_hash),
+        transactions=_transactions(diff.transactions),
+        withdrawals_root=_need("diff.withdrawals_root", diff.withdrawals_root, parse_hash),
+        blob_gas_used=_blob_gas_used(diff.blob_gas_used),
+    )
+
+
+def _transactions(texts: list[str] | None) -> tuple[bytes, ...]:
+    if texts is None:
+        raise MalformedFlashblock("diff.transactions", "missing")
+    return tuple(
+        _read(f"diff.transactions[{place}]", text, _transaction) for place, text in enumerate(texts)
+    )
+
+
+def _blob_gas_used(text: str | None) -> int:
+    """Builders from before Jovian leave it out."""
+    return 0 if text is None else _read("diff.blob_gas_used", text, _quantity)
+
+
+def _block_number(metadata: WireMetadata, base: Base | None) -> int:
+    """The number is in the metadata of every message, and once more in the base."""
+    if metadata.block_number is None and base is not None:
+        return base.block_number
+    number = _need("metadata.block_number", metadata.block_number, _number)
+    if base is not None and base.block_number != number:
+        raise MalformedFlashblock(
+            "metadata.block_number", f"is {number}, the base says {base.block_number}"
+        )
+    return number
+
+
+def _previous(text: str | None) -> FlashblockId | None:
+    if text is None:
+        return None
+    found = _PREVIOUS.fullmatch(text)
+    if not found:
+        raise MalformedFlashblock("metadata.prev_flashblock_id", "expected <block>-<index>")
+    block, index = (
+        _read("metadata.prev_flashblock_id", int(part), _number) for part in found.groups()
+    )
+    previous = FlashblockId(block, index)
+    return None if previous == _UNKNOWN else previous
+
+
+def _need(field: str, value: object, parse: Callable[[object], T]) -> T:
+    if value is None:
+        raise MalformedFlashblock(field, "missing")
+    return _read(field, value, parse)
+
+
+def _read(field: str, value: object, parse: Callable[[object], T]) -> T:
+    try:
+        return parse(value)
+    except ValueError as why:
+        raise MalformedFlashblock(field, str(why)) from why
+
+
+def _payload_id(field: str, value: object) -> bytes:
+    return _need(field, value, lambda text: parse_data(text, PAYLOAD_ID_BYTES))
+
+
+def _bloom(value: object) -> bytes:
+    return parse_data(value, BLOOM_BYTES)
+
+
+def _transaction(value: object) -> bytes:
+    transaction = parse_data(value)
+    if not transaction:
+        raise ValueError("a transaction has at least one byte")
+    return transaction
+
+
+def _quantity(value: object) -> int:
+    return parse_quantity(value, 64)
+
+
+def _number(value: object) -> int:
+    return parse_number(value, 64)
+
+
+def _base_object(base: Base) -> dict[str, object]:
+    return {
+        "parent_beacon_block_root": format_data(base.parent_beacon_block_root),
+        "parent_hash": format_data(base.parent_hash),
+        "fee_recipient": format_data(base.fee_recipient),
+        "prev_randao": format_data(base.prev_randao),
+        "block_number": format_quantity(base.block_number),
+        "gas_limit": format_quantity(base.gas_limit),
+        "timestamp": format_quantity(base.timestamp),
+        "extra_data": format_data(base.extra_data),
+        "base_fee_per_gas": format_quantity(base.base_fee_per_gas),
+    }
+
+
+def _diff_object(diff: Diff) -> dict[str, object]:
+    return {
+        "state_root": format_data(diff.state_root),
+        "receipts_root": format_data(diff.receipts_root),
+        "logs_bloom": format_data(diff.logs_bloom),
+        "gas_used": format_quantity(diff.gas_used),
+        "block_hash": format_data(diff.block_hash),
+        "transactions": [format_data(raw) for raw in diff.transactions],
+        "withdrawals": [],  # an L2 has none
+        "withdrawals_root": format_data(diff.withdrawals_root),
+        "blob_gas_used": format_quantity(diff.blob_gas_used),
+    }

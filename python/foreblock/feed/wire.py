@@ -1,0 +1,114 @@
+"""The bytes of a frame to the texts and numbers of a message.
+
+A JSON object comes as it is or as a brotli stream; the opcode of its frame says nothing.
+Keys that are not named here are passed over at every level without being built, so that
+neither old metadata nor a hostile message costs more than its size. What the texts mean
+is for `messages`.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from foreblock.errors import MalformedFlashblock
+from foreblock.feed.compression import decompress
+
+# How msgspec ends a message about a value inside a document.
+_PATH: Final = re.compile(r" - at `\$\.?([^`]+)`$")
+
+
+@dataclass(frozen=True, slots=True)
+class MessageLimits:
+    """The largest messages that are read, in bytes; real ones have some ten thousand."""
+
+    compressed: int = 4 * 1024 * 1024
+    message: int = 16 * 1024 * 1024
+
+
+class WireBase(msgspec.Struct):
+    """The inputs of a header."""
+
+    parent_hash: str | None = None
+    parent_beacon_block_root: str | None = None
+    prev_randao: str | None = None
+    fee_recipient: str | None = None
+    block_number: str | None = None
+    gas_limit: str | None = None
+    timestamp: str | None = None
+    extra_data: str | None = None
+    base_fee_per_gas: str | None = None
+
+
+class WireDiff(msgspec.Struct):
+    """What a flashblock adds."""
+
+    state_root: str | None = None
+    receipts_root: str | None = None
+    logs_bloom: str | None = None
+    gas_used: str | None = None
+    block_hash: str | None = None
+    transactions: list[str] | None = None
+    withdrawals_root: str | None = None
+    blob_gas_used: str | None = None
+
+
+class WireMetadata(msgspec.Struct):
+    """The part of the metadata that is reliable."""
+
+    block_number: int | None = None
+    prev_flashblock_id: str | None = None
+
+
+class WireMessage(msgspec.Struct):
+    """One message."""
+
+    payload_id: str | None = None
+    index: int | None = None
+    base: WireBase | None = None
+    diff: WireDiff | None = None
+    metadata: WireMetadata | None = None
+
+
+_decoder: Final = msgspec.json.Decoder(WireMessage)
+
+
+def read_message(data: bytes, limits: MessageLimits) -> WireMessage:
+    """The message in the payload of one frame, whatever the opcode of that frame."""
+    return _parse(_text(data, limits))
+
+
+def _text(data: bytes, limits: MessageLimits) -> bytes:
+    if _is_json_object(data):
+        if len(data) > limits.message:
+            raise MalformedFlashblock("message", f"has more than {limits.message} bytes")
+        return data
+    if len(data) > limits.compressed:
+        raise MalformedFlashblock("message", f"has more than {limits.compressed} bytes")
+    try:
+        return decompress(data, limits.message)
+    except ValueError as why:
+        raise MalformedFlashblock("message", str(why)) from why
+
+
+def _is_json_object(data: bytes) -> bool:
+    """Whether this is text at all: a brotli stream, too, may begin with a brace."""
+    if not data.lstrip(b" \t\r\n").startswith(b"{"):
+        return False
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _parse(text: bytes) -> WireMessage:
+    try:
+        return _decoder.decode(text)
+    except msgspec.ValidationError as why:
+        place = _PATH.search(str(why))
+        field = place[1] if place else "message"
+        raise MalformedFlashblock(field, _PATH.sub("", str(why))) from why
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as why:
+        raise MalformedFlashblock("message", f"not JSON: {why}") from why
