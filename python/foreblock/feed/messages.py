@@ -8,7 +8,6 @@ Here a message is read alone. Whether it follows from others is for `ledger.plac
 whether it is true for execution.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -16,6 +15,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from foreblock.errors import MalformedFlashblock
+from foreblock.feed.places import format_place, parse_place
 from foreblock.feed.wire import (
     MessageLimits,
     WireBase,
@@ -35,12 +35,12 @@ from foreblock.primitives import (
 )
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 PAYLOAD_ID_BYTES: Final = 8
 BLOOM_BYTES: Final = 256
 
-# "<block>-<index>" in decimal; Base writes "0-0" where it knows no predecessor.
-_PREVIOUS: Final = re.compile(r"(0|[1-9][0-9]{0,19})-(0|[1-9][0-9]{0,19})", re.ASCII)
+# What stands where a sequencer knows no predecessor.
 _UNKNOWN: Final = FlashblockId(0, 0)
 
 
@@ -86,8 +86,7 @@ def encode(flashblock: Flashblock, *, predecessor: bool = True) -> bytes:
     message["diff"] = _diff_object(flashblock.diff)
     metadata: dict[str, object] = {"block_number": flashblock.block_number}
     if predecessor:
-        previous = flashblock.previous or _UNKNOWN
-        metadata["prev_flashblock_id"] = f"{previous.block_number}-{previous.index}"
+        metadata["prev_flashblock_id"] = format_place(flashblock.previous or _UNKNOWN)
     message["metadata"] = metadata
     return _encoder.encode(message)
 
@@ -155,23 +154,17 @@ def _block_number(metadata: WireMetadata, base: Base | None) -> int:
 def _previous(text: str | None) -> FlashblockId | None:
     if text is None:
         return None
-    found = _PREVIOUS.fullmatch(text)
-    if not found:
-        raise MalformedFlashblock("metadata.prev_flashblock_id", "expected <block>-<index>")
-    block, index = (
-        _read("metadata.prev_flashblock_id", int(part), _number) for part in found.groups()
-    )
-    previous = FlashblockId(block, index)
+    previous = _read("metadata.prev_flashblock_id", text, parse_place)
     return None if previous == _UNKNOWN else previous
 
 
-def _need(field: str, value: object, parse: Callable[[object], T]) -> T:
+def _need(field: str, value: V | None, parse: Callable[[V], T]) -> T:
     if value is None:
         raise MalformedFlashblock(field, "missing")
     return _read(field, value, parse)
 
 
-def _read(field: str, value: object, parse: Callable[[object], T]) -> T:
+def _read(field: str, value: V, parse: Callable[[V], T]) -> T:
     try:
         return parse(value)
     except ValueError as why:

@@ -1,0 +1,28 @@
+"""What the feed's server allows, in one value."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FeedOptions:
+    """Limits and form of the feed; times in seconds, sizes in bytes.
+
+    Numbers of clients, the count of unsent messages and the times of pings are the defaults
+    of the proxy that public feeds stand behind, so that its clients need no change.
+    """
+
+    clients: int = 100
+    clients_per_address: int = 10
+    # A client with more than this unsent is closed; one message alone is never too much.
+    unsent_messages: int = 20
+    unsent_bytes: int = 4 * 1024 * 1024
+    # The newest flashblocks of the current job, kept for clients that ask where to begin.
+    replay_bytes: int = 4 * 1024 * 1024
+    handshake_timeout: float = 5.0
+    close_timeout: float = 5.0
+    ping_interval: float = 15.0
+    ping_timeout: float = 30.0
+    # On hex texts quality 1 comes within a few percent of quality 5 at a seventh of its time.
+    brotli_quality: int = 1
+    # Whether messages name their predecessor, as feeds do since June 2026.
+    predecessor: bool = True

@@ -1,0 +1,69 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flashblocks import carrying, first, hash_of, later
+from foreblock.feed.compression import decompress
+from foreblock.feed.messages import decode, encode
+from foreblock.feed.options import FeedOptions
+from foreblock.feed.outgoing import CurrentJob, Outgoing
+from foreblock.model import FlashblockId
+
+OPTIONS = FeedOptions()
+
+
+def outgoing(block: int, index: int, payload: str = "job", size: int = 1) -> Outgoing:
+    flashblock = (
+        first(block, payload, hash_of("parent"), hash_of("x"))
+        if index == 0
+        else later(block, payload, index, hash_of("x"))
+    )
+    return Outgoing(carrying(flashblock, bytes([1]) * size), OPTIONS)
+
+
+def places(messages: list[Outgoing]) -> list[tuple[int, int]]:
+    return [(message.place.block_number, message.place.index) for message in messages]
+
+
+def test_both_forms_are_the_same_flashblock() -> None:
+    flashblock = first(7, "job", hash_of("six"), hash_of("7.0"), FlashblockId(6, 4))
+    message = Outgoing(flashblock, OPTIONS)
+    assert message.text == encode(flashblock)
+    assert decompress(message.compressed, 10_000) == message.text
+    assert message.compressed is message.compressed
+
+
+def test_the_dialect_before_predecessors_can_be_chosen() -> None:
+    flashblock = first(7, "job", hash_of("six"), hash_of("7.0"), FlashblockId(6, 4))
+    message = Outgoing(flashblock, FeedOptions(predecessor=False))
+    assert message.text == encode(flashblock, predecessor=False)
+    assert decode(message.text) != flashblock
+
+
+def test_a_job_is_kept_from_any_place_on() -> None:
+    job = CurrentJob(10**6)
+    for index in range(4):
+        job.add(outgoing(7, index))
+    assert places(job.since(FlashblockId(7, 2))) == [(7, 2), (7, 3)]
+    assert places(job.since(FlashblockId(6, 9))) == [(7, 0), (7, 1), (7, 2), (7, 3)]
+    assert places(job.since(FlashblockId(7, 4))) == []
+    assert places(job.since(FlashblockId(8, 0))) == []
+
+
+def test_another_job_takes_the_place_of_the_one_before() -> None:
+    job = CurrentJob(10**6)
+    for message in (outgoing(7, 0), outgoing(7, 1), outgoing(7, 0, "other")):
+        job.add(message)
+    assert places(job.since(FlashblockId(0, 0))) == [(7, 0)]
+
+
+@given(st.lists(st.integers(1, 2_000), max_size=30), st.integers(1_000, 10_000))
+def test_what_is_kept_stays_below_its_limit_and_is_the_newest(sizes: list[int], limit: int) -> None:
+    job = CurrentJob(limit)
+    messages = [outgoing(7, index, size=size) for index, size in enumerate(sizes)]
+    for message in messages:
+        job.add(message)
+    kept = job.since(FlashblockId(0, 0))
+    assert kept == messages[len(messages) - len(kept) :]
+    assert sum(len(message.text) for message in kept) <= limit
+    if len(kept) < len(messages):
+        assert sum(len(at.text) for at in messages[len(messages) - len(kept) - 1 :]) > limit
