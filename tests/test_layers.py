@@ -101,9 +101,9 @@ def test_imports_point_down(path: Path) -> None:
 @pytest.mark.parametrize(
     "module",
     [
-        "block_id", "block_rules", "call_checks", "check", "checksum", "config",
-        "deposit_receipt", "difficulty", "fees", "forks", "header_rules", "intrinsic_gas",
-        "optimism_rules", "profile", "uncles",
+        "block_id", "block_rules", "buffered", "call_checks", "candidates", "check", "checksum",
+        "config", "deposit_receipt", "difficulty", "fees", "forks", "header_rules",
+        "intrinsic_gas", "optimism_rules", "placement", "profile", "uncles",
     ],
 )  # fmt: skip
 def test_rules_do_no_input_or_output(module: str) -> None:

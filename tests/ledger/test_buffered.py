@@ -1,0 +1,163 @@
+"""The buffer against a plain list that is cut down one message at a time."""
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flashblocks import hash_of, job, later
+from foreblock.ledger.buffered import BufferBounds, Buffered
+from foreblock.model import Flashblock
+
+SMALL = BufferBounds(
+    messages_per_feed=4, bytes_per_feed=40, messages=7, bytes=60, jobs_per_height=2
+)
+
+
+def message(block: int, name: str, index: int, variant: str = "") -> Flashblock:
+    return later(block, name, index, hash_of(f"{block}{name}{index}{variant}"))
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What the model keeps of a message."""
+
+    feed: str
+    size: int
+    block: int
+    job: str
+    index: int
+    variant: str
+
+
+@dataclass
+class Model:
+    """Rules as sentences: while one is broken, the oldest that it names goes."""
+
+    bounds: BufferBounds
+    kept: list[Kept] = field(default_factory=list)
+    driven_out: int = 0
+
+    def add(self, new: Kept) -> None:
+        place = (new.block, new.job, new.index, new.variant)
+        if place in [(at.block, at.job, at.index, at.variant) for at in self.kept]:
+            return
+        if new.size > self.bounds.bytes_per_feed or new.size > self.bounds.bytes:
+            self.driven_out += 1
+            return
+        self.kept.append(new)
+        jobs = [at.job for at in self.kept if at.block == new.block]
+        if len(set(jobs)) > self.bounds.jobs_per_height:
+            oldest = jobs[0]
+            for at in [at for at in self.kept if (at.block, at.job) == (new.block, oldest)]:
+                self.drive_out(at)
+        while self.too_much(
+            [at for at in self.kept if at.feed == new.feed],
+            self.bounds.messages_per_feed,
+            self.bounds.bytes_per_feed,
+        ):
+            self.drive_out(next(at for at in self.kept if at.feed == new.feed))
+        while self.too_much(self.kept, self.bounds.messages, self.bounds.bytes):
+            self.drive_out(self.kept[0])
+
+    @staticmethod
+    def too_much(kept: list[Kept], messages: int, size: int) -> bool:
+        return len(kept) > messages or sum(at.size for at in kept) > size
+
+    def drive_out(self, gone: Kept) -> None:
+        self.kept.remove(gone)
+        self.driven_out += 1
+
+
+ADDS = st.builds(
+    Kept,
+    feed=st.sampled_from(["one", "two", "three"]),
+    size=st.integers(1, 30) | st.integers(30, 80),
+    block=st.integers(1, 3),
+    job=st.sampled_from(["p", "q", "r"]),
+    index=st.integers(0, 4),
+    variant=st.sampled_from(["", "'"]),
+)
+TAKES = st.tuples(st.integers(1, 3), st.sampled_from(["p", "q", "r"]), st.integers(0, 4))
+FORGETS = st.integers(0, 3)
+
+
+@given(st.lists(ADDS | ADDS | ADDS | TAKES | FORGETS, max_size=60))
+def test_the_buffer_is_the_model(steps: list[Kept | tuple[int, str, int] | int]) -> None:
+    buffered, model = Buffered(SMALL), Model(SMALL)
+    for step in steps:
+        match step:
+            case Kept():
+                flashblock = message(step.block, step.job, step.index, step.variant)
+                buffered.add(step.feed, flashblock, step.size)
+                model.add(step)
+            case int():
+                buffered.forget_through(step)
+                model.kept = [at for at in model.kept if at.block > step]
+            case (block, name, index):
+                taken = [at for at in model.kept if (at.block, at.job, at.index) == step]
+                assert buffered.take(block, job(name), index) == [
+                    message(block, name, index, at.variant) for at in taken
+                ]
+                model.kept = [at for at in model.kept if at not in taken]
+        check(buffered, model)
+
+
+def check(buffered: Buffered, model: Model) -> None:
+    assert len(buffered) == len(model.kept) <= SMALL.messages
+    assert buffered.size == sum(at.size for at in model.kept) <= SMALL.bytes
+    assert buffered.driven_out == model.driven_out
+    for block in (1, 2, 3):
+        jobs = list(dict.fromkeys(at.job for at in model.kept if at.block == block))
+        assert buffered.jobs(block) == [job(name) for name in jobs]
+        for name in ("p", "q", "r"):
+            assert buffered.held(block, job(name)) == {
+                (at.index, hash_of(f"{block}{name}{at.index}{at.variant}"))
+                for at in model.kept
+                if (at.block, at.job) == (block, name)
+            }
+
+
+def test_a_feed_of_garbage_loses_its_own_messages_first() -> None:
+    buffered = Buffered()
+    buffered.add("honest", message(7, "p", 3), 60_000)
+    for index in range(1_000):
+        buffered.add("garbage", message(8, "x", index + 1), 60_000)
+    assert buffered.held(7, job("p"))
+    assert len(buffered) == 1 + 64
+    assert buffered.driven_out == 1_000 - 64
+
+
+def test_the_bounds_in_all_hold_whatever_the_number_of_feeds() -> None:
+    buffered = Buffered()
+    for feed in range(100):
+        for index in range(10):
+            buffered.add(f"feed {feed}", message(7, "p", 10 * feed + index), 1024 * 1024)
+    assert len(buffered) == 64
+    assert buffered.size == 64 * 1024 * 1024
+
+
+@pytest.mark.parametrize("size", [16 * 1024 * 1024 + 1, 2**40])
+def test_one_message_above_the_bounds_drives_out_nothing_but_itself(size: int) -> None:
+    buffered = Buffered()
+    buffered.add("feed", message(7, "p", 1), 100)
+    buffered.add("feed", message(7, "p", 2), size)
+    assert len(buffered) == 1
+    assert buffered.driven_out == 1
+
+
+def test_a_third_job_of_a_height_drives_out_the_first() -> None:
+    buffered = Buffered()
+    for name in ("p", "q", "p", "r"):
+        buffered.add("feed", message(7, name, len(buffered) + 1), 100)
+    assert buffered.jobs(7) == [job("q"), job("r")]
+    assert buffered.driven_out == 2
+
+
+def test_alternates_of_one_place_are_kept_side_by_side() -> None:
+    buffered = Buffered()
+    for variant in ("", "'", ""):
+        buffered.add("feed", message(7, "p", 3, variant), 100)
+    assert buffered.take(7, job("p"), 3) == [message(7, "p", 3), message(7, "p", 3, "'")]
+    assert len(buffered) == 0

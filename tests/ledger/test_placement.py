@@ -1,0 +1,256 @@
+"""Every way in which an incoming flashblock can stand to what is known, one row each.
+
+The chain is sealed up to block 5. Job `p` builds block 6 and has indices 0 to 2; where a row
+says so, `q` builds 6 as well, or 7 stands on 6.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from flashblocks import first, hash_of, job, later
+from foreblock.ledger.candidates import Candidate, Known, PartialPlace, Standing, Step
+from foreblock.ledger.placement import (
+    Ahead,
+    BrokenLink,
+    Competing,
+    DroppedJob,
+    Duplicate,
+    Equivocation,
+    FirstOnPending,
+    FirstOnSealed,
+    FirstOnUnknown,
+    FirstUnproven,
+    Gap,
+    Next,
+    Old,
+    Orphan,
+    Outcome,
+    Restart,
+    TooFar,
+    place,
+)
+from foreblock.model import Flashblock, FlashblockId
+
+SEALED = {number: hash_of(f"sealed {number}") for number in range(2, 6)}
+UNKNOWN = hash_of("nobody knows")
+
+
+def candidate(
+    block: int,
+    name: str,
+    indices: int,
+    standing: Standing = Standing.OPEN,
+    *,
+    roots: int | None = None,
+    parent: bytes | None = None,
+) -> Candidate:
+    """A job with so many indices executed, of which the first `roots` have a state root."""
+    roots = indices if roots is None else roots
+    return Candidate(
+        block,
+        job(name),
+        standing,
+        parent or SEALED.get(block - 1) or seal(block - 1, "p", 2),
+        tuple(
+            Step(partial(block, name, index), seal(block, name, index) if index < roots else None)
+            for index in range(indices)
+        ),
+    )
+
+
+def partial(block: int, name: str, index: int) -> bytes:
+    return hash_of(f"{block}{name}.{index}")
+
+
+def seal(block: int, name: str, index: int) -> bytes:
+    return hash_of(f"{block}{name}.{index} sealed")
+
+
+def known(*candidates: Candidate, latest: int = 5) -> Known:
+    return Known(latest, SEALED[latest], SEALED, candidates)
+
+
+def nth(block: int, name: str, index: int, previous: FlashblockId | None = None) -> Flashblock:
+    return later(block, name, index, partial(block, name, index), previous)
+
+
+def begin(block: int, name: str, on: bytes, previous: FlashblockId | None = None) -> Flashblock:
+    return first(block, name, on, partial(block, name, 0), previous)
+
+
+def on(name: str, index: int) -> PartialPlace:
+    return PartialPlace(job(name), index)
+
+
+P = candidate(6, "p", 3)
+P_WITHOUT_ROOT = candidate(6, "p", 3, roots=2)
+Q = candidate(6, "q", 2)
+SEVEN = candidate(7, "s", 2)
+BUFFERED = replace(P, held=frozenset({(5, partial(6, "p", 5))}))
+HEARD_OF = Candidate(6, job("p"), Standing.WAITING, held=frozenset({(3, partial(6, "p", 3))}))
+WAITING = Candidate(
+    7, job("s"), Standing.WAITING, UNKNOWN, held=frozenset({(0, partial(7, "s", 0))})
+)
+
+
+def standing(of: Candidate, now: Standing) -> Candidate:
+    return replace(of, standing=now)
+
+
+DUPLICATES: list[tuple[Known, Flashblock, Outcome]] = [
+    (known(P), nth(6, "p", 2), Duplicate()),
+    (known(P), nth(6, "p", 1), Duplicate()),  # an older index
+    (known(P), begin(6, "p", SEALED[5]), Duplicate()),
+    (known(BUFFERED), nth(6, "p", 5), Duplicate()),
+    (known(HEARD_OF), nth(6, "p", 3), Duplicate()),
+    (known(standing(P, Standing.DROPPED)), nth(6, "p", 2), Duplicate()),
+    (known(WAITING), begin(7, "s", UNKNOWN), Duplicate()),
+    (known(candidate(5, "p", 3, Standing.CLOSED)), nth(5, "p", 1), Duplicate()),
+    (known(P), later(6, "p", 1, UNKNOWN), Equivocation()),
+    (known(P), first(6, "p", SEALED[5], UNKNOWN), Equivocation()),
+    (known(BUFFERED), later(6, "p", 5, UNKNOWN), Equivocation()),
+    (known(standing(P, Standing.FROZEN)), later(6, "p", 2, UNKNOWN), Equivocation()),
+]
+
+LATER: list[tuple[Known, Flashblock, Outcome]] = [
+    (known(P), nth(6, "p", 3), Next()),
+    (known(P), nth(6, "p", 3, FlashblockId(6, 2)), Next()),
+    # An empty flashblock has the hash of the one before it.
+    (known(P), later(6, "p", 3, partial(6, "p", 2)), Next()),
+    (known(BUFFERED), nth(6, "p", 3), Next()),
+    (known(standing(P, Standing.CLOSED)), nth(6, "p", 3), Next()),  # the tail, late
+    (known(standing(P, Standing.CLOSED), WAITING), nth(6, "p", 3), Next()),
+    (known(P, SEVEN), nth(7, "s", 2), Next()),
+    (known(standing(P, Standing.DROPPED), Q), nth(6, "q", 2), Next()),
+    (known(candidate(5, "x", 1, Standing.ASIDE), P), nth(5, "x", 1), Next()),
+    (known(P), nth(6, "p", 3, FlashblockId(6, 1)), BrokenLink(FlashblockId(6, 1))),
+    (known(P), nth(6, "p", 3, FlashblockId(6, 3)), BrokenLink(FlashblockId(6, 3))),
+    (known(P), nth(6, "p", 3, FlashblockId(5, 2)), BrokenLink(FlashblockId(5, 2))),
+    (known(P), nth(6, "p", 4), Gap(3)),
+    (known(P), nth(6, "p", 9, FlashblockId(6, 8)), Gap(3)),
+    (known(BUFFERED), nth(6, "p", 4), Gap(3)),
+    (known(standing(P, Standing.FROZEN)), nth(6, "p", 3), Gap(3)),
+    (known(P, WAITING), nth(7, "s", 1), Gap(0)),
+    (known(P, SEVEN), nth(6, "p", 3), Gap(3)),  # 7 has said that 6 ended before
+    (known(candidate(5, "x", 1, Standing.ASIDE), P), nth(5, "x", 2), Gap(1)),
+    (known(), nth(6, "p", 1), Orphan()),
+    (known(P), nth(6, "q", 1), Orphan()),
+    (known(P), nth(7, "s", 4), Orphan()),
+    (known(HEARD_OF), nth(6, "p", 4), Orphan()),
+    (known(standing(P, Standing.DROPPED), Q), nth(6, "p", 3), DroppedJob()),
+    (known(standing(P, Standing.DROPPED), Q), nth(6, "p", 7), DroppedJob()),
+    (known(P), nth(5, "x", 3), Old()),
+    (known(candidate(5, "p", 3, Standing.CLOSED)), nth(5, "p", 3), Old()),
+    (known(candidate(5, "x", 3, Standing.DROPPED)), nth(5, "x", 3), Old()),
+]
+
+FIRSTS: list[tuple[Known, Flashblock, Outcome]] = [
+    (known(), begin(6, "p", SEALED[5]), FirstOnSealed()),
+    (known(), begin(6, "p", SEALED[5], FlashblockId(5, 9)), FirstOnSealed()),
+    (known(HEARD_OF), begin(6, "p", SEALED[5]), FirstOnSealed()),  # an orphan's index 0
+    (known(standing(P, Standing.DROPPED)), begin(6, "q", SEALED[5]), FirstOnSealed()),
+    (known(candidate(5, "p", 3, Standing.CLOSED)), begin(6, "q", SEALED[5]), FirstOnSealed()),
+    (known(P), begin(7, "s", seal(6, "p", 2)), FirstOnPending(on("p", 2))),
+    (known(P), begin(7, "s", seal(6, "p", 1), FlashblockId(6, 1)), FirstOnPending(on("p", 1))),
+    (known(P, SEVEN), begin(8, "t", seal(7, "s", 1)), FirstOnPending(on("s", 1))),
+    (
+        known(standing(P, Standing.FROZEN)),
+        begin(7, "s", seal(6, "p", 2)),
+        FirstOnPending(on("p", 2)),
+    ),
+    (
+        # The job that was dropped was right.
+        known(standing(P, Standing.DROPPED), Q),
+        begin(7, "s", seal(6, "p", 2)),
+        FirstOnPending(on("p", 2)),
+    ),
+    (
+        # So was the one beside the sealed block.
+        known(candidate(5, "x", 2, Standing.ASIDE)),
+        begin(6, "q", seal(5, "x", 1)),
+        FirstOnPending(on("x", 1)),
+    ),
+    (known(P_WITHOUT_ROOT), begin(7, "s", UNKNOWN, FlashblockId(6, 2)), FirstUnproven(on("p", 2))),
+    (
+        # The hash proves what the link cannot.
+        known(P_WITHOUT_ROOT),
+        begin(7, "s", seal(6, "p", 1), FlashblockId(6, 2)),
+        FirstOnPending(on("p", 1)),
+    ),
+    (known(P_WITHOUT_ROOT), begin(7, "s", UNKNOWN), FirstOnUnknown(UNKNOWN, undecided=True)),
+    (
+        known(P_WITHOUT_ROOT),
+        begin(7, "s", UNKNOWN, FlashblockId(6, 1)),
+        FirstOnUnknown(UNKNOWN, undecided=True),
+    ),
+    (
+        known(standing(P_WITHOUT_ROOT, Standing.FROZEN)),
+        begin(7, "s", UNKNOWN, FlashblockId(6, 2)),
+        FirstOnUnknown(UNKNOWN, undecided=True),
+    ),
+    (
+        # The tail was missed.
+        known(P_WITHOUT_ROOT),
+        begin(7, "s", UNKNOWN, FlashblockId(6, 3)),
+        FirstOnUnknown(UNKNOWN, missing=FlashblockId(6, 3)),
+    ),
+    (known(P), begin(7, "s", UNKNOWN, FlashblockId(6, 2)), FirstOnUnknown(UNKNOWN)),
+    (known(P), begin(7, "s", UNKNOWN), FirstOnUnknown(UNKNOWN)),
+    (known(), begin(6, "p", UNKNOWN), FirstOnUnknown(UNKNOWN)),
+    (known(), begin(6, "p", UNKNOWN, FlashblockId(5, 9)), FirstOnUnknown(UNKNOWN)),
+    (known(P), begin(6, "q", SEALED[5]), Restart(job("p"), takes_over=True)),
+    (known(P, SEVEN), begin(6, "q", SEALED[5]), Restart(job("p"), takes_over=True)),
+    (known(P, SEVEN), begin(7, "t", seal(6, "p", 1)), Restart(job("s"), takes_over=True)),
+    (
+        known(P_WITHOUT_ROOT, SEVEN),
+        begin(7, "t", seal(6, "p", 2)),
+        Restart(job("s"), takes_over=True),
+    ),
+    (known(P), begin(6, "q", UNKNOWN), Restart(job("p"), takes_over=False)),
+    (known(P, SEVEN), begin(7, "t", UNKNOWN), Restart(job("s"), takes_over=False)),
+    (known(standing(P, Standing.DROPPED), Q), begin(6, "r", SEALED[5]), Restart(job("q"), True)),
+    # A job that waits for its parent is not served, so there is nothing to restart.
+    (known(P, WAITING), begin(7, "t", seal(6, "p", 2)), FirstOnPending(on("p", 2))),
+    (known(P), begin(5, "x", SEALED[4]), Competing()),
+    (known(), begin(3, "x", SEALED[2]), Competing()),
+    (known(candidate(4, "x", 2, Standing.ASIDE)), begin(5, "y", seal(4, "x", 1)), Competing()),
+    (known(), begin(5, "x", UNKNOWN), Old()),
+    (known(), begin(2, "x", hash_of("sealed 1")), Old()),  # its parent is no longer retained
+    (known(), begin(0, "x", SEALED[5]), Old()),
+    (known(), begin(7, "s", UNKNOWN), Ahead()),
+    (known(P), begin(8, "t", UNKNOWN), Ahead()),
+    (known(P), begin(9, "t", UNKNOWN), Ahead()),
+    (known(P), begin(10, "t", UNKNOWN), TooFar()),
+    (known(), nth(10, "t", 1), TooFar()),
+    (known(), nth(2**64 - 1, "t", 1), TooFar()),
+]
+
+
+@pytest.mark.parametrize(("what_is_known", "message", "outcome"), DUPLICATES + LATER + FIRSTS)
+def test_placement(what_is_known: Known, message: Flashblock, outcome: Outcome) -> None:
+    assert place(message, what_is_known) == outcome
+
+
+def test_every_outcome_has_its_rows() -> None:
+    found = {type(outcome) for _, _, outcome in DUPLICATES + LATER + FIRSTS}
+    assert found == set(Outcome.__args__)
+
+
+def test_a_known_payload_id_never_restarts() -> None:
+    """Two feeds with two jobs of one height do not change places with every message."""
+    both = known(standing(P, Standing.DROPPED), Q)
+    for message in (begin(6, "p", SEALED[5]), begin(6, "q", SEALED[5])):
+        assert place(message, both) == Duplicate()
+    for message in (first(6, "p", SEALED[5], UNKNOWN), first(6, "q", SEALED[5], UNKNOWN)):
+        assert place(message, both) == Equivocation()
+
+
+def test_the_depth_is_counted_from_the_sealed_block() -> None:
+    stack = replace(known(P, SEVEN), depth=2)
+    assert place(begin(8, "t", seal(7, "s", 1)), stack) == TooFar()
+    assert place(nth(7, "s", 2), stack) == Next()
+
+
+def test_the_same_payload_id_at_another_height_is_another_job() -> None:
+    assert place(nth(7, "p", 1), known(P)) == Orphan()

@@ -1,0 +1,217 @@
+"""Whatever the order of its messages, a chain that can be followed ends as it was built.
+
+A plain follower acts on outcomes as their docstrings say, with names instead of execution.
+Messages come late, early and twice; jobs are restarted; tails are dropped from the sealed
+block. No block may ever be sealed wrongly, and in the end all of them are sealed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flashblocks import first, hash_of, job, later
+from foreblock.ledger.buffered import Buffered
+from foreblock.ledger.candidates import (
+    DEFAULT_DEPTH,
+    Candidate,
+    Known,
+    PartialPlace,
+    Standing,
+    Step,
+)
+from foreblock.ledger.placement import (
+    Duplicate,
+    FirstOnPending,
+    FirstOnSealed,
+    FirstOnUnknown,
+    Next,
+    Old,
+    Restart,
+    TooFar,
+    place,
+)
+from foreblock.model import Flashblock, FlashblockId
+
+START = 5
+START_HASH = hash_of("start")
+
+
+def seals_as(block_hash: bytes) -> bytes:
+    """What a partial of this hash seals as, for those who know its state root."""
+    return hash_of(block_hash.decode().strip(".") + " sealed")
+
+
+@dataclass
+class Follower:
+    """The jobs it knows, and what of them is sealed."""
+
+    latest: int = START
+    sealed: dict[int, bytes] = field(default_factory=lambda: {START: START_HASH})
+    jobs: dict[tuple[int, bytes], Candidate] = field(default_factory=dict)
+    buffered: Buffered = field(default_factory=Buffered)
+
+    def receive(self, message: Flashblock) -> None:
+        """Act on a message, then on all that may have waited for it."""
+        self.act(message)
+        while any(self.act(again) for again in self.waiting()):
+            pass
+
+    def waiting(self) -> Iterator[Flashblock]:
+        """What is buffered, one by one and each out of the buffer while it is looked at."""
+        for block in range(self.latest, self.latest + 5):
+            for payload_id in self.buffered.jobs(block):
+                for index, _ in sorted(self.buffered.held(block, payload_id)):
+                    yield from self.buffered.take(block, payload_id, index)
+
+    def known(self) -> Known:
+        heard_of = {
+            (block, payload_id): Candidate(block, payload_id, Standing.WAITING)
+            for block in range(self.latest, self.latest + 5)
+            for payload_id in self.buffered.jobs(block)
+        }
+        jobs = heard_of | self.jobs
+        return Known(
+            self.latest,
+            self.sealed[self.latest],
+            self.sealed,
+            tuple(replace(at, held=self.buffered.held(*key)) for key, at in jobs.items()),
+        )
+
+    def act(self, message: Flashblock) -> bool:
+        """Act on one message; whether that executed anything."""
+        match place(message, self.known()):
+            case Duplicate() | Old() | TooFar():
+                return False
+            case Next():
+                self.extend(message)
+            case FirstOnSealed():
+                self.begin(message)
+            case FirstOnPending(parent):
+                self.seal(message.block_number - 1, parent)
+                self.begin(message)
+            case Restart(takes_over=True):
+                self.drop_from(message.block_number)
+                self.begin(message)
+            case FirstOnUnknown() if self.try_dropped(message.block_number - 1):
+                return self.act(message)
+            case _:
+                self.buffered.add("feed", message, 1_000)
+                return False
+        return True
+
+    def begin(self, message: Flashblock) -> None:
+        assert message.base is not None
+        key = (message.block_number, message.payload_id)
+        self.jobs[key] = Candidate(*key, Standing.OPEN, message.base.parent_hash)
+        self.extend(message)
+
+    def extend(self, message: Flashblock) -> None:
+        key = (message.block_number, message.payload_id)
+        step = Step(message.diff.block_hash, seals_as(message.diff.block_hash))
+        self.jobs[key] = replace(self.jobs[key], prefix=(*self.jobs[key].prefix, step))
+
+    def seal(self, block: int, partial: PartialPlace) -> None:
+        self.latest = block
+        step = self.jobs[block, partial.payload_id].prefix[partial.index]
+        assert step.seals_as is not None
+        self.sealed[block] = step.seals_as
+        self.buffered.forget_through(block)
+
+    def drop_from(self, block: int) -> None:
+        for key, candidate in self.jobs.items():
+            if candidate.block >= block:
+                self.jobs[key] = replace(candidate, standing=Standing.DROPPED)
+
+    def try_dropped(self, block: int) -> bool:
+        """Execute what is buffered of dropped jobs, in case that one of them was right."""
+        found = False
+        for key, candidate in list(self.jobs.items()):
+            if candidate.block == block and candidate.standing is Standing.DROPPED:
+                while more := self.buffered.take(*key, len(self.jobs[key].prefix)):
+                    self.extend(more[0])
+                    found = True
+        return found
+
+
+class Delivery:
+    """Messages as they arrive, and the chain as its sequencer built it."""
+
+    def __init__(
+        self, messages: list[Flashblock], sealed: dict[int, bytes], last: tuple[bytes, ...]
+    ) -> None:
+        self.messages = messages
+        self.sealed = sealed
+        self.last = last  # the partial hashes of the block that is not sealed
+
+    def __repr__(self) -> str:
+        names = [at.diff.block_hash.decode().strip(".") for at in self.messages]
+        ends = [at.decode().strip(".") for at in self.sealed.values()]
+        return f"{' '.join(names)} ({', '.join(ends)})"
+
+
+def partial(block: int, name: str, index: int) -> bytes:
+    return hash_of(f"{block}{name}.{index}")
+
+
+@st.composite
+def built_chains(draw: st.DrawFn) -> Delivery:
+    linked = draw(st.booleans())
+    messages: list[Flashblock] = []
+    sealed = {START: START_HASH}
+    previous: FlashblockId | None = None
+    hashes: tuple[bytes, ...] = ()
+    for block in range(START + 1, START + 1 + draw(st.integers(1, DEFAULT_DEPTH))):
+        parent = sealed[block - 1]
+        jobs = draw(st.sampled_from(["p", "p", "p", "pq", "qp"]))
+        for name in jobs:
+            right = name == "p"
+            count = draw(st.integers(1, 5))
+            hashes = tuple(partial(block, name, index) for index in range(count))
+            link = previous if linked else None
+            messages.append(first(block, f"{block}{name}", parent, hashes[0], link))
+            for index in range(1, count):
+                link = FlashblockId(block, index - 1) if linked else None
+                messages.append(later(block, f"{block}{name}", index, hashes[index], link))
+            if right:
+                # Some of the last flashblocks may not have made it into the block.
+                end = draw(st.just(count) | st.integers(1, count)) - 1
+                sealed[block] = seals_as(hashes[end])
+                ended = FlashblockId(block, end)
+                kept = hashes
+        previous = ended
+    del sealed[block]
+    return Delivery(messages, sealed, kept)
+
+
+@st.composite
+def deliveries(draw: st.DrawFn) -> Delivery:
+    """A chain, its messages up to four places late and some of them twice."""
+    built = draw(built_chains())
+    count = len(built.messages)
+    late = draw(st.lists(st.integers(0, 4), min_size=count, max_size=count))
+    twice = draw(st.lists(st.integers(0, 12), min_size=count, max_size=count))
+    arrivals = [(at + late[at], at) for at in range(count)]
+    arrivals += [(at + twice[at], at) for at in range(count) if twice[at] % 3 == 0]
+    messages = [built.messages[at] for _, at in sorted(arrivals)]
+    return Delivery(messages, built.sealed, built.last)
+
+
+@settings(max_examples=300)
+@given(deliveries())
+def test_every_order_ends_in_the_chain_that_was_built(built: Delivery) -> None:
+    follower = Follower()
+    for message in built.messages:
+        follower.receive(message)
+        assert follower.sealed.items() <= built.sealed.items()
+    assert follower.sealed == built.sealed
+    served = [
+        candidate
+        for candidate in follower.jobs.values()
+        if candidate.block == follower.latest + 1
+        and candidate.payload_id == job(f"{candidate.block}p")
+    ]
+    assert len(served) == 1
+    if served[0].standing is Standing.OPEN:
+        assert tuple(step.block_hash for step in served[0].prefix) == built.last
