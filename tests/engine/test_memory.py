@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from foreblock._engine import Env, Message, Overlay, Store
+from foreblock._engine import Message, Overlay, Store
+from foreblock.bench.fill import env
 from foreblock.bench.machine import anonymous_mib
 
 ROUNDS = 5
@@ -28,18 +29,6 @@ def store(tmp_path: Path) -> Store:
     batch.append(0, bytes(32), overlay.take(batch.draw()))
     opened.commit(batch)
     return opened
-
-
-def env(number: int) -> Env:
-    return Env(
-        rules="optimism:Jovian",
-        chain_id=1,
-        number=number,
-        timestamp=number,
-        coinbase=bytes(20),
-        gas_limit=30_000_000,
-        prevrandao=bytes(32),
-    )
 
 
 def growth(work: list[float]) -> float:
