@@ -2,7 +2,7 @@
 # checkout; stamp files in it say what it was made from, so nothing is built twice.
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev test lint bench abuse clean
+.PHONY: help build dev test lint bench abuse clients clean
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MAKEFLAGS += --no-builtin-rules --no-print-directory
@@ -24,7 +24,7 @@ done
 endef
 
 help: ## explain the verbs
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: .venv/.engine ## make .venv and build the engine into it
 
@@ -51,7 +51,11 @@ bench: build ## measure the engine on this machine
 abuse: build ## attack the service at full scale, and see that others are served meanwhile
 	@PYTHONPATH=tests $(BIN)/python tests/abuse/run.py
 
+clients: build tests/clients/.installed ## try viem and web3.py, which it installs, against the service
+	@FOREBLOCK_CLIENTS=required $(BIN)/python -m pytest tests/clients
+
 clean: ## remove everything that was built
+	rm -rf tests/clients/.installed tests/clients/.venv tests/clients/node_modules
 	rm -rf .venv target .mypy_cache .pytest_cache .ruff_cache .hypothesis python/foreblock/_engine*.so
 	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -65,4 +69,11 @@ clean: ## remove everything that was built
 
 .venv/.engine: .venv/.tools pyproject.toml $(ENGINE_SOURCES)
 	@VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --locked --profile $(PROFILE)
+	@touch $@
+
+tests/clients/.installed: tests/clients/package-lock.json tests/clients/requirements.lock .venv/.tools
+	@command -v npm >/dev/null || { echo "npm is missing: install node 20 or newer (Debian: npm)" >&2; exit 1; }
+	@npm ci --prefix tests/clients --loglevel=error --no-audit --no-fund
+	@test -x tests/clients/.venv/bin/python || $(BIN)/python -m venv tests/clients/.venv
+	@tests/clients/.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement tests/clients/requirements.lock
 	@touch $@

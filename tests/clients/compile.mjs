@@ -1,0 +1,27 @@
+// Token.sol to token.json: `node compile.mjs` writes it, `node compile.mjs --check` compares.
+
+import { readFileSync, writeFileSync } from 'node:fs'
+import solc from 'solc'
+
+const here = (name) => new URL(name, import.meta.url)
+
+const input = {
+  language: 'Solidity',
+  sources: { 'Token.sol': { content: readFileSync(here('Token.sol'), 'utf8') } },
+  settings: {
+    optimizer: { enabled: true },
+    evmVersion: 'cancun',
+    metadata: { appendCBOR: false, bytecodeHash: 'none' },
+    outputSelection: { '*': { '*': ['abi', 'evm.deployedBytecode.object'] } },
+  },
+}
+
+const { contracts, errors = [] } = JSON.parse(solc.compile(JSON.stringify(input)))
+if (errors.length) throw new Error(errors.map((each) => each.formattedMessage).join('\n'))
+const { abi, evm } = contracts['Token.sol'].Token
+const made = `${JSON.stringify({ abi, code: `0x${evm.deployedBytecode.object}` }, null, 1)}\n`
+
+if (!process.argv.includes('--check')) writeFileSync(here('token.json'), made)
+else if (made !== readFileSync(here('token.json'), 'utf8')) {
+  throw new Error('token.json is not what the compiler makes of Token.sol')
+}
