@@ -1,10 +1,22 @@
 """Payloads of eth_simulateV1 made at random, as JSON: a little of every field and kind."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
 
+from differential.authorizations import AUTHORITIES, authorization_lists
+
 Json = dict[str, Any]
+
+CHAIN_ID = 3503995874084926  # of the public suite's chain
+# Forks of the public suite's chain. geth simulates the merge by its number, foreblock by the
+# total difficulty, so nothing is asked for that reaches it from below.
+BERLIN, LONDON, MERGE = 24, 27, 36
+SHANGHAI_TIME, CANCUN_TIME, PRAGUE_TIME = 390, 420, 450
+
+MOST_BLOCKS = 4
 
 PEOPLE = [f"0xc{i}" + "00" * 19 for i in range(4)]
 CONTRACTS = [f"0xd{i}" + "00" * 19 for i in range(4)]
@@ -14,9 +26,24 @@ STRANGERS = [
     "0x" + "00" * 17 + "123456",
     "0x7435ed30a8b4aeb0877cef0c6e8cffe834eb865f",
 ]
-HEAD, HEAD_TIME = 54, 540
 
-# Opcodes that need little and do much, so that random code gets somewhere.
+
+@dataclass(frozen=True)
+class Base:
+    """The block that a simulation begins after."""
+
+    number: int
+    time: int
+
+    @property
+    def early(self) -> bool:
+        """Whether it is before Shanghai, where hashes of blocks are known to differ."""
+        return self.time < SHANGHAI_TIME
+
+
+# Opcodes that need little and do much, so that random code gets somewhere. Zeros for calls
+# are pushed as every fork can.
+BLOCKHASH = b"\x40"
 _pushes = st.binary(min_size=1, max_size=4).map(lambda data: bytes([0x5F + len(data)]) + data)
 _opcodes = st.sampled_from(
     [bytes([each]) for each in b"\x00\x01\x10\x14\x20\x30\x31\x32\x33\x34\x35\x36\x3a\x3b\x3f\x40"
@@ -26,12 +53,12 @@ _opcodes = st.sampled_from(
 
 
 def _addresses() -> st.SearchStrategy[str]:
-    return st.sampled_from([*PEOPLE, *CONTRACTS, *PRECOMPILES, *STRANGERS])
+    return st.sampled_from([*PEOPLE, *CONTRACTS, *PRECOMPILES, *STRANGERS, *AUTHORITIES])
 
 
 def _call_out(to: str, value: int, kind: int) -> bytes:
     value = value if kind == 0xF1 else 0
-    words = b"\x5f" * 4 + (b"\x60" + bytes([value]) if kind in (0xF1, 0xF2) else b"")
+    words = b"\x60\x00" * 4 + (b"\x60" + bytes([value]) if kind in (0xF1, 0xF2) else b"")
     return words + b"\x73" + bytes.fromhex(to[2:]) + b"\x61\xff\xff" + bytes([kind, 0x50])
 
 
@@ -39,10 +66,17 @@ _calls_out = st.builds(
     _call_out, _addresses(), st.integers(0, 3), st.sampled_from([0xF1, 0xF2, 0xF4, 0xFA])
 )
 _kills = _addresses().map(lambda to: b"\x73" + bytes.fromhex(to[2:]) + b"\xff")
-_answers = st.just(bytes.fromhex("60205ff3"))
-codes = st.lists(_pushes | _opcodes | _calls_out | _kills | _answers, max_size=14).map(
-    lambda parts: "0x" + b"".join(parts).hex()
-)
+_answers = st.just(bytes.fromhex("60206000f3"))
+
+
+def _codes(opcodes: st.SearchStrategy[bytes]) -> st.SearchStrategy[str]:
+    return st.lists(_pushes | opcodes | _calls_out | _kills | _answers, max_size=14).map(
+        lambda parts: "0x" + b"".join(parts).hex()
+    )
+
+
+codes = _codes(_opcodes)
+codes_without_hashes = _codes(_opcodes.filter(lambda opcode: opcode != BLOCKHASH))
 
 
 def _hex(strategy: st.SearchStrategy[int]) -> st.SearchStrategy[str]:
@@ -72,9 +106,9 @@ _lists: st.SearchStrategy[Json] = st.one_of(
 
 
 @st.composite
-def calls(draw: st.DrawFn) -> Json:
-    """A call of any kind but those that geth crashes on."""
-    call: Json = {"from": draw(st.sampled_from(PEOPLE + CONTRACTS[:1]))}
+def calls(draw: st.DrawFn, codes: st.SearchStrategy[str], base: Base) -> Json:
+    """A call of any kind that the base's fork has, but those that geth crashes on."""
+    call: Json = {"from": draw(st.sampled_from(PEOPLE + CONTRACTS[:1] + [AUTHORITIES[0]]))}
     if draw(st.integers(0, 9)):
         call["to"] = draw(_addresses())
     call |= draw(
@@ -94,15 +128,20 @@ def calls(draw: st.DrawFn) -> Json:
                  {"value": hex(10**24)}, {"gas": hex(10**9)}]
             )
         )  # fmt: skip
-    call |= draw(_fees) | draw(_lists)
-    if "to" in call and not draw(st.integers(0, 11)):
+    if base.number >= BERLIN:
+        call |= draw(_lists)
+    if base.number >= LONDON:
+        call |= draw(_fees)
+    if "to" in call and base.time >= CANCUN_TIME and not draw(st.integers(0, 11)):
         call["blobVersionedHashes"] = ["0x01" + "00" * 31]
         call["maxFeePerBlobGas"] = draw(st.sampled_from(["0x1", "0x5"]))
+    elif "to" in call and base.time >= PRAGUE_TIME and not draw(st.integers(0, 5)):
+        call["authorizationList"] = draw(authorization_lists(CHAIN_ID, CONTRACTS))
     return call
 
 
 @st.composite
-def accounts(draw: st.DrawFn, *, first: bool) -> dict[str, Json]:
+def accounts(draw: st.DrawFn, codes: st.SearchStrategy[str], *, first: bool) -> dict[str, Json]:
     """Overrides: people are funded at first, contracts have code, precompiles move."""
     found: dict[str, Json] = {}
     funded = PEOPLE if first else draw(st.lists(st.sampled_from(PEOPLE), max_size=1))
@@ -123,46 +162,57 @@ def accounts(draw: st.DrawFn, *, first: bool) -> dict[str, Json]:
     return found
 
 
+_withdrawals = st.lists(
+    st.fixed_dictionaries(
+        {
+            "index": _hex(st.integers(0, 3)),
+            "validatorIndex": _hex(st.integers(0, 3)),
+            "address": _addresses(),
+            "amount": _hex(st.integers(1, 5)),
+        }
+    ),
+    max_size=2,
+)
+
+
+def _block_overrides(base: Base, number: int, time: int) -> st.SearchStrategy[Json]:
+    """Fields of the block at this place, as far as the base's fork has them."""
+    fields: dict[str, st.SearchStrategy[object]] = {
+        "number": st.just(hex(number)),
+        "gasLimit": _hex(st.sampled_from([6_000_000, 30_000_000, 200_000_000])),
+        "feeRecipient": st.sampled_from(PEOPLE),
+    }
+    if base.number >= LONDON:
+        fields["baseFeePerGas"] = _hex(st.sampled_from([0, 7, 30]))
+    if base.number >= MERGE:
+        fields |= {"time": st.just(hex(time)), "prevRandao": _words}
+    if base.time >= SHANGHAI_TIME:
+        fields["withdrawals"] = _withdrawals
+    if base.time >= CANCUN_TIME:
+        fields |= {"blobBaseFee": _hex(st.sampled_from([0, 1, 3])), "beaconRoot": _words}
+    return st.fixed_dictionaries({}, optional=fields)
+
+
 @st.composite
-def payloads(draw: st.DrawFn) -> Json:
-    """Up to four blocks of up to four calls."""
+def payloads(draw: st.DrawFn, bases: Sequence[Base]) -> tuple[Base, Json]:
+    """Up to four blocks of up to four calls, most often after the last of these blocks."""
     blocks = []
-    number, time = HEAD, HEAD_TIME
-    for index in range(draw(st.integers(1, 4))):
-        number += draw(st.sampled_from([1, 1, 1, 2, 5]))
+    apart = [each for each in bases if each.number + MOST_BLOCKS < MERGE or each.number >= MERGE]
+    base = draw(st.just(bases[-1]) | st.sampled_from(apart))
+    number, time = base.number, base.time
+    programs = codes_without_hashes if base.early else codes
+    for index in range(draw(st.integers(1, MOST_BLOCKS))):
+        number += 1 if base.number < MERGE else draw(st.sampled_from([1, 1, 1, 2, 5]))
         time += draw(st.sampled_from([13, 60, 61, 100, 1000]))
-        overrides = st.fixed_dictionaries(
-            {},
-            optional={
-                "number": st.just(hex(number)),
-                "time": st.just(hex(time)),
-                "gasLimit": _hex(st.sampled_from([6_000_000, 30_000_000, 200_000_000])),
-                "feeRecipient": st.sampled_from(PEOPLE),
-                "prevRandao": _words,
-                "baseFeePerGas": _hex(st.sampled_from([0, 7, 30])),
-                "blobBaseFee": _hex(st.sampled_from([0, 1, 3])),
-                "beaconRoot": _words,
-                "withdrawals": st.lists(
-                    st.fixed_dictionaries(
-                        {
-                            "index": _hex(st.integers(0, 3)),
-                            "validatorIndex": _hex(st.integers(0, 3)),
-                            "address": _addresses(),
-                            "amount": _hex(st.integers(1, 5)),
-                        }
-                    ),
-                    max_size=2,
-                ),
-            },
-        )
+        overrides = _block_overrides(base, number, time)
         blocks.append(
             {
-                "calls": draw(st.lists(calls(), max_size=4)),
-                "stateOverrides": draw(accounts(first=index == 0)),
+                "calls": draw(st.lists(calls(programs, base), max_size=4)),
+                "stateOverrides": draw(accounts(programs, first=index == 0)),
                 "blockOverrides": draw(overrides if draw(st.integers(0, 2)) else st.just({})),
             }
         )
-    return {
+    return base, {
         "blockStateCalls": blocks,
         "traceTransfers": draw(st.booleans()),
         "validation": not draw(st.integers(0, 3)),
