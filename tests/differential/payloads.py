@@ -13,7 +13,7 @@ Json = dict[str, Any]
 CHAIN_ID = 3503995874084926  # of the public suite's chain
 # Forks of the public suite's chain. geth simulates the merge by its number, foreblock by the
 # total difficulty, so nothing is asked for that reaches it from below.
-BERLIN, LONDON, MERGE = 24, 27, 36
+BYZANTIUM, BERLIN, LONDON, MERGE = 9, 24, 27, 36
 SHANGHAI_TIME, CANCUN_TIME, PRAGUE_TIME = 390, 420, 450
 
 MOST_BLOCKS = 4
@@ -36,9 +36,9 @@ class Base:
     time: int
 
     @property
-    def early(self) -> bool:
-        """Whether it is before Shanghai, where hashes of blocks are known to differ."""
-        return self.time < SHANGHAI_TIME
+    def unhashed(self) -> bool:
+        """Whether hashes of the blocks that follow are known to differ."""
+        return self.number < BYZANTIUM or (self.number >= MERGE and self.time < SHANGHAI_TIME)
 
 
 # Opcodes that need little and do much, so that random code gets somewhere. Zeros for calls
@@ -108,7 +108,7 @@ _lists: st.SearchStrategy[Json] = st.one_of(
 @st.composite
 def calls(draw: st.DrawFn, codes: st.SearchStrategy[str], base: Base) -> Json:
     """A call of any kind that the base's fork has, but those that geth crashes on."""
-    call: Json = {"from": draw(st.sampled_from(PEOPLE + CONTRACTS[:1] + [AUTHORITIES[0]]))}
+    call: Json = {"from": draw(st.sampled_from([*PEOPLE * 4, CONTRACTS[0], AUTHORITIES[0]]))}
     if draw(st.integers(0, 9)):
         call["to"] = draw(_addresses())
     call |= draw(
@@ -144,7 +144,9 @@ def calls(draw: st.DrawFn, codes: st.SearchStrategy[str], base: Base) -> Json:
 def accounts(draw: st.DrawFn, codes: st.SearchStrategy[str], *, first: bool) -> dict[str, Json]:
     """Overrides: people are funded at first, contracts have code, precompiles move."""
     found: dict[str, Json] = {}
-    funded = PEOPLE if first else draw(st.lists(st.sampled_from(PEOPLE), max_size=1))
+    funded = (
+        [*PEOPLE, *AUTHORITIES] if first else draw(st.lists(st.sampled_from(PEOPLE), max_size=1))
+    )
     for who in funded:
         found[who] = {"balance": hex(20 * 10**18)}
     fields = st.fixed_dictionaries(
@@ -200,7 +202,7 @@ def payloads(draw: st.DrawFn, bases: Sequence[Base]) -> tuple[Base, Json]:
     apart = [each for each in bases if each.number + MOST_BLOCKS < MERGE or each.number >= MERGE]
     base = draw(st.just(bases[-1]) | st.sampled_from(apart))
     number, time = base.number, base.time
-    programs = codes_without_hashes if base.early else codes
+    programs = codes_without_hashes if base.unhashed else codes
     for index in range(draw(st.integers(1, MOST_BLOCKS))):
         number += 1 if base.number < MERGE else draw(st.sampled_from([1, 1, 1, 2, 5]))
         time += draw(st.sampled_from([13, 60, 61, 100, 1000]))

@@ -75,7 +75,7 @@ def compare(ours: Asker, theirs: Endpoint, start: int, count: int) -> Counter[st
         params = [payload, hex(base.number)]
         found, expected = ours.ask("eth_simulateV1", *params), ask(theirs, params)
         kinds["refused " + str(expected["code"]) if "code" in expected else "simulated"] += 1
-        unlike = differences(*plain(expected, found, early=base.early))
+        unlike = differences(*plain(expected, found, unhashed=base.unhashed))
         if unlike:
             told = "\n".join(map(str, unlike[:12]))
             raise AssertionError(f"{json.dumps(params)}\n{told}")

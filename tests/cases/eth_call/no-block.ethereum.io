@@ -1,0 +1,3 @@
+// No block is named.
+>> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0xc100000000000000000000000000000000000000"}]}
+<< {"jsonrpc":"2.0","id":1,"result":"0x"}

@@ -1,0 +1,3 @@
+// An offered fee is held against the base fee, also without validation.
+>> {"jsonrpc":"2.0","id":1,"method":"eth_simulateV1","params":[{"blockStateCalls":[{"calls":[{"from":"0xc000000000000000000000000000000000000000","to":"0xc100000000000000000000000000000000000000","maxFeePerGas":"0x9"}],"stateOverrides":{"0xc000000000000000000000000000000000000000":{"balance":"0xde0b6b3a7640000"}},"blockOverrides":{"baseFeePerGas":"0xa"}}]},"latest"]}
+<< {"jsonrpc":"2.0","id":1,"error":{"code":-38012,"message":"err: max fee per gas less than block base fee: address 0xC000000000000000000000000000000000000000, maxFeePerGas: 9, baseFee: 10 (supplied gas 50000000)"}}
