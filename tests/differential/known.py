@@ -4,6 +4,7 @@
 """
 
 import re
+from collections import Counter
 from typing import Any, Final
 
 from differential.payloads import BYZANTIUM, Json
@@ -47,6 +48,10 @@ def _plain_block(block: Json) -> None:
         if "error" in call:
             message = STACK.sub("stack ", call["error"]["message"])
             call["error"]["message"] = GAS.sub("out of gas", message)
-    for transaction in block["transactions"]:
-        if isinstance(transaction, dict) and transaction["type"] == "0x0":
+    full = [each for each in block["transactions"] if isinstance(each, dict)]
+    hashes = Counter(each["hash"] for each in full)
+    for transaction in full:
+        if transaction["type"] == "0x0":
             transaction.pop("chainId", None)
+        if hashes[transaction["hash"]] > 1:
+            del transaction["from"]
