@@ -1,9 +1,10 @@
 """Clients that mean no good, in a process of their own.
 
-    python -m abuse.attackers NAME URL COUNT
+    python -m abuse.attackers NAME URL COUNT SCALE
 
 says `ready` when all its connections are at work, goes on until its standard input ends,
-and then tells how often the server closed on it. Whoever is closed on comes back.
+and then tells how often the server closed on it. Whoever is closed on comes back. SCALE
+makes simulations smaller.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import click
 
+from abuse.simulations import EXCESSES
 from abuse.wire import Address, address_of, head, post, request
 
 DRIP_SECONDS = 0.5
@@ -62,9 +64,14 @@ async def idle(streams: Streams) -> None:
 
 async def endless_loop(streams: Streams) -> None:
     """Calls of a contract that jumps to its beginning until its gas is gone."""
-    reader, writer = streams
     call = {"to": LOOP_ADDRESS, "gas": LOOP_GAS}
     body = request("eth_call", call, "latest", {LOOP_ADDRESS: {"code": LOOP_CODE}})
+    await _again_and_again(streams, body)
+
+
+async def _again_and_again(streams: Streams, body: bytes) -> None:
+    """Ask, read the answer, and ask again."""
+    reader, writer = streams
     while True:
         writer.write(post(body))
         heading = await reader.readuntil(b"\r\n\r\n")
@@ -89,8 +96,17 @@ ATTACKS: dict[str, Attack] = {
 }
 
 
-async def attack(name: str, address: Address, count: int) -> int:
+def find_attack(name: str, scale: float) -> Attack:
+    """The attack of this name; simulations as large as the scale says."""
+    if name in ATTACKS:
+        return ATTACKS[name]
+    body = EXCESSES[name](scale).body
+    return lambda streams: _again_and_again(streams, body)
+
+
+async def attack(name: str, address: Address, count: int, scale: float) -> int:
     """Attack until standard input ends; returns how often the server closed."""
+    one = find_attack(name, scale)
     closed = 0
     connected = asyncio.Semaphore(0)
 
@@ -103,7 +119,7 @@ async def attack(name: str, address: Address, count: int) -> int:
                     connected.release()
                     first = False
                 with suppress(OSError, asyncio.IncompleteReadError):
-                    await ATTACKS[name](streams)
+                    await one(streams)
             closed += 1
 
     attackers = [asyncio.create_task(attacker()) for _ in range(count)]
@@ -137,9 +153,9 @@ class Attackers:
 
 
 @contextmanager
-def attacking(name: str, url: str, count: int) -> Iterator[Attackers]:
+def attacking(name: str, url: str, count: int, scale: float = 1.0) -> Iterator[Attackers]:
     """Attackers in a process of their own, at work while the block runs."""
-    command = [sys.executable, "-m", "abuse.attackers", name, url, str(count)]
+    command = [sys.executable, "-m", "abuse.attackers", name, url, str(count), str(scale)]
     folder = Path(__file__).resolve().parent.parent
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder
@@ -155,10 +171,10 @@ def attacking(name: str, url: str, count: int) -> Iterator[Attackers]:
 
 
 def main() -> None:
-    name, url, count = sys.argv[1:]
+    name, url, count, scale = sys.argv[1:]
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    click.echo(asyncio.run(attack(name, address_of(url), int(count))))
+    click.echo(asyncio.run(attack(name, address_of(url), int(count), float(scale))))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ import json
 import time
 from dataclasses import dataclass
 
-from abuse.wire import Address, Connection, request
+from abuse.simulations import Excess
+from abuse.wire import Address, Closed, Connection, request
 
 BALANCE = request("eth_getBalance", "0x" + "00" * 20, "latest")
 
@@ -24,16 +25,35 @@ class Latencies:
         return self.sorted_ms[min(last, int(len(self.sorted_ms) * percent / 100))]
 
 
-def probe(address: Address, count: int) -> Latencies:
-    """Ask `count` times on one connection; every answer must be the right one."""
+def probe(address: Address, count: int, seconds: float = 60.0) -> Latencies:
+    """Ask `count` times on one connection, or for so long; every answer must be the right one."""
     connection = Connection(address)
     expected = json.loads(connection.exchange(BALANCE).body)["result"]
-    times = []
-    for _ in range(count):
-        begun = time.perf_counter()
+    times: list[float] = []
+    until = time.perf_counter() + seconds
+    while len(times) < count and (begun := time.perf_counter()) < until:
         answer = connection.exchange(BALANCE)
         times.append((time.perf_counter() - begun) * 1e3)
         found = json.loads(answer.body)
         assert (answer.status, found["id"], found["result"]) == (200, 1, expected), answer
     connection.close()
     return Latencies(tuple(sorted(times)))
+
+
+def ask_once(address: Address, excess: Excess) -> tuple[float, str | None]:
+    """How many seconds the answer took, and what was wrong with it, if something was."""
+    connection = Connection(address)
+    begun = time.perf_counter()
+    try:
+        answer = connection.exchange(excess.body)
+    except (OSError, Closed) as failure:
+        return time.perf_counter() - begun, repr(failure)
+    finally:
+        connection.close()
+    seconds = time.perf_counter() - begun
+    if answer.status != excess.status:
+        return seconds, f"status {answer.status}"
+    if excess.status != 200:
+        return seconds, None
+    code = json.loads(answer.body).get("error", {}).get("code")
+    return seconds, None if code in excess.codes else f"code {code}"

@@ -4,8 +4,10 @@
     python tests/abuse/run.py --url http://127.0.0.1:8545 --pid 1234
 
 Without a URL it starts the service of this checkout. Each attack runs beside an ordinary
-client, whose 99th percentile may grow to five times what it is at rest; fuzzed requests
-must be answered or cleanly refused; memory must not grow. Exits with 1 if one is not so.
+client, whose 99th percentile may grow to five times what it is at rest, or to a slice of each
+simulation that is under way; simulations that ask for too much must be refused or stopped by
+the deadline, within bounded memory; fuzzed requests must be answered or cleanly refused, and
+memory must not grow. Exits with 1 if one is not so.
 """
 
 import argparse
@@ -21,7 +23,9 @@ import click
 
 from abuse.attackers import attacking
 from abuse.fuzzing import fuzz_bodies, fuzz_raw
-from abuse.probe import probe
+from abuse.memory import peak_bytes, reset_peak
+from abuse.probe import ask_once, probe
+from abuse.simulations import EXCESSES
 from abuse.wire import address_of
 from foreblock.bench.rpc import chain
 from foreblock.bench.rpc.processes import family, resident_bytes
@@ -30,10 +34,15 @@ from foreblock.running import Service, serving
 
 FACTOR = 5.0
 ATTEMPTS = 5  # probes of which the middle one counts
-PROBES = 3000
+PROBES, SECONDS = 3000, 10.0  # of one, whichever is reached first
 MEBI = 2**20
 # What a worker may gain from caches that fill and memory that its allocator keeps.
 MEMORY_SLACK = 32 * MEBI
+DEADLINE = 6.0  # seconds: that of a call, and one for what comes before and after
+PEAK = 256 * MEBI  # what requests of 5 MB may take while they are worked on
+SIMULATING = 4  # connections that ask for too much
+# Each of their simulations has the loop for 2 ms at a time, and others wait for all of them.
+SLICE_MS = 2.0
 SCALE = {
     "slow_header": 500,
     "slow_body": 500,
@@ -45,7 +54,7 @@ SCALE = {
 
 def p99(url: str) -> float:
     """The 99th percentile of an ordinary client, in milliseconds."""
-    found = [probe(address_of(url), PROBES).percentile(99) for _ in range(ATTEMPTS)]
+    found = [probe(address_of(url), PROBES, SECONDS).percentile(99) for _ in range(ATTEMPTS)]
     return statistics.median(found)
 
 
@@ -65,6 +74,27 @@ def attack(service: Service, name: str, count: int) -> bool:
         met=borne,
     )
     return borne
+
+
+def overask(service: Service, name: str, count: int) -> bool:
+    """One request by itself, then many clients that send it without end."""
+    excess = EXCESSES[name](1.0)
+    seconds, answered = ask_once(address_of(service.url), excess)
+    before, rest = memory(service.pid), p99(service.url)
+    reset_peak(family(service.pid))
+    with attacking(name, service.url, count) as attackers:
+        under = p99(service.url)
+    peak = peak_bytes(family(service.pid)) - before
+    met = answered is None and seconds <= DEADLINE
+    bounded, borne = peak <= PEAK, under <= max(FACTOR * rest, SLICE_MS * (count + 1))
+    say(
+        f"{name:<19} {count} connections: {answered or 'answered as it must be'} in "
+        f"{seconds * 1e3:.0f} ms; p99 {rest:.2f} ms at rest, {under:.2f} ms under attack, "
+        f"{under / rest:.1f} times; at most {peak / MEBI:.0f} MiB more; "
+        f"closed on {attackers.closed} times",
+        met=met and bounded and borne,
+    )
+    return met and bounded and borne
 
 
 def fuzz(service: Service, count: int) -> bool:
@@ -110,7 +140,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Abuse an endpoint and see how it bears it.")
     parser.add_argument("--url", help="a running endpoint; without it, our own is started")
     parser.add_argument("--pid", type=int, help="its first process, to watch its memory")
-    parser.add_argument("--only", choices=[*SCALE, "fuzz"], help="only this")
+    parser.add_argument("--only", choices=[*SCALE, *EXCESSES, "fuzz"], help="only this")
     parser.add_argument("--requests", type=int, default=100_000, help="fuzzed requests")
     parser.add_argument("--connections", type=int, help="of an attack, instead of its own number")
     options = parser.parse_args()
@@ -119,6 +149,11 @@ def main() -> None:
         met = [
             attack(service, name, options.connections or count)
             for name, count in SCALE.items()
+            if options.only in (None, name)
+        ]
+        met += [
+            overask(service, name, options.connections or SIMULATING)
+            for name in EXCESSES
             if options.only in (None, name)
         ]
         if options.only in (None, "fuzz"):

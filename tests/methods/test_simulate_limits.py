@@ -48,6 +48,14 @@ def test_256_blocks_of_5000_calls_are_refused_at_once(preconf: Asker) -> None:
     assert time.monotonic() - started < 5
 
 
+def test_blocks_after_the_first_call_too_many_are_not_looked_at(preconf: Asker) -> None:
+    found = simulate(preconf, *[block(*[{}] * 4000)] * 3, {"calls": "none at all"})
+    assert found == too_many("too many calls: 12000 > 10000")
+    found = simulate(preconf, block({}), {"calls": "none at all"})
+    place = "$.blockStateCalls[1].calls"
+    assert found == error(-32602, f"invalid argument 0: {place}: expected an array, found a string")
+
+
 @pytest.mark.parametrize("number", ["0x137", "0xffff", "0xffffffffffffffff"])
 def test_numbers_far_ahead_are_refused(preconf: Asker, number: str) -> None:
     assert simulate(preconf, block(number=number)) == too_many("too many blocks")

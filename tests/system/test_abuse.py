@@ -9,7 +9,9 @@ import pytest
 
 from abuse.attackers import attacking
 from abuse.fuzzing import fuzz_bodies, fuzz_raw
-from abuse.probe import probe
+from abuse.memory import peak_bytes, reset_peak
+from abuse.probe import ask_once, probe
+from abuse.simulations import EXCESSES
 from abuse.wire import Answer, Closed, Connection, address_of, head
 from foreblock.bench.rpc import chain
 from foreblock.bench.rpc.processes import family, resident_bytes
@@ -17,7 +19,9 @@ from foreblock.ledger.import_files import import_files
 from foreblock.running import Service, serving
 
 MEBI = 2**20
-SHORT = ["--workers=1", "--header-timeout=1", "--body-timeout=1", "--write-timeout=1"]
+SCALE = 0.02  # of simulations
+SHORT = ["--workers=1", "--header-timeout=1", "--body-timeout=1", "--write-timeout=1",
+         "--call-timeout=1"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +55,20 @@ def test_long_calls_do_not_hold_up_short_ones(service: Service) -> None:
     """In place, eight calls of fifty million gas would stand before each balance."""
     with attacking("endless_loop", service.url, 8):
         assert probe(address_of(service.url), 200).median < 50
+
+
+@pytest.mark.parametrize("name", EXCESSES)
+def test_simulations_that_ask_for_too_much_are_refused_or_stopped(
+    service: Service, name: str
+) -> None:
+    """And others are served meanwhile, in bounded memory; on a fiftieth of the full scale."""
+    _, wrong = ask_once(address_of(service.url), EXCESSES[name](SCALE))
+    assert wrong is None
+    before = resident_bytes(family(service.pid))
+    reset_peak(family(service.pid))
+    with attacking(name, service.url, 2, SCALE):
+        assert probe(address_of(service.url), 100).median < 50
+    assert peak_bytes(family(service.pid)) - before < 96 * MEBI
 
 
 def answers(connection: Connection) -> Iterator[Answer]:
