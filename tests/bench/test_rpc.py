@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from asking import asker
 from foreblock.bench.rpc import chain, load, peers
 from foreblock.bench.rpc.answers import Answers, Cell
 from foreblock.bench.rpc.processes import cpu_seconds, family, resident_bytes
 from foreblock.bench.rpc.questions import Bound, Question, fits, questions
 from foreblock.bench.rpc.rounds import Round
+from foreblock.ledger.import_files import import_files
+from foreblock.ledger.view import Ledger
 
 
 def test_every_question_has_a_peer_to_be_held_against() -> None:
@@ -24,14 +27,16 @@ def test_every_question_has_a_peer_to_be_held_against() -> None:
 def test_distinct_questions_differ_in_every_request() -> None:
     distinct = [each for each in questions() if each.distinct]
     assert {each.name for each in distinct} == {
-        "balance, distinct", "call, distinct", "batch, distinct",
+        "balance, distinct", "call, distinct", "batch, distinct", "simulate, distinct",
     }  # fmt: skip
     for question in distinct:
         assert len(set(question.bodies)) == len(question.bodies) >= 64
 
 
 def test_answers_are_checked() -> None:
-    balance, _, block, full, *_, batch, _ = questions()
+    named = {each.name: each for each in questions()}
+    balance, block, batch = named["balance"], named["block, hashes"], named["batch, distinct"]
+    full, slots = named["block, 200 full transactions"], named["simulate, 1,000 overridden slots"]
     assert fits(balance, {"result": balance.expected})
     assert not fits(balance, {"result": "0x0"})
     assert not fits(balance, {"error": {}})
@@ -42,6 +47,22 @@ def test_answers_are_checked() -> None:
     items = [{"id": at, "result": each} for at, each in enumerate(batch.expected, 1)]
     assert fits(batch, items[::-1]), "servers may answer a batch in any order"
     assert not fits(batch, items[1:])
+    call = {"status": "0x1", "returnData": "0x" + f"{1000:064x}", "logs": []}
+    assert fits(slots, {"result": [{"calls": [call]}]})
+    assert not fits(slots, {"result": [{"calls": [call | {"status": "0x0"}]}]})
+    assert not fits(slots, {"error": {}})
+
+
+def test_every_question_is_answered_rightly_by_this_service(tmp_path: Path) -> None:
+    genesis = tmp_path / "genesis.json"
+    genesis.write_bytes(chain.genesis())
+    import_files(genesis, chain.BLOCKS, tmp_path / "store", None, lambda _: None)
+    ledger = Ledger.open(str(tmp_path / "store"))
+    with asker(ledger) as client:
+        for question in questions():
+            answer = json.loads(client.reply(question.bodies[0]).body)
+            assert fits(question, answer), question.name
+    ledger.close()
 
 
 def test_one_body_is_repeated_and_several_go_in_turn() -> None:

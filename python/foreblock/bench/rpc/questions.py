@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from foreblock.bench.rpc import chain
+from foreblock.bench.rpc import chain, simulations
+from foreblock.bench.rpc.simulations import CallEnd, Simulation
 from foreblock.primitives import format_data, format_quantity
 
 BATCH: Final = 100
@@ -30,13 +31,14 @@ class Question:
     """Request bodies sent in turn, with the result that the first of them must have.
 
     `expected` is None where servers word the result differently; then it must have `holds`
-    transactions.
+    transactions, or be simulated blocks whose calls ended as `ends` says.
     """
 
     name: str
     bodies: tuple[bytes, ...]
     expected: object = None
     holds: int | None = None
+    ends: Sequence[Sequence[CallEnd]] | None = None
     connections: int = 32
     bounds: dict[str, Bound] = field(default_factory=dict)
 
@@ -68,9 +70,31 @@ def questions() -> list[Question]:
                  holds=chain.TRANSFERS, connections=8, bounds=full),
         Question("call, one storage read", _bytes(calls[:1]), word, bounds=call),
         Question("call, distinct", _bytes(calls), word, bounds=call),
-        Question("batch of 100 balances", _bytes(packed[:1]), in_batch, None, 8, batch),
-        Question("batch, distinct", _bytes(packed), in_batch, None, 8, batch),
+        Question("batch of 100 balances", _bytes(packed[:1]), in_batch, connections=8,
+                 bounds=batch),
+        Question("batch, distinct", _bytes(packed), in_batch, connections=8, bounds=batch),
+        *_simulations(order),
     ]  # fmt: skip
+
+
+def _simulations(order: Sequence[int]) -> list[Question]:
+    """The questions about eth_simulateV1."""
+    transfers = [simulations.one_transfer(position) for position in order]
+    usual, long = _bounds(0.5, 0.4), _bounds(0.7, 0.5)
+    return [
+        _simulate("simulate, one transfer", transfers[:1], 32, usual),
+        _simulate("simulate, distinct", transfers, 32, usual),
+        _simulate("simulate, 50 token transfers", [simulations.token_transfers()], 32, usual),
+        _simulate("simulate, 1,000 overridden slots", [simulations.many_slots()], 32, usual),
+        _simulate("simulate, 20 blocks of 10 calls", [simulations.many_blocks()], 8, long),
+    ]
+
+
+def _simulate(
+    name: str, asked: Sequence[Simulation], connections: int, bounds: dict[str, Bound]
+) -> Question:
+    bodies = _bytes([_request("eth_simulateV1", each.params, 1) for each in asked])
+    return Question(name, bodies, ends=asked[0].ends, connections=connections, bounds=bounds)
 
 
 def _bounds(must: float, aim: float | None, *, nginx: bool = False) -> dict[str, Bound]:
@@ -84,6 +108,8 @@ def fits(question: Question, answer: object) -> bool:
         ordered = sorted(answer, key=lambda item: int(item["id"]))
         return [item.get("result") for item in ordered] == question.expected
     result = answer.get("result") if isinstance(answer, dict) else None
+    if question.ends is not None:
+        return simulations.ends(result) == question.ends
     if question.holds is None:
         return result == question.expected
     return isinstance(result, dict) and len(result["transactions"]) == question.holds
