@@ -4,10 +4,11 @@ import re
 from pathlib import Path
 
 
-def reset_peak(processes: list[int]) -> None:
-    """Count anew from what they have now."""
+def reset_peak(processes: list[int]) -> int:
+    """Count anew from what they have now, which is returned."""
     for process in processes:
         Path(f"/proc/{process}/clear_refs").write_text("5", "ascii")
+    return peak_bytes(processes)
 
 
 def peak_bytes(processes: list[int]) -> int:

@@ -80,8 +80,8 @@ def overask(service: Service, name: str, count: int) -> bool:
     """One request by itself, then many clients that send it without end."""
     excess = EXCESSES[name](1.0)
     seconds, answered = ask_once(address_of(service.url), excess)
-    before, rest = memory(service.pid), p99(service.url)
-    reset_peak(family(service.pid))
+    rest = p99(service.url)
+    before = reset_peak(family(service.pid))
     with attacking(name, service.url, count) as attackers:
         under = p99(service.url)
     peak = peak_bytes(family(service.pid)) - before

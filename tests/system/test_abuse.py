@@ -64,11 +64,10 @@ def test_simulations_that_ask_for_too_much_are_refused_or_stopped(
     """And others are served meanwhile, in bounded memory; on a fiftieth of the full scale."""
     _, wrong = ask_once(address_of(service.url), EXCESSES[name](SCALE))
     assert wrong is None
-    before = resident_bytes(family(service.pid))
-    reset_peak(family(service.pid))
+    before = reset_peak(family(service.pid))
     with attacking(name, service.url, 2, SCALE):
         assert probe(address_of(service.url), 100).median < 50
-    assert peak_bytes(family(service.pid)) - before < 96 * MEBI
+    assert peak_bytes(family(service.pid)) - before < 64 * MEBI
 
 
 def answers(connection: Connection) -> Iterator[Answer]:
