@@ -28,10 +28,8 @@ help: ## explain the verbs
 
 build: .venv/.engine ## make .venv and build the engine into it
 
-dev: build ## run two local chains with real flashblocks (not there yet: says what is)
-	@echo "There are no dev chains yet; a chain that is imported can be served:"
-	@echo "  $(BIN)/foreblock import --genesis FILE --chain FILE --data DIR"
-	@echo "  $(BIN)/foreblock serve --data DIR"
+dev: build ## run two local chains with real flashblocks
+	@exec $(BIN)/foreblock dev
 
 test: build ## run the Rust tests, then the Python tests
 	@cargo test --locked --package foreblock-engine

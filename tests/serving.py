@@ -24,11 +24,14 @@ SERVE = """
 import sys
 from foreblock import service
 from foreblock.cli.failure import failing_in_one_line
-from foreblock.settings import load
+from foreblock.network import Network
+from foreblock.settings import Settings, load
 flags = dict(each.split("=", 1) for each in sys.argv[1:])
-say = lambda *said: print(*said, flush=True)
+say = lambda started: print(*started.addresses, started.workers, flush=True)
 with failing_in_one_line():
-    service.run(load(flags, {}).settings, say, "toy:make_handler")
+    settings = load(Settings, flags, {}).settings
+    network = Network(name="main", data="none", source="store")
+    service.run(settings, [service.Place(network, settings.listen)], say, "toy:make_handler")
 """
 
 _END = re.compile(rb"\r\n\r\n")

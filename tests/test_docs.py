@@ -20,7 +20,7 @@ from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from foreblock.methods.placement import Placement
 from foreblock.methods.simulations import Simulations
-from foreblock.settings import declared
+from foreblock.settings import DevSettings, declared
 
 ERRORS = [
     name
@@ -47,7 +47,9 @@ def test_every_verb_and_option_is_documented(checkout: Path, verb: str) -> None:
     if isinstance(commands(main)[verb], click.Group):
         return
     if "`docs/settings.md` has them all" in section:
-        section += "".join(f"`{each.flag}`" for each in declared())  # tests/test_settings.py
+        section += "".join(
+            f"`{each.flag}`" for each in declared(DevSettings)
+        )  # tests/test_settings.py
     for parameter in commands(main)[verb].params:
         if isinstance(parameter, click.Argument):
             assert parameter.make_metavar(click.Context(commands(main)[verb])) in section

@@ -2,7 +2,8 @@
 
     cli → bench, conformance → client, ledger → _engine, primitives, errors
     cli → service → settings → server → reply, setting, errors
-    worker → server; its handler: app → rpc, methods → ledger
+    worker → server, bus; its handler: app → rpc, methods → ledger
+    writer → writing → sequencer, feed, bus, ledger
 
 Packages that come later take their place here with them.
 """
@@ -22,23 +23,28 @@ BELOW = {
     "errors": set[str](),
     "primitives": set[str](),
     "model": set[str](),
+    "network": set[str](),
+    "bus": {"errors"},
     "clock": set[str](),
     "reply": set[str](),
     "setting": {"errors"},
     "settings": {"errors", "server", "setting"},
     "server": {"errors", "reply", "setting"},  # nothing of JSON-RPC or Ethereum
     "logs": set[str](),
-    "service": {"errors", "logs", "server", "settings"},
-    "worker": {"errors", "logs", "server", "service", "settings"},  # finds the handler by name
+    "service": {"errors", "logs", "network", "server", "settings"},
+    "worker": {"bus", "errors", "logs", "server", "service", "settings"},  # its handler by name
+    "writing": {"bus", "clock", "errors", "feed", "ledger", "model", "network", "sequencer"},
+    "writer": {"bus", "clock", "errors", "feed", "logs", "model", "server", "service", "writing"},
     "ledger": {"_engine", "clock", "errors", "model", "primitives"},
     "sequencer": {"clock", "errors", "ledger", "model", "primitives"},
     "feed": {"errors", "model", "primitives"},  # nothing of who listens
     "rpc": {"errors", "reply"},  # nothing of HTTP or Ethereum
     "methods": {"_engine", "errors", "ledger", "primitives"},  # the engine reads hex
-    "app": {"errors", "ledger", "methods", "reply", "rpc", "settings"},
+    "app": {"bus", "clock", "network", "errors", "ledger", "methods", "reply", "rpc", "settings"},
     "abi": {"_engine", "errors", "primitives"},  # keccak for selectors
     "client": {"errors"},
     "running": {"client", "errors"},
+    "watching": {"errors"},
     # The engine for hashes of headers.
     "conformance": {"_engine", "client", "errors", "ledger", "primitives", "running"},
     # It measures the seam itself.
@@ -51,9 +57,12 @@ BELOW = {
         "conformance",
         "errors",
         "ledger",
+        "network",
         "primitives",
+        "sequencer",
         "service",
         "settings",
+        "watching",
     },
 }
 

@@ -6,14 +6,14 @@ import msgspec
 import pytest
 
 from foreblock.errors import BadSetting
-from foreblock.settings import DEFAULT, Settings, declared, flat, load
+from foreblock.settings import DEFAULT, DevSettings, Settings, declared, flat, load
 
-NAMES = [each.name for each in declared()]
+NAMES = [each.name for each in declared(DevSettings)]
 
 
 def test_defaults() -> None:
-    loaded = load({}, {})
-    assert loaded.settings == Settings()
+    loaded = load(DevSettings, {}, {})
+    assert loaded.settings == DevSettings()
     assert set(loaded.origins.values()) == {DEFAULT}
     assert list(flat(loaded.settings)) == NAMES == list(loaded.origins)
 
@@ -22,10 +22,11 @@ def test_flags_come_before_variables_before_the_file(tmp_path: Path) -> None:
     file = tmp_path / "foreblock.toml"
     file.write_text("workers = 1\nbody_limit = 10\nidle_timeout = 7\n", "utf-8")
     environment = {"FOREBLOCK_WORKERS": "2", "FOREBLOCK_BODY_LIMIT": "20", "HOME": "/"}
-    settings, origins = load({"workers": "3", "body_limit": None}, environment, file)
-    assert (settings.workers, origins["workers"]) == (3, "--workers")
-    assert (settings.server.body_limit, origins["body_limit"]) == (20, "FOREBLOCK_BODY_LIMIT")
-    assert (settings.server.idle_timeout, origins["idle_timeout"]) == (7.0, str(file))
+    settings, origins = load(DevSettings, {"workers": "3", "body_limit": None}, environment, file)
+    service = settings.service
+    assert (service.workers, origins["workers"]) == (3, "--workers")
+    assert (service.server.body_limit, origins["body_limit"]) == (20, "FOREBLOCK_BODY_LIMIT")
+    assert (service.server.idle_timeout, origins["idle_timeout"]) == (7.0, str(file))
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,7 @@ def test_flags_come_before_variables_before_the_file(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_words_become_values(name: str, text: str, value: object) -> None:
-    assert flat(load({name: text}, {}).settings)[name] == value
+    assert flat(load(DevSettings, {name: text}, {}).settings)[name] == value
 
 
 @pytest.mark.parametrize(
@@ -55,10 +56,10 @@ def test_words_become_values(name: str, text: str, value: object) -> None:
 def test_bad_words_are_refused_where_they_stand(name: str, text: str, why: str) -> None:
     flag = "--" + name.replace("_", "-")
     with pytest.raises(BadSetting) as raised:
-        load({name: text}, {})
+        load(DevSettings, {name: text}, {})
     assert str(raised.value) == f"{flag}: {why}"
     with pytest.raises(BadSetting) as raised:
-        load({}, {f"FOREBLOCK_{name.upper()}": text})
+        load(DevSettings, {}, {f"FOREBLOCK_{name.upper()}": text})
     assert str(raised.value) == f"FOREBLOCK_{name.upper()}: {why}"
 
 
@@ -82,20 +83,30 @@ def test_bad_values_of_the_file_are_refused_where_they_stand(
     file = tmp_path / "foreblock.toml"
     file.write_text(text, "utf-8")
     with pytest.raises(BadSetting) as raised:
-        load({}, {}, file)
+        load(DevSettings, {}, {}, file)
     assert str(raised.value) == f"{file}: {why}"
 
 
 def test_settings_cross_to_a_worker_unchanged() -> None:
-    settings = load({"hosts": "a,b", "call_create": "yes", "nice": "3"}, {}).settings
-    assert msgspec.json.decode(msgspec.json.encode(settings), type=Settings) == settings
+    settings = load(DevSettings, {"hosts": "a,b", "call_create": "yes", "nice": "3"}, {}).settings
+    assert msgspec.json.decode(msgspec.json.encode(settings), type=DevSettings) == settings
 
 
 def test_every_setting_is_documented_with_its_default(checkout: Path) -> None:
     text = (checkout / "docs" / "settings.md").read_text("utf-8")
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     expected = []
-    for each in declared():
+    for each in declared(DevSettings):
         default = msgspec.json.encode(each.default).decode()
         expected.append(f"| `{each.name}` | `{default}` | {each.help} |")
     assert rows == expected
+
+
+def test_serve_takes_no_settings_of_the_chains_and_passes_them_over_in_a_file(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "foreblock.toml"
+    file.write_text("block_time = 1\nworkers = 1\n", "utf-8")
+    loaded = load(Settings, {}, {}, file)
+    assert loaded.settings.workers == 1
+    assert "block_time" not in loaded.origins

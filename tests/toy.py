@@ -3,19 +3,20 @@
 import asyncio
 import os
 
+from foreblock.bus.link import WriterLink
 from foreblock.errors import StoreMissing
-from foreblock.reply import Reply
-from foreblock.server.reply import Handler
+from foreblock.network import Network
+from foreblock.reply import Readiness, Reply, Served
 from foreblock.settings import Settings
 
 
-def make_handler(settings: Settings) -> Handler:
+def make_handler(settings: Settings, network: Network, link: WriterLink | None) -> Served:
     """Answers with the body and the process; `slow` waits for a moment, `big` gives a megabyte.
 
     In the ethereum dialect it cannot start at all.
     """
     if settings.dialect == "ethereum":
-        raise StoreMissing(settings.data)
+        raise StoreMissing(network.data)
 
     def handle(body: bytes) -> Reply | asyncio.Future[Reply]:
         reply = Reply(b"%d:%b" % (os.getpid(), body))
@@ -27,7 +28,8 @@ def make_handler(settings: Settings) -> Handler:
         asyncio.get_running_loop().call_later(0.05, _answer, later, reply)
         return later
 
-    return handle
+    del link  # nothing is written here
+    return Served(handle, lambda: Readiness(True, ("a toy is always ready",)))
 
 
 def _answer(later: asyncio.Future[Reply], reply: Reply) -> None:

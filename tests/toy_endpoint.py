@@ -23,7 +23,9 @@ def toy_endpoint(methods: Mapping[str, Answer]) -> Iterator[str]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            self.reply(200, json.dumps(answer(json.loads(body))).encode())
+            asked = json.loads(body)
+            answers = [answer(each) for each in asked] if isinstance(asked, list) else answer(asked)
+            self.reply(200, json.dumps(answers).encode())
 
         def reply(self, status: int, body: bytes) -> None:
             self.send_response(status)

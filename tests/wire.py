@@ -8,7 +8,7 @@ from foreblock.server.checks import Rules
 from foreblock.server.endpoint import Endpoint
 from foreblock.server.limits import Access, ServerLimits
 from foreblock.server.protocol import Connection
-from foreblock.server.reply import Handler, Reply
+from foreblock.server.reply import Handler, Readiness, Reply, Served
 from foreblock.server.sweep import TICKS_PER_SECOND, Ticker
 
 LIMITS = ServerLimits(body_limit=1000, header_limit=600, connections=4)
@@ -119,7 +119,8 @@ def endpoint_for(
 ) -> Endpoint:
     rules = Rules.of(limits, access, b"Foreblock-Snapshot")
     ticker = Ticker(limits, lambda: 0.0)
-    return Endpoint(handler, rules, ticker, limits.connections)
+    served = Served(handler, lambda: Readiness(False, ("one fact", "another")))
+    return Endpoint(served, rules, ticker, limits.connections)
 
 
 def echo(body: bytes) -> Reply:

@@ -118,9 +118,18 @@ def genesis(config: dict[str, Any] = JOVIAN) -> bytes:
 class Chain:
     """A chain being written in a folder, which may be closed and opened again."""
 
-    def __init__(self, folder: Path, config: dict[str, Any] = JOVIAN, **options: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        config: dict[str, Any] = JOVIAN,
+        *,
+        document: bytes | None = None,
+        **options: int,
+    ) -> None:
+        """`document` is another genesis file than that of the configuration."""
         self.folder = folder
         self.config = config
+        self.genesis = genesis(config) if document is None else document
         self.clock = DrivenClock()
         self.options = options
         self.open()
@@ -129,7 +138,7 @@ class Chain:
         """Open the store as a writer that starts does, and go on with its block."""
         kept = self.options.get("keep_partials", 64)
         self.store = Store(str(self.folder), write=True, keep_partials=kept)
-        begin_chain(self.store, read_genesis(genesis(self.config)))
+        begin_chain(self.store, read_genesis(self.genesis))
         self.writer = LedgerWriter(self.store, self.clock, **self.options)
         self.go_on()
 

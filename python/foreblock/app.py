@@ -2,18 +2,22 @@
 
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+from foreblock.bus.link import WriterLink
+from foreblock.clock import SystemClock
 from foreblock.ledger.call import Pool
+from foreblock.ledger.readiness import readiness
 from foreblock.ledger.view import Ledger
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from foreblock.methods.placement import Placement
 from foreblock.methods.simulations import Simulations
-from foreblock.reply import Reply
+from foreblock.network import Network
+from foreblock.reply import Readiness, Reply, Served
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
@@ -59,10 +63,19 @@ class Service:
         self._simulations.close()
 
 
-def make_handler(settings: Settings) -> Callable[[bytes], Reply | Awaitable[Reply]]:
-    """The handler of one worker: what a body is answered with, as the settings want it."""
-    ledger = Ledger.open(settings.data, announce=settings.snapshot_header)
-    return Service(ledger, options_of(settings)).answer
+def make_handler(settings: Settings, network: Network, link: WriterLink | None) -> Served:
+    """One network in one worker: what a body is answered with, as the settings want it."""
+    ledger = Ledger.open(network.data, announce=settings.snapshot_header)
+    service = Service(ledger, options_of(settings))
+    return Served(service.answer, partial(_readiness, ledger, moves=network.source != "store"))
+
+
+def _readiness(ledger: Ledger, *, moves: bool) -> Readiness:
+    view = ledger.view()
+    try:
+        return Readiness(*readiness(view, SystemClock().wall_ns(), moves=moves))
+    finally:
+        view.close()
 
 
 def options_of(settings: Settings) -> ServiceOptions:

@@ -9,7 +9,7 @@ a tool compares bytes.
 import http.client
 import json
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Final, Self
 from urllib.parse import SplitResult, urlsplit
@@ -35,14 +35,23 @@ class Endpoint:
 
     def exchange(self, body: bytes) -> bytes:
         """The body of the answer to this body; HTTP errors of a JSON-RPC server have one too."""
-        status, answer = self.post(body)
+        return self.exchange_with_headers(body)[0]
+
+    def exchange_with_headers(self, body: bytes) -> tuple[bytes, Mapping[str, str]]:
+        """As `exchange`, with the headers of the answer."""
+        status, answer, headers = self._post_again(body)
         if status != http.HTTPStatus.OK and not answer.lstrip().startswith((b"{", b"[")):
             text = answer[:EXCERPT].decode("utf-8", "replace").strip()
             raise NotAnAnswer(self.url, f"HTTP {status} {text}".strip())
-        return answer
+        return answer, headers
 
     def post(self, body: bytes) -> tuple[int, bytes]:
         """Status and body of the answer, whatever they are."""
+        status, answer, _ = self._post_again(body)
+        return status, answer
+
+    def _post_again(self, body: bytes) -> tuple[int, bytes, Mapping[str, str]]:
+        """Once more where the connection that was kept turns out to be gone."""
         reused = self._connection.sock is not None
         try:
             return self._post(body)
@@ -59,10 +68,10 @@ class Endpoint:
             self.close()
             raise Unreachable(self.url, _reason(failure)) from failure
 
-    def _post(self, body: bytes) -> tuple[int, bytes]:
+    def _post(self, body: bytes) -> tuple[int, bytes, Mapping[str, str]]:
         self._connection.request("POST", self._target, body, _HEADERS)
         response = self._connection.getresponse()
-        return response.status, response.read()
+        return response.status, response.read(), dict(response.headers)
 
     def request(self, method: str, params: Sequence[object] = ()) -> object:
         """The result of a method; raises `Refused` for an error answer."""

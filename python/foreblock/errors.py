@@ -26,7 +26,9 @@
     │   ├── RefusedSimulation
     │   ├── Reverted
     │   ├── Halted
-    │   └── TimedOut
+    │   ├── TimedOut
+    │   ├── RejectedTransaction
+    │   └── SequencerUnavailable
     ├── PoolRefusal              the transaction pool does not take a transaction
     │   ├── AlreadyKnown
     │   ├── UnsupportedType
@@ -58,7 +60,8 @@
     │   ├── BadSetting
     │   ├── AddressInUse
     │   ├── AddressUnusable
-    │   └── WorkerFailed
+    │   ├── WorkerFailed
+    │   └── BusBroken
     ├── StoreError               the store broke, or was misused
     │   ├── StoreMissing
     │   ├── NoChain
@@ -360,6 +363,23 @@ class TimedOut(ExecutionError):
 
     def __str__(self) -> str:
         return f"execution aborted (timeout = {self.timeout})"
+
+
+@dataclass(eq=False)
+class RejectedTransaction(ExecutionError):
+    """The pool does not take a transaction; its reason in its own words."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return self.why
+
+
+class SequencerUnavailable(ExecutionError):
+    """Nobody takes transactions now: the network has no sequencer, or it is restarting."""
+
+    def __str__(self) -> str:
+        return "sequencer not available"
 
 
 class PoolRefusal(ForeblockError):
@@ -682,6 +702,16 @@ class WorkerFailed(ServiceError):
 
     def __str__(self) -> str:
         return self.why
+
+
+@dataclass(eq=False)
+class BusBroken(ServiceError):
+    """What came over the bus is none of its messages."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"the bus is broken: {self.why}"
 
 
 class StoreError(ForeblockError):

@@ -1,5 +1,6 @@
 """What a handler gives back for one HTTP body, known to the server and to JSON-RPC alike."""
 
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 
@@ -11,6 +12,25 @@ class Reply(NamedTuple):
 
     body: bytes
     headers: bytes = b""  # whole lines, each ending in CRLF
+
+
+class Readiness(NamedTuple):
+    """Whether a network can be served as promised, and the facts that say so."""
+
+    ready: bool
+    facts: tuple[str, ...]
+
+
+# From a request's body to a reply. It never raises. It answers at once where it can; an
+# awaitable keeps its place in the order of answers and is cancelled when the client goes away.
+Handler = Callable[[bytes], Reply | Awaitable[Reply]]
+
+
+class Served(NamedTuple):
+    """One network, as a server needs it."""
+
+    answer: Handler
+    readiness: Callable[[], Readiness]
 
 
 def reply(body: bytes, headers: bytes) -> Reply:

@@ -13,7 +13,7 @@ import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 from foreblock.errors import BadSetting
 from foreblock.server.limits import Access, ServerLimits
@@ -90,6 +90,49 @@ class Settings:
     pool: PoolLimits = field(default_factory=PoolLimits, metadata={"prefix": "pool_"})
 
 
+@dataclass(frozen=True)
+class ChainSettings:
+    """What the chains of `foreblock dev` are like."""
+
+    chain_id: int = setting(31337, "chain id of the main network; the test network has the next")
+    block_time: int = setting(2, "seconds from one block to the next", least=1)
+    interval: float = setting(0.2, "seconds from one flashblock to the next", least=0.01)
+    gas_limit: int = setting(400_000_000, "gas limit of a block", least=2_000_000)
+    base_fee: int = setting(1_000_000_000, "base fee of block 0 and the least there is, in wei")
+    mnemonic: str = setting(
+        "test test test test test test test test test test test junk",
+        "words that the development accounts are derived from",
+    )
+    accounts: int = setting(10, "development accounts")
+    balance: int = setting(10_000, "ether of each development account")
+    genesis: str = setting("", "a genesis file for all networks, instead of one made from these")
+    seed: int = setting(0, "what the chains' randomness comes from; equal seeds, equal chains")
+    instant: bool = setting(
+        default=False, help="let a transaction close its flashblock at once, at most every 10 ms"
+    )
+    load: int = setting(0, "transactions a second to generate on each network")
+
+
+@dataclass(frozen=True)
+class DevSettings:
+    """What `foreblock dev` runs with: the service, and the two chains that it is on."""
+
+    service: Settings = field(default_factory=Settings, metadata={"prefix": ""})
+    test_listen: str = setting(
+        "127.0.0.1:9545", "address and port of the test network; nothing leaves it out"
+    )
+    feed_listen: str = setting(
+        "127.0.0.1:8546", "address and port of the main network's flashblocks; nothing: none"
+    )
+    test_feed_listen: str = setting(
+        "127.0.0.1:9546", "address and port of the test network's flashblocks; nothing: none"
+    )
+    chain: ChainSettings = field(default_factory=ChainSettings, metadata={"prefix": ""})
+
+
+S = TypeVar("S", Settings, DevSettings)
+
+
 class Declared(NamedTuple):
     """A setting as it was declared."""
 
@@ -110,10 +153,10 @@ class Declared(NamedTuple):
         return "FOREBLOCK_" + self.name.upper()
 
 
-class Loaded(NamedTuple):
+class Loaded(NamedTuple, Generic[S]):
     """Settings, and where each came from, by name."""
 
-    settings: Settings
+    settings: S
     origins: Mapping[str, str]
 
 
@@ -131,18 +174,24 @@ def declared(kind: type = Settings, prefix: str = "") -> Iterator[Declared]:
 
 
 def load(
-    flags: Mapping[str, str | None], environment: Mapping[str, str], file: Path | None = None
-) -> Loaded:
-    """The settings in force. Raises `BadSetting`, which names the setting and its place."""
+    kind: type[S],
+    flags: Mapping[str, str | None],
+    environment: Mapping[str, str],
+    file: Path | None = None,
+) -> Loaded[S]:
+    """The settings in force. Raises `BadSetting`, which names the setting and its place.
+
+    A file may hold settings of other verbs.
+    """
     table = _read(file) if file is not None else {}
     values: dict[str, object] = {}
     origins: dict[str, str] = {}
-    for it in declared():
+    for it in declared(kind):
         values[it.name], origins[it.name] = _find(it, flags, environment, table, str(file))
-    unknown = table.keys() - values.keys()
+    unknown = table.keys() - {it.name for it in declared(DevSettings)}
     if unknown:
         raise BadSetting(f"{file}: {min(unknown)}", "there is no such setting")
-    return Loaded(_build(Settings, "", values), origins)
+    return Loaded(_build(kind, "", values), origins)
 
 
 def flat(settings: Any, prefix: str = "") -> dict[str, object]:  # noqa: ANN401

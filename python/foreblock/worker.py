@@ -1,6 +1,7 @@
 """A worker process: `python -m foreblock.worker LINE`, started by the supervisor only.
 
-LINE is the descriptor of the socket pair over which it gets its order.
+LINE is the descriptor of the socket pair over which it gets its order. It serves every
+network of the order.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ import time
 import msgspec
 import uvloop
 
+from foreblock.bus.link import WriterLink
 from foreblock.errors import ForeblockError
 from foreblock.logs import configure
 from foreblock.server.checks import Rules
@@ -46,12 +48,21 @@ def main() -> None:
 async def _serve(order: Order, line: socket.socket, room: int) -> None:
     settings = order.settings
     connections = min(room, settings.server.connections)
-    handler = pkgutil.resolve_name(order.handler)(settings)
     ticker = Ticker(settings.server, time.time)
     rules = Rules.of(settings.server, settings.access, EXPOSED_HEADERS)
-    endpoint = Endpoint(handler, rules, ticker, connections)
-    listeners = [Listener(socket.socket(fileno=number), endpoint) for number in order.sockets]
+    link = None
+    if order.bus:
+        link = WriterLink(order.bus)
+        link.start()
+    make_handler = pkgutil.resolve_name(order.handler)
+    listeners = []
+    for network, number in zip(order.networks, order.sockets, strict=True):
+        served = make_handler(settings, network, link)
+        endpoint = Endpoint(served, rules, ticker, connections)
+        listeners.append(Listener(socket.socket(fileno=number), endpoint))
     await serve_until_told(listeners, ticker, line, settings.server.drain_grace)
+    if link is not None:
+        link.close()
 
 
 if __name__ == "__main__":

@@ -79,7 +79,6 @@ class Teller:
 
     def _note(self, block_hash: bytes) -> None:
         block = self.chain.block
-        assert block is not None
         account = block.account(SENDER)
         assert account is not None
         self.truths.append(
@@ -213,7 +212,6 @@ def test_pending_that_latest_has_overtaken_is_none(
     chain: PreconfirmingChain, ledger: Ledger
 ) -> None:
     chain.begin()
-    assert chain.block is not None
     batch = chain.store.batch()
     sealed = chain.writer.header_if_sealed(chain.block)
     add_seal(batch, chain.block.partials, sealed, 0, None)
@@ -236,7 +234,6 @@ def test_dropped_branch_cannot_be_reached_by_hash_or_place(
     chain: PreconfirmingChain, ledger: Ledger
 ) -> None:
     hashes = [chain.begin().diff.block_hash, chain.extend([chain.pay()]).diff.block_hash]
-    assert chain.block is not None
     batch = chain.store.batch()
     batch.drop(list(chain.block.partials), "the job began anew")
     chain.store.commit(batch)
@@ -261,7 +258,6 @@ def test_tail_that_was_not_sealed_is_gone_and_its_prefix_stays(
     """Also where nobody told the store to drop it: what a sealed block is made of counts."""
     chain.begin()
     chain.extend([chain.pay()])
-    assert chain.block is not None
     sealed = chain.writer.header_if_sealed(chain.block)
     chain.extend([chain.pay()])
     batch = chain.store.batch()
@@ -283,7 +279,6 @@ def test_hash_that_a_sealed_block_and_a_partial_share_means_the_sealed_one(
 ) -> None:
     """As where a sequencer computes state roots for partial blocks."""
     chain.begin()
-    assert chain.block is not None
     assert chain.block.header is not None
     shared = chain.block.header
     view = ledger.view()
@@ -364,7 +359,6 @@ def test_pending_may_stand_on_a_block_that_is_not_sealed_yet(
     """As where a feed goes on before it is known what its last block was sealed as."""
     chain.begin()
     chain.extend([chain.pay(value=5)])
-    assert chain.block is not None
     sealed = chain.writer.header_if_sealed(chain.block)
     header = chain.block.header
     assert header is not None

@@ -8,7 +8,7 @@ import pytest
 from foreblock.clock import DrivenClock
 from foreblock.ledger.freshness import Freshness
 from foreblock.ledger.view import Ledger
-from preconfirming import START_NS, PreconfirmingChain
+from preconfirming import PreconfirmingChain
 
 LIFETIME_NS = 2 * 2 * 10**9  # two blocks of two seconds
 
@@ -85,7 +85,7 @@ def test_deadline_of_an_earlier_start_of_the_machine_has_passed(chain: Preconfir
 
 
 def test_time_is_asked_only_where_something_is_pending(chain: PreconfirmingChain) -> None:
-    clock = CountingClock(monotonic_ns=START_NS)
+    clock = CountingClock()
     ledger = Ledger(chain.store, clock=clock)
     ledger.view().close()
     assert clock.asked == 0

@@ -14,7 +14,8 @@ from foreblock.ledger.view import Ledger
 from foreblock.methods import block_text, shapes
 from header_hash import header_hash
 from importing import import_bytes
-from preconfirming import COUNTER, MESSAGE_PASSER, PreconfirmingChain
+from preconfirming import COUNTER, PreconfirmingChain
+from writing import PASSER
 
 
 @pytest.fixture
@@ -35,12 +36,12 @@ def grow(chain: PreconfirmingChain) -> None:
     chain.begin()
     chain.extend([chain.pay(), chain.pay(COUNTER, 5)])
     chain.extend()
-    chain.extend([chain.pay(MESSAGE_PASSER, 3), chain.pay(None, 0, b"\0")])
+    chain.extend([chain.pay(PASSER, 3), chain.pay(None, 0, b"\0")])
 
 
 def test_partial_block_has_the_hash_of_its_fields(chain: PreconfirmingChain, client: Asker) -> None:
     flashblocks = [chain.begin()]
-    for transactions in ([chain.pay()], [], [chain.pay(MESSAGE_PASSER, 3)]):
+    for transactions in ([chain.pay()], [], [chain.pay(PASSER, 3)]):
         flashblocks.append(chain.extend(transactions))
         block = client.ask("eth_getBlockByNumber", "pending", False)
         newest = flashblocks[-1].diff

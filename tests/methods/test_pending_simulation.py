@@ -10,7 +10,8 @@ from asking import Asker, asker, error
 from bytecode import returning
 from foreblock.ledger.view import Ledger
 from header_hash import header_hash
-from preconfirming import COUNTER, HISTORY, PAID, SENDER, SEQUENCER, PreconfirmingChain
+from preconfirming import COUNTER, PAID, SENDER, PreconfirmingChain
+from writing import HISTORY, SEQUENCER_VAULT
 
 TO = "0x00000000000000000000000000000000000c0de0"
 PAYER, PAYEE, COUNTING = "0x" + SENDER.hex(), "0x" + PAID.hex(), "0x" + COUNTER.hex()
@@ -63,7 +64,7 @@ def test_first_block_follows_the_pending_one(client: Asker) -> None:
     assert word(second) == int(pending["timestamp"], 16) + 4
     assert first["extraData"] == pending["extraData"]
     assert first["gasLimit"] == pending["gasLimit"]
-    assert first["miner"] == pending["miner"] == "0x" + SEQUENCER.hex()
+    assert first["miner"] == pending["miner"] == "0x" + SEQUENCER_VAULT.hex()
 
 
 def test_base_fee_comes_from_the_pending_header(chain: PreconfirmingChain, client: Asker) -> None:
@@ -154,11 +155,10 @@ def test_number_of_the_pending_block_simulates_inside_it(
     assert block["baseFeePerGas"] == "0x0"
     (validated,) = simulate(client, {"blockOverrides": {"number": "0x2"}}, validation=True)
     assert validated["baseFeePerGas"] == pending["baseFeePerGas"]
-    assert chain.block is not None
     seen = {
         "NUMBER": 2,
         "TIMESTAMP": chain.block.base.timestamp,
-        "COINBASE": int.from_bytes(SEQUENCER),
+        "COINBASE": int.from_bytes(SEQUENCER_VAULT),
         "PREVRANDAO": int.from_bytes(chain.block.base.prev_randao),
     }
     for opcode, value in seen.items():
@@ -206,7 +206,6 @@ def test_state_root_of_an_empty_block_is_that_of_what_it_follows(
     chain: PreconfirmingChain,
 ) -> None:
     """In the dialect that computes roots. Inside, nothing changes: as if it were sealed."""
-    assert chain.block is not None
     sealed = chain.writer.header_if_sealed(chain.block)
     with asker(Ledger(chain.store, clock=chain.clock), "ethereum") as client:
         (block,) = simulate(client, {"blockOverrides": {"number": "0x2"}})

@@ -8,10 +8,11 @@ import pytest
 from asking import Asker, asker, error
 from bytecode import returning
 from foreblock.ledger.view import Ledger
-from preconfirming import BEACON_ROOTS, COUNTER, PAID, PreconfirmingChain
+from preconfirming import BEACON_ROOTS, COUNTER, PAID, SENDER, PreconfirmingChain
 
 TO = "0x00000000000000000000000000000000000c0de0"
 PAYEE = "0x" + PAID.hex()
+PAYER = "0x" + SENDER.hex()
 NOT_FOUND = error(-32000, "header for hash not found")
 
 
@@ -62,7 +63,6 @@ def test_balance_grows_with_each_index(chain: PreconfirmingChain, client: Asker)
 
 
 def test_call_runs_in_the_pending_block_itself(chain: PreconfirmingChain, client: Asker) -> None:
-    assert chain.block is not None
     base = chain.block.base
     for name in ("pending", place(2, 2), place(2, 0)):
         assert seen(client, name, "NUMBER") == base.block_number == 2
@@ -75,9 +75,6 @@ def test_call_runs_in_the_pending_block_itself(chain: PreconfirmingChain, client
         paid = seen(client, name, "BASEFEE", gasPrice=price, gas="0x186a0", **{"from": PAYER})
         assert paid == base.base_fee_per_gas
     assert base.base_fee_per_gas != chain.writer.latest.base_fee_per_gas, "else it shows nothing"
-
-
-PAYER = "0x9d8a62f656a8d1615c1294fd71e9cfb3e4855a4f"
 
 
 def test_block_hash_of_the_parent_is_the_sealed_one(
@@ -101,7 +98,6 @@ def test_call_sees_the_state_of_its_index(chain: PreconfirmingChain, client: Ask
         account = {"0x" + COUNTER.hex(): {"code": returning(0, "SLOAD")}}
         slots.append(int(client.ask("eth_call", {"to": "0x" + COUNTER.hex()}, name, account), 16))
     assert slots == [0, 0, 7]
-    assert chain.block is not None
     asked = {"to": "0x" + BEACON_ROOTS.hex(), "data": f"0x{chain.block.base.timestamp:064x}"}
     root = "0x" + chain.block.base.parent_beacon_block_root.hex()
     assert client.ask("eth_call", asked, "pending") == root, "what its first index stored"
@@ -122,7 +118,6 @@ def test_calls_with_and_without_overrides_are_answered_alike(client: Asker) -> N
 
 
 def test_every_form_names_the_block_it_says(chain: PreconfirmingChain, client: Asker) -> None:
-    assert chain.block is not None
     assert chain.block.header is not None
     pending = "0x" + chain.block.header.hash.hex()
     sealed = "0x" + chain.writer.latest.hash.hex()
@@ -149,7 +144,6 @@ def test_every_form_names_the_block_it_says(chain: PreconfirmingChain, client: A
 
 
 def test_what_cannot_be_shown_is_said(chain: PreconfirmingChain, client: Asker) -> None:
-    assert chain.block is not None
     assert chain.block.header is not None
     pending = "0x" + chain.block.header.hash.hex()
     refusals: list[tuple[object, dict[str, object]]] = [
@@ -170,7 +164,6 @@ def test_what_cannot_be_shown_is_said(chain: PreconfirmingChain, client: Asker) 
 
 
 def test_dropped_branch_is_said_to_be_unknown(chain: PreconfirmingChain, client: Asker) -> None:
-    assert chain.block is not None
     assert chain.block.header is not None
     pending = "0x" + chain.block.header.hash.hex()
     assert client.ask("eth_getBlockByHash", pending, True)["hash"] == pending

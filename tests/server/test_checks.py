@@ -31,6 +31,13 @@ POST = (b"POST / HTTP/1.1", HOST, JSON)
 GOES_ON = {
     "health probe": ((b"GET / HTTP/1.1", HOST), b"", 200, ""),
     "health probe by HEAD": ((b"HEAD / HTTP/1.1", HOST), b"", 200, ""),
+    "a worker that lives": ((b"GET /healthz HTTP/1.1", HOST), b"", 200, "ok\n"),
+    "a network that is not ready": ((b"GET /readyz HTTP/1.1", HOST), b"", 503, "not ready\n"),
+    "and why": ((b"GET /readyz?verbose HTTP/1.1", HOST), b"", 503,
+        "not ready\none fact\nanother\n"),
+    "readiness by HEAD": ((b"HEAD /readyz?verbose HTTP/1.1", HOST), b"", 503, ""),
+    "readiness by POST": ((b"POST /readyz HTTP/1.1", HOST, JSON, b"Content-Length: 2"), b"{}", 405,
+        "method not allowed\n"),
     "no content type": ((*POST[:2], b"Content-Length: 2"), b"{}", 415,
         "invalid content type, only application/json is supported\n"),
     "other content type": ((*POST[:2], b"Content-Type: text/plain", b"Content-Length: 2"), b"{}",

@@ -2,7 +2,7 @@
 
 import httptools
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from foreblock.server.chunked import BadChunk, BodyTooLarge, ChunkedBody
@@ -65,6 +65,8 @@ def test_chunks_give_the_body_and_where_it_ends(content: bytes, cuts: list[int])
         max_size=14,
     )
 )  # fmt: skip
+@example([b"0", b" ", b"\r\n"])  # a space after the size
+@example([b"0", b";", b"\r\n"])  # an extension without a name
 def test_nothing_is_read_that_llhttp_refuses_or_reads_otherwise(parts: list[bytes]) -> None:
     data = b"".join(parts) + b"\r\n0\r\n\r\n"
     found = ours(data)

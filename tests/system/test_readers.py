@@ -12,17 +12,17 @@ import pytest
 from asking import asker, request
 from bytecode import returning
 from foreblock.ledger.view import Ledger
-from preconfirming import PAID, START_NS, PreconfirmingChain
+from preconfirming import PAID, PreconfirmingChain
 
 # Answers one body a line until there are no more, at the time it was started with.
-READER = f"""
+READER = """
 import sys
 from foreblock.app import Service, ServiceOptions
 from foreblock.clock import DrivenClock
 from foreblock._engine import Store
 from foreblock.ledger.view import Ledger
 service = Service(
-    Ledger(Store(sys.argv[1]), clock=DrivenClock(monotonic_ns={START_NS})), ServiceOptions()
+    Ledger(Store(sys.argv[1]), clock=DrivenClock()), ServiceOptions()
 )
 for line in sys.stdin.buffer:
     reply = service.answer(line)

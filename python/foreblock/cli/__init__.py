@@ -10,10 +10,12 @@ from foreblock.cli.benching import bench
 from foreblock.cli.benching_rpc import rpc as bench_rpc
 from foreblock.cli.configuring import config
 from foreblock.cli.conforming import conformance
+from foreblock.cli.developing import dev
 from foreblock.cli.importing import import_
 from foreblock.cli.reading import balance, block, call, rpc
 from foreblock.cli.serving import serve
 from foreblock.cli.simulating import simulate
+from foreblock.cli.watching import watch
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -21,12 +23,12 @@ from foreblock.cli.simulating import simulate
 def main() -> None:
     """Serve an Ethereum-style layer-2 chain whose pending block is real.
 
-    Today foreblock verifies chains, keeps every state of them and serves blocks, balances,
-    calls and simulations on sealed state; chains with pre-confirmed blocks are to come.
+    `foreblock dev` runs two local chains with flashblocks; `foreblock serve` serves a chain
+    that was imported.
     """
 
 
 bench.add_command(bench_rpc)
 main.add_command(bench)
-for verb in (balance, block, call, config, conformance, import_, rpc, serve, simulate):
+for verb in (balance, block, call, config, conformance, dev, import_, rpc, serve, simulate, watch):
     main.add_command(verb)

@@ -7,10 +7,12 @@ import click
 from foreblock import service
 from foreblock.cli.failure import INTERRUPTED, failing_in_one_line
 from foreblock.cli.settings_options import Given, loaded, settings_options
+from foreblock.network import Network
+from foreblock.settings import Settings
 
 
 @click.command()
-@settings_options
+@settings_options()
 def serve(given: Given) -> None:
     """Serve a store over JSON-RPC.
 
@@ -18,14 +20,17 @@ def serve(given: Given) -> None:
     what was accepted is answered first. A second Ctrl-C does not wait.
     """
     with failing_in_one_line():
-        settings = loaded(given).settings
+        settings = loaded(given, Settings).settings
         if not settings.data:
             raise click.UsageError("--data is needed: the folder of a store")
-        cut_short = service.run(settings, _say)
+        network = Network(name="main", data=settings.data, source="store")
+        places = [service.Place(network, settings.listen)]
+        cut_short = service.run(settings, places, _say)
     if cut_short:
         sys.exit(INTERRUPTED)
 
 
-def _say(address: str, workers: int) -> None:
-    noun = "worker" if workers == 1 else "workers"
-    click.echo(f"listening on http://{address} with {workers} {noun}")
+def _say(started: service.Started) -> None:
+    noun = "worker" if started.workers == 1 else "workers"
+    (address,) = started.addresses
+    click.echo(f"listening on http://{address} with {started.workers} {noun}")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from foreblock.settings import FILE, Loaded, declared, load
+from foreblock.settings import FILE, Loaded, S, Settings, declared, load
 
 
 class Given(NamedTuple):
@@ -18,28 +18,33 @@ class Given(NamedTuple):
     file: Path | None
 
 
-def settings_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options; the command gets them as `given`."""
+def settings_options(
+    kind: type = Settings,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the options of a class of settings; the command gets them as `given`."""
 
-    @functools.wraps(command)
-    def gathering(*, config_file: Path | None, **options: Any) -> None:  # noqa: ANN401
-        flags = {it.name: options.pop(it.name) for it in declared()}
-        command(given=Given(flags, config_file), **options)
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def gathering(*, config_file: Path | None, **options: Any) -> None:  # noqa: ANN401
+            flags = {it.name: options.pop(it.name) for it in declared(kind)}
+            command(given=Given(flags, config_file), **options)
 
-    decorated: Callable[..., None] = gathering
-    for it in reversed(list(declared())):
-        help_text = it.help[0].upper() + it.help[1:] + "."
-        decorated = click.option(it.flag, it.name, metavar="VALUE", help=help_text)(decorated)
-    return click.option(
-        "--config",
-        "config_file",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help=f"The file of settings; {FILE} in the current folder, if there is one.",
-    )(decorated)
+        decorated: Callable[..., None] = gathering
+        for it in reversed(list(declared(kind))):
+            help_text = it.help[0].upper() + it.help[1:] + "."
+            decorated = click.option(it.flag, it.name, metavar="VALUE", help=help_text)(decorated)
+        return click.option(
+            "--config",
+            "config_file",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            help=f"The file of settings; {FILE} in the current folder, if there is one.",
+        )(decorated)
+
+    return decorate
 
 
-def loaded(given: Given) -> Loaded:
+def loaded(given: Given, kind: type[S]) -> Loaded[S]:
     """The settings in force. Raises `BadSetting`."""
     here = Path(FILE)
     file = given.file or (here if here.is_file() else None)
-    return load(given.flags, os.environ, file)
+    return load(kind, given.flags, os.environ, file)

@@ -83,6 +83,13 @@ _OTHER_KEYS: Final = {
     "bedrockBlock",
     "optimism",
 }
+# `blockTime` is our own, for chains that are not at 2 seconds; other clients pass it over.
+_OPTIMISM_KEYS: Final = {
+    "eip1559Elasticity",
+    "eip1559Denominator",
+    "eip1559DenominatorCanyon",
+    "blockTime",
+}
 _KNOWN: Final = (
     {key for key, _ in (*_FORKS_BY_BLOCK, *_FORKS_BY_TIME, *_OPTIMISM_FORKS)}
     | {f"{fork}Time" for fork in _BLOB_FORKS}
@@ -128,7 +135,7 @@ def _ethereum_profile(config: JsonValue) -> ChainProfile:
 
 
 def _optimism_profile(config: JsonValue, section: JsonValue) -> ChainProfile:
-    section.known({"eip1559Elasticity", "eip1559Denominator", "eip1559DenominatorCanyon"})
+    section.known(_OPTIMISM_KEYS)
     if config.need("bedrockBlock").number() != 0:
         config.need("bedrockBlock").refuse("blocks before Bedrock cannot be executed")
     _refuse_if_set(config, "osakaTime", "a fork that foreblock cannot execute on an OP chain")
@@ -137,6 +144,7 @@ def _optimism_profile(config: JsonValue, section: JsonValue) -> ChainProfile:
         _check_stated_twice(config, stated, containing)
     denominator = _positive(section.need("eip1559Denominator"))
     canyon = section.get("eip1559DenominatorCanyon")
+    block_time = section.get("blockTime")
     return ChainProfile(
         chain_id=config.need("chainId").number(),
         forks_by_block=((0, EthereumFork.GRAY_GLACIER),),
@@ -149,6 +157,7 @@ def _optimism_profile(config: JsonValue, section: JsonValue) -> ChainProfile:
             elasticity=_positive(section.need("eip1559Elasticity")),
             denominator=denominator,
             denominator_canyon=denominator if canyon is None else _positive(canyon),
+            block_time=2 if block_time is None else _positive(block_time),
         ),
     )
 

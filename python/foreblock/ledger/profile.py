@@ -34,6 +34,7 @@ class OptimismParameters:
     elasticity: int
     denominator: int
     denominator_canyon: int
+    block_time: int = 2  # seconds; Base and OP Mainnet
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class ChainProfile:
     @property
     def block_time(self) -> int:
         """Seconds from one block to the next where nobody says otherwise."""
-        return 12 if self.optimism is None else 2
+        return 12 if self.optimism is None else self.optimism.block_time
 
     def merged(self, parent_total_difficulty: int) -> bool:
         """Whether the child of a block with this total difficulty is after the merge.

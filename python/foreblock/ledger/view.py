@@ -101,6 +101,11 @@ class LedgerView(Struct, frozen=True, gc=False):
         return self._ledger.profile
 
     @property
+    def commit(self) -> int:
+        """The number of the commit that this is the snapshot of."""
+        return self._view.commit
+
+    @property
     def unused(self) -> int:
         """The first number that nothing in this view was stored under."""
         return self._view.commit + 1

@@ -3,6 +3,7 @@
 from typing import Final
 
 from msgspec import Raw, Struct
+from msgspec.json import Decoder
 
 from foreblock.errors import BadArgument
 from foreblock.ledger.block_overrides import BlockOverrides
@@ -12,7 +13,7 @@ from foreblock.methods.block_overrides import BlockOverridesObject, read_simulat
 from foreblock.methods.block_param import BlockParam
 from foreblock.methods.call_object import CallObject, CallReader
 from foreblock.methods.overrides import read_overrides
-from foreblock.methods.params import quantity
+from foreblock.methods.params import DECODING, decode, quantity
 
 
 class BlockStateCall(Struct, rename="camel", gc=False, frozen=True):
@@ -26,7 +27,7 @@ class BlockStateCall(Struct, rename="camel", gc=False, frozen=True):
 class SimulationPayload(Struct, rename="camel", gc=False, frozen=True):
     """The whole of it. Unknown keys are ignored."""
 
-    block_state_calls: list[BlockStateCall] | None = None
+    block_state_calls: list[Raw] | None = None
     trace_transfers: bool | None = None
     validation: bool | None = None
     return_full_transactions: bool | None = None
@@ -39,6 +40,7 @@ class SimulateParams(Struct, array_like=True, forbid_unknown_fields=True, gc=Fal
     block: BlockParam = None
 
 
+_decode_block = Decoder(BlockStateCall).decode
 _reader = CallReader(0, creates=True)
 _AS_IT_IS: Final = BlockOverridesObject()
 
@@ -47,14 +49,35 @@ def read_simulation(
     payload: SimulationPayload, limits: SimulationLimits, *, state_roots: bool
 ) -> SimulationRequest:
     """The request; raises `InvalidParams`, and `RefusedSimulation` before anything is read."""
-    blocks = payload.block_state_calls or []
-    check_counts([len(block.calls or ()) for block in blocks], limits)
+    blocks = _decode_blocks(payload.block_state_calls or [], limits)
     return SimulationRequest(
         blocks=[_read_block(block, index) for index, block in enumerate(blocks)],
         validation=bool(payload.validation),
         trace_transfers=bool(payload.trace_transfers),
         state_roots=state_roots,
     )
+
+
+def _decode_blocks(given: list[Raw], limits: SimulationLimits) -> list[BlockStateCall]:
+    """The blocks, one after the other: those after the first call too many are not looked at.
+
+    A million calls fit into one request, and would take half a second and 200 MB.
+    """
+    counts = [0] * len(given)
+    check_counts(counts, limits)
+    blocks: list[BlockStateCall] = []
+    total = 0
+    for index, raw in enumerate(given):
+        try:
+            block = _decode_block(raw)
+        except DECODING:
+            block = decode(raw, BlockStateCall, 0, f"$.blockStateCalls[{index}]")
+        blocks.append(block)
+        counts[index] = len(block.calls or ())
+        total += counts[index]
+        if counts[index] > limits.block_calls or total > limits.calls:
+            check_counts(counts, limits)
+    return blocks
 
 
 def _read_block(given: BlockStateCall, index: int) -> BlockRequest:

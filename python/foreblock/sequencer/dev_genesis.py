@@ -60,6 +60,7 @@ class DevGenesisOptions:
     base_fee: int = 10**9
     elasticity: int = 5
     denominator: int = 100
+    block_time: int = 2  # seconds
     mnemonic: str = field(default=TEST_MNEMONIC, repr=False)
     accounts: int = 10
     balance: int = 10_000 * ETHER
@@ -74,6 +75,7 @@ class DevGenesisOptions:
             ("base_fee", 0, _LARGEST_NUMBER),
             ("elasticity", 1, 2**32 - 1),
             ("denominator", 1, 2**32 - 1),
+            ("block_time", 1, 3_600),
             ("accounts", 1, 10_000),
             ("balance", 1, 2**128 - 1),
         ):
@@ -140,5 +142,6 @@ def _config(options: DevGenesisOptions) -> dict[str, object]:
             "eip1559Elasticity": options.elasticity,
             "eip1559Denominator": options.denominator,
             "eip1559DenominatorCanyon": options.denominator,
+            "blockTime": options.block_time,
         },
     }

@@ -7,7 +7,7 @@ nothing here decides when one is due.
 
 from typing import Final, NamedTuple
 
-from foreblock.server.reply import Reply
+from foreblock.server.reply import Readiness, Reply
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -25,7 +25,15 @@ class Answer(NamedTuple):
     headers: bytes = b""
 
 
+class Probe(NamedTuple):
+    """In place of an answer: the network is to be asked whether it is ready."""
+
+    verbose: bool
+    bodiless: bool
+
+
 OK: Final = Answer(b"200 OK")
+HEALTHY: Final = Answer(b"200 OK", b"ok")
 NO_CONTENT: Final = Answer(b"204 No Content", headers=ALLOW)
 FORBIDDEN_HOST: Final = Answer(b"403 Forbidden", b"invalid host specified")
 NOT_FOUND: Final = Answer(b"404 Not Found", b"not found")
@@ -62,6 +70,16 @@ def head_too_large(limit: int) -> Answer:
     return Answer(
         b"431 Request Header Fields Too Large", b"request head too large (more than %d)" % limit
     )
+
+
+def readiness(found: Readiness, probe: Probe) -> Answer:
+    """The answer to a probe: one word, or with it every fact on a line of its own."""
+    status = b"200 OK" if found.ready else b"503 Service Unavailable"
+    if probe.bodiless:
+        return Answer(status)
+    word = "ready" if found.ready else "not ready"
+    lines = (word, *found.facts) if probe.verbose else (word,)
+    return Answer(status, "\n".join(lines).encode())
 
 
 def render(answer: Answer, date: bytes, headers: bytes) -> bytes:

@@ -11,7 +11,7 @@ import ipaddress
 from typing import Final, NamedTuple, Self
 
 from foreblock.server import answers
-from foreblock.server.answers import Answer
+from foreblock.server.answers import Answer, Probe
 from foreblock.server.head import Head
 from foreblock.server.limits import Access, ServerLimits
 
@@ -30,7 +30,7 @@ class Accepted(NamedTuple):
     keep_alive: bool
     headers: bytes  # lines that go into the answer
     expects_continue: bool
-    answer: Answer | None
+    answer: Answer | Probe | None
     repeatable: bool  # equal bytes may be accepted without being parsed again
 
 
@@ -72,20 +72,20 @@ def check(head: Head, rules: Rules) -> Accepted | Refused:
     answer = _answer(head, *target, length, rules)
     if length > rules.body_limit:
         too_large = answers.body_too_large(length, rules.body_limit)
-        return _refused(head, answer if answer is not None and answer.text else too_large)
+        return _refused(head, answer if isinstance(answer, Answer) and answer.text else too_large)
     expectation = _expectation(head)
     if expectation not in (b"", b"100-continue"):
         return _refused(head, answers.UNKNOWN_EXPECTATION)
     expects = expectation != b"" and length != 0
     if answer is not None and expects:
         # Whether the body will follow cannot be known, so this is the end.
-        return _refused(head, answer)
+        return _refused(head, answer if isinstance(answer, Answer) else answers.OK)
     return Accepted(
         length,
         head.keep_alive,
         _connection(head) + cors_headers(head, rules),
         expects,
-        _bodiless(head, answer) if answer is not None else None,
+        _bodiless(head, answer) if isinstance(answer, Answer) else answer,
         _repeatable(head, length, answer, expectation),
     )
 
@@ -121,16 +121,29 @@ def _target(head: Head) -> tuple[bytes, bytes] | Answer:
     return host or b"", target
 
 
-def _answer(head: Head, host: bytes, target: bytes, length: int, rules: Rules) -> Answer | None:
+def _answer(
+    head: Head, host: bytes, target: bytes, length: int, rules: Rules
+) -> Answer | Probe | None:
     """The answer when the handler is not to be asked, in geth's order of checks."""
     path, _, query = target.partition(b"?")
     if not host_allowed(host, rules.hosts):
         return answers.FORBIDDEN_HOST
     if head.method == b"OPTIONS" and path in (b"/", b"*"):
         return _preflight(head, rules)
+    if path in (b"/healthz", b"/readyz"):
+        return _probe(head, path, query)
     if path != b"/":
         return answers.NOT_FOUND
     return _answer_by_method(head, query, length, rules)
+
+
+def _probe(head: Head, path: bytes, query: bytes) -> Answer | Probe:
+    """Alive is whoever answers; ready is for the network to say."""
+    if head.method not in (b"GET", b"HEAD"):
+        return answers.METHOD_NOT_ALLOWED
+    if path == b"/healthz":
+        return answers.HEALTHY
+    return Probe(query.partition(b"=")[0] == b"verbose", head.method == b"HEAD")
 
 
 def _answer_by_method(head: Head, query: bytes, length: int, rules: Rules) -> Answer | None:
@@ -203,7 +216,7 @@ def _expectation(head: Head) -> bytes:
     return (head.get(b"expect") or b"").lower() if head.version == "1.1" else b""
 
 
-def _repeatable(head: Head, length: int, answer: Answer | None, expectation: bytes) -> bool:
+def _repeatable(head: Head, length: int, answer: Answer | Probe | None, expectation: bytes) -> bool:
     return (
         answer is None
         and head.method == b"POST"

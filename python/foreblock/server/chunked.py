@@ -2,7 +2,7 @@
 
 httptools does not say where in its input a message ended, which the next request needs to
 know, so the chunks are read here, strictly: CRLF ends every line, sizes are hexadecimal
-digits and nothing else, extensions and trailers are passed over. The body's limit holds
+digits and nothing else, well-formed extensions and trailers are passed over. The body's limit holds
 against what a chunk announces, before any of it is kept, and framing may not outweigh content:
 a body of one-byte chunks costs the reader a hundred times what it costs the sender.
 """
@@ -10,8 +10,11 @@ a body of one-byte chunks costs the reader a hundred times what it costs the sen
 import re
 from typing import Final
 
-_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?\r\n")
-_TRAILER: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*\r\n")
+_TOKEN: Final = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_QUOTED: Final = rb'"[\t \x21\x23-\x5b\x5d-\x7e]*"'
+_EXTENSION: Final = rb";%b(?:=(?:%b|%b))?" % (_TOKEN, _TOKEN, _QUOTED)
+_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,16})(?:%b)*\r\n" % _EXTENSION)
+_TRAILER: Final = re.compile(rb"%b:[\t\x20-\x7e\x80-\xff]*\r\n" % _TOKEN)
 _CONTENT_PER_FRAMING: Final = 16  # beyond the header limit, so much content earns a byte of framing
 
 

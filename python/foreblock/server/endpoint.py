@@ -8,7 +8,7 @@ from typing import Final
 
 from foreblock.server.checks import Rules
 from foreblock.server.head_cache import HeadCache
-from foreblock.server.reply import Handler
+from foreblock.server.reply import Served
 from foreblock.server.sweep import Swept, Ticker
 
 # Connections beyond the limit that may wait to read why they are refused.
@@ -28,12 +28,13 @@ class Endpoint:
 
     def __init__(
         self,
-        handler: Handler,
+        served: Served,
         rules: Rules,
         ticker: Ticker,
         connections: int,
     ) -> None:
-        self.handler: Final = handler
+        self.handler: Final = served.answer
+        self.readiness: Final = served.readiness
         self.rules: Final = rules
         self.ticker: Final = ticker
         self.heads: Final = HeadCache()

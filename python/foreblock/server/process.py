@@ -1,4 +1,4 @@
-"""What a worker process sets up around its listeners, and when it stops."""
+"""What a process sets up around its listeners, and when it stops."""
 
 import asyncio
 import gc
@@ -46,7 +46,7 @@ async def serve_until_told(
         stop.set()
 
     loop.add_signal_handler(signal.SIGTERM, stop.set)
-    loop.add_reader(line, _at_end(line, orphaned))
+    loop.add_reader(line, at_end(line, orphaned))
     await serve(listeners, ticker, stop, lambda: _begin(line), grace)
 
 
@@ -54,20 +54,23 @@ def _begin(line: socket.socket) -> None:
     # What was made until now stays; the collector need not look at it again.
     gc.collect()
     gc.freeze()
-    _tell(line, supervisor.READY)
+    tell(line, supervisor.READY)
 
 
 def tell_failure(line: socket.socket, why: str) -> None:
     """Say why this worker cannot serve."""
-    _tell(line, supervisor.FAILED + why.encode("utf-8", "replace").replace(b"\n", b" ") + b"\n")
+    tell(line, supervisor.FAILED + why.encode("utf-8", "replace").replace(b"\n", b" ") + b"\n")
 
 
-def _tell(line: socket.socket, word: bytes) -> None:
+def tell(line: socket.socket, word: bytes) -> None:
+    """Say a word to the supervisor."""
     with suppress(OSError):  # the supervisor may be gone, and the end of the line says so
         line.sendall(word)
 
 
-def _at_end(line: socket.socket, ended: Callable[[], None]) -> Callable[[], None]:
+def at_end(line: socket.socket, ended: Callable[[], None]) -> Callable[[], None]:
+    """What to do when the line is readable: it says nothing but that it has ended."""
+
     def readable() -> None:
         try:
             rest = line.recv(1024)

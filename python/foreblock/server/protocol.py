@@ -17,7 +17,7 @@ from typing import Final, cast
 import structlog
 
 from foreblock.server import answers
-from foreblock.server.answers import Answer, render, reply_parts
+from foreblock.server.answers import Answer, Probe, render, reply_parts
 from foreblock.server.checks import Accepted, Refused
 from foreblock.server.endpoint import Admission, Endpoint
 from foreblock.server.flow import AHEAD_LIMIT, ReadGate
@@ -207,13 +207,18 @@ class Connection(asyncio.Protocol):
         """Answer a request; false when the turn is over with it."""
         self.since = self._ticker.now
         if accepted.answer is not None:
-            return self._put(accepted, accepted.answer)
+            return self._put(accepted, self._known(accepted.answer))
         reply = self._ask(body)
         if isinstance(reply, Reply):
             return self._put(accepted, reply)
         self._flush()
         self._wait_for(reply, accepted)
         return False
+
+    def _known(self, answer: Answer | Probe) -> Answer:
+        if isinstance(answer, Probe):
+            return answers.readiness(self._endpoint.readiness(), answer)
+        return answer
 
     def _wait_for(self, reply: Awaitable[Reply] | None, accepted: Accepted) -> None:
         if reply is None:

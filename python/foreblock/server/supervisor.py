@@ -1,13 +1,16 @@
-"""The parent of the workers: starts them, watches them, stops them.
+"""The parent of all processes: starts them, watches them, stops them.
 
 It makes the listening sockets and keeps them open, so a connection that arrives while its
-worker is dead waits for the next one instead of being refused. Workers are started by exec
-and never forked, since a store opened before a fork would be shared in ways it must not be.
-The supervisor itself opens no store.
+process is dead waits for the next one instead of being refused. Processes are started by
+exec and never forked, since a store opened before a fork would be shared in ways it must
+not be. The supervisor itself opens no store.
 
-Between the supervisor and a worker lies a socket pair, the line: the worker's order goes
-down as one line, then `ready` or `failed: WHY` comes up. It stays open, and its end tells a
-worker that nobody watches it any more.
+Between the supervisor and a process lies a socket pair, the line: the order goes down as
+one line, then `ready` or `failed: WHY` comes up. It stays open, and its end tells a process
+that nobody watches it any more.
+
+Workers serve and a writer, where there is one, writes what they serve. The writer is ready
+before the first worker starts, and is told to stop when the last of them is gone.
 """
 
 import asyncio
@@ -17,7 +20,7 @@ import socket
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 
@@ -43,25 +46,34 @@ def backoff() -> Iterator[float]:
         delay = min(delay * 2, LONGEST_DELAY)
 
 
+class Slot(NamedTuple):
+    """A place for one process after the other, each started in the same way."""
+
+    name: str
+    command: Sequence[str]
+    sockets: Sequence[socket.socket]  # handed down
+    order: Callable[[Sequence[int]], bytes]  # what it is told, given their descriptors
+
+
 class Supervisor:
-    """Keeps one worker running for each group of sockets."""
+    """Keeps one process running in each slot."""
 
     def __init__(
         self,
-        slots: Sequence[Sequence[socket.socket]],
-        command: Sequence[str],
-        order: Callable[[Sequence[int]], bytes],
+        workers: Sequence[Slot],
         grace: float,
         ready: Callable[[], None],
+        writer: Slot | None = None,
     ) -> None:
-        self._slots: Final = slots
-        self._command: Final = command
-        self._order: Final = order
+        self._workers: Final = workers
+        self._writer: Final = writer
         self._grace: Final = grace
         self._ready: Final = ready
         self._stopping: Final = asyncio.Event()
-        self._processes: set[subprocess.Popen[bytes]] = set()
-        self._waiting_for = len(slots)  # slots that have not served yet
+        self._writing: Final = asyncio.Event()  # the writer is ready
+        self._unneeded: Final = asyncio.Event()  # the writer may stop
+        self._processes: dict[subprocess.Popen[bytes], Slot] = {}
+        self._waiting_for = len(workers)  # workers that have not served yet
         self._cut_short = False
 
     async def run(self) -> bool:
@@ -72,70 +84,83 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop_or_kill)
-        keepers = [asyncio.create_task(self._keep(sockets)) for sockets in self._slots]
+        keepers = [asyncio.create_task(self._keep_writer()), asyncio.create_task(self._keep_all())]
         try:
             await asyncio.wait(keepers, return_when=asyncio.FIRST_EXCEPTION)
         finally:
             self._stopping.set()
+            self._unneeded.set()
             self._kill()
-        for outcome in await asyncio.gather(*keepers, return_exceptions=True):
-            if isinstance(outcome, Exception):
-                raise outcome
+        _raise_first(await asyncio.gather(*keepers, return_exceptions=True))
         return self._cut_short
 
-    async def _keep(self, sockets: Sequence[socket.socket]) -> None:
-        """Keep a slot served, by one worker after the other."""
+    async def _keep_writer(self) -> None:
+        if self._writer is None:
+            self._writing.set()
+        else:
+            await self._keep(self._writer, self._writing.set, self._unneeded)
+
+    async def _keep_all(self) -> None:
+        """Keep the workers, from when the writer is ready; without them it has no purpose."""
+        await _any(self._writing, self._stopping)
+        keepers = [
+            asyncio.create_task(self._keep(slot, self._count_ready, self._stopping))
+            for slot in self._workers
+        ]
+        try:
+            await asyncio.wait(keepers, return_when=asyncio.FIRST_EXCEPTION)
+        finally:
+            if not self._stopping.is_set():
+                self._stopping.set()
+                self._kill_workers()
+        outcomes = await asyncio.gather(*keepers, return_exceptions=True)
+        self._retire_writer()
+        _raise_first(outcomes)
+
+    async def _keep(
+        self, slot: Slot, first_ready: Callable[[], None], stopping: asyncio.Event
+    ) -> None:
+        """Keep a slot filled, by one process after the other."""
         loop = asyncio.get_running_loop()
         served, delays = False, backoff()
-        while not self._stopping.is_set():
+        while not stopping.is_set():
             begun = loop.time()
-            process, up, down = await self._start(sockets)
+            process, up, down = await self._start(slot, stopping)
             word = await _first_word(up)
             if word == READY and not served:
                 served = True
-                self._count_ready()
+                first_ready()
             code = await _end_of(process)
-            self._processes.discard(process)
-            down.close()  # and no sooner: its end would tell the worker to stop
-            if self._stopping.is_set():
+            del self._processes[process]
+            down.close()  # and no sooner: its end would tell the process to stop
+            if stopping.is_set():
                 return
             if not served:
-                raise WorkerFailed(_reason(word, code))
-            log.warning("worker_ended", pid=process.pid, code=code, said=word.decode().strip())
+                raise WorkerFailed(_reason(slot.name, word, code))
+            said = word.decode().strip()
+            log.warning("process_ended", name=slot.name, pid=process.pid, code=code, said=said)
             if loop.time() - begun > STEADY:
                 delays = backoff()
-            await self._pause(next(delays))
+            await _pause(stopping, next(delays))
 
     async def _start(
-        self, sockets: Sequence[socket.socket]
+        self, slot: Slot, stopping: asyncio.Event
     ) -> tuple[subprocess.Popen[bytes], asyncio.StreamReader, asyncio.StreamWriter]:
         ours, theirs = socket.socketpair()
-        inherited = [sock.fileno() for sock in sockets]
+        inherited = [sock.fileno() for sock in slot.sockets]
         with theirs:
-            process = self._execute(theirs.fileno(), inherited)
-        self._processes.add(process)
+            process = _execute(slot.command, theirs.fileno(), inherited)
+        self._processes[process] = slot
         reader, writer = await asyncio.open_connection(sock=ours)
-        writer.write(self._order(inherited) + b"\n")
-        if self._stopping.is_set():
+        writer.write(slot.order(inherited) + b"\n")
+        if stopping.is_set():
             process.terminate()
         return process, reader, writer
-
-    def _execute(self, line: int, inherited: Sequence[int]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(  # noqa: S603, the command is our own
-            [*self._command, str(line)],
-            stdin=subprocess.DEVNULL,
-            pass_fds=[line, *inherited],
-            process_group=0,  # Ctrl-C on the terminal is for the supervisor alone
-        )
 
     def _count_ready(self) -> None:
         self._waiting_for -= 1
         if self._waiting_for == 0:
             self._ready()
-
-    async def _pause(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._stopping.wait(), seconds)
 
     def _stop_or_kill(self) -> None:
         if self._stopping.is_set():
@@ -143,19 +168,66 @@ class Supervisor:
             self._kill()
             return
         self._stopping.set()
-        for sockets in self._slots:
-            for sock in sockets:
+        for slot in self._workers:
+            for sock in slot.sockets:
                 turn_away(sock)
-        for process in self._alive():
-            process.terminate()
+        for process, slot in self._alive():
+            if slot is not self._writer:
+                process.terminate()
+        asyncio.get_running_loop().call_later(self._grace + KILL_MARGIN, self._kill_workers)
+
+    def _retire_writer(self) -> None:
+        """Let the writer end after the commit that it is at."""
+        self._unneeded.set()
+        for process, slot in self._alive():
+            if slot is self._writer:
+                process.terminate()
         asyncio.get_running_loop().call_later(self._grace + KILL_MARGIN, self._kill)
 
+    def _kill_workers(self) -> None:
+        for process, slot in self._alive():
+            if slot is not self._writer:
+                process.kill()
+
     def _kill(self) -> None:
-        for process in self._alive():
+        for process, _ in self._alive():
             process.kill()
 
-    def _alive(self) -> list[subprocess.Popen[bytes]]:
-        return [process for process in self._processes if process.returncode is None]
+    def _alive(self) -> list[tuple[subprocess.Popen[bytes], Slot]]:
+        running = self._processes.items()
+        return [(process, slot) for process, slot in running if process.returncode is None]
+
+
+def _execute(
+    command: Sequence[str], line: int, inherited: Sequence[int]
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603, the command is our own
+        [*command, str(line)],
+        stdin=subprocess.DEVNULL,
+        pass_fds=[line, *inherited],
+        process_group=0,  # Ctrl-C on the terminal is for the supervisor alone
+    )
+
+
+def _raise_first(outcomes: Sequence[BaseException | None]) -> None:
+    for outcome in outcomes:
+        if isinstance(outcome, Exception):
+            raise outcome
+
+
+async def _any(*events: asyncio.Event) -> None:
+    """Wait for the first of these."""
+    waiting = [asyncio.create_task(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in waiting:
+            task.cancel()
+
+
+async def _pause(stopping: asyncio.Event, seconds: float) -> None:
+    with suppress(TimeoutError):
+        await asyncio.wait_for(stopping.wait(), seconds)
 
 
 async def _end_of(process: subprocess.Popen[bytes]) -> int:
@@ -182,7 +254,7 @@ async def _first_word(up: asyncio.StreamReader) -> bytes:
         return b""  # killed before it had read its order
 
 
-def _reason(word: bytes, code: int) -> str:
+def _reason(name: str, word: bytes, code: int) -> str:
     if word.startswith(FAILED):
         return word.removeprefix(FAILED).decode().rstrip("\n")
-    return f"a worker ended with code {code} before it served"
+    return f"a {name} ended with code {code} before it served"

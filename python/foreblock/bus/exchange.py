@@ -1,0 +1,99 @@
+"""The writer's end of the bus: answers submissions, and tells hints to every worker."""
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Final, cast
+
+from foreblock.bus.frames import Frames, Submit, ToWorker, frame
+from foreblock.errors import BusBroken
+
+# A worker that leaves so many bytes unread misses hints; it is told anew with the next.
+UNREAD_LIMIT: Final = 1 << 20
+
+Respond = Callable[[ToWorker], None]
+
+
+class Exchange:
+    """All workers that are connected."""
+
+    def __init__(
+        self,
+        submitted: Callable[[Submit, Respond], None],
+        greeting: Callable[[], Iterable[ToWorker]],
+    ) -> None:
+        """`submitted` hears of each transaction; `greeting` is told to a new worker."""
+        self._submitted: Final = submitted
+        self._greeting: Final = greeting
+        self._workers: set[_Worker] = set()
+        self._server: asyncio.Server | None = None
+
+    async def listen(self, sock: socket.socket) -> None:
+        """Let workers in."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_unix_server(partial(_Worker, self), sock=sock)
+
+    def tell(self, message: ToWorker) -> None:
+        """Tell all workers; whoever is behind misses it."""
+        if self._workers:
+            data = frame(message)
+            for worker in self._workers:
+                worker.tell(data)
+
+    def close(self) -> None:
+        """Let everybody go."""
+        if self._server is not None:
+            self._server.close()
+        for worker in list(self._workers):
+            worker.close()
+
+    def came(self, worker: "_Worker") -> None:
+        """Count a worker in, and tell it what the others know."""
+        self._workers.add(worker)
+        for message in self._greeting():
+            worker.tell(frame(message))
+
+    def went(self, worker: "_Worker") -> None:
+        """Count a worker out."""
+        self._workers.discard(worker)
+
+    def submitted(self, message: Submit, respond: Respond) -> None:
+        """Pass a submission on."""
+        self._submitted(message, respond)
+
+
+class _Worker(asyncio.Protocol):
+    """One worker."""
+
+    _transport: asyncio.Transport
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._frames = Frames(Submit)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._exchange.came(self)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for message in self._frames.feed(data):
+                assert isinstance(message, Submit)
+                self._exchange.submitted(message, self._respond)
+        except BusBroken:
+            self._transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002, asyncio's signature
+        self._exchange.went(self)
+
+    def tell(self, data: bytes) -> None:
+        if self._transport.get_write_buffer_size() <= UNREAD_LIMIT:
+            self._transport.write(data)
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def _respond(self, message: ToWorker) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(frame(message))

@@ -1,0 +1,92 @@
+"""What is said on the bus, and how it is cut into frames. No I/O.
+
+A frame is its length (4 bytes, big-endian) and one message in MessagePack.
+"""
+
+from collections.abc import Iterator
+from typing import Final, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from foreblock.errors import BusBroken
+
+LENGTH: Final = 4
+# A transaction has at most 128 KiB; whatever is longer is not one of our messages.
+LONGEST: Final = 1 << 20
+
+M = TypeVar("M")
+
+
+class Submit(Struct, frozen=True, tag=True, array_like=True):
+    """A worker hands in a transaction, decoded and with its sender recovered."""
+
+    id: int
+    network: str
+    raw: bytes
+    sender: bytes
+
+
+class Accepted(Struct, frozen=True, tag=True, array_like=True):
+    """The transaction is in the pool."""
+
+    id: int
+
+
+class Rejected(Struct, frozen=True, tag=True, array_like=True):
+    """The transaction is not, and why."""
+
+    id: int
+    why: str
+
+
+class NextNonce(Struct, frozen=True, tag=True, array_like=True):
+    """The nonce that follows a sender's transactions in the pool; a hint."""
+
+    network: str
+    sender: bytes
+    nonce: int
+
+
+class Committed(Struct, frozen=True, tag=True, array_like=True):
+    """A network has a new commit; a hint."""
+
+    network: str
+    commit: int
+
+
+ToWriter = Submit
+ToWorker = Accepted | Rejected | NextNonce | Committed
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def frame(message: Struct) -> bytes:
+    """A message as it is sent."""
+    body = _encode(message)
+    return len(body).to_bytes(LENGTH) + body
+
+
+class Frames:
+    """Bytes as they come, to messages of one direction."""
+
+    def __init__(self, kind: object) -> None:
+        self._decode: Final = msgspec.msgpack.Decoder(kind).decode
+        self._held = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[object]:
+        """The messages that are whole now; `BusBroken` for what cannot be one."""
+        held = self._held
+        held += data
+        while len(held) >= LENGTH:
+            length = int.from_bytes(held[:LENGTH])
+            if length > LONGEST:
+                raise BusBroken(f"a frame of {length} bytes")
+            if len(held) < LENGTH + length:
+                return
+            body = bytes(held[LENGTH : LENGTH + length])
+            del held[: LENGTH + length]
+            try:
+                yield self._decode(body)
+            except (msgspec.MsgspecError, UnicodeDecodeError) as why:
+                raise BusBroken(str(why)) from None

@@ -1,0 +1,123 @@
+"""`foreblock dev`: two chains with real flashblocks, in one command."""
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import click
+
+from foreblock import service
+from foreblock.cli.failure import INTERRUPTED, failing_in_one_line
+from foreblock.cli.settings_options import Given, loaded, settings_options
+from foreblock.network import DevChain, Network
+from foreblock.primitives import format_data
+from foreblock.sequencer.mnemonic import dev_accounts
+from foreblock.settings import DEFAULT, ChainSettings, DevSettings, Loaded
+
+ETHER: Final = 10**18
+WORKER_NICE: Final = 5  # so far workers step back behind the writer, unless told otherwise
+SHOWN_ACCOUNTS: Final = 10
+
+
+@click.command()
+@settings_options(DevSettings)
+def dev(given: Given) -> None:
+    """Run a main and a test network whose pending block grows every 200 ms.
+
+    Every setting is an option; docs/settings.md explains them, docs/dev-chain.md the chains.
+    Without --data the chains are new each time and end with the command. Stop with Ctrl-C.
+    """
+    with failing_in_one_line():
+        settings = _settled(loaded(given, DevSettings))
+        with _folder(settings.service.data) as folder:
+            places = _places(settings, folder)
+            kept = bool(settings.service.data)
+            cut_short = service.run(
+                settings.service, places, lambda started: _say(settings, places, started, kept=kept)
+            )
+    if cut_short:
+        sys.exit(INTERRUPTED)
+
+
+def _settled(found: Loaded[DevSettings]) -> DevSettings:
+    """The settings, with what is another default here than elsewhere."""
+    settings = found.settings
+    if found.origins["nice"] == DEFAULT:
+        settings = replace(settings, service=replace(settings.service, nice=WORKER_NICE))
+    return settings
+
+
+@contextmanager
+def _folder(data: str) -> Iterator[Path]:
+    if data:
+        yield Path(data)
+    else:
+        with tempfile.TemporaryDirectory(prefix="foreblock-dev-") as folder:
+            yield Path(folder)
+
+
+def _places(settings: DevSettings, folder: Path) -> list[service.Place]:
+    places = [_place("main", 0, settings, folder, settings.service.listen, settings.feed_listen)]
+    if settings.test_listen:
+        places.append(
+            _place("test", 1, settings, folder, settings.test_listen, settings.test_feed_listen)
+        )
+    return places
+
+
+def _place(
+    name: str, position: int, settings: DevSettings, folder: Path, listen: str, feed: str
+) -> service.Place:
+    chain = settings.chain
+    network = Network(
+        name=name,
+        data=str(folder / name),
+        source="dev",
+        dev=DevChain(
+            genesis=str(Path(chain.genesis).absolute()) if chain.genesis else "",
+            chain_id=chain.chain_id + position,
+            mnemonic=chain.mnemonic,
+            accounts=chain.accounts,
+            balance=chain.balance * ETHER,
+            gas_limit=chain.gas_limit,
+            base_fee=chain.base_fee,
+            block_time=chain.block_time,
+            interval_ms=round(chain.interval * 1000),
+            seed=chain.seed + position,
+            instant=chain.instant,
+            load=chain.load,
+        ),
+    )
+    return service.Place(network, listen, feed)
+
+
+def _say(
+    settings: DevSettings, places: list[service.Place], started: service.Started, *, kept: bool
+) -> None:
+    chain = settings.chain
+    for place, address, feed in zip(places, started.addresses, started.feeds, strict=True):
+        assert place.network.dev is not None
+        identity = "" if chain.genesis else f"   chain id {place.network.dev.chain_id}"
+        click.echo(f"{place.network.name:<5} http://{address}{identity}")
+        if feed:
+            click.echo(f"      ws://{feed}/ws   flashblocks")
+    if not chain.genesis:
+        _say_accounts(chain)
+    click.echo()
+    click.echo(f"a block every {chain.block_time} s, a flashblock every {chain.interval:g} s")
+    where = settings.service.data if kept else "a temporary folder, gone when this ends"
+    click.echo(f"data in {where}")
+    click.echo("Ctrl-C stops")
+
+
+def _say_accounts(chain: ChainSettings) -> None:
+    click.echo()
+    click.echo(f"accounts with {chain.balance:,} ether each; everybody knows their keys")
+    for account in dev_accounts(chain.mnemonic, min(chain.accounts, SHOWN_ACCOUNTS)):
+        click.echo(f"  {format_data(account.address)}  {format_data(account.secret)}")
+    if chain.accounts > SHOWN_ACCOUNTS:
+        click.echo(f"  and {chain.accounts - SHOWN_ACCOUNTS} more")

@@ -1,0 +1,125 @@
+"""`foreblock watch`: networks live in the terminal."""
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from typing import Final
+
+import click
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from foreblock.cli.failure import failing_in_one_line
+from foreblock.client import Endpoint
+from foreblock.errors import EndpointError
+from foreblock.watching.reading import QUESTION, Reading, read
+
+LOCAL: Final = ("http://127.0.0.1:8545", "http://127.0.0.1:9545")
+GWEI: Final = 10**9
+TIMEOUT_SECONDS: Final = 2.0
+
+
+@dataclass(slots=True)
+class Watched:
+    """An endpoint, what it last said, and since when that holds."""
+
+    endpoint: Endpoint
+    reading: Reading | None = None
+    failure: str = ""
+    since: float = 0.0
+
+    def look(self, now: float) -> None:
+        """Ask once."""
+        try:
+            body, headers = self.endpoint.exchange_with_headers(QUESTION)
+            found = read(self.endpoint.url, body, headers)
+        except EndpointError as failure:
+            self.failure = str(failure)
+            return
+        self.failure = ""
+        if self.reading is None or _moved(self.reading, found):
+            self.since = now
+        self.reading = found
+
+
+def _moved(before: Reading, now: Reading) -> bool:
+    return (before.pending, before.index, before.latest) != (now.pending, now.index, now.latest)
+
+
+@click.command()
+@click.argument("urls", metavar="[URL]...", nargs=-1)
+@click.option(
+    "--every", default=0.2, show_default=True, metavar="SECONDS", help="How often to look."
+)
+@click.option("--once", is_flag=True, help="Look once and end.")
+@click.option("--json", "as_json", is_flag=True, help="Print each look as one line of JSON.")
+def watch(*, urls: Sequence[str], every: float, once: bool, as_json: bool) -> None:
+    """Watch networks: block, flashblock, transactions, gas and age.
+
+    URL is an endpoint; without any, those of `foreblock dev`. Stop with Ctrl-C.
+    """
+    with failing_in_one_line(), ExitStack() as opened:
+        endpoints = [Endpoint(url, TIMEOUT_SECONDS) for url in urls or LOCAL]
+        watched = [Watched(opened.enter_context(endpoint)) for endpoint in endpoints]
+        if as_json:
+            for _ in _looks(watched, every, once=once):
+                click.echo(json.dumps([_plain(each) for each in watched]))
+        elif once:
+            next(_looks(watched, every, once=True))
+            Console().print(table(watched, time.monotonic()))
+        else:
+            with Live(table(watched, time.monotonic()), auto_refresh=False) as live:
+                for now in _looks(watched, every, once=False):
+                    live.update(table(watched, now), refresh=True)
+
+
+def _looks(watched: Sequence[Watched], every: float, *, once: bool) -> Iterator[float]:
+    """Look at all of them, again and again; gives the time after each."""
+    while True:
+        begun = time.monotonic()
+        for each in watched:
+            each.look(time.monotonic())
+        yield time.monotonic()
+        if once:
+            return
+        time.sleep(max(0.0, every - (time.monotonic() - begun)))
+
+
+def table(watched: Sequence[Watched], now: float) -> Table:
+    """What was seen, in 80 columns."""
+    found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    found.add_column("network", no_wrap=True)
+    for heading in ("latest", "pending", "txs", "gas used", "base fee", "age"):
+        found.add_column(heading, justify="right", no_wrap=True)
+    for each in watched:
+        found.add_row(*_row(each, now))
+    return found
+
+
+def _row(each: Watched, now: float) -> list[str]:
+    name = each.endpoint.url.removeprefix("http://")
+    if each.failure or each.reading is None:
+        return [name, "no answer", "", "", "", "", ""]
+    reading = each.reading
+    shown = reading.pending or reading.latest
+    place = "= latest"
+    if reading.pending is not None:
+        place = f"{shown.number}" + (f".{reading.index}" if reading.index is not None else "")
+    fee = "" if shown.base_fee is None else f"{shown.base_fee / GWEI:.4g} gwei"
+    return [
+        name,
+        str(reading.latest.number),
+        place,
+        str(shown.transactions),
+        f"{shown.gas_used:,}",
+        fee,
+        f"{now - each.since:.1f} s",
+    ]
+
+
+def _plain(each: Watched) -> dict[str, object]:
+    reading = None if each.reading is None else asdict(each.reading)
+    return {"url": each.endpoint.url, "reading": reading, "failure": each.failure or None}

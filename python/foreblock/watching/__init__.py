@@ -1,0 +1,1 @@
+"""What an onlooker sees of networks, from their answers alone."""

@@ -1,0 +1,79 @@
+"""One look at an endpoint: a batch sent, its answer read. No I/O.
+
+Block and flashblock come from one batch, so they are of one snapshot; which flashblock it
+was is told by the header that names the snapshot. Endpoints of other servers have no such
+header: then the index is unknown, and everything else is there all the same.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from foreblock.errors import NotAnAnswer
+
+SNAPSHOT: Final = "Foreblock-Snapshot"
+QUESTION: Final = json.dumps(
+    [
+        {"jsonrpc": "2.0", "id": 1, "method": "eth_getBlockByNumber", "params": ["latest", False]},
+        {"jsonrpc": "2.0", "id": 2, "method": "eth_getBlockByNumber", "params": ["pending", False]},
+    ]
+).encode()
+
+_PENDING: Final = re.compile(r"\bpending=0x[0-9a-f]+\.(\d+):")
+_COMMIT: Final = re.compile(r"\bcommit=(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A block as an onlooker sees it."""
+
+    number: int
+    hash: str
+    timestamp: int
+    transactions: int
+    gas_used: int
+    gas_limit: int
+    base_fee: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One look."""
+
+    latest: Seen
+    pending: Seen | None  # none where pending means latest
+    index: int | None  # of the flashblock that pending ends with, where it is told
+    commit: int | None
+
+
+def read(url: str, body: bytes, headers: Mapping[str, str]) -> Reading:
+    """What an answer to `QUESTION` shows; raises `NotAnAnswer`."""
+    try:
+        by_id = {each["id"]: each["result"] for each in json.loads(body)}
+        latest, pending = _seen(by_id[1]), _seen(by_id[2])
+    except (ValueError, KeyError, TypeError, AttributeError) as why:
+        raise NotAnAnswer(url, f"no blocks in {body[:200]!r}") from why
+    snapshot = headers.get(SNAPSHOT, "")
+    index, commit = _PENDING.search(snapshot), _COMMIT.search(snapshot)
+    return Reading(
+        latest=latest,
+        pending=pending if pending.number > latest.number else None,
+        index=int(index[1]) if index else None,
+        commit=int(commit[1]) if commit else None,
+    )
+
+
+def _seen(block: Mapping[str, Any]) -> Seen:
+    base_fee = block.get("baseFeePerGas")
+    return Seen(
+        # Some servers give a pending block no number and no hash.
+        number=int(block["number"] or "0x0", 16),
+        hash=block["hash"] or "",
+        timestamp=int(block["timestamp"], 16),
+        transactions=len(block["transactions"]),
+        gas_used=int(block["gasUsed"], 16),
+        gas_limit=int(block["gasLimit"], 16),
+        base_fee=None if base_fee is None else int(base_fee, 16),
+    )

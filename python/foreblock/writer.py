@@ -1,0 +1,119 @@
+"""The writer process: `python -m foreblock.writer LINE`, started by the supervisor only.
+
+It is the one process that writes, for all networks: each has its source, its thread and its
+store. LINE is the descriptor of the socket pair over which it gets its order. It ends after
+the commit that is under way, without sealing anything early.
+"""
+
+import asyncio
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
+from functools import partial
+
+import msgspec
+import uvloop
+
+from foreblock.bus.exchange import Exchange, Respond
+from foreblock.bus.frames import Rejected, Submit, ToWorker
+from foreblock.clock import SystemClock
+from foreblock.errors import ForeblockError
+from foreblock.feed.server import FeedServer
+from foreblock.logs import configure
+from foreblock.model import Flashblock
+from foreblock.server.process import at_end, tell, tell_failure
+from foreblock.server.supervisor import READY
+from foreblock.service import WritingOrder
+from foreblock.writing.dev_network import open_dev_network
+from foreblock.writing.network_writer import NetworkWriter
+
+
+def main() -> None:
+    """Write, as the order says."""
+    line = socket.socket(fileno=int(sys.argv[1]))
+    with line, line.makefile("rb") as lines:
+        text = lines.readline()
+        if not text:
+            return  # the supervisor is gone already
+        order = msgspec.json.decode(text, type=WritingOrder)
+        configure(order.settings.log_level)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            try:
+                runner.run(_write(order, line))
+            except (ForeblockError, OSError) as failure:
+                tell_failure(line, str(failure))
+                sys.exit(1)
+
+
+class Writer:
+    """All networks of one process."""
+
+    def __init__(self) -> None:
+        self._networks: dict[str, NetworkWriter] = {}
+        self.exchange = Exchange(self._submitted, self._greeting)
+
+    def add(self, network: NetworkWriter) -> None:
+        """Take transactions for one more."""
+        self._networks[network.name] = network
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run all networks until told to stop; the failure of one is the failure of all."""
+        async with asyncio.TaskGroup() as group:
+            running = [group.create_task(each.run()) for each in self._networks.values()]
+            stopper = group.create_task(stop.wait())
+            await asyncio.wait([stopper, *running], return_when=asyncio.FIRST_COMPLETED)
+            stopper.cancel()
+            for network in self._networks.values():
+                network.stop()
+
+    def _submitted(self, message: Submit, respond: Respond) -> None:
+        network = self._networks.get(message.network)
+        if network is None:
+            respond(Rejected(message.id, "sequencer not available"))
+        else:
+            network.submit(message, respond)
+
+    def _greeting(self) -> Iterator[ToWorker]:
+        for network in self._networks.values():
+            yield from network.hints()
+
+
+async def _write(order: WritingOrder, line: socket.socket) -> None:
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    loop.add_reader(line, at_end(line, partial(_orphaned, line, stop)))
+    writer, clock = Writer(), SystemClock()
+    async with AsyncExitStack() as opened:
+        for network, descriptor in zip(order.networks, order.feeds, strict=True):
+            if network.source != "dev":
+                continue
+            publish = await _feed(descriptor, opened)
+            running = await open_dev_network(network, clock, publish, writer.exchange.tell)
+            opened.push_async_callback(running.close)
+            writer.add(running)
+        await writer.exchange.listen(socket.socket(fileno=order.bus))
+        opened.callback(writer.exchange.close)
+        tell(line, READY)
+        await writer.run(stop)
+
+
+async def _feed(descriptor: int | None, opened: AsyncExitStack) -> Callable[[Flashblock], None]:
+    """Where flashblocks of a network go: to its feed, or to nobody."""
+    if descriptor is None:
+        return lambda _: None
+    feed = FeedServer()
+    await feed.start(socket.socket(fileno=descriptor))
+    opened.push_async_callback(feed.stop)
+    return feed.publish
+
+
+def _orphaned(line: socket.socket, stop: asyncio.Event) -> None:
+    asyncio.get_running_loop().remove_reader(line)
+    stop.set()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What the writer process does for each network: one source, one thread, one store."""

@@ -1,0 +1,142 @@
+"""A development chain: from what its network is told, to a sequencer that runs."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from foreblock.bus.frames import ToWorker
+from foreblock.clock import Clock
+from foreblock.errors import BadGenesis, PoolRefusal
+from foreblock.ledger.genesis import Genesis
+from foreblock.ledger.ledger_writer import LedgerWriter
+from foreblock.ledger.opening import Store, open_to_write
+from foreblock.ledger.transactions import Transaction, decode_transactions
+from foreblock.model import Flashblock
+from foreblock.network import DevChain, Network
+from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
+from foreblock.sequencer.load import Load
+from foreblock.sequencer.mnemonic import dev_accounts
+from foreblock.sequencer.options import SequencerOptions
+from foreblock.sequencer.saved_pool import save_pool, take_saved_pool
+from foreblock.sequencer.sequencer import Sequencer
+from foreblock.writing.network_writer import NetworkWriter
+
+POOL_FILE: Final = "pool"  # in the store's folder, from a clean stop to the next start
+
+
+class DevChainSource:
+    """A sequencer with its store, as `NetworkWriter` needs it."""
+
+    def __init__(
+        self, network: Network, clock: Clock, publish: Callable[[Flashblock], None]
+    ) -> None:
+        """Begin the chain or go on with it. Raises `ForeblockError`."""
+        chain = network.dev
+        assert chain is not None, "a development chain is told what to be like"
+        self._pool_file: Final = Path(network.data) / POOL_FILE
+        self._store: Final[Store] = open_to_write(network.data, _genesis(chain))
+        try:
+            self._writer: Final = LedgerWriter(self._store, clock)
+            options = SequencerOptions(
+                block_time=chain.block_time,
+                interval_ms=chain.interval_ms,
+                seed=chain.seed,
+                instant=chain.instant,
+            )
+            load = _load(chain, self._writer.profile.chain_id)
+            self._sequencer: Final = Sequencer(self._writer, clock, options, publish, load)
+            self._take_up(take_saved_pool(self._pool_file))
+        except BaseException:
+            self._store.close()
+            raise
+
+    @property
+    def next_due_ns(self) -> int:
+        """When `tick` has something to do, in monotonic time."""
+        return self._sequencer.next_due_ns
+
+    def tick(self) -> None:
+        """Do what is due."""
+        self._sequencer.tick()
+
+    def submit(self, raw: bytes, sender: bytes) -> None:
+        """Take a transaction whose sender is known; raises `PoolRefusal`."""
+        (transaction,) = decode_transactions([raw], senders=[sender])
+        self._sequencer.submit(transaction)
+
+    @property
+    def waiting(self) -> int:
+        """How many transactions wait."""
+        return self._sequencer.waiting
+
+    def next_nonce(self, sender: bytes) -> int:
+        """The nonce after a sender's transactions that wait."""
+        return self._sequencer.next_nonce(sender)
+
+    def _take_up(self, saved: Iterable[Transaction]) -> None:
+        """Put back what waited when the chain was stopped, as far as it may still run."""
+        for transaction in saved:
+            with suppress(PoolRefusal):
+                self._sequencer.submit(transaction)
+
+    def close(self) -> None:
+        """Save what waits, and let go of the store."""
+        save_pool(self._pool_file, self._sequencer.pooled())
+        self._writer.close()
+        self._store.close()
+
+
+async def open_dev_network(
+    network: Network,
+    clock: Clock,
+    publish: Callable[[Flashblock], None],
+    tell: Callable[[ToWorker], None],
+) -> NetworkWriter:
+    """The writer of a development chain; it does not run yet.
+
+    `publish` and `tell` are called on the running loop. Raises `ForeblockError`.
+    """
+    loop = asyncio.get_running_loop()
+    executor = ThreadPoolExecutor(1, f"foreblock-{network.name}")
+
+    def on_loop(flashblock: Flashblock) -> None:
+        loop.call_soon_threadsafe(publish, flashblock)
+
+    try:
+        source = await loop.run_in_executor(
+            executor, partial(DevChainSource, network, clock, on_loop)
+        )
+    except BaseException:
+        executor.shutdown()
+        raise
+    return NetworkWriter(network.name, source, clock, executor, tell)
+
+
+def _genesis(chain: DevChain) -> Genesis:
+    if chain.genesis:
+        try:
+            text = Path(chain.genesis).read_bytes()
+        except OSError as why:
+            raise BadGenesis(chain.genesis, why.strerror or str(why)) from None
+        return read_dev_genesis(text)
+    return dev_genesis(
+        DevGenesisOptions(
+            chain_id=chain.chain_id,
+            gas_limit=chain.gas_limit,
+            base_fee=chain.base_fee,
+            block_time=chain.block_time,
+            mnemonic=chain.mnemonic,
+            accounts=chain.accounts,
+            balance=chain.balance,
+        )
+    )
+
+
+def _load(chain: DevChain, chain_id: int) -> Load | None:
+    if not chain.load:
+        return None
+    return Load(chain.load, dev_accounts(chain.mnemonic, chain.accounts), chain_id)

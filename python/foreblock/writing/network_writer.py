@@ -1,0 +1,167 @@
+"""One network in the writer process: its sequencer, ticking on a thread of its own.
+
+The engine's work and every commit of the network happen on that one thread, so that one
+network's disk never keeps the other waiting, and the sequencer needs no locks. The loop
+only waits: for the next thing that is due, and for transactions, which are handed over in
+portions. Work that nobody waits for is due at once and comes in slices, so that both have
+their turn in between.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, NamedTuple, Protocol, TypeVar
+
+import structlog
+
+from foreblock.bus.exchange import Respond
+from foreblock.bus.frames import Accepted, NextNonce, Rejected, Submit, ToWorker
+from foreblock.clock import Clock
+from foreblock.errors import ForeblockError
+
+PORTION: Final = 256  # transactions that are handed over at once
+HINTS: Final = 10_000  # senders whose nonces are followed
+
+T = TypeVar("T")
+
+log = structlog.get_logger()
+
+
+class Source(Protocol):
+    """What writes a chain. Called on one thread only, but for `next_due_ns`."""
+
+    @property
+    def next_due_ns(self) -> int:
+        """When `tick` has something to do, in monotonic time."""
+
+    def tick(self) -> None:
+        """Do what is due."""
+
+    def submit(self, raw: bytes, sender: bytes) -> None:
+        """Take a transaction, or raise `ForeblockError` with the reason why not."""
+
+    def next_nonce(self, sender: bytes) -> int:
+        """The nonce after a sender's transactions that wait."""
+
+    @property
+    def waiting(self) -> int:
+        """How many transactions wait."""
+
+    def close(self) -> None:
+        """Let go of the store."""
+
+
+class _Submitted(NamedTuple):
+    message: Submit
+    respond: Respond
+
+
+class NetworkWriter:
+    """Runs one source."""
+
+    def __init__(
+        self,
+        name: str,
+        source: Source,
+        clock: Clock,
+        executor: ThreadPoolExecutor,
+        tell: Callable[[ToWorker], None],
+    ) -> None:
+        """`executor` has one thread. `tell` reaches all workers; it is called on the loop."""
+        self.name: Final = name
+        self._source: Final = source
+        self._clock: Final = clock
+        self._executor: Final = executor
+        self._tell: Final = tell
+        self._nonces: dict[bytes, int] = {}  # what workers were told
+        self._submitted: list[_Submitted] = []
+        self._wake: Final = asyncio.Event()
+        self._stopping = False
+
+    def submit(self, message: Submit, respond: Respond) -> None:
+        """Put a transaction before the source; `respond` hears what becomes of it."""
+        self._submitted.append(_Submitted(message, respond))
+        self._wake.set()
+
+    def hints(self) -> Iterator[ToWorker]:
+        """What a worker that has just come should know."""
+        for sender, nonce in self._nonces.items():
+            yield NextNonce(self.name, sender, nonce)
+
+    def stop(self) -> None:
+        """End after the commit that is under way."""
+        self._stopping = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Run until told to stop."""
+        while not self._stopping:
+            self._wake.clear()
+            if self._submitted:
+                portion, self._submitted = self._submitted[:PORTION], self._submitted[PORTION:]
+                await self._take_in(portion)
+            left = self._source.next_due_ns - self._clock.monotonic_ns()
+            if left <= 0:
+                await self._on_thread(self._source.tick)
+                await self._correct_hints()
+            else:
+                await self._rest(left / 1e9)
+
+    async def close(self) -> None:
+        """Let go of everything."""
+        await self._on_thread(self._source.close)
+        self._executor.shutdown()
+
+    async def _on_thread(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait for what is due, or for a transaction."""
+        if self._submitted or self._stopping:
+            return
+        handle = asyncio.get_running_loop().call_later(seconds, self._wake.set)
+        try:
+            await self._wake.wait()
+        finally:
+            handle.cancel()
+
+    async def _take_in(self, portion: list[_Submitted]) -> None:
+        """Give transactions to the source, then hints to all and answers to those who asked.
+
+        In this order: whoever has the answer may ask any worker for the next nonce.
+        """
+        messages = [each.message for each in portion]
+        outcomes = await self._on_thread(lambda: [self._judge(each) for each in messages])
+        for (message, respond), (answer, nonce) in zip(portion, outcomes, strict=True):
+            self._hint(message.sender, nonce)
+            respond(answer)
+
+    def _judge(self, message: Submit) -> tuple[Accepted | Rejected, int]:
+        """On the thread: what becomes of a transaction, and its sender's next nonce."""
+        answer: Accepted | Rejected = Accepted(message.id)
+        try:
+            self._source.submit(message.raw, message.sender)
+        except ForeblockError as refusal:
+            answer = Rejected(message.id, str(refusal))
+        except Exception:
+            log.exception("submission_failed", network=self.name)
+            answer = Rejected(message.id, "internal error")
+        return answer, self._source.next_nonce(message.sender)
+
+    async def _correct_hints(self) -> None:
+        """Take back what is no longer so; what no transaction waits for needs no hint."""
+        if self._nonces:
+            nonces, waiting = await self._on_thread(self._read_nonces)
+            for sender, nonce in nonces.items():
+                self._hint(sender, nonce)
+            if not waiting or len(nonces) > HINTS:
+                self._nonces.clear()
+
+    def _read_nonces(self) -> tuple[dict[bytes, int], int]:
+        source = self._source
+        return {sender: source.next_nonce(sender) for sender in self._nonces}, source.waiting
+
+    def _hint(self, sender: bytes, nonce: int) -> None:
+        if self._nonces.get(sender) != nonce:
+            self._nonces[sender] = nonce
+            self._tell(NextNonce(self.name, sender, nonce))

@@ -1,0 +1,156 @@
+"""Both ends of the bus over a real socket: submissions, refusals, hints, a writer that goes."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from foreblock.bus.exchange import Exchange, Respond
+from foreblock.bus.frames import Accepted, NextNonce, Rejected, Submit, ToWorker
+from foreblock.bus.link import WriterLink
+from foreblock.errors import RejectedTransaction, SequencerUnavailable
+
+ALICE, BOB = b"\1" * 20, b"\2" * 20
+PATIENCE = 10.0
+
+
+def listening(path: str) -> socket.socket:
+    sock = socket.socket(socket.AF_UNIX)
+    sock.bind(path)
+    sock.listen()
+    sock.settimeout(0)
+    return sock
+
+
+class Pool:
+    """Takes what is not called bad, and says how many a sender has."""
+
+    def __init__(self) -> None:
+        self.taken: list[Submit] = []
+        self.silent = False
+        self.exchange = Exchange(self.submitted, self.greeting)
+
+    def submitted(self, message: Submit, respond: Respond) -> None:
+        if self.silent:
+            return
+        if message.raw == b"bad":
+            respond(Rejected(message.id, "nonce too low"))
+            return
+        self.taken.append(message)
+        self.exchange.tell(NextNonce(message.network, message.sender, len(self.taken)))
+        respond(Accepted(message.id))
+
+    def greeting(self) -> Iterable[ToWorker]:
+        yield NextNonce("main", BOB, 7)
+
+
+@asynccontextmanager
+async def connected(path: str, pool: Pool) -> AsyncIterator[WriterLink]:
+    await pool.exchange.listen(listening(path))
+    link = WriterLink(path)
+    link.start()
+    try:
+        await until(lambda: link.next_nonce("main", BOB) == 7)
+        yield link
+    finally:
+        link.close()
+        pool.exchange.close()
+        await closed()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110, what is waited for has no event
+            await asyncio.sleep(0)
+
+
+async def closed() -> None:
+    """Let transports that were told to close do so."""
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+def test_a_submission_is_answered_and_everybody_hears_the_next_nonce(tmp_path: Path) -> None:
+    async def scene() -> None:
+        pool, path = Pool(), str(tmp_path / "bus")
+        async with connected(path, pool) as link:
+            other = WriterLink(path)
+            other.start()
+            await until(lambda: other.next_nonce("main", BOB) == 7)
+            await link.submit("main", b"good", ALICE)
+            assert [(each.network, each.raw, each.sender) for each in pool.taken] == [
+                ("main", b"good", ALICE)
+            ]
+            assert link.next_nonce("main", ALICE) == 1
+            await until(lambda: other.next_nonce("main", ALICE) == 1)
+            assert link.next_nonce("test", ALICE) == 0
+            with pytest.raises(RejectedTransaction, match="nonce too low"):
+                await link.submit("main", b"bad", ALICE)
+            other.close()
+
+    asyncio.run(scene())
+
+
+def test_answers_find_their_submissions_when_many_are_under_way(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with connected(str(tmp_path / "bus"), Pool()) as link:
+            raws = [b"bad" if number % 3 == 0 else b"%d" % number for number in range(50)]
+            outcomes = await asyncio.gather(
+                *(link.submit("main", raw, ALICE) for raw in raws), return_exceptions=True
+            )
+            assert [isinstance(each, RejectedTransaction) for each in outcomes] == [
+                raw == b"bad" for raw in raws
+            ]
+
+    asyncio.run(scene())
+
+
+def test_without_a_writer_a_submission_is_refused_at_once(tmp_path: Path) -> None:
+    async def scene() -> None:
+        link = WriterLink(str(tmp_path / "nobody"))
+        link.start()
+        with pytest.raises(SequencerUnavailable, match="sequencer not available"):
+            await link.submit("main", b"good", ALICE)
+        link.close()
+
+    asyncio.run(scene())
+
+
+def test_a_writer_that_goes_takes_nobody_with_it_and_its_successor_is_found(
+    tmp_path: Path,
+) -> None:
+    async def scene() -> None:
+        first, path = Pool(), str(tmp_path / "bus")
+        first.silent = True
+        async with connected(path, first) as link:
+            waiting = asyncio.create_task(link.submit("main", b"good", ALICE))
+            await asyncio.sleep(0)
+            first.exchange.close()
+            with pytest.raises(SequencerUnavailable):
+                await waiting
+            Path(path).unlink()  # noqa: ASYNC240, nothing else waits
+            second = Pool()
+            await second.exchange.listen(listening(path))
+            await until(lambda: link.next_nonce("main", BOB) == 7)
+            await link.submit("main", b"good", ALICE)
+            assert second.taken
+            second.exchange.close()
+            await closed()
+
+    asyncio.run(scene())
+
+
+def test_a_peer_that_talks_nonsense_is_let_go(tmp_path: Path) -> None:
+    async def scene() -> None:
+        pool, path = Pool(), str(tmp_path / "bus")
+        async with connected(path, pool):
+            reader, writer = await asyncio.open_unix_connection(path)
+            writer.write(b"\xff" * 64)
+            async with asyncio.timeout(PATIENCE):
+                await reader.read()
+            writer.close()
+
+    asyncio.run(scene())

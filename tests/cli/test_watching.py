@@ -1,0 +1,50 @@
+"""`foreblock watch` as a person or a script meets it."""
+
+import json
+from typing import Any
+
+from click.testing import CliRunner
+from rich.console import Console
+
+from foreblock.cli import main
+from foreblock.cli.watching import Watched, table
+from foreblock.client import Endpoint
+from foreblock.watching.reading import Reading, Seen
+from toy_endpoint import toy_endpoint
+
+BLOCK: dict[str, Any] = {
+    "number": "0x7", "hash": "0x" + "01" * 32, "timestamp": "0x64", "gasUsed": "0x5208",
+    "gasLimit": "0x1c9c380", "baseFeePerGas": "0x3b9aca00", "transactions": ["0x" + "04" * 32],
+}  # fmt: skip
+
+
+def get_block(params: list[Any]) -> object:
+    return BLOCK | {"number": "0x8"} if params[0] == "pending" else BLOCK
+
+
+def test_one_look_at_two_networks_one_of_which_is_gone() -> None:
+    with toy_endpoint({"eth_getBlockByNumber": get_block}) as url:
+        done = CliRunner().invoke(main, ["watch", "--once", url, "http://127.0.0.1:1"])
+    assert done.exit_code == 0
+    here, gone = done.output.splitlines()[1:]
+    assert here.split()[1:] == ["7", "8", "1", "21,000", "1", "gwei", "0.0", "s"]
+    assert gone.split() == ["127.0.0.1:1", "no", "answer"]
+
+
+def test_scripts_get_a_line_of_json() -> None:
+    with toy_endpoint({"eth_getBlockByNumber": get_block}) as url:
+        done = CliRunner().invoke(main, ["watch", "--once", "--json", url])
+    (found,) = json.loads(done.output)
+    assert (found["url"], found["failure"]) == (url, None)
+    assert found["reading"]["pending"]["number"] == 8
+
+
+def test_large_numbers_fit_into_80_columns() -> None:
+    seen = Seen(123_456_789, "0x", 0, 12_345, 399_999_999, 400_000_000, 1_234_567_890)
+    watched = Watched(Endpoint("http://127.0.0.1:8545"), Reading(seen, seen, 10, 1), since=0.0)
+    console = Console(width=80, record=True)
+    console.print(table([watched], now=12.3))
+    row = console.export_text().splitlines()[1]
+    assert "123456789.10" in row
+    assert "399,999,999" in row
+    assert row.rstrip().endswith("12.3 s")

@@ -1,0 +1,179 @@
+"""`foreblock dev` in processes of its own, for tests that watch it live and die."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPMessage
+from pathlib import Path
+from typing import Any, TypeVar
+
+PACKAGE = Path(__file__).resolve().parent.parent / "python"
+PATIENCE = 30.0  # seconds; far more than anything here takes
+T = TypeVar("T")
+
+
+def children(pid: int) -> dict[str, list[int]]:
+    """The processes that a supervisor runs, by their module."""
+    found: dict[str, list[int]] = {"writer": [], "worker": []}
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii")
+    for child in map(int, text.split()):
+        command = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+        for kind, pids in found.items():
+            if f"foreblock.{kind}".encode() in command:
+                pids.append(child)
+    return found
+
+
+def until(condition: Callable[[], T | None], what: str) -> T:
+    """What the condition gives once it gives something."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        found = condition()
+        if found:
+            return found
+        os.sched_yield()  # processes outside this one have no event to wait for
+    raise AssertionError(f"waited for {PATIENCE:g} s until {what}")
+
+
+class Network:
+    """One network of a running `foreblock dev`."""
+
+    def __init__(self, url: str, feed: str) -> None:
+        self.url = url
+        self.feed = feed
+        self.commit = 0  # the highest that was seen
+
+    def ask(self, method: str, *params: object) -> Any:  # noqa: ANN401
+        """The result of a method; an error of JSON-RPC is raised as `RpcError`."""
+        (answer,) = self.batch((method, params))
+        return answer
+
+    def batch(self, *requests: tuple[str, Sequence[object]]) -> list[Any]:
+        """The results of requests that see one snapshot; commits may never go back."""
+        body = [
+            {"jsonrpc": "2.0", "id": number, "method": method, "params": list(params)}
+            for number, (method, params) in enumerate(requests)
+        ]
+        _, text, headers = self._request("POST", "/", json.dumps(body))
+        snapshot, answers = headers["Foreblock-Snapshot"], json.loads(text)
+        commit = int(re.search(r"commit=(\d+)", snapshot)[1])  # type: ignore[index]
+        assert commit >= self.commit, "a commit went back"
+        self.commit = commit
+        for answer in answers:
+            if "error" in answer:
+                raise RpcError(answer["error"])
+        return [answer["result"] for answer in answers]
+
+    def pending(self) -> dict[str, Any]:
+        """The pending block."""
+        found: dict[str, Any] = self.ask("eth_getBlockByNumber", "pending", False)
+        return found
+
+    def latest(self) -> int:
+        """The number of the latest block."""
+        return int(self.ask("eth_getBlockByNumber", "latest", False)["number"], 16)
+
+    def probe(self, path: str) -> tuple[int, str]:
+        """Status and text of a probe."""
+        status, text, _ = self._request("GET", path)
+        return status, text
+
+    def _request(
+        self, method: str, path: str, body: str | None = None
+    ) -> tuple[int, str, HTTPMessage]:
+        connection = HTTPConnection(self.url.removeprefix("http://"), timeout=PATIENCE)
+        try:
+            connection.request(method, path, body, {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            return response.status, response.read().decode(), response.headers
+        finally:
+            connection.close()
+
+
+class RpcError(Exception):
+    """An error answer."""
+
+    def __init__(self, error: dict[str, Any]) -> None:
+        super().__init__(error)
+        self.code: int = error["code"]
+        self.message: str = error["message"]
+
+
+class Dev:
+    """A running `foreblock dev`."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.said: list[str] = []
+        networks = dict(self._networks())
+        self.main, self.test = networks["main"], networks.get("test")
+
+    def _networks(self) -> Iterator[tuple[str, Network]]:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.said.append(line)
+            if line.startswith("Ctrl-C"):
+                break
+        text = "".join(self.said)
+        for name, url, feed in re.findall(
+            r"^(main|test) +(http://\S+).*\n(?: +(ws://\S+).*\n)?", text, re.MULTILINE
+        ):
+            yield name, Network(url, feed)
+
+    def pids(self, kind: str) -> list[int]:
+        """The processes of a kind."""
+        return children(self.process.pid)[kind]
+
+    def kill(self, kind: str) -> int:
+        """Kill the first process of a kind with SIGKILL."""
+        (pid, *_) = self.pids(kind)
+        os.kill(pid, signal.SIGKILL)
+        return pid
+
+
+@contextmanager
+def dev_chain(*options: str) -> Iterator[Dev]:
+    """`foreblock dev` on free ports, from its first answer to its end."""
+    process = subprocess.Popen(
+        _command(options), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env=_environment(), start_new_session=True,
+    )  # fmt: skip
+    try:
+        yield Dev(process)
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def refused(*options: str) -> str:
+    """What `foreblock dev` says when it does not start."""
+    done = subprocess.run(
+        _command(options), capture_output=True, text=True, env=_environment(), timeout=PATIENCE,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    return done.stderr
+
+
+def _command(options: Sequence[str]) -> list[str]:
+    return [
+        sys.executable, "-m", "foreblock", "dev", "--listen=127.0.0.1:0",
+        "--test-listen=127.0.0.1:0", "--feed-listen=127.0.0.1:0", "--test-feed-listen=127.0.0.1:0",
+        "--workers=2", *options,
+    ]  # fmt: skip
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONUNBUFFERED": "1"}

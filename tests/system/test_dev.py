@@ -1,0 +1,121 @@
+"""`foreblock dev` as its processes live and die."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dev_processes import PATIENCE, Dev, Network, dev_chain, refused, until
+
+
+def number(block: dict[str, str]) -> int:
+    return int(block["number"], 16)
+
+
+def wait_for_next_flashblock(network: Network) -> None:
+    seen = network.commit
+    until(lambda: network.pending() and network.commit > seen, "the next flashblock")
+
+
+def gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return Path(f"/proc/{pid}/stat").read_text("ascii").split()[2] == "Z"
+
+
+@pytest.fixture(scope="module")
+def dev() -> Iterator[Dev]:
+    with dev_chain() as running:
+        yield running
+
+
+def test_both_networks_have_a_pending_block_that_grows_and_seals(dev: Dev) -> None:
+    assert dev.test is not None
+    assert dev.main.ask("eth_chainId") == hex(31337)
+    assert dev.test.ask("eth_chainId") == hex(31338)
+    for network in (dev.main, dev.test):
+        pending, latest = network.batch(
+            ("eth_getBlockByNumber", ("pending", False)),
+            ("eth_getBlockByNumber", ("latest", False)),
+        )
+        assert number(pending) == number(latest) + 1
+        assert pending["parentHash"] == latest["hash"]
+        sealed_as = number(pending)
+        wait_for_next_flashblock(network)
+        until(lambda: network.latest() >= sealed_as, "the block is sealed")  # noqa: B023
+
+
+def test_readiness_says_how_the_network_is(dev: Dev) -> None:
+    status, text = dev.main.probe("/readyz?verbose")
+    assert status == 200
+    assert text.startswith("ready\n")
+    assert "flashblock" in text
+    assert dev.main.probe("/healthz") == (200, "ok\n")
+
+
+def test_a_worker_that_is_killed_costs_nothing_but_its_requests(dev: Dev) -> None:
+    killed = dev.kill("worker")
+    until(lambda: killed not in dev.pids("worker") and len(dev.pids("worker")) == 2, "another one")
+    for _ in range(20):
+        assert dev.main.pending()["number"]
+
+
+def test_a_writer_that_is_killed_goes_on_where_it_was(dev: Dev) -> None:
+    before = number(dev.main.pending())
+    killed = dev.kill("writer")
+    assert dev.main.ask("eth_getBalance", "0x" + "00" * 20, "pending") == "0x0", "reads go on"
+    until(lambda: dev.pids("writer") not in ([], [killed]), "another writer")
+    wait_for_next_flashblock(dev.main)
+    assert number(dev.main.pending()) >= before
+
+
+def test_without_a_writer_pending_ends_and_the_network_says_that_it_is_not_ready() -> None:
+    with dev_chain("--block-time=1", "--test-listen=") as dev:
+        wait_for_next_flashblock(dev.main)
+        os.kill(dev.pids("writer")[0], signal.SIGSTOP)
+        until(lambda: dev.main.probe("/readyz")[0] == 503, "pending has expired")
+        pending, latest = dev.main.batch(
+            ("eth_getBlockByNumber", ("pending", False)),
+            ("eth_getBlockByNumber", ("latest", False)),
+        )
+        assert pending == latest
+        os.kill(dev.pids("writer")[0], signal.SIGCONT)
+        until(lambda: dev.main.probe("/readyz")[0] == 200, "it is ready again")
+
+
+def test_a_chain_goes_on_after_a_clean_stop_and_starts_quickly(tmp_path: Path) -> None:
+    data = f"--data={tmp_path}"
+    with dev_chain(data) as dev:
+        until(lambda: dev.main.latest() >= 1, "a sealed block")
+        block = dev.main.ask("eth_getBlockByNumber", "0x1", True)
+        dev.process.send_signal(signal.SIGINT)
+        assert dev.process.wait(PATIENCE) == 0
+    begun = time.monotonic()
+    with dev_chain(data) as dev:
+        dev.main.pending()
+        took = time.monotonic() - begun
+        assert dev.main.ask("eth_getBlockByNumber", "0x1", True) == block
+        assert dev.main.latest() >= 1
+    assert took < 3.0 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+def test_who_comes_second_is_told_why_not(tmp_path: Path) -> None:
+    data = f"--data={tmp_path}"
+    with dev_chain(data) as first:
+        address = first.main.url.removeprefix("http://")
+        assert f"{address}: address already in use" in refused(f"--listen={address}")
+        assert "already being written by another process" in refused(data)
+
+
+def test_processes_end_when_their_supervisor_is_killed() -> None:
+    with dev_chain() as dev:
+        pids = dev.pids("writer") + dev.pids("worker")
+        assert len(pids) == 3
+        os.kill(dev.process.pid, signal.SIGKILL)
+        for pid in pids:
+            until(lambda: gone(pid), "an orphan ends")  # noqa: B023
