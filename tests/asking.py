@@ -63,7 +63,8 @@ def asker(ledger: Ledger, dialect: Dialect = "preconf", **options: Any) -> Itera
     """A client of a service with these options."""
     names = set(Options.__dataclass_fields__)
     methods = Options(dialect, **{name: options.pop(name) for name in names & set(options)})
-    client = Asker(Service(ledger, ServiceOptions(methods=methods, **options)))
+    submissions = options.pop("submissions", None)
+    client = Asker(Service(ledger, ServiceOptions(methods=methods, **options), submissions))
     try:
         yield client
     finally:

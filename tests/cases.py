@@ -9,9 +9,28 @@ METHODS = [
     "eth_getBlockByHash",
     "eth_getBalance",
     "eth_call",
+    "eth_getTransactionByHash",
+    "eth_getTransactionByBlockNumberAndIndex",
+    "eth_getTransactionReceipt",
+    "eth_getBlockReceipts",
+    "eth_getTransactionCount",
+    "eth_getCode",
+    "eth_getStorageAt",
+    "eth_estimateGas",
+    "eth_blobBaseFee",
     "eth_chainId",
+    "eth_syncing",
     "net_version",
 ]
+
+# Where methods have the block that the published contract wants to be named.
+BLOCK_AT = {
+    "eth_getBalance": 1,
+    "eth_call": 1,
+    "eth_getTransactionCount": 1,
+    "eth_getCode": 1,
+    "eth_getStorageAt": 2,
+}
 
 
 def read_case(path: Path) -> list[tuple[bytes, Any]]:
@@ -29,8 +48,8 @@ def in_preconf(request: Any, reply: Any) -> Any:  # noqa: ANN401, it is JSON
     block has to be named.
     """
     method, params = request["method"], request.get("params", [])
-    if method in ("eth_getBalance", "eth_call") and len(params) < 2:
-        message = "missing value for required argument 1 (block)"
+    if len(params) <= BLOCK_AT.get(method, -1):
+        message = f"missing value for required argument {BLOCK_AT[method]} (block)"
         return {"jsonrpc": "2.0", "id": reply["id"], "error": {"code": -32602, "message": message}}
     if reply.get("error", {}).get("code") == 3:
         error = {"code": -32000, "message": "execution reverted"}

@@ -142,7 +142,7 @@ def dev_chain(*options: str) -> Iterator[Dev]:
     """`foreblock dev` on free ports, from its first answer to its end."""
     process = subprocess.Popen(
         _command(options), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        env=_environment(), start_new_session=True,
+        env=package_environment(), start_new_session=True,
     )  # fmt: skip
     try:
         yield Dev(process)
@@ -160,7 +160,7 @@ def dev_chain(*options: str) -> Iterator[Dev]:
 def refused(*options: str) -> str:
     """What `foreblock dev` says when it does not start."""
     done = subprocess.run(
-        _command(options), capture_output=True, text=True, env=_environment(), timeout=PATIENCE,
+        _command(options), capture_output=True, text=True, env=package_environment(), timeout=PATIENCE,
         check=False,
     )  # fmt: skip
     assert done.returncode == 1
@@ -175,5 +175,6 @@ def _command(options: Sequence[str]) -> list[str]:
     ]  # fmt: skip
 
 
-def _environment() -> dict[str, str]:
+def package_environment() -> dict[str, str]:
+    """An environment in which `python -m foreblock` is that of this checkout."""
     return {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONUNBUFFERED": "1"}

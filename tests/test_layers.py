@@ -111,8 +111,9 @@ def test_imports_point_down(path: Path) -> None:
     "module",
     [
         "block_id", "block_rules", "buffered", "call_checks", "candidates", "check", "checksum",
-        "config", "deposit_receipt", "difficulty", "fees", "forks", "header_rules",
-        "intrinsic_gas", "optimism_rules", "placement", "profile", "uncles",
+        "config", "created_address", "deposit_receipt", "difficulty", "fees", "forks",
+        "header_rules", "intrinsic_gas", "l1_attributes", "l1_cost", "l1_fees", "next_fees",
+        "optimism_rules", "placement", "profile", "uncles",
     ],
 )  # fmt: skip
 def test_rules_do_no_input_or_output(module: str) -> None:

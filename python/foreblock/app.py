@@ -16,6 +16,7 @@ from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from foreblock.methods.placement import Placement
 from foreblock.methods.simulations import Simulations
+from foreblock.methods.submissions import Submissions
 from foreblock.network import Network
 from foreblock.reply import Readiness, Reply, Served
 from foreblock.rpc.batch import Limits
@@ -40,14 +41,17 @@ class ServiceOptions:
 class Service:
     """Answers the requests of one network, in one loop."""
 
-    def __init__(self, ledger: Ledger, options: ServiceOptions) -> None:
+    def __init__(
+        self, ledger: Ledger, options: ServiceOptions, submissions: Submissions | None = None
+    ) -> None:
+        """Without `submissions`, the way to a sequencer, it only reads."""
         pool = Pool(threads=options.pool_threads, capacity=options.pool_capacity)
         self._placement = Placement(pool, options.methods.call_timeout_ms)
         self._simulations = Simulations(
             options.methods.call_timeout_ms, options.pool_threads, options.pool_capacity
         )
         self._dispatcher = Dispatcher(
-            make_methods(options.methods, self._placement, self._simulations),
+            make_methods(options.methods, self._placement, self._simulations, submissions),
             ledger.view,
             partial(fault_of, dialect=options.methods.dialect),
             options.limits,
@@ -63,10 +67,27 @@ class Service:
         self._simulations.close()
 
 
+@dataclass(frozen=True, slots=True)
+class WriterSubmissions:
+    """The way to the sequencer of one network, which runs in the writer."""
+
+    link: WriterLink
+    network: str
+
+    async def submit(self, raw: bytes, sender: bytes) -> None:
+        """Hand a transaction over; raises `RejectedTransaction`, `SequencerUnavailable`."""
+        await self.link.submit(self.network, raw, sender)
+
+    def next_nonce(self, sender: bytes) -> int:
+        """What the writer has said of a sender; 0 if nothing."""
+        return self.link.next_nonce(self.network, sender)
+
+
 def make_handler(settings: Settings, network: Network, link: WriterLink | None) -> Served:
     """One network in one worker: what a body is answered with, as the settings want it."""
     ledger = Ledger.open(network.data, announce=settings.snapshot_header)
-    service = Service(ledger, options_of(settings))
+    submissions = None if link is None else WriterSubmissions(link, network.name)
+    service = Service(ledger, options_of(settings), submissions)
     return Served(service.answer, partial(_readiness, ledger, moves=network.source != "store"))
 
 
@@ -91,6 +112,7 @@ def options_of(settings: Settings) -> ServiceOptions:
             simulate_block_calls=simulate.block_calls,
             simulate_calls=simulate.calls,
             pending_identity=settings.pending_identity,
+            pending_nonce=settings.pending_nonce,
         ),
         limits=Limits(
             batch_items=batch.items or NO_LIMIT,

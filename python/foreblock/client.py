@@ -32,6 +32,7 @@ class Endpoint:
         self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._connection = _connection(parts, timeout)
         self._number = 0
+        self.headers: Mapping[str, str] = {}  # of the last answer to `request`
 
     def exchange(self, body: bytes) -> bytes:
         """The body of the answer to this body; HTTP errors of a JSON-RPC server have one too."""
@@ -82,7 +83,8 @@ class Endpoint:
             "method": method,
             "params": list(params),
         }
-        answer = _parsed(self.url, self.exchange(json.dumps(envelope).encode()))
+        body, self.headers = self.exchange_with_headers(json.dumps(envelope).encode())
+        answer = _parsed(self.url, body)
         if "error" in answer:
             raise _refusal(self.url, answer["error"])
         if "result" not in answer or answer.get("id") != self._number:

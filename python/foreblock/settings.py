@@ -77,6 +77,9 @@ class Settings:
     pending_identity: Literal["real", "null"] = setting(
         "real", "what a block asked for as pending says as its number and hash: its own, or null"
     )
+    pending_nonce: Literal["pool", "state"] = setting(
+        "pool", "whether a nonce at pending counts transactions that wait, or the state alone"
+    )
     log_level: Literal["debug", "info", "warning", "error"] = setting(
         "info", "the least important events that are logged"
     )

@@ -32,6 +32,8 @@ EXAMPLES = [
     errors.Reverted(b"\1\2", "because"),
     errors.Halted("out of gas"),
     errors.TimedOut("5s"),
+    errors.RejectedTransaction("nonce too low: next nonce 7, tx nonce 5"),
+    errors.SequencerUnavailable(),
     errors.NonceTooLow(7, 5),
     errors.RejectedTransaction("nonce too low"),
     errors.SequencerUnavailable(),

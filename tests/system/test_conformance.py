@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-METHODS = ["eth_getBlockByNumber", "eth_getBalance", "eth_call"]
+from cases import METHODS
 
 
 @pytest.mark.parametrize("dialect", ["ethereum", "preconf"])

@@ -13,6 +13,7 @@ from foreblock.cli.conforming import conformance
 from foreblock.cli.developing import dev
 from foreblock.cli.importing import import_
 from foreblock.cli.reading import balance, block, call, rpc
+from foreblock.cli.sending import send
 from foreblock.cli.serving import serve
 from foreblock.cli.simulating import simulate
 from foreblock.cli.watching import watch
@@ -30,5 +31,7 @@ def main() -> None:
 
 bench.add_command(bench_rpc)
 main.add_command(bench)
-for verb in (balance, block, call, config, conformance, dev, import_, rpc, serve, simulate, watch):
+for verb in (
+    balance, block, call, config, conformance, dev, import_, rpc, send, serve, simulate, watch,
+):  # fmt: skip
     main.add_command(verb)

@@ -33,10 +33,17 @@ JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="Print the re
 @contextmanager
 def asking(url: str) -> Iterator[Callable[[str, Sequence[object]], Any]]:
     """A function that asks the endpoint; failures end the program in one line."""
+    with connected(url) as endpoint:
+        yield endpoint.request
+
+
+@contextmanager
+def connected(url: str) -> Iterator[Endpoint]:
+    """The endpoint itself, failing in the same way."""
     with failing_in_one_line():
         try:
             with Endpoint(url) as endpoint:
-                yield endpoint.request
+                yield endpoint
         except Refused as refused:
             raise _with_reason(refused) from refused
 

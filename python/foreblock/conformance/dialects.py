@@ -22,7 +22,16 @@ DIALECTS: Final[tuple[Dialect, ...]] = ("ethereum", "preconf")
 
 REVERTED: Final = 3  # code of a revert, as geth answers it
 # Where the block parameter stands in methods that the contract requires it for.
-BLOCK_PARAMETER: Final = {"eth_call": 1, "eth_getBalance": 1, "eth_simulateV1": 1}
+BLOCK_PARAMETER: Final = {
+    "eth_call": 1,
+    "eth_getBalance": 1,
+    "eth_getCode": 1,
+    "eth_getStorageAt": 2,
+    "eth_getTransactionCount": 1,
+    "eth_simulateV1": 1,
+}
+# Methods whose error is what a call did.
+RUNNING: Final = ("eth_call", "eth_estimateGas")
 
 
 def promised(dialect: Dialect, request: Json, reply: Json) -> Json:
@@ -59,7 +68,7 @@ def call_needs_to(request: Json, reply: Json) -> Json:
 def revert_of_call(request: Json, reply: Json) -> Json:
     """A revert has code -32000 and a bare message, and data only when there is some."""
     error = reply.get("error", {})
-    if request["method"] != "eth_call" or error.get("code") != REVERTED:
+    if request["method"] not in RUNNING or error.get("code") != REVERTED:
         return reply
     plain = {"code": -32000, "message": "execution reverted"}
     if error.get("data", "0x") != "0x":

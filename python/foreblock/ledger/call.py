@@ -35,12 +35,17 @@ __all__ = [
     "Run",
     "State",
     "message",
+    "overlaid",
     "prepare",
+    "ready",
     "run_plainly",
 ]
 
 # Sender, recipient, value, data and gas.
 PlainCall = tuple[bytes, bytes, int, bytes, int]
+
+# Overrides above a state, and the precompiles that they change.
+Overlaid = tuple[Overlay | None, Precompiles | None]
 
 FEE_LIMIT: Final = 1 << 128  # the engine counts fees in 128 bits
 
@@ -56,7 +61,7 @@ class Run(Struct, frozen=True, gc=False):
     message: Message
     precompiles: Precompiles | None
 
-    def here(self, timeout_us: int, precompile_gas: int | None) -> Outcome:
+    def here(self, timeout_us: int | None = None, precompile_gas: int | None = None) -> Outcome:
         """Run it on this thread; raises `RefusedCall`, `DeadlineExceeded`."""
         try:
             if self.overlay is None:
@@ -114,12 +119,30 @@ def prepare(
     call: Call, state: State, around: Surroundings, overrides: dict[bytes, AccountOverride] | None
 ) -> Run:
     """Make a call ready; raises `RefusedOverride`, `RefusedCall`."""
-    overlay = precompiles = None
-    if overrides or around.block_hashes:
-        overlay = state.overlay()
-        precompiles = apply(overrides or {}, overlay, around.rules)
-        for number, block_hash in around.block_hashes.items():
-            overlay.set_block_hash(number, block_hash)
+    return ready(call, state, around, *overlaid(state, around, overrides))
+
+
+def overlaid(
+    state: State, around: Surroundings, overrides: dict[bytes, AccountOverride] | None
+) -> Overlaid:
+    """What overrides put above a state, if anything; raises `RefusedOverride`."""
+    if not overrides and not around.block_hashes:
+        return None, None
+    overlay = state.overlay()
+    precompiles = apply(overrides or {}, overlay, around.rules)
+    for number, block_hash in around.block_hashes.items():
+        overlay.set_block_hash(number, block_hash)
+    return overlay, precompiles
+
+
+def ready(
+    call: Call,
+    state: State,
+    around: Surroundings,
+    overlay: Overlay | None,
+    precompiles: Precompiles | None,
+) -> Run:
+    """Make a call ready on what `overlaid` gave; raises `RefusedCall`."""
     if call.is_plain:
         return Run(call, state, overlay, around, around.unpriced, _plain(call), precompiles)
     check_fields(call, around.profile.chain_id)

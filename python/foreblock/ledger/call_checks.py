@@ -44,12 +44,19 @@ def reasons(call: Call, around: Surroundings, balance: int, *, strict: bool) -> 
     Unless `strict`, a call that offers nothing for gas, or for blob gas, need not offer
     what the block asks for.
     """
+    yield from reasons_beside_gas(call, around, balance, strict=strict)
+    yield from _gas(call, around)
+
+
+def reasons_beside_gas(
+    call: Call, around: Surroundings, balance: int, *, strict: bool
+) -> Iterator[Reason]:
+    """The same without those that more gas would help against."""
     yield from _fees(call, around, strict=strict)
     yield from _blobs(call, around, strict=strict)
     yield from _authorizations(call)
     yield from _init_code(call, around)
     yield from _funds(call, balance)
-    yield from _gas(call, around)
 
 
 def _fees(call: Call, around: Surroundings, *, strict: bool) -> Iterator[Reason]:

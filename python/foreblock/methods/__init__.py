@@ -12,28 +12,64 @@ from foreblock.ledger.view import LedgerView
 from foreblock.methods import node
 from foreblock.methods.blocks import BlockMethods
 from foreblock.methods.calls import CallMethods
+from foreblock.methods.estimates import EstimateMethods
+from foreblock.methods.fee_history import FeeHistoryMethods
+from foreblock.methods.fees import FeeMethods
 from foreblock.methods.options import Options
+from foreblock.methods.placed_portions import PlacedPortions
 from foreblock.methods.placement import Placement
+from foreblock.methods.receipts import ReceiptMethods
+from foreblock.methods.sending import SendMethods
 from foreblock.methods.simulate import SimulateMethods
 from foreblock.methods.simulations import Simulations
 from foreblock.methods.state import StateMethods
+from foreblock.methods.submissions import NoSequencer, Submissions
+from foreblock.methods.tips import Tips
+from foreblock.methods.transactions import TransactionMethods
 
 Method = Callable[[LedgerView, Raw], bytes | Awaitable[bytes]]
 
 
 def make_methods(
-    options: Options, placement: Placement, simulations: Simulations
+    options: Options,
+    placement: Placement,
+    simulations: Simulations,
+    submissions: Submissions | None = None,
 ) -> dict[str, Method]:
-    """The table of one service."""
+    """The table of one service; without a way to a sequencer it only reads."""
+    submissions = submissions or NoSequencer()
+    portions, tips = PlacedPortions(options), Tips()
     blocks = BlockMethods(options)
+    state = StateMethods(options, submissions)
+    transactions = TransactionMethods(portions)
+    receipts = ReceiptMethods(portions, simulations)
+    fees = FeeMethods(tips, simulations)
     return {
         "eth_getBlockByNumber": blocks.get_block_by_number,
-        "eth_getBalance": StateMethods(options).get_balance,
+        "eth_getBalance": state.get_balance,
         "eth_call": CallMethods(options, placement).call,
         "eth_simulateV1": SimulateMethods(options, simulations).simulate,
         "eth_getBlockByHash": blocks.get_block_by_hash,
+        "eth_getTransactionByHash": transactions.get_by_hash,
+        "eth_getTransactionByBlockNumberAndIndex": transactions.get_by_number_and_index,
+        "eth_getTransactionByBlockHashAndIndex": transactions.get_by_hash_and_index,
+        "eth_getBlockTransactionCountByNumber": transactions.get_count_by_number,
+        "eth_getBlockTransactionCountByHash": transactions.get_count_by_hash,
+        "eth_getTransactionReceipt": receipts.get_transaction_receipt,
+        "eth_getBlockReceipts": receipts.get_block_receipts,
+        "eth_getTransactionCount": state.get_transaction_count,
+        "eth_getCode": state.get_code,
+        "eth_getStorageAt": state.get_storage_at,
+        "eth_estimateGas": EstimateMethods(options, simulations).estimate_gas,
+        "eth_gasPrice": fees.gas_price,
+        "eth_maxPriorityFeePerGas": fees.max_priority_fee_per_gas,
+        "eth_feeHistory": FeeHistoryMethods(tips, simulations).fee_history,
+        "eth_blobBaseFee": fees.blob_base_fee,
+        "eth_sendRawTransaction": SendMethods(submissions).send_raw_transaction,
         "eth_blockNumber": node.block_number,
         "eth_chainId": node.chain_id,
+        "eth_accounts": node.accounts,
+        "eth_syncing": node.syncing,
         "net_version": node.network_version,
         "web3_clientVersion": node.client_version,
     }

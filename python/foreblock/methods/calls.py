@@ -81,7 +81,7 @@ class CallMethods:
         block = find_block(view, params.block, 1)
         call = (sender, to, 0, data, self._gas)
         outcome = self._placement.run_plainly(view.state(block), block.surroundings, call)
-        return None if outcome is None else _result(outcome)
+        return None if outcome is None else result_of(outcome)
 
     def _call(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         try:
@@ -106,14 +106,14 @@ class CallMethods:
         if block_overrides is not None:
             around = overridden(block, block_overrides)
         outcome = self._placement.run(prepare(call, state, around, overrides))
-        return _result(outcome) if isinstance(outcome, Outcome) else _later(outcome)
+        return result_of(outcome) if isinstance(outcome, Outcome) else _later(outcome)
 
 
 async def _later(outcome: Awaitable[Outcome]) -> bytes:
-    return _result(await outcome)
+    return result_of(await outcome)
 
 
-def _result(outcome: Outcome) -> bytes:
+def result_of(outcome: Outcome) -> bytes:
     """The output of a call that ended well; any other end is raised."""
     status = outcome.status
     if status == "success":

@@ -38,3 +38,15 @@ def block_number(view: LedgerView, raw: Raw) -> bytes:
     """The number of the last sealed block."""
     explain(raw, NoParams, 0)
     return b'"0x%x"' % view.latest.number
+
+
+def accounts(_view: LedgerView, raw: Raw) -> bytes:
+    """The accounts that the service signs for: none."""
+    explain(raw, NoParams, 0)
+    return b"[]"
+
+
+def syncing(_view: LedgerView, raw: Raw) -> bytes:
+    """Whether it is catching up: what it has is all there is to wait for."""
+    explain(raw, NoParams, 0)
+    return b"false"

@@ -5,6 +5,7 @@ from typing import Literal
 
 Dialect = Literal["preconf", "ethereum"]
 PendingIdentity = Literal["real", "null"]
+PendingNonce = Literal["pool", "state"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,9 @@ class Options:
     simulate_calls: int = 10_000  # of one simulation
     block_text_bytes: int = 64 << 20  # of rendered blocks that are kept
     flashblock_text_bytes: int = 32 << 20  # of rendered flashblocks, of which blocks are made
+    receipt_bytes: int = 32 << 20  # of receipts that are kept, about
     pending_identity: PendingIdentity = "real"  # number and hash of a block asked for as pending
+    pending_nonce: PendingNonce = "pool"  # whether nonces at `pending` count what waits
 
     @property
     def block_required(self) -> bool:

@@ -20,6 +20,8 @@ S = TypeVar("S", bound=Struct)
 # Everything that decoding may raise.
 DECODING: Final = (DecodeError, UnicodeDecodeError, RecursionError)
 
+SLOT_DIGITS: Final = 64
+
 _decode_arguments = msgspec.json.Decoder(list[Raw] | None).decode
 _HEX_DIGITS: Final = re.compile(r"[0-9a-fA-F]*", re.ASCII)
 
@@ -125,6 +127,15 @@ def quantity(text: str, bits: int, argument: int, path: str = "") -> int:
     if text[2] == "0":
         refuse(argument, path, "hex number with leading zero digits")
     refuse(argument, path, f"hex number > {bits} bits")
+
+
+def slot(text: str, argument: int, path: str = "") -> int:
+    """The place of a word in storage: at most 32 bytes, written as a number or as a hash is."""
+    _explain_digits(text, argument, path)
+    digits = text[2:]
+    if len(digits) > SLOT_DIGITS:
+        refuse(argument, path, "storage key too long (want at most 32 bytes)")
+    return int(digits or "0", 16)
 
 
 def _explain_fixed(text: str, argument: int, path: str, size: int, what: str) -> NoReturn:

@@ -30,10 +30,11 @@ def array(items: Sequence[bytes]) -> bytes:
 
 
 def _object(fields: dict[bytes, bytes]) -> bytes:
-    return b"{%b}" % _members(fields)
+    return b"{%b}" % members(fields)
 
 
-def _members(fields: dict[bytes, bytes]) -> bytes:
+def members(fields: dict[bytes, bytes]) -> bytes:
+    """The members of an object, without braces."""
     return b",".join([b'"%b":%b' % field for field in fields.items()])
 
 
@@ -70,7 +71,7 @@ def header_members(header: Header, size: int) -> bytes:
         fields[b"parentBeaconBlockRoot"] = data(header.parent_beacon_block_root)
     if header.requests_hash is not None:
         fields[b"requestsHash"] = data(header.requests_hash)
-    return _members(fields)
+    return members(fields)
 
 
 def withdrawal(value: Withdrawal) -> bytes:
@@ -115,7 +116,7 @@ def fragment(
         fields |= _typed_fields(transaction)
     if transaction.chain_id is not None:
         fields[b"chainId"] = quantity(transaction.chain_id)
-    return _members(fields)
+    return members(fields)
 
 
 def _typed_fields(transaction: Transaction) -> dict[bytes, bytes]:
@@ -171,6 +172,11 @@ def _deposit_fields(
     if transaction.is_system_transaction:
         fields[b"isSystemTx"] = b"true"
     return fields
+
+
+def whole_transaction(block_hash: bytes, fragment: bytes) -> bytes:
+    """A transaction by itself."""
+    return b'{"blockHash":"0x%b",%b}' % (hexlify(block_hash), fragment)
 
 
 def join_fragments(block_hash: bytes, fragments: Sequence[bytes]) -> bytes:

@@ -1,0 +1,73 @@
+"""eth_estimateGas: how much gas a transaction should be given.
+
+A block that is not named is `pending`, in either dialect: whoever builds on what was
+pre-confirmed a moment ago has to be given an estimate that knows of it.
+"""
+
+from collections.abc import Awaitable
+
+from msgspec import Raw, Struct, structs
+from msgspec.json import Decoder
+
+from foreblock.ledger.block_overrides import overridden
+from foreblock.ledger.gas_estimate import estimate_gas
+from foreblock.ledger.simulation.steps import Steps
+from foreblock.ledger.view import LedgerView
+from foreblock.methods.block_overrides import BlockOverridesObject, read_block_overrides
+from foreblock.methods.block_param import BlockParam, read_block
+from foreblock.methods.call_object import CallObject, CallReader
+from foreblock.methods.calls import result_of
+from foreblock.methods.options import Options
+from foreblock.methods.overrides import read_overrides
+from foreblock.methods.params import DECODING, explain
+from foreblock.methods.shapes import quantity
+from foreblock.methods.simulations import Simulations
+
+
+class EstimateParams(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):
+    """The arguments of eth_estimateGas."""
+
+    transaction: CallObject | None = None
+    block: BlockParam = None
+    state_overrides: dict[str, Raw] | None = None
+    block_overrides: BlockOverridesObject | None = None
+
+
+_decode = Decoder(EstimateParams).decode
+
+
+class EstimateMethods:
+    """The method that estimates."""
+
+    def __init__(self, options: Options, simulations: Simulations) -> None:
+        self._reader = CallReader(options.gas_cap, creates=True)
+        self._simulations = simulations
+
+    def estimate_gas(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+        """The gas with which the transaction would succeed; its failure is an error."""
+        try:
+            params = _decode(raw)
+        except DECODING:
+            params = explain(raw, EstimateParams, 1)
+        if params.transaction is None:
+            params = explain(raw, EstimateParams, 1)
+        return self._simulations.run(self._steps(view, params))
+
+    def _steps(self, view: LedgerView, params: EstimateParams) -> Steps[bytes]:
+        given = params.transaction
+        assert given is not None, "explain refuses a missing one"
+        call = self._reader.read(given, 0)
+        if given.gas is None:
+            call = structs.replace(call, gas=0)
+        named = "pending" if params.block is None else read_block(params.block, 1)
+        overrides = None
+        if params.state_overrides is not None:
+            overrides = read_overrides(params.state_overrides, 2)
+        changes = None
+        if params.block_overrides is not None:
+            changes = read_block_overrides(params.block_overrides, 3)
+        block = view.resolve(named)
+        around = block.surroundings if changes is None else overridden(block, changes)
+        gas_cap = self._reader.gas_cap
+        found = yield from estimate_gas(call, view.state(block), around, overrides, gas_cap)
+        return quantity(found) if isinstance(found, int) else result_of(found)

@@ -1,0 +1,137 @@
+"""eth_feeHistory: what gas cost in a range of blocks, and what was paid above that."""
+
+from collections.abc import Awaitable, Sequence
+from typing import Final
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.json import Decoder
+
+from foreblock.ledger.block_tips import BlockTips
+from foreblock.ledger.fees import GAS_PER_BLOB
+from foreblock.ledger.next_fees import blob_fees_of, next_base_fee_of
+from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.simulation.steps import Steps
+from foreblock.ledger.view import LedgerView
+from foreblock.methods.block_param import BlockParam, read_block
+from foreblock.methods.params import DECODING, explain, quantity, refuse
+from foreblock.methods.shapes import array, members
+from foreblock.methods.shapes import quantity as shown
+from foreblock.methods.simulations import Simulations
+from foreblock.methods.tips import Tips
+
+MOST_BLOCKS: Final = 1024  # as in geth; more is lowered to it
+MOST_PERCENTILES: Final = 100  # as in geth
+DECIMAL_DIGITS: Final = 20  # of the largest number of 64 bits
+
+
+class FeeHistoryParams(
+    Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False
+):
+    """The arguments of eth_feeHistory."""
+
+    block_count: str | int | None = None
+    newest_block: BlockParam = None
+    reward_percentiles: list[float] | None = None
+
+
+_decode = Decoder(FeeHistoryParams).decode
+
+
+class FeeHistoryMethods:
+    """The method that looks back."""
+
+    def __init__(self, tips: Tips, simulations: Simulations) -> None:
+        self._tips = tips
+        self._simulations = simulations
+
+    def fee_history(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+        """Base fees, how full blocks were, and tips at the percentiles asked for."""
+        try:
+            params = _decode(raw)
+        except DECODING:
+            params = explain(raw, FeeHistoryParams, 2)
+        if params.block_count is None or params.newest_block is None:
+            params = explain(raw, FeeHistoryParams, 2)
+        assert params.block_count is not None, "explain refuses a missing one"
+        assert params.newest_block is not None, "the same"
+        count = min(_read_count(params.block_count), MOST_BLOCKS)
+        percentiles = _check_percentiles(params.reward_percentiles or ())
+        newest = view.resolve(read_block(params.newest_block, 1))
+        count = min(count, newest.number + 1)
+        return self._simulations.run(self._look_back(view, newest, count, percentiles))
+
+    def _look_back(
+        self, view: LedgerView, newest: ReadableBlock, count: int, percentiles: Sequence[float]
+    ) -> Steps[bytes]:
+        if not count:
+            return _render(0, [], [])
+        blocks: list[ReadableBlock] = []
+        rewards: list[list[int]] = []
+        for number in range(newest.number - count + 1, newest.number + 1):
+            block = newest if number == newest.number else view.resolve(number)
+            blocks.append(block)
+            if percentiles:
+                tips: BlockTips = yield from self._tips.of(view, block)
+                rewards.append(tips.percentiles(percentiles))
+            else:
+                yield None
+        return _render(blocks[0].number, blocks, rewards)
+
+
+def _read_count(given: str | int) -> int:
+    """A quantity; as in geth also a number, which may stand in quotes."""
+    if isinstance(given, str):
+        if not given.isascii() or not given.isdecimal() or len(given) > DECIMAL_DIGITS:
+            return quantity(given, 64, 0)
+        given = int(given)
+    if given < 0:
+        refuse(0, "", "block count below 0")
+    return given
+
+
+def _check_percentiles(given: Sequence[float]) -> Sequence[float]:
+    if len(given) > MOST_PERCENTILES:
+        refuse(2, "", f"over the query limit {MOST_PERCENTILES}")
+    for index, each in enumerate(given):
+        if not 0 <= each <= 100:
+            refuse(2, f"$[{index}]", f"invalid reward percentile: {each:g}")
+        if index and each <= given[index - 1]:
+            refuse(2, f"$[{index}]", f"reward percentile {each:g} is not above the one before it")
+    return given
+
+
+def _render(
+    oldest: int, blocks: Sequence[ReadableBlock], rewards: Sequence[Sequence[int]]
+) -> bytes:
+    """Fees have one entry more than there are blocks: that of the block after the newest."""
+    base_fees = [block.header.base_fee_per_gas or 0 for block in blocks]
+    blob_fees = [blob_fees_of(block) for block in blocks]
+    fields = {
+        b"oldestBlock": shown(oldest),
+        b"baseFeePerGas": _quantities([*base_fees, *map(next_base_fee_of, blocks[-1:])]),
+        b"gasUsedRatio": msgspec.json.encode([_fullness(block) for block in blocks]),
+        b"baseFeePerBlobGas": _quantities(
+            [fee for fee, _ in blob_fees] + [following for _, following in blob_fees[-1:]]
+        ),
+        b"blobGasUsedRatio": msgspec.json.encode([_blob_fullness(block) for block in blocks]),
+    }
+    if rewards:
+        fields[b"reward"] = array([_quantities(each) for each in rewards])
+    return b"{%b}" % members(fields)
+
+
+def _quantities(numbers: Sequence[int]) -> bytes:
+    return array(list(map(shown, numbers)))
+
+
+def _fullness(block: ReadableBlock) -> float:
+    return block.header.gas_used / max(block.header.gas_limit, 1)
+
+
+def _blob_fullness(block: ReadableBlock) -> float:
+    """Of what blobs may use; 0 on a chain without blobs, whose field means something else."""
+    parameters = block.profile.blob_parameters(block.header.timestamp)
+    if parameters is None or not parameters.maximum:
+        return 0.0
+    return (block.header.blob_gas_used or 0) / (parameters.maximum * GAS_PER_BLOB)

@@ -1,0 +1,47 @@
+"""eth_gasPrice, eth_maxPriorityFeePerGas, eth_blobBaseFee: what a transaction should offer."""
+
+from collections.abc import Awaitable
+
+from msgspec import Raw
+
+from foreblock.ledger.next_fees import blob_fees_of, next_base_fee_of
+from foreblock.ledger.simulation.steps import Steps
+from foreblock.ledger.view import LedgerView
+from foreblock.methods.node import NoParams
+from foreblock.methods.params import explain
+from foreblock.methods.shapes import quantity
+from foreblock.methods.simulations import Simulations
+from foreblock.methods.tips import Tips
+
+
+class FeeMethods:
+    """Methods that suggest a price."""
+
+    def __init__(self, tips: Tips, simulations: Simulations) -> None:
+        self._tips = tips
+        self._simulations = simulations
+
+    def gas_price(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+        """What a unit of gas costs now, a tip included."""
+        explain(raw, NoParams, 0)
+        return self._simulations.run(self._suggested(view, _base_fee(view)))
+
+    def max_priority_fee_per_gas(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+        """The tip alone."""
+        explain(raw, NoParams, 0)
+        return self._simulations.run(self._suggested(view, 0))
+
+    def blob_base_fee(self, view: LedgerView, raw: Raw) -> bytes:
+        """What a unit of blob gas costs in the latest block."""
+        explain(raw, NoParams, 0)
+        return quantity(blob_fees_of(view.latest)[0])
+
+    def _suggested(self, view: LedgerView, base_fee: int) -> Steps[bytes]:
+        return quantity(base_fee + (yield from self._tips.suggested(view)))
+
+
+def _base_fee(view: LedgerView) -> int:
+    """Enough for the block in progress and, as that stands, for the one after it."""
+    if view.pending is None:
+        return next_base_fee_of(view.latest)
+    return max(view.pending.header.base_fee_per_gas or 0, next_base_fee_of(view.pending))

@@ -1,0 +1,141 @@
+"""Receipts and logs as JSON text.
+
+What depends on the block alone is rendered once for all receipts of a request. On OP
+chains a receipt also tells what its transaction cost on L1; that is computed from the
+prices that the block begins with.
+"""
+
+from binascii import hexlify
+from typing import Final
+
+from foreblock.ledger.fees import GAS_PER_BLOB
+from foreblock.ledger.forks import OptimismFork
+from foreblock.ledger.l1_attributes import BedrockAttributes, EcotoneAttributes, L1Attributes
+from foreblock.ledger.l1_cost import FREE, L1Costs
+from foreblock.ledger.l1_fees import MILLION
+from foreblock.ledger.placed_portion import PlacedReceipt
+from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.methods.shapes import DEPOSIT, array, data, members, quantity
+
+NULL: Final = b"null"
+
+
+class ReceiptShape:
+    """How the receipts of one block are shown."""
+
+    def __init__(self, block: ReadableBlock, attributes: L1Attributes | None) -> None:
+        place = {b"blockHash": data(block.hash), b"blockNumber": quantity(block.number)}
+        time = {b"blockTimestamp": quantity(block.header.timestamp)}
+        self._block: Final = block
+        self._fork: Final = block.rules.optimism
+        self._log_end: Final = members(place | time | {b"removed": b"false"})
+        self._costs: L1Costs | None = None
+        if self._fork is not None and attributes is not None:
+            self._costs = L1Costs(attributes, self._fork)
+            place |= _prices(attributes)
+        self._end: Final = members(place)
+
+    def receipt(self, placed: PlacedReceipt) -> bytes:
+        """One receipt."""
+        transaction, receipt = placed.transaction, placed.receipt
+        to, created = transaction.to, placed.created
+        return (
+            b'{"transactionHash":"0x%b","transactionIndex":"0x%x","type":"0x%x","from":"0x%b",'
+            b'"to":%b,"cumulativeGasUsed":"0x%x","gasUsed":"0x%x","effectiveGasPrice":"0x%x",'
+            b'"contractAddress":%b,"logs":%b,"logsBloom":"0x%b",%b,%b}'
+            % (
+                hexlify(transaction.hash),
+                placed.before.transactions,
+                transaction.type,
+                hexlify(transaction.sender),
+                NULL if to is None else data(to),
+                receipt.cumulative_gas_used,
+                placed.gas_used,
+                transaction.effective_gas_price(self._block.header.base_fee_per_gas),
+                NULL if created is None else data(created),
+                self._logs(placed),
+                hexlify(receipt.logs_bloom),
+                members(self._further_fields(placed)),
+                self._end,
+            )
+        )
+
+    def _logs(self, placed: PlacedReceipt) -> bytes:
+        logs = placed.receipt.logs
+        if not logs:
+            return b"[]"
+        end = b'"transactionHash":"0x%b","transactionIndex":"0x%x",%b' % (
+            hexlify(placed.transaction.hash),
+            placed.before.transactions,
+            self._log_end,
+        )
+        return array(
+            [
+                b'{"address":"0x%b","topics":%b,"data":"0x%b","logIndex":"0x%x",%b}'
+                % (
+                    hexlify(log.address),
+                    array(list(map(data, log.topics))),
+                    hexlify(log.data),
+                    index,
+                    end,
+                )
+                for index, log in enumerate(logs, placed.before.logs)
+            ]
+        )
+
+    def _further_fields(self, placed: PlacedReceipt) -> dict[bytes, bytes]:
+        """What not all receipts have."""
+        transaction, receipt = placed.transaction, placed.receipt
+        if receipt.post_state is not None:
+            fields = {b"root": data(receipt.post_state)}
+        else:
+            fields = {b"status": quantity(bool(receipt.status))}
+        if transaction.blob_versioned_hashes is not None:
+            blob_gas = GAS_PER_BLOB * len(transaction.blob_versioned_hashes)
+            fields[b"blobGasUsed"] = quantity(blob_gas)
+            fields[b"blobGasPrice"] = quantity(self._block.surroundings.blob_fee)
+        if self._fork is not None:
+            self._add_optimism_fields(fields, placed, self._fork)
+        return fields
+
+    def _add_optimism_fields(
+        self, fields: dict[bytes, bytes], placed: PlacedReceipt, fork: OptimismFork
+    ) -> None:
+        transaction, receipt = placed.transaction, placed.receipt
+        cost = FREE
+        if transaction.type == DEPOSIT:
+            if receipt.deposit_nonce is not None:
+                fields[b"depositNonce"] = quantity(receipt.deposit_nonce)
+            if receipt.deposit_receipt_version is not None:
+                fields[b"depositReceiptVersion"] = quantity(receipt.deposit_receipt_version)
+        elif self._costs is not None:
+            cost = self._costs.of(transaction.raw)
+        if self._costs is not None:
+            fields[b"l1GasUsed"] = quantity(cost.gas)
+            fields[b"l1Fee"] = quantity(cost.fee)
+        if fork >= OptimismFork.JOVIAN:
+            fields[b"blobGasUsed"] = quantity(cost.footprint)
+
+
+def _prices(attributes: L1Attributes) -> dict[bytes, bytes]:
+    fields = {b"l1GasPrice": quantity(attributes.base_fee)}
+    if isinstance(attributes, BedrockAttributes):
+        fields[b"l1FeeScalar"] = b'"%b"' % f"{attributes.scalar / MILLION:g}".encode()
+        return fields
+    fields |= {
+        b"l1BlobBaseFee": quantity(attributes.blob_base_fee),
+        b"l1BaseFeeScalar": quantity(attributes.base_fee_scalar),
+        b"l1BlobBaseFeeScalar": quantity(attributes.blob_base_fee_scalar),
+    }
+    return fields | _later_prices(attributes)
+
+
+def _later_prices(attributes: EcotoneAttributes) -> dict[bytes, bytes]:
+    fields: dict[bytes, bytes] = {}
+    scalar, constant = attributes.operator_fee_scalar or 0, attributes.operator_fee_constant or 0
+    if scalar or constant:  # both or none, as other nodes
+        fields[b"operatorFeeScalar"] = quantity(scalar)
+        fields[b"operatorFeeConstant"] = quantity(constant)
+    if attributes.da_footprint_gas_scalar is not None:
+        fields[b"daFootprintGasScalar"] = quantity(attributes.da_footprint_gas_scalar)
+    return fields

@@ -1,0 +1,59 @@
+"""Tips of blocks, kept between requests, and the tip that is suggested from them."""
+
+from typing import Final
+
+from foreblock.ledger.block_tips import BlockTips, read_tips
+from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.simulation.steps import Steps
+from foreblock.ledger.stored_block import read_stored
+from foreblock.ledger.view import LedgerView
+from foreblock.methods.kept import Kept
+
+KEPT_BYTES: Final = 16 << 20
+
+# As geth suggests, but that blocks without a bid do not count.
+BLOCKS: Final = 20  # sealed ones, the latest last
+LOWEST: Final = 3  # tips of each, the cheapest that got in
+PERCENTILE: Final = 60
+MOST: Final = 500 * 10**9  # wei
+# OP nodes suggest no less. On a chain where nothing happens it is a thousandth of a gwei,
+# which costs nobody anything, and wallets that refuse a tip of 0 go on.
+LEAST: Final = 10**6
+
+
+class Tips:
+    """The tips of one service's blocks."""
+
+    def __init__(self) -> None:
+        self._kept: Final = Kept[BlockTips](KEPT_BYTES)
+        self._suggested: tuple[bytes, int] = b"", 0  # with the hash of the block it was made at
+
+    def of(self, view: LedgerView, block: ReadableBlock) -> Steps[BlockTips]:
+        """The tips of a block of a view."""
+        found = self._kept.get(block.key)
+        if found is None:
+            found = yield from read_tips(read_stored(view, block))
+            self._kept.keep(block.key, found)
+        return found
+
+    def suggested(self, view: LedgerView) -> Steps[int]:
+        """A tip in wei that lately got a transaction into a block."""
+        made_at, tip = self._suggested
+        if made_at == view.latest.hash:
+            return tip
+        sample: list[int] = []
+        newest = view.latest.number
+        for number in range(newest, max(newest - BLOCKS, -1), -1):
+            tips = yield from self.of(view, view.resolve(number))
+            sample += tips.tips[:LOWEST]
+        tip = suggestion(sample)
+        self._suggested = view.latest.hash, tip
+        return tip
+
+
+def suggestion(sample: list[int]) -> int:
+    """The tip that a sample of tips suggests."""
+    if not sample:
+        return LEAST
+    found = sorted(sample)[(len(sample) - 1) * PERCENTILE // 100]
+    return min(max(found, LEAST), MOST)

@@ -1,0 +1,125 @@
+"""eth_getTransactionBy…, eth_getBlockTransactionCountBy…: transactions of blocks, and how many.
+
+A transaction is found by its hash, or by a block and its place in that. One that only waits
+in the pool is in no block and is not shown.
+"""
+
+from msgspec import Raw, Struct
+from msgspec.json import Decoder
+
+from foreblock.errors import NotHere
+from foreblock.ledger.block_id import BlockId, ByHash
+from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.stored_transaction import find_transaction
+from foreblock.ledger.view import LedgerView
+from foreblock.methods import shapes
+from foreblock.methods.block_param import BlockParam, read_block
+from foreblock.methods.params import DECODING, explain, hash32, quantity
+from foreblock.methods.placed_portions import PlacedPortions
+from foreblock.methods.receipts import read_hash
+
+
+class NumberAndIndexParams(
+    Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False
+):
+    """The arguments of a method that names a block, and perhaps a place in it."""
+
+    block: BlockParam = None
+    index: str | None = None
+
+
+class HashAndIndexParams(
+    Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False
+):
+    """The same for a block that is named by its hash."""
+
+    block_hash: str | None = None
+    index: str | None = None
+
+
+class NumberParams(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):
+    """The arguments of eth_getBlockTransactionCountByNumber."""
+
+    block: BlockParam = None
+
+
+class BlockHashParams(
+    Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False
+):
+    """The arguments of eth_getBlockTransactionCountByHash."""
+
+    block_hash: str | None = None
+
+
+_decode_number_index = Decoder(NumberAndIndexParams).decode
+_decode_hash_index = Decoder(HashAndIndexParams).decode
+
+
+class TransactionMethods:
+    """Methods that show transactions."""
+
+    def __init__(self, portions: PlacedPortions) -> None:
+        self._portions = portions
+
+    def get_by_hash(self, view: LedgerView, raw: Raw) -> bytes:
+        """A transaction of the chain or of the pending block, or null."""
+        found = find_transaction(view, read_hash(raw))
+        return b"null" if found is None else self._show(view, *found)
+
+    def get_by_number_and_index(self, view: LedgerView, raw: Raw) -> bytes:
+        """The transaction at a place of a block, or null where either is not there."""
+        try:
+            params = _decode_number_index(raw)
+        except DECODING:
+            params = explain(raw, NumberAndIndexParams, 2)
+        if params.block is None or params.index is None:
+            params = explain(raw, NumberAndIndexParams, 2)
+        assert params.block is not None, "explain refuses a missing one"
+        assert params.index is not None, "the same"
+        return self._show_at(view, read_block(params.block, 0), params.index)
+
+    def get_by_hash_and_index(self, view: LedgerView, raw: Raw) -> bytes:
+        """The same for a block that is named by its hash."""
+        try:
+            params = _decode_hash_index(raw)
+        except DECODING:
+            params = explain(raw, HashAndIndexParams, 2)
+        if params.block_hash is None or params.index is None:
+            params = explain(raw, HashAndIndexParams, 2)
+        assert params.block_hash is not None, "explain refuses a missing one"
+        assert params.index is not None, "the same"
+        return self._show_at(view, ByHash(hash32(params.block_hash, 0)), params.index)
+
+    def get_count_by_number(self, view: LedgerView, raw: Raw) -> bytes:
+        """How many transactions a block has, or null where there is none."""
+        params = explain(raw, NumberParams, 1)
+        assert params.block is not None, "explain refuses a missing one"
+        return self._count(view, read_block(params.block, 0))
+
+    def get_count_by_hash(self, view: LedgerView, raw: Raw) -> bytes:
+        """The same for a block that is named by its hash."""
+        params = explain(raw, BlockHashParams, 1)
+        assert params.block_hash is not None, "explain refuses a missing one"
+        return self._count(view, ByHash(hash32(params.block_hash, 0)))
+
+    def _show_at(self, view: LedgerView, named: BlockId, index: str) -> bytes:
+        place = quantity(index, 64, 1)
+        try:
+            return self._show(view, view.resolve(named), place)
+        except NotHere:
+            return b"null"
+
+    def _show(self, view: LedgerView, block: ReadableBlock, place: int) -> bytes:
+        portion = self._portions.at(view, block, place)
+        if portion is None:
+            return b"null"
+        deposit = portion.deposit_fields(place)
+        fragment = shapes.fragment(portion.transaction(place), place, block.header, deposit)
+        return shapes.whole_transaction(block.hash, fragment)
+
+    def _count(self, view: LedgerView, named: BlockId) -> bytes:
+        try:
+            block = view.resolve(named)
+        except NotHere:
+            return b"null"
+        return shapes.quantity(sum(len(each.places) for each in self._portions.of(view, block)))
