@@ -40,6 +40,7 @@ class Toys:
             "fail": self.fail,
             "later": self.later,
             "slow": self.slow,
+            "slow_later": self.slow_later,
             "fail_later": self.fail_later,
         }
         self.dispatcher = Dispatcher(
@@ -69,6 +70,12 @@ class Toys:
         async def wait() -> bytes:
             assert not context.closed
             return self.echo(context, params)
+
+        return wait()
+
+    def slow_later(self, context: ToyContext, params: Raw) -> Awaitable[bytes]:
+        async def wait() -> bytes:
+            return self.slow(context, params)
 
         return wait()
 

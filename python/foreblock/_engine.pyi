@@ -219,10 +219,8 @@ class View:
     """
 
     @property
-    def heads(self) -> Heads: ...
-    @property
-    def commit(self) -> int:
-        """`heads.commit`, at less cost."""
+    def heads(self) -> Heads:
+        """One and the same object for as long as nothing is committed; looking costs nothing."""
 
     def sealed(self, block: int) -> tuple[bytes, int] | None:
         """Hash and delta number of a sealed block, also of one whose state was pruned."""
@@ -236,6 +234,9 @@ class View:
 
     def state(self, block: int) -> State:
         """State after a sealed block: `UnknownBlock`, `PrunedState`."""
+
+    def quoted_balance(self, block: int, address: str) -> bytes | None:
+        """`state(block).quoted_balance(address)`."""
 
     def state_of_partial(self, number: int) -> State:
         """State after a partial block: `UnknownPartial`, `DroppedPartial`, `PrunedState`."""
@@ -346,6 +347,9 @@ class State:
 
     def account(self, address: bytes) -> Account | None: ...
     def balance(self, address: bytes) -> int: ...
+    def quoted_balance(self, address: str) -> bytes | None:
+        """The balance as JSON, `"0x…"`; None for a text that is no address."""
+
     def nonce(self, address: bytes) -> int: ...
     def code(self, address: bytes) -> bytes: ...
     def storage(self, address: bytes, slot: int) -> int: ...
@@ -378,6 +382,22 @@ class State:
         precompile_gas: int | None = None,
     ) -> Outcome:
         """`Overlay.call` on an empty overlay."""
+
+    def quoted_call(
+        self,
+        env: Env,
+        sender: str,
+        to: str,
+        data: str,
+        gas: int,
+        timeout_us: int,
+        precompile_gas: int,
+    ) -> bytes | Outcome | None:
+        """`call` with a message that has no value and no fees, from texts to text.
+
+        The output as JSON, `"0x…"`, when the call succeeds, else its outcome; None for a
+        text that is no address or no data.
+        """
 
 @final
 class Changes:

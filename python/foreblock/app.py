@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -18,7 +17,7 @@ from foreblock.methods.placement import Placement
 from foreblock.methods.simulations import Simulations
 from foreblock.methods.submissions import Submissions
 from foreblock.network import Network
-from foreblock.reply import Readiness, Reply, Served
+from foreblock.reply import Handler, Readiness, Served
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
@@ -50,16 +49,14 @@ class Service:
         self._simulations = Simulations(
             options.methods.call_timeout_ms, options.pool_threads, options.pool_capacity
         )
-        self._dispatcher = Dispatcher(
+        dispatcher = Dispatcher(
             make_methods(options.methods, self._placement, self._simulations, submissions),
             ledger.view,
             partial(fault_of, dialect=options.methods.dialect),
             options.limits,
         )
-
-    def answer(self, body: bytes) -> Reply | Awaitable[Reply]:
-        """The reply to a body; never raises. This is the handler that a server needs."""
-        return self._dispatcher.answer(body)
+        # The reply to a body; never raises. This is the handler that a server needs.
+        self.answer: Final[Handler] = dispatcher.answer
 
     def close(self) -> None:
         """Stop waiting for calls; the ledger is whoever opened it's to close."""

@@ -3,11 +3,14 @@
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
+from msgspec import Struct
 
-class Reply(NamedTuple):
+
+class Reply(Struct, frozen=True, gc=False):
     """An answer: its bytes, and header lines that go with them.
 
-    An empty body is the answer to notifications, which have none.
+    An empty body is the answer to notifications, which have none. A Struct because every
+    request makes one: a NamedTuple takes ten times as long to make.
     """
 
     body: bytes
@@ -31,8 +34,3 @@ class Served(NamedTuple):
 
     answer: Handler
     readiness: Callable[[], Readiness]
-
-
-def reply(body: bytes, headers: bytes) -> Reply:
-    """The same as `Reply(body, headers)` in a third of its time, for every request makes one."""
-    return tuple.__new__(Reply, (body, headers))

@@ -153,6 +153,27 @@ def test_path_that_cannot_be_is_said_so(tmp_path: Path) -> None:
         Store(str(file), write=True)
 
 
+# --- Heads -----------------------------------------------------------------------------
+
+
+def test_views_share_their_heads_until_something_is_written(store: Store) -> None:
+    """Whoever keeps what follows from heads asks only whether they are still the same."""
+    append(store)
+    with store.view() as view, store.view() as same:
+        before = view.heads
+        assert view.heads is same.heads
+        committed = append(store, balance(ALICE, 1))
+        assert view.heads is before, "a view stays at its commit"
+        with store.view() as later:
+            assert later.heads is not before
+            assert (later.heads.commit, later.heads.latest) == (committed.commit, (1, word(1)))
+        while store.maintain(100):
+            pass
+        with store.view() as folded:
+            assert (folded.heads.commit, folded.heads.folded) == (committed.commit, 1)
+            assert before.folded == 0
+
+
 # --- Behind the heads ------------------------------------------------------------------
 
 

@@ -93,6 +93,23 @@ def test_requests_after_the_time_of_a_batch_are_refused() -> None:
     ]
 
 
+def test_limits_hold_for_what_was_waited_for() -> None:
+    large = call("later", '["' + "x" * 100 + '"]')
+    answer = parse(
+        asyncio.run(Toys(Limits(batch_bytes=100)).answer_later(batch(large, call("echo"))))
+    )
+    assert answer[0]["result"] == ["x" * 100]
+    assert answer[1]["error"] == {"code": -32003, "message": "response too large"}
+
+
+def test_time_runs_while_waiting() -> None:
+    toys = Toys(Limits(batch_seconds=3, slice_seconds=100))
+    answer = parse(asyncio.run(toys.answer_later(batch(call("slow_later", "[4]"), call("echo")))))
+    assert answer[0]["result"] == [4]
+    assert answer[1]["error"] == {"code": -32002, "message": "request timed out"}
+    assert toys.ran == [b"[4]"]
+
+
 def test_long_batch_lets_others_run() -> None:
     toys = Toys(Limits(slice_seconds=0.002))
     order: list[str] = []

@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from foreblock.server.answers import SHORT
 from foreblock.server.flow import AHEAD_LIMIT
-from foreblock.server.protocol import REQUESTS_PER_TURN
+from foreblock.server.protocol import LARGE, REQUESTS_PER_TURN
 from foreblock.server.reply import Reply
 from wire import Wire, answer, answers, echo, post
 
@@ -136,6 +137,19 @@ async def test_client_that_does_not_read_is_neither_read_nor_answered() -> None:
     assert len(answers(wire.out)) == 10
     assert wire.transport.is_reading()
     assert answer(wire.send(post(b"x"))).status == 200
+
+
+@pytest.mark.parametrize("size", [0, 1, SHORT - 1, SHORT, LARGE - 1, LARGE, LARGE + 1, 10**6])
+def test_answers_of_all_sizes_are_framed_alike(size: int) -> None:
+    """First the long way, then twice the short way of a known head, then two at once."""
+    wire = Wire(lambda _: Reply(b"x" * size, b"Named: 1\r\n"))
+    expected = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+        b"Date: Thu, 01 Jan 1970 00:00:00 GMT\r\nNamed: 1\r\n"
+        b"Content-Length: %d\r\n\r\n" % size + b"x" * size
+    )
+    assert [wire.send(post()) for _ in range(3)] == [expected] * 3
+    assert wire.send(post() * 2) == expected * 2
 
 
 @in_loop

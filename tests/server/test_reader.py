@@ -70,6 +70,15 @@ def test_head_and_body_in_two_pieces_take_the_known_head() -> None:
     assert answer(wire.send(b"body")).text == "<body>"
 
 
+def test_known_head_without_its_end_is_waited_for() -> None:
+    """Its length being nothing, nothing else tells that it is not whole."""
+    wire = Wire(echo)
+    request = post(b"")
+    assert answer(wire.send(request)).text == "<>"
+    assert wire.send(request.removesuffix(b"\r\n\r\n")) == b""
+    assert answer(wire.send(b"\r\n\r\n")).text == "<>"
+
+
 def remembered(request: bytes) -> int:
     wire = Wire(echo)
     wire.send(request)

@@ -1,14 +1,14 @@
-//! Hex text to values, strictly: what a JSON-RPC parameter may look like.
+//! Hex text to values, strictly: what a JSON-RPC parameter may look like; and back.
 //!
-//! Each function gives `None` for a text that is not what it reads. Who asked knows the
+//! Each function that reads gives `None` for a text that is not what it reads. Who asked knows the
 //! place of the text and words the refusal; a good text must cost next to nothing.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
-use alloy_primitives::U256;
+use alloy_primitives::{U256, hex};
 
-use crate::convert::Integer;
+use crate::convert::{Integer, invalid};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_address, module)?)?;
@@ -19,20 +19,20 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 #[pyfunction]
 #[pyo3(signature = (text, /))]
-fn read_address<'py>(text: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    fixed::<20>(text)
+fn read_address<'py>(text: &Bound<'py, PyString>) -> Option<Bound<'py, PyBytes>> {
+    fixed::<20>(text).map(|bytes| PyBytes::new(text.py(), &bytes))
 }
 
 #[pyfunction]
 #[pyo3(signature = (text, /))]
-fn read_hash<'py>(text: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    fixed::<32>(text)
+fn read_hash<'py>(text: &Bound<'py, PyString>) -> Option<Bound<'py, PyBytes>> {
+    fixed::<32>(text).map(|bytes| PyBytes::new(text.py(), &bytes))
 }
 
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn read_data<'py>(text: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    let Some(digits) = digits(text.to_str()?) else { return Ok(None) };
+    let Some(digits) = digits(text) else { return Ok(None) };
     if digits.len() % 2 == 1 {
         return Ok(None);
     }
@@ -47,8 +47,8 @@ fn read_data<'py>(text: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyB
 /// At most `bits` wide, 256 at most.
 #[pyfunction]
 #[pyo3(signature = (text, bits, /))]
-fn read_quantity(text: &Bound<'_, PyString>, bits: usize) -> PyResult<Option<Integer>> {
-    Ok(digits(text.to_str()?).and_then(|digits| quantity(digits, bits)).map(Integer))
+fn read_quantity(text: &Bound<'_, PyString>, bits: usize) -> Option<Integer> {
+    digits(text).and_then(|digits| quantity(digits, bits)).map(Integer)
 }
 
 fn quantity(digits: &[u8], bits: usize) -> Option<U256> {
@@ -65,25 +65,49 @@ fn quantity(digits: &[u8], bits: usize) -> Option<U256> {
     (number.bit_len() <= bits).then_some(number)
 }
 
-fn fixed<'py, const N: usize>(
-    text: &Bound<'py, PyString>,
-) -> PyResult<Option<Bound<'py, PyBytes>>> {
+/// So many bytes: an address, a hash.
+pub fn fixed<const N: usize>(text: &Bound<'_, PyString>) -> Option<[u8; N]> {
+    let digits = digits(text)?;
     let mut bytes = [0_u8; N];
-    match digits(text.to_str()?) {
-        Some(digits) if digits.len() == 2 * N && decode(digits, &mut bytes) => {
-            Ok(Some(PyBytes::new(text.py(), &bytes)))
-        }
-        _ => Ok(None),
-    }
+    (digits.len() == 2 * N && decode(digits, &mut bytes)).then_some(bytes)
 }
 
-/// What follows the prefix.
-fn digits(text: &str) -> Option<&[u8]> {
-    let text = text.as_bytes();
+/// Any number of bytes.
+pub fn bytes(text: &Bound<'_, PyString>) -> Option<Vec<u8>> {
+    let digits = digits(text)?;
+    let mut bytes = vec![0; digits.len() / 2];
+    (digits.len() % 2 == 0 && decode(digits, &mut bytes)).then_some(bytes)
+}
+
+/// A number as JSON has it.
+pub fn quoted_quantity(py: Python<'_>, number: U256) -> Bound<'_, PyBytes> {
+    // Quote, prefix, 64 digits and quote; leading zeros but the last are left out.
+    let mut text = [b'"'; 68];
+    let mut digits = hex::Buffer::<32>::new();
+    text[3..67].copy_from_slice(digits.format(&number.to_be_bytes()).as_bytes());
+    let start = (number.leading_zeros() / 4).min(63);
+    text[start..start + 3].copy_from_slice(b"\"0x");
+    PyBytes::new(py, &text[start..])
+}
+
+/// Bytes as JSON has them.
+pub fn quoted_data<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, 2 * data.len() + 4, |text| {
+        let (prefix, rest) = text.split_at_mut(3);
+        let (digits, quote) = rest.split_at_mut(2 * data.len());
+        prefix.copy_from_slice(b"\"0x");
+        quote.copy_from_slice(b"\"");
+        hex::encode_to_slice(data, digits).map_err(|error| invalid(error.to_string()))
+    })
+}
+
+/// What follows the prefix. Half a surrogate pair, which a str may hold, is no digit.
+fn digits<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a [u8]> {
+    let text = text.to_str().ok()?.as_bytes();
     text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X"))
 }
 
 /// Whether all of them are digits, of either case; `bytes` is half as long.
 fn decode(digits: &[u8], bytes: &mut [u8]) -> bool {
-    alloy_primitives::hex::decode_to_slice(digits, bytes).is_ok()
+    hex::decode_to_slice(digits, bytes).is_ok()
 }

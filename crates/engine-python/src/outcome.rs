@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::{B256, U256, hex};
+use alloy_primitives::{B256, U256};
 use foreblock_engine::outcome::{Outcome as EngineOutcome, Status};
 use foreblock_engine::receipt::{Receipt as EngineReceipt, ReceiptOutcome};
 use foreblock_engine::transact::Executed as EngineExecuted;
@@ -10,7 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 use crate::codec::{Log, Receipt};
-use crate::convert::{Arg, Integer, invalid};
+use crate::convert::{Arg, Integer};
+use crate::hex;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Outcome>()?;
@@ -57,14 +58,7 @@ impl Outcome {
     /// The output as JSON has it, which saves Python two copies of it.
     #[getter]
     fn quoted_output<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let output = &self.0.output;
-        PyBytes::new_with(py, 2 * output.len() + 4, |text| {
-            let (prefix, rest) = text.split_at_mut(3);
-            let (digits, quote) = rest.split_at_mut(2 * output.len());
-            prefix.copy_from_slice(b"\"0x");
-            quote.copy_from_slice(b"\"");
-            hex::encode_to_slice(output, digits).map_err(|error| invalid(error.to_string()))
-        })
+        hex::quoted_data(py, &self.0.output)
     }
 
     #[getter]

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use foreblock_engine::error::Error;
 use foreblock_engine::store::{self, Mode, Options, Retention, Start, Status};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyString};
 
 use crate::batch::Batch;
 use crate::convert::Arg;
 use crate::error::to_python;
-use crate::state::{State, account_argument};
+use crate::state::{State, account_argument, quoted_balance};
 use crate::trie::StateTrie;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -24,6 +24,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Store {
     opened: Mutex<Option<Arc<store::Store>>>,
+    last_heads: Mutex<Option<Py<Heads>>>,
     #[pyo3(get)]
     path: String,
     #[pyo3(get)]
@@ -37,6 +38,19 @@ impl Store {
 
     pub fn opened(&self) -> PyResult<Arc<store::Store>> {
         self.slot().clone().ok_or_else(|| to_python(Error::StoreClosed))
+    }
+
+    /// The object for these heads: one for all views of a transaction.
+    fn heads(&self, py: Python<'_>, heads: &Arc<store::Heads>) -> PyResult<Py<Heads>> {
+        let mut last = self.last_heads.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        match &*last {
+            Some(known) if Arc::ptr_eq(&known.get().0, heads) => Ok(known.clone_ref(py)),
+            _ => {
+                let made = Py::new(py, Heads(heads.clone()))?;
+                *last = Some(made.clone_ref(py));
+                Ok(made)
+            }
+        }
     }
 }
 
@@ -73,11 +87,12 @@ impl Store {
         let path = path.0;
         let opened = py.detach(|| store::Store::open(Path::new(&path), &options));
         let opened = Mutex::new(Some(Arc::new(opened.map_err(to_python)?)));
-        Ok(Self { opened, path, writable: write })
+        Ok(Self { opened, last_heads: Mutex::default(), path, writable: write })
     }
 
-    fn view(&self) -> PyResult<View> {
-        self.opened()?.view().map(View).map_err(to_python)
+    fn view(&self, py: Python<'_>) -> PyResult<View> {
+        let view = self.opened()?.view().map_err(to_python)?;
+        Ok(View { heads: self.heads(py, view.heads())?, view })
     }
 
     fn batch(&self) -> PyResult<Batch> {
@@ -86,7 +101,7 @@ impl Store {
 
     fn commit(&self, py: Python<'_>, batch: &Batch) -> PyResult<Heads> {
         let (store, batch) = (self.opened()?, batch.take()?);
-        py.detach(|| store.commit(batch)).map(Heads).map_err(to_python)
+        py.detach(|| store.commit(batch)).map(|heads| Heads(Arc::new(heads))).map_err(to_python)
     }
 
     fn maintain(&self, py: Python<'_>, entries: Arg<usize>) -> PyResult<usize> {
@@ -139,7 +154,7 @@ impl Store {
 }
 
 #[pyclass(frozen, module = "foreblock._engine")]
-pub struct Heads(pub store::Heads);
+pub struct Heads(pub Arc<store::Heads>);
 
 type Sealed<'py> = Option<(u64, Bound<'py, PyBytes>)>;
 
@@ -259,38 +274,32 @@ impl Partial {
 }
 
 #[pyclass(frozen, module = "foreblock._engine")]
-pub struct View(store::View);
+pub struct View {
+    view: store::View,
+    // As an object, so that looking at it is no call.
+    #[pyo3(get)]
+    heads: Py<Heads>,
+}
 
 type Row<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
 #[pymethods]
 impl View {
-    #[getter]
-    fn heads(&self) -> Heads {
-        Heads(self.0.heads().clone())
-    }
-
-    /// `heads.commit` without the rest of the heads, for every request asks for it.
-    #[getter]
-    fn commit(&self) -> u64 {
-        self.0.heads().commit
-    }
-
     fn sealed<'py>(
         &self,
         py: Python<'py>,
         block: Arg<u64>,
     ) -> PyResult<Option<(Bound<'py, PyBytes>, u64)>> {
-        let sealed = self.0.sealed(block.0).map_err(to_python)?;
+        let sealed = self.view.sealed(block.0).map_err(to_python)?;
         Ok(sealed.map(|sealed| (PyBytes::new(py, sealed.hash.as_slice()), sealed.delta)))
     }
 
     fn partial(&self, number: Arg<u64>) -> PyResult<Option<Partial>> {
-        Ok(self.0.partial(number.0).map_err(to_python)?.map(Partial))
+        Ok(self.view.partial(number.0).map_err(to_python)?.map(Partial))
     }
 
     fn row<'py>(&self, py: Python<'py>, key: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let row = self.0.row(key).map_err(to_python)?;
+        let row = self.view.row(key).map_err(to_python)?;
         Ok(row.map(|row| PyBytes::new(py, &row)))
     }
 
@@ -300,22 +309,31 @@ impl View {
         prefix: &[u8],
         limit: Arg<usize>,
     ) -> PyResult<Vec<Row<'py>>> {
-        let rows = self.0.rows(prefix, limit.0).map_err(to_python)?;
+        let rows = self.view.rows(prefix, limit.0).map_err(to_python)?;
         let row =
             |(key, value): (Vec<u8>, Vec<u8>)| (PyBytes::new(py, &key), PyBytes::new(py, &value));
         Ok(rows.into_iter().map(row).collect())
     }
 
     fn state(&self, block: Arg<u64>) -> PyResult<State> {
-        self.0.state(block.0).map(State).map_err(to_python)
+        self.view.state(block.0).map(State).map_err(to_python)
+    }
+
+    /// The same as `state(block).quoted_balance(address)`, which it saves an object.
+    fn quoted_balance<'py>(
+        &self,
+        block: Arg<u64>,
+        address: &Bound<'py, PyString>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        quoted_balance(&self.view.state(block.0).map_err(to_python)?, address)
     }
 
     fn state_of_partial(&self, number: Arg<u64>) -> PyResult<State> {
-        self.0.state_of_partial(number.0).map(State).map_err(to_python)
+        self.view.state_of_partial(number.0).map(State).map_err(to_python)
     }
 
     fn close(&self) {
-        self.0.close();
+        self.view.close();
     }
 
     fn __enter__(this: Py<Self>) -> Py<Self> {

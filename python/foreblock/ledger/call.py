@@ -30,7 +30,6 @@ __all__ = [
     "Authorization",
     "Call",
     "Outcome",
-    "PlainCall",
     "Pool",
     "Run",
     "State",
@@ -38,11 +37,7 @@ __all__ = [
     "overlaid",
     "prepare",
     "ready",
-    "run_plainly",
 ]
-
-# Sender, recipient, value, data and gas.
-PlainCall = tuple[bytes, bytes, int, bytes, int]
 
 # Overrides above a state, and the precompiles that they change.
 Overlaid = tuple[Overlay | None, Precompiles | None]
@@ -99,20 +94,6 @@ class Run(Struct, frozen=True, gc=False):
     def refused(self, refusal: InvalidMessage) -> RefusedCall:
         """What the engine alone refuses, said like the rest."""
         return RefusedCall(f"err: {refusal.why} (supplied gas {self.call.gas})")
-
-
-def run_plainly(
-    state: State, around: Surroundings, call: PlainCall, timeout_us: int, precompile_gas: int
-) -> Outcome:
-    """Run a call that has neither fees nor overrides, without making it a `Run` first.
-
-    The same as `prepare` and `Run.here`, but that a refusal is the engine's `InvalidMessage`.
-    """
-    sender, to, value, data, gas = call
-    message = Message(sender=sender, to=to, value=value, data=data, gas=gas)
-    return state.call(
-        around.unpriced, message, timeout_us=timeout_us, precompile_gas=precompile_gas
-    )
 
 
 def prepare(

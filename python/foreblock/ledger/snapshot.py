@@ -7,6 +7,7 @@ does not, `expired` is what the commit looks like for good.
 
 from dataclasses import dataclass
 
+from foreblock._engine import Heads
 from foreblock.ledger.preconfirmed_block import PreconfirmedBlock
 from foreblock.ledger.sealed_block import SealedBlock
 
@@ -15,7 +16,7 @@ from foreblock.ledger.sealed_block import SealedBlock
 class Snapshot:
     """The heads of one commit."""
 
-    commit: int
+    heads: Heads  # the very object that views of this commit have
     latest: SealedBlock
     pending: PreconfirmedBlock | None
     deadline_ns: int  # monotonic; from then on there is no pending block
@@ -23,7 +24,7 @@ class Snapshot:
 
 
 def make_snapshot(
-    commit: int,
+    heads: Heads,
     latest: SealedBlock,
     pending: PreconfirmedBlock | None,
     deadline_ns: int,
@@ -33,14 +34,14 @@ def make_snapshot(
     """The snapshot of these heads."""
     line = b""
     if announce:
-        text = f"commit={commit}; latest={latest.number:#x}:0x{latest.hash.hex()}"
+        text = f"commit={heads.commit}; latest={latest.number:#x}:0x{latest.hash.hex()}"
         if pending is not None:
             text += f"; pending={pending.number:#x}.{pending.index}:0x{pending.hash.hex()}"
         line = f"Foreblock-Snapshot: {text}\r\n".encode()
-    return Snapshot(commit, latest, pending, deadline_ns, line)
+    return Snapshot(heads, latest, pending, deadline_ns, line)
 
 
 def expired(snapshot: Snapshot) -> Snapshot:
     """The same commit after the deadline."""
     announce = bool(snapshot.header_line)
-    return make_snapshot(snapshot.commit, snapshot.latest, None, 0, announce=announce)
+    return make_snapshot(snapshot.heads, snapshot.latest, None, 0, announce=announce)

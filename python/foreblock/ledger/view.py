@@ -59,8 +59,8 @@ class Ledger:
         """The snapshot of the last commit."""
         view = self._store.view()
         snapshot = self._snapshot
-        # The number is read in the view's own transaction, so both speak of one commit.
-        if view.commit != snapshot.commit:
+        # Views of one transaction share their heads, so both speak of one commit.
+        if view.heads is not snapshot.heads:
             snapshot = self._snapshot = self._read_snapshot(view)
         if snapshot.pending is not None and self._now() >= snapshot.deadline_ns:
             snapshot = self._snapshot = expired(snapshot)
@@ -79,7 +79,7 @@ class Ledger:
         if number is not None and freshness is not None:
             pending = self.blocks.partial(view, number)
             deadline_ns = freshness.deadline_ns(self._boot_id)
-        return make_snapshot(heads.commit, latest, pending, deadline_ns, announce=self._announce)
+        return make_snapshot(heads, latest, pending, deadline_ns, announce=self._announce)
 
 
 class LedgerView(Struct, frozen=True, gc=False):
@@ -103,12 +103,12 @@ class LedgerView(Struct, frozen=True, gc=False):
     @property
     def commit(self) -> int:
         """The number of the commit that this is the snapshot of."""
-        return self._view.commit
+        return self._view.heads.commit
 
     @property
     def unused(self) -> int:
         """The first number that nothing in this view was stored under."""
-        return self._view.commit + 1
+        return self._view.heads.commit + 1
 
     def resolve(self, block: BlockId) -> ReadableBlock:
         """The block that a name means here; `NotHere` says why there is none."""
@@ -131,6 +131,15 @@ class LedgerView(Struct, frozen=True, gc=False):
         if isinstance(block, SealedBlock):
             return self._view.state(block.number)
         return self._view.state_of_partial(block.partial)
+
+    def quoted_balance(self, block: ReadableBlock, address: str) -> bytes | None:
+        """A balance after a block as JSON; none for a text that is no address.
+
+        The same as the balance in `state(block)`, in half the time.
+        """
+        if isinstance(block, SealedBlock):
+            return self._view.quoted_balance(block.number, address)
+        return self._view.state_of_partial(block.partial).quoted_balance(address)
 
     def made_of(self, block: ReadableBlock) -> tuple[int, ...]:
         """The partials that hold the body of a block; none where it has a row of its own."""

@@ -12,8 +12,9 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from foreblock._engine import read_address, read_data
 from foreblock.errors import DeadlineExceeded, InvalidMessage, TimedOut
-from foreblock.ledger.call import Outcome, PlainCall, Pool, Run, State, run_plainly
+from foreblock.ledger.call import Outcome, Pool, Run, State
 from foreblock.ledger.surroundings import Surroundings
 from foreblock.methods.heavy import HeavyCalls, Kind
 
@@ -48,19 +49,25 @@ class Placement:
                 heavy.stopped(_kind(run), self._clock())
         return self._on_pool(run)
 
-    def run_plainly(self, state: State, around: Surroundings, call: PlainCall) -> Outcome | None:
-        """The outcome of a plain call, if it has one in place; none leaves it to `run`."""
-        heavy, data = self._heavy, call[3]
-        if heavy.remembered and not heavy.may_run_in_place(
-            (call[1], data[:4], False), self._clock()
-        ):
+    def run_quoted(
+        self, state: State, around: Surroundings, sender: str, to: str, data: str, gas: int
+    ) -> bytes | Outcome | None:
+        """A call without value, fees and overrides, from texts to the text of its output.
+
+        Any other end than success is an outcome. None leaves the call to `run`, which says
+        what is wrong with a text, why the call is refused, or runs it on the pool.
+        """
+        heavy = self._heavy
+        if heavy.remembered and not heavy.may_run_in_place(_quoted_kind(to, data), self._clock()):
             return None
         try:
-            return run_plainly(state, around, call, IN_PLACE_US, IN_PLACE_PRECOMPILE_GAS)
+            return state.quoted_call(
+                around.unpriced, sender, to, data, gas, IN_PLACE_US, IN_PLACE_PRECOMPILE_GAS
+            )
         except InvalidMessage:
             return None
         except DeadlineExceeded:
-            heavy.stopped((call[1], data[:4], False), self._clock())
+            heavy.stopped(_quoted_kind(to, data), self._clock())
             return None
 
     def close(self) -> None:
@@ -97,6 +104,10 @@ class Placement:
 
 def _kind(run: Run) -> Kind:
     return run.call.to, run.call.data[:4], run.overlay is not None
+
+
+def _quoted_kind(to: str, data: str) -> Kind:
+    return read_address(to), read_data(data[:10]) or b"", False
 
 
 def duration(milliseconds: int) -> str:

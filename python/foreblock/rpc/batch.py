@@ -5,14 +5,13 @@ and their answers are geth's: too many items refuse the whole batch, too many by
 too long a time refuse what is left, and what was answered stays.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Final
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
 from foreblock.rpc.envelope import (
     BATCH_TOO_LARGE,
-    NULL,
     REQUEST_TIMED_OUT,
     RESPONSE_TOO_LARGE,
     Item,
@@ -35,32 +34,35 @@ class Limits(Struct, frozen=True):
 class Batch:
     """The requests of one body, answered from the first to the last."""
 
-    def __init__(self, items: Sequence[Item], limits: Limits, now: float) -> None:
+    def __init__(self, items: list[Item], limits: Limits, now: float) -> None:
         self.slice: Final = limits.slice_seconds
-        self.too_large: Final = len(items) > limits.batch_items
-        self.left = list(reversed(items))  # the next one is the last
+        self.until: Final = now + limits.batch_seconds
+        self.rest: Final[Iterator[Item]] = iter(items)  # whoever takes an item, answers it
+        self.done = False  # whether nothing is left to take
         self.answers: list[bytes] = []
-        self._bytes_left = limits.batch_bytes
-        self._until: Final = now + limits.batch_seconds
+        self.bytes_left = limits.batch_bytes
 
     def take(self, answer: bytes) -> None:
-        """Note the answer to the next item; an empty one is no answer."""
-        self.left.pop()
+        """Note the answer to an item that was taken; an empty one is no answer."""
         if answer:
             self.answers.append(answer)
-            self._bytes_left -= len(answer)
+            self.bytes_left -= len(answer)
 
-    def fault(self, now: float) -> Fault | None:
-        """Why nothing further of this batch may run."""
-        if self._bytes_left < 0:
-            return RESPONSE_TOO_LARGE
-        return REQUEST_TIMED_OUT if now >= self._until else None
+    def refuse_beyond_limits(self, now: float) -> None:
+        """Answer all the rest, if nothing further may run."""
+        if self.bytes_left < 0:
+            self.refuse(RESPONSE_TOO_LARGE)
+        elif now >= self.until:
+            self.refuse(REQUEST_TIMED_OUT)
 
-    def refusal(self) -> bytes:
-        """The answer to a batch that is too large: one fault with the id of its first call."""
-        calls = (
-            item.id
-            for item in reversed(self.left)
-            if item.id is not UNSET and not isinstance(item, Malformed)
-        )
-        return join([failure(next(calls, NULL), BATCH_TOO_LARGE)])
+    def refuse(self, fault: Fault) -> None:
+        """Answer all the rest with this fault."""
+        for item in self.rest:
+            self.take(failure(item, fault))
+        self.done = True
+
+
+def too_large(items: list[Item]) -> bytes:
+    """The answer to a batch of too many items: one fault with the id of its first call."""
+    calls = (item for item in items if isinstance(item, tuple) and item[1])
+    return join([failure(next(calls, Malformed(BATCH_TOO_LARGE)), BATCH_TOO_LARGE)])

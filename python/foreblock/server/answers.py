@@ -95,13 +95,25 @@ def render(answer: Answer, date: bytes, headers: bytes) -> bytes:
     ) % (answer.status, date, answer.headers, headers, len(answer.text) + 1, answer.text)
 
 
-def reply_parts(reply: Reply, date: bytes, headers: bytes) -> tuple[bytes, bytes]:
+def reply_parts(reply: Reply, date: bytes, headers: bytes) -> tuple[bytes, ...]:
     """Head and body of a reply of the handler, to be joined once with what else is written.
 
-    The body is never formatted: `%` on 157 kB takes 68 µs, joining it 4.
+    Nothing is formatted: `%` takes 0.2 µs for a head, and on a body of 157 kB 68 µs where
+    joining it takes 4.
     """
-    return (
-        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n%b%b%bContent-Length: %d\r\n\r\n"
-        % (date, reply.headers, headers, len(reply.body)),
-        reply.body,
-    )
+    body = reply.body
+    length = len(body)
+    ends = HEAD_ENDS[length] if length < SHORT else _head_end(length)
+    return _SUCCESS, date, reply.headers, headers, ends, body
+
+
+_SUCCESS: Final = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+
+def _head_end(length: int) -> bytes:
+    """The last line of a head."""
+    return b"Content-Length: %d\r\n\r\n" % length
+
+
+SHORT: Final = 2048  # bytes; the heads of shorter answers end with a line that is made already
+HEAD_ENDS: Final = tuple(_head_end(length) for length in range(SHORT))

@@ -19,7 +19,10 @@ MOST: Final = 1024  # heads; then it begins anew
 
 
 class HeadCache(dict[bytes, Accepted]):
-    """The heads by their bytes; a dictionary, so that looking one up costs no more than that."""
+    """The heads by their bytes, without the empty line that ends them.
+
+    A dictionary, so that looking one up costs no more than that.
+    """
 
     __slots__ = ("_verdicts",)
 

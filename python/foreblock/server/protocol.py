@@ -30,6 +30,8 @@ from foreblock.server.reply import Reply
 REQUESTS_PER_TURN: Final = 32
 # Answers are handed to the transport at the latest when so much has gathered.
 WRITE_SIZE: Final = 256 * 1024
+# From here on copying an answer costs more than handing its parts over one by one.
+LARGE: Final = 32 * 1024
 
 _IDLE: Final = Phase.IDLE  # a name of the module is found faster than a member of the class
 _READING: Final = frozenset({Phase.IDLE, Phase.HEAD, Phase.BODY})
@@ -94,16 +96,24 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Answer what came, as far as it can be answered."""
         if self.phase is _IDLE:
-            end = data.find(HEAD_END) + 4
-            known = self._heads.get(data[:end])
-            if known is not None and known.length == len(data) - end:
+            head, end, body = data.partition(HEAD_END)
+            known = self._heads.get(head)
+            if known is not None and known.length == len(body) and end:
                 self.since = self._ticker.now
-                reply = self._ask(data[end:])
-                if isinstance(reply, Reply):
-                    parts = reply_parts(reply, self._ticker.date, known.headers)
+                try:
+                    reply = self._handle(body)
+                except Exception:
+                    log.exception("handler_failed")
+                    self._end_with(answers.INTERNAL_ERROR)
+                    return
+                if not isinstance(reply, Reply):
+                    self._wait_for(reply, known)
+                    return
+                parts = reply_parts(reply, self._ticker.date, known.headers)
+                if len(reply.body) < LARGE:
                     self._transport.write(b"".join(parts))
                 else:
-                    self._wait_for(reply, known)
+                    self._transport.writelines(parts)
                 return
         elif self.phase is Phase.LINGERING:
             return
@@ -169,14 +179,6 @@ class Connection(asyncio.Protocol):
 
     # Answering.
 
-    def _ask(self, body: bytes) -> Reply | Awaitable[Reply] | None:
-        """The handler's reply; none if it failed, which it may not."""
-        try:
-            return self._handle(body)
-        except Exception:
-            log.exception("handler_failed")
-            return None
-
     def _proceed(self) -> None:
         """Take a turn: answer what can be answered, in order, and write it at once."""
         for _ in range(REQUESTS_PER_TURN):
@@ -208,7 +210,12 @@ class Connection(asyncio.Protocol):
         self.since = self._ticker.now
         if accepted.answer is not None:
             return self._put(accepted, self._known(accepted.answer))
-        reply = self._ask(body)
+        try:
+            reply = self._handle(body)
+        except Exception:
+            log.exception("handler_failed")
+            self._end_with(answers.INTERNAL_ERROR)
+            return False
         if isinstance(reply, Reply):
             return self._put(accepted, reply)
         self._flush()
@@ -220,10 +227,7 @@ class Connection(asyncio.Protocol):
             return answers.readiness(self._endpoint.readiness(), answer)
         return answer
 
-    def _wait_for(self, reply: Awaitable[Reply] | None, accepted: Accepted) -> None:
-        if reply is None:
-            self._end_with(answers.INTERNAL_ERROR)
-            return
+    def _wait_for(self, reply: Awaitable[Reply], accepted: Accepted) -> None:
         self._enter(Phase.ANSWERING)
         self._task = asyncio.ensure_future(reply)
         self._task.add_done_callback(partial(self._waited, accepted))
@@ -259,10 +263,12 @@ class Connection(asyncio.Protocol):
 
     def _flush(self) -> None:
         if self._out:
-            data = b"".join(self._out)
+            if self._out_size < LARGE:
+                self._transport.write(b"".join(self._out))
+            else:
+                self._transport.writelines(self._out)
             self._out.clear()
             self._out_size = 0
-            self._transport.write(data)
 
     def _rest(self) -> None:
         """All that came is answered."""

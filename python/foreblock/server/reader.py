@@ -88,15 +88,17 @@ class RequestReader:
             return self._read_rest_of_head(self._parser)
         empty = _EMPTY_LINES.match(self._buffer, self._at)
         begun = self._at = empty.end() if empty else self._at
-        end = self._buffer.find(HEAD_END, begun) + len(HEAD_END)
-        head = self._buffer[begun:end]
-        known = self._heads.get(head)
-        if known is not None:
-            self._at = end
-            return known
-        if len(HEAD_END) < len(head) <= self._rules.header_limit:
-            self._at = end
-            return self._take_head(head, HeadParser(), head)
+        found = self._buffer.find(HEAD_END, begun)
+        if found >= 0:
+            end = found + len(HEAD_END)
+            known = self._heads.get(self._buffer[begun:found])
+            if known is not None:
+                self._at = end
+                return known
+            if end - begun <= self._rules.header_limit:
+                self._at = end
+                head = self._buffer[begun:end]
+                return self._take_head(head, HeadParser(), head)
         if begun == len(self._buffer):
             return None
         self._parser = HeadParser()
@@ -132,7 +134,7 @@ class RequestReader:
             return Refused(answers.bad_request("the head ends too soon")) if ended else None
         outcome = self._heads.judge(parser.head, self._rules)
         if isinstance(outcome, Accepted):
-            self._heads.remember(bytes(head), outcome)
+            self._heads.remember(bytes(head.removesuffix(HEAD_END)), outcome)
         return outcome
 
     def _read_body(self, accepted: Accepted) -> Request | Refused | None:

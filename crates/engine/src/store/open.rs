@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 use heed::types::Bytes;
 use heed::{AnyTls, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
 
-use super::heads::Heads;
+use super::heads::{Heads, LastHeads};
 use super::nodes::Layers;
 use super::{disk, lmdb};
 use crate::error::{Error, Result};
@@ -109,6 +109,7 @@ pub struct Store {
     pub(super) env: Env<WithoutTls>,
     pub(super) tables: Tables,
     pub(super) retention: Retention,
+    pub(super) last_heads: LastHeads,
     path: PathBuf,
     map_size: usize,
     writer: Option<Writer>,
@@ -167,7 +168,8 @@ impl Store {
     ) -> Self {
         let map_size = env.info().map_size;
         let path = path.to_path_buf();
-        Self { env, tables, retention: options.retention, path, map_size, writer }
+        let (retention, last_heads) = (options.retention, LastHeads::default());
+        Self { env, tables, retention, last_heads, path, map_size, writer }
     }
 
     pub fn path(&self) -> &Path {

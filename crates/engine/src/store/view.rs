@@ -26,7 +26,7 @@ pub struct View {
 pub(super) struct Snapshot {
     txn: Mutex<Option<RoTxn<'static, WithoutTls>>>,
     pub tables: Tables,
-    pub heads: Heads,
+    pub heads: Arc<Heads>,
 }
 
 impl Snapshot {
@@ -39,14 +39,15 @@ impl Snapshot {
 impl Store {
     pub fn view(&self) -> Result<View> {
         let txn = self.env.clone().static_read_txn().map_err(lmdb)?;
-        let heads = self.tables.heads(&txn)?;
+        let heads = self.last_heads.of(txn.id(), || self.tables.heads(&txn))?;
         let snapshot = Snapshot { txn: Mutex::new(Some(txn)), tables: self.tables, heads };
         Ok(View { snapshot: Arc::new(snapshot) })
     }
 }
 
 impl View {
-    pub fn heads(&self) -> &Heads {
+    /// The same for all views of one transaction.
+    pub fn heads(&self) -> &Arc<Heads> {
         &self.snapshot.heads
     }
 
