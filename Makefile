@@ -49,7 +49,7 @@ bench: build ## measure the engine on this machine
 abuse: build ## attack the service at full scale, and see that others are served meanwhile
 	@PYTHONPATH=tests $(BIN)/python tests/abuse/run.py
 
-clients: build tests/clients/.installed ## try viem and web3.py, which it installs, against the service
+clients: build tests/clients/.installed ## try viem, ethers, web3.py and cast, which it installs, against the service
 	@FOREBLOCK_CLIENTS=required $(BIN)/python -m pytest tests/clients
 
 clean: ## remove everything that was built

@@ -23,7 +23,10 @@ def children(pid: int) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {"writer": [], "worker": []}
     text = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii")
     for child in map(int, text.split()):
-        command = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+        try:
+            command = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has just ended
         for kind, pids in found.items():
             if f"foreblock.{kind}".encode() in command:
                 pids.append(child)
@@ -160,8 +163,8 @@ def dev_chain(*options: str) -> Iterator[Dev]:
 def refused(*options: str) -> str:
     """What `foreblock dev` says when it does not start."""
     done = subprocess.run(
-        _command(options), capture_output=True, text=True, env=package_environment(), timeout=PATIENCE,
-        check=False,
+        _command(options), capture_output=True, text=True, env=package_environment(),
+        timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 1
     return done.stderr

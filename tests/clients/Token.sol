@@ -12,6 +12,10 @@ contract Token {
     uint8 public constant decimals = 6;
     mapping(address => uint256) public balanceOf; // slot 0
 
+    constructor() {
+        balanceOf[msg.sender] = 1000;
+    }
+
     function transfer(address to, uint256 value) external returns (bool) {
         uint256 balance = balanceOf[msg.sender];
         if (balance < value) revert InsufficientBalance(msg.sender, balance, value);

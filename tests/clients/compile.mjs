@@ -12,14 +12,15 @@ const input = {
     optimizer: { enabled: true },
     evmVersion: 'cancun',
     metadata: { appendCBOR: false, bytecodeHash: 'none' },
-    outputSelection: { '*': { '*': ['abi', 'evm.deployedBytecode.object'] } },
+    outputSelection: { '*': { '*': ['abi', 'evm.bytecode.object', 'evm.deployedBytecode.object'] } },
   },
 }
 
 const { contracts, errors = [] } = JSON.parse(solc.compile(JSON.stringify(input)))
 if (errors.length) throw new Error(errors.map((each) => each.formattedMessage).join('\n'))
 const { abi, evm } = contracts['Token.sol'].Token
-const made = `${JSON.stringify({ abi, code: `0x${evm.deployedBytecode.object}` }, null, 1)}\n`
+const code = { code: `0x${evm.deployedBytecode.object}`, initCode: `0x${evm.bytecode.object}` }
+const made = `${JSON.stringify({ abi, ...code }, null, 1)}\n`
 
 if (!process.argv.includes('--check')) writeFileSync(here('token.json'), made)
 else if (made !== readFileSync(here('token.json'), 'utf8')) {

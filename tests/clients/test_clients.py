@@ -1,29 +1,20 @@
 """What applications use, unmodified, over a chain of this checkout: viem and web3.py.
 
-`make clients` installs both beside this file and runs this. They are no dependencies of
-foreblock or of its other tests: viem needs node, web3.py brings two dozen packages, and
-neither may decide which versions our own tools have. Where they are not installed these
-tests are skipped, and say so; under `make clients` that is a failure.
+`make clients` installs both beside this file and runs this.
 """
 
 import json
-import os
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from client_libraries import run
 from conftest import ChainFiles
 from foreblock.ledger.import_files import import_files
 from foreblock.running import serving
 
-HERE = Path(__file__).resolve().parent
-LIBRARIES = {
-    "viem": (HERE / "node_modules" / "viem", ["node", str(HERE / "with_viem.mjs")]),
-    "web3.py": (HERE / ".venv", [str(HERE / ".venv/bin/python"), str(HERE / "with_web3.py")]),
-}
+SCRIPTS = {"viem": "with_viem.mjs", "web3.py": "with_web3.py"}
 ALICE = "0x" + "a11ce".rjust(40, "0")
 BOB = "0x" + "b0b".rjust(40, "0")
 TOKEN = "0x" + "70ce11".rjust(40, "0")
@@ -135,29 +126,12 @@ def service(
         yield request.param, running.url
 
 
-def installed(library: str) -> list[str]:
-    """The command that tries a library."""
-    folder, command = LIBRARIES[library]
-    if not folder.is_dir():
-        missing = f"{library} is not installed; `make clients` installs it and runs this"
-        if os.environ.get("FOREBLOCK_CLIENTS") == "required":
-            pytest.fail(missing)
-        pytest.skip(missing)
-    return command
-
-
-def run(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def accounts(library: str, url: str, scenarios: dict[str, Any]) -> Any:  # noqa: ANN401, it is JSON
     """What a library made of these scenarios."""
-    return json.loads(run(*installed(library), url, *scenarios))
+    return json.loads(run(library, SCRIPTS[library], url, *scenarios))
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", SCRIPTS)
 def test_libraries_find_what_is_right(service: tuple[str, str], library: str) -> None:
     assert accounts(library, service[1], IN_BOTH) == IN_BOTH
 
@@ -169,5 +143,4 @@ def test_viem_finds_what_only_it_looks_for(service: tuple[str, str]) -> None:
 
 
 def test_token_is_what_the_compiler_makes_of_its_source() -> None:
-    node, _ = installed("viem")
-    run(node, str(HERE / "compile.mjs"), "--check")
+    run("viem", "compile.mjs", "--check")

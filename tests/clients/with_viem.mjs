@@ -3,9 +3,9 @@
 //     node with_viem.mjs URL [SCENARIO ...]
 //
 // Each scenario asks something through the library and gives an account of what the library
-// made of the answer. All accounts are printed as one JSON object: numbers as decimal texts,
-// hex in lower case. with_web3.py has the same scenarios by the same names, and a test holds
-// both against what is right. What only one of the libraries can do has a name of its own.
+// made of the answer; telling.mjs prints them. with_web3.py has the same scenarios by the same
+// names, and a test holds both against what is right. What only one of the libraries can do
+// has a name of its own.
 
 import { readFileSync } from 'node:fs'
 import {
@@ -21,6 +21,7 @@ import {
   parseEther,
   parseEventLogs,
 } from 'viem'
+import { tell } from './telling.mjs'
 
 const { abi, code } = JSON.parse(readFileSync(new URL('token.json', import.meta.url), 'utf8'))
 
@@ -238,13 +239,4 @@ const scenarios = {
 }
 
 const [url, ...named] = process.argv.slice(2)
-const client = createPublicClient({ transport: http(url, { retryCount: 0 }) })
-const accounts = {}
-for (const name of named.length ? named : Object.keys(scenarios)) {
-  accounts[name] = await scenarios[name](client)
-}
-const plainly = (_, value) => {
-  if (typeof value === 'bigint' || typeof value === 'number') return `${value}`
-  return typeof value === 'string' && value.startsWith('0x') ? value.toLowerCase() : value
-}
-process.stdout.write(`${JSON.stringify(accounts, plainly)}\n`)
+await tell(scenarios, named, createPublicClient({ transport: http(url, { retryCount: 0 }) }))

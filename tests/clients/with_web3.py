@@ -19,6 +19,8 @@ from eth_utils.abi import event_abi_to_log_topic, function_abi_to_4byte_selector
 from web3 import HTTPProvider, Web3
 from web3.exceptions import ContractLogicError, Web3RPCError
 
+from telling import tell
+
 Json = Any
 
 CONTRACT = json.loads(Path(__file__).with_name("token.json").read_text("utf-8"))
@@ -226,28 +228,9 @@ SCENARIOS: dict[str, Callable[[Web3], Json]] = {
 }
 
 
-def plainly(value: Json) -> Json:
-    """Numbers as decimal texts, hex in lower case."""
-    match value:
-        case bool() | None:
-            return value
-        case int():
-            return str(value)
-        case bytes():
-            return "0x" + value.hex()
-        case str():
-            return value.lower() if value.startswith("0x") else value
-        case dict():
-            return {key: plainly(each) for key, each in value.items()}
-        case _:
-            return [plainly(each) for each in value]
-
-
 def main() -> None:
     url, *named = sys.argv[1:]
-    w3 = Web3(HTTPProvider(url, exception_retry_configuration=None))
-    accounts = {name: plainly(SCENARIOS[name](w3)) for name in named or SCENARIOS}
-    sys.stdout.write(json.dumps(accounts) + "\n")
+    tell(SCENARIOS, named, Web3(HTTPProvider(url, exception_retry_configuration=None)))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,16 @@
 """Whatever stands in the parameters, the answer is a result or a fault of the table."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from asking import Asker, request
+from foreblock.methods import make_methods
+from foreblock.methods.options import Options
+from foreblock.methods.placement import Placement
+from foreblock.methods.simulations import Simulations
 
 ADDRESS = "0x7dcd17433742f4c0ca53122ab541d0ba67fc27df"
 HASH = "0xd226371d0b1551adb03fb52b71f08e3e11247fe9b1af994768af8cdaa8e7dcd7"
@@ -39,9 +43,8 @@ CALLS = st.fixed_dictionaries(
     ),
 )  # fmt: skip
 METHODS = st.sampled_from(
-    ["eth_getBalance", "eth_getBlockByNumber", "eth_call", "eth_chainId", "eth_blockNumber",
-     "net_version", "web3_clientVersion", "eth_simulateV1"]
-)  # fmt: skip
+    list(make_methods(Options(), cast("Placement", None), cast("Simulations", None)))
+)
 CODES = {3, 4444, -32000, -32005, -32601, -32602}
 
 
@@ -57,8 +60,8 @@ def test_random_parameters(preconf: Asker, method: str, params: list[Any]) -> No
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(CALLS | JSON, TEXTS | JSON, JSON, JSON)
+@given(st.sampled_from(["eth_call", "eth_estimateGas"]), CALLS | JSON, TEXTS | JSON, JSON, JSON)
 def test_random_calls(
-    ethereum: Asker, call: Any, block: Any, overrides: Any, block_overrides: Any  # noqa: ANN401
+    ethereum: Asker, method: str, call: Any, block: Any, overrides: Any, changes: Any  # noqa: ANN401
 ) -> None:  # fmt: skip
-    check(ethereum, request("eth_call", call, block, overrides, block_overrides))
+    check(ethereum, request(method, call, block, overrides, changes))

@@ -1,0 +1,31 @@
+"""What scenarios found, printed as one JSON object: numbers as decimal texts, hex in lower case."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+Json = Any
+
+
+def tell(scenarios: Mapping[str, Callable[..., Json]], named: Sequence[str], given: Json) -> None:
+    """Run the named scenarios, or all, and print their accounts."""
+    accounts = {name: plainly(scenarios[name](given)) for name in named or scenarios}
+    sys.stdout.write(json.dumps(accounts) + "\n")
+
+
+def plainly(value: Json) -> Json:
+    """The account as every library gives it."""
+    match value:
+        case bool() | None:
+            return value
+        case int():
+            return str(value)
+        case bytes():
+            return "0x" + value.hex()
+        case str():
+            return value.lower() if value.startswith("0x") else value
+        case dict():
+            return {key: plainly(each) for key, each in value.items()}
+        case _:
+            return [plainly(each) for each in value]

@@ -1,0 +1,88 @@
+"""The examples of docs/clients.md, run as they stand on a chain of `foreblock dev`."""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+
+import pytest
+
+from client_libraries import HERE, run
+from dev_processes import Network, dev_chain
+from foreblock.ledger.call import Pool
+from foreblock.methods import make_methods
+from foreblock.methods.options import Options
+from foreblock.methods.placement import Placement
+from foreblock.methods.simulations import Simulations
+
+CHECKOUT = HERE.parent.parent
+PAGE = (CHECKOUT / "docs" / "clients.md").read_text("utf-8")
+LOCAL = "http://127.0.0.1:8545"
+HOW = {
+    "viem": ["--input-type=module", "-"],
+    "ethers": ["--input-type=module", "-"],
+    "web3.py": ["-"],
+}
+
+
+@pytest.fixture(scope="module")
+def network() -> Iterator[Network]:
+    with dev_chain("--test-listen=") as dev:
+        yield dev.main
+
+
+def block_after(mark: str) -> str:
+    found = re.search(rf"<!-- {re.escape(mark)} -->\n```\w+\n(.*?)```", PAGE, re.DOTALL)
+    assert found is not None, f"docs/clients.md has no block after {mark}"
+    return found[1]
+
+
+def test_the_chain_definition_is_the_one_that_viem_is_tried_with() -> None:
+    assert block_after("chain.mjs") == (HERE / "chain.mjs").read_text("utf-8")
+
+
+@pytest.mark.parametrize("library", HOW)
+def test_example_prints_what_the_page_shows(network: Network, library: str) -> None:
+    program = block_after(f"run {library}")
+    assert LOCAL in program
+    shown = PAGE.split(program, 1)[1].split("```text\n", 1)[1].split("```", 1)[0]
+    assert run(library, *HOW[library], program=program.replace(LOCAL, network.url)) == shown
+
+
+def test_cast_prints_what_the_page_shows(network: Network) -> None:
+    def cast(command: str) -> list[str]:
+        inner = re.search(r"\$\((.*)\)", command)
+        if inner is not None:
+            command = command.replace(inner[0], "".join(cast(inner[1])))
+        program, *arguments = shlex.split(command)
+        assert program == "cast"
+        return run("cast", "node_modules/.bin/cast", *arguments, url=network.url).splitlines()
+
+    for example in re.split(r"^\$ ", block_after("run cast"), flags=re.MULTILINE)[1:]:
+        command, *shown = example.splitlines()
+        said = cast(command)
+        if "…" in shown:
+            assert set(shown) - {"…"} <= set(said)
+        else:
+            assert said == shown
+
+
+def test_versions_are_those_that_are_locked() -> None:
+    package = json.loads((HERE / "package.json").read_text("utf-8"))
+    versions = package["dependencies"] | package["devDependencies"]
+    web3 = (HERE / "requirements.in").read_text("utf-8").strip().removeprefix("web3==")
+    for said in (
+        f"viem {versions['viem']}",
+        f"ethers {versions['ethers']}",
+        f"web3.py {web3}",
+        f"cast {versions['@foundry-rs/cast']}",
+    ):
+        assert said in PAGE
+
+
+def test_methods_that_are_said_not_to_be_served_are_not() -> None:
+    table = PAGE.split("## What is not served", 1)[1]
+    named = set(re.findall(r"`((?:eth|debug)_\w+)`", table))
+    placement = Placement(Pool(threads=1, capacity=1), 1)
+    assert named
+    assert named.isdisjoint(make_methods(Options(), placement, Simulations(1)))
