@@ -2,7 +2,7 @@
 # checkout; stamp files in it say what it was made from, so nothing is built twice.
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev test lint bench abuse clients clean
+.PHONY: help build dev test lint bench abuse clients consistency clean
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MAKEFLAGS += --no-builtin-rules --no-print-directory
@@ -24,7 +24,7 @@ done
 endef
 
 help: ## explain the verbs
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: .venv/.engine ## make .venv and build the engine into it
 
@@ -51,6 +51,9 @@ abuse: build ## attack the service at full scale, and see that others are served
 
 clients: build tests/clients/.installed ## try viem, ethers, web3.py and cast, which it installs, against the service
 	@FOREBLOCK_CLIENTS=required $(BIN)/python -m pytest tests/clients
+
+consistency: build ## hammer a dev chain under load for a minute, and judge every answer
+	@PYTHONPATH=tests $(BIN)/python tests/checker/run.py
 
 clean: ## remove everything that was built
 	rm -rf tests/clients/.installed tests/clients/.venv tests/clients/node_modules

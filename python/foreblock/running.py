@@ -12,10 +12,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from foreblock.client import Endpoint
 from foreblock.errors import NotAnAnswer, Unreachable
@@ -36,9 +36,14 @@ class Service:
 
 
 @contextmanager
-def started(command: Sequence[str], url: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A server, from its first answer at `url` to the end of the last of its processes."""
-    with tempfile.TemporaryFile() as log:
+def started(
+    command: Sequence[str], url: str, output: IO[bytes] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A server, from its first answer at `url` to the end of the last of its processes.
+
+    What it prints goes to `output`, for whoever reads it.
+    """
+    with nullcontext(output) if output is not None else tempfile.TemporaryFile() as log:
         process = subprocess.Popen(  # noqa: S603, whoever calls has chosen the command
             command, stdout=log, stderr=log, start_new_session=True
         )

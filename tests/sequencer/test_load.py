@@ -50,6 +50,18 @@ def test_so_many_are_due_a_second_and_no_more() -> None:
     assert len(list(of.due(7 * SECOND + 399 * MS))) == 9
 
 
+def test_a_portion_is_due_when_it_has_come_together() -> None:
+    assert load().next_due_ns is None, "nothing is signed"
+    of = load(tps=160)
+    while of.wants_to_sign:
+        of.sign_some(lambda _: 0)
+    list(of.due(7 * SECOND))
+    for portion in (1, 2):
+        due = 7 * SECOND + portion * 100 * MS
+        assert of.next_due_ns == due
+        assert len(list(of.due(due))) == 16
+
+
 def test_what_was_missed_for_long_is_left_out() -> None:
     of = load(tps=50)
     for _ in range(20):

@@ -190,10 +190,10 @@ def test_a_crowded_block_keeps_room_for_what_comes_later(tmp_path: Path) -> None
     chain.run(2_000)
     for nonce in range(80):
         chain.submit(send(ALICE, nonce))
-    chain.run(900)
+    chain.run(850)
     urgent = send(BOB, 0, tip=50 * GWEI)
     chain.submit(urgent)
-    place = places(chain.run(1_100))
+    place = places(chain.run(1_150))
     assert place[urgent.raw] == (2, 5)
     for flashblock in chain.published:
         if flashblock.block_number == 2 and flashblock.index:
@@ -205,6 +205,56 @@ def test_tips_order_what_came_within_one_interval(chain: DevChain) -> None:
     chain.submit(low, high)
     (flashblock,) = chain.run(125)
     assert flashblock.diff.transactions == (high.raw, low.raw)
+
+
+def test_what_comes_while_an_index_is_filled_goes_behind(chain: DevChain) -> None:
+    low, high, higher = send(ALICE, 0), send(BOB, 0, tip=3 * GWEI), send(CAROL, 0, tip=4 * GWEI)
+    chain.submit(low, high)
+    chain.run(100)
+    chain.submit(higher)
+    assert chain.pending_balance(NOBODY) == 0, "what has run is not there before it is committed"
+    (flashblock,) = chain.run(25)
+    assert flashblock.diff.transactions == (high.raw, low.raw, higher.raw)
+
+
+def test_what_has_run_and_is_not_committed_waits_all_the_same(chain: DevChain) -> None:
+    first, second = send(ALICE, 0), send(ALICE, 1)
+    chain.submit(first)
+    chain.run(100)
+    with pytest.raises(PoolRefusal, match=r"^already known$"):
+        chain.submit(first)
+    assert chain.sequencer.next_nonce(ALICE.address) == 1
+    chain.submit(second)
+    assert chain.sequencer.waiting == 2
+    assert list(chain.sequencer.pooled()) == [first, second]
+    (flashblock,) = chain.run(25)
+    assert flashblock.diff.transactions == (first.raw, second.raw)
+    assert chain.sequencer.waiting == 0
+    assert list(chain.sequencer.pooled()) == []
+
+
+def test_nothing_runs_after_the_last_index_of_a_block(chain: DevChain) -> None:
+    chain.run(1_925)
+    late = send(ALICE, 0)
+    chain.submit(late)
+    chain.run(74)
+    assert chain.sequencer.next_nonce(ALICE.address) == 1
+    assert list(chain.sequencer.pooled()) == [late]
+    assert places(chain.run(126))[late.raw] == (2, 1)
+
+
+def test_running_ahead_comes_to_the_block_that_running_late_does(tmp_path: Path) -> None:
+    """The same transactions, in one chain before they are due, in the other after a stall."""
+    genesis = dev_genesis(DevGenesisOptions(gas_limit=20_000_000))
+    chains = [DevChain(tmp_path / name, genesis=genesis) for name in ("ahead", "late")]
+    for chain in chains:
+        for nonce in range(70):
+            chain.submit(send(ALICE, nonce, tip=nonce + 1), send(BOB, nonce, gas=30_000 + nonce))
+    ahead, late = chains
+    (one,) = ahead.run(125)
+    (other,) = late.stall(125)
+    assert one == other
+    assert 2 < len(one.diff.transactions) < 140, "the budget cuts it"
 
 
 def test_a_nonce_gap_that_is_filled_later_gets_in(chain: DevChain) -> None:

@@ -92,7 +92,7 @@ impl Store {
 
     fn view(&self, py: Python<'_>) -> PyResult<View> {
         let view = self.opened()?.view().map_err(to_python)?;
-        Ok(View { heads: self.heads(py, view.heads())?, view })
+        Ok(View { heads: self.heads(py, view.heads())?, view, last_state: Mutex::default() })
     }
 
     fn batch(&self) -> PyResult<Batch> {
@@ -279,6 +279,8 @@ pub struct View {
     // As an object, so that looking at it is no call.
     #[pyo3(get)]
     heads: Py<Heads>,
+    /// The state read last, since the requests of a batch mostly read one.
+    last_state: Mutex<Option<(u64, store::State)>>,
 }
 
 type Row<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
@@ -319,13 +321,18 @@ impl View {
         self.view.state(block.0).map(State).map_err(to_python)
     }
 
-    /// The same as `state(block).quoted_balance(address)`, which it saves an object.
+    /// The same as `state(block).quoted_balance(address)`, which it saves two objects.
     fn quoted_balance<'py>(
         &self,
         block: Arg<u64>,
         address: &Bound<'py, PyString>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        quoted_balance(&self.view.state(block.0).map_err(to_python)?, address)
+        let mut last = self.last_state.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let (_, state) = match &mut *last {
+            Some(kept) if kept.0 == block.0 => kept,
+            other => other.insert((block.0, self.view.state(block.0).map_err(to_python)?)),
+        };
+        quoted_balance(state, address)
     }
 
     fn state_of_partial(&self, number: Arg<u64>) -> PyResult<State> {

@@ -7,6 +7,7 @@ exit code 1. Nothing else is caught: a traceback is a defect to be reported.
 import click
 
 from foreblock.cli.benching import bench
+from foreblock.cli.benching_preconf import preconf
 from foreblock.cli.benching_rpc import rpc as bench_rpc
 from foreblock.cli.configuring import config
 from foreblock.cli.conforming import conformance
@@ -30,6 +31,7 @@ def main() -> None:
 
 
 bench.add_command(bench_rpc)
+bench.add_command(preconf)
 main.add_command(bench)
 for verb in (
     balance, block, call, config, conformance, dev, import_, rpc, send, serve, simulate, watch,

@@ -54,6 +54,9 @@ class LedgerWriter:
         self._finalized_distance: Final = finalized_distance
         self._current: BlockInProgress | None = None  # whose indices were committed last
         self._prunable: list[bytes] = []  # keys that go with the next commit
+        # Of the last commit, in monotonic time: for whoever measures.
+        self.committed_at_ns = 0
+        self.commit_took_ns = 0
         with store.view() as view:
             if view.heads.latest is None:
                 raise NoChain(store.path)
@@ -166,7 +169,10 @@ class LedgerWriter:
             batch.delete(key)
         batch.pending(partial)
         self._move_heads(batch, latest.number)
+        begun_ns = self._clock.monotonic_ns()
         self._heads = self._store.commit(batch)
+        self.committed_at_ns = self._clock.monotonic_ns()
+        self.commit_took_ns = self.committed_at_ns - begun_ns
         self._prunable = []
         block.committed(partial, closed.header)
         return closed.flashblock()

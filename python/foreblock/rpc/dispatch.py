@@ -130,7 +130,8 @@ class Dispatcher(Generic[C]):
 
     def _advance(self, context: C, batch: Batch) -> Awaitable[bytes] | None:
         """Answer items until one has to be waited for, or others should have their turn."""
-        now = self._clock()
+        clock, answers = self._clock, batch.answers
+        now = clock()
         until = min(now + batch.slice, batch.until)
         batch.refuse_beyond_limits(now)
         for item in batch.rest:
@@ -140,9 +141,10 @@ class Dispatcher(Generic[C]):
                 answer = failure(item, item.fault)
             if not isinstance(answer, bytes):
                 return answer
-            if answer:
-                batch.take(answer)
-            now = self._clock()
+            if answer:  # as in `Batch.take`, which would be a tenth of the time
+                answers.append(answer)
+                batch.bytes_left -= len(answer)
+            now = clock()
             if now >= until or batch.bytes_left < 0:
                 batch.refuse_beyond_limits(now)
                 return None

@@ -82,6 +82,13 @@ class Load:
             self._sent += 1
             yield self._ready.popleft()
 
+    @property
+    def next_due_ns(self) -> int | None:
+        """When a portion is due; none where it has to be signed first."""
+        if self._since_ns is None or not self._ready:
+            return None
+        return self._since_ns + (self._sent + PORTION) * SECOND_NS // self._tps
+
     def refused(self, transaction: Transaction) -> None:
         """Somebody else uses the account too: begin anew with its nonce."""
         sender = transaction.sender

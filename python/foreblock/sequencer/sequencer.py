@@ -8,15 +8,19 @@ last commit left, under the same payload id.
 What a block begins with is `attributes`' to say, when things are due `timing`'s, what goes
 first the `pool`'s. Index 0 holds the attributes deposit alone. Slots that were missed are
 left out, not made up for: everything that waits goes into the next index.
+
+Transactions run shortly before their index is due, so that little but the commit is left to
+do then. What has run and is not committed counts as waiting all the same.
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Final
 
 import structlog
 
 from foreblock.clock import Clock
-from foreblock.errors import InvalidTransaction, PoolRefusal
+from foreblock.errors import AlreadyKnown, InvalidTransaction, PoolRefusal
 from foreblock.ledger.block_in_progress import BlockInProgress
 from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.transactions import Account, Header, Transaction
@@ -30,6 +34,9 @@ from foreblock.sequencer.timing import SECOND_NS, Schedule, next_timestamp, sche
 
 # With `instant`, the least time from one flashblock to the next.
 INSTANT_GAP_NS: Final = 10 * 10**6
+# Before something is due, no slice of work is begun that nobody waits for.
+QUIET_NS: Final = 5 * 10**6
+AHEAD: Final = 32  # transactions that run at once before they are due, a millisecond or two
 
 log = structlog.get_logger()
 
@@ -61,6 +68,8 @@ class Sequencer:
         self._pool = Pool(terms_of(self._block.base, writer.profile, options), self._account)
         self._closed_at_ns = 0  # the last index
         self._instant_due_ns: int | None = None  # when a transaction closes the next one
+        self._ran: dict[bytes, Transaction] = {}  # by hash, in the index that is open
+        self._may_run_more = True  # there may be something in the pool that fits
 
         # Work behind the head, which nobody waits for.
         self._pool_is_stale = False
@@ -70,7 +79,10 @@ class Sequencer:
 
     def submit(self, transaction: Transaction) -> None:
         """Take a transaction into the pool; raises a `PoolRefusal`."""
+        if transaction.hash in self._ran:
+            raise AlreadyKnown
         self._pool.add(transaction)
+        self._may_run_more = True
         if self._options.instant and self._instant_due_ns is None and self._pool.best() is not None:
             earliest = self._closed_at_ns + INSTANT_GAP_NS
             self._instant_due_ns = max(self._clock.monotonic_ns(), earliest)
@@ -81,60 +93,94 @@ class Sequencer:
 
     @property
     def waiting(self) -> int:
-        """How many transactions are in the pool."""
-        return len(self._pool)
+        """How many transactions are in no committed index yet."""
+        return len(self._pool) + len(self._ran)
 
     def pooled(self) -> Iterator[Transaction]:
-        """What is in the pool, in the order in which it came; for whoever saves it."""
-        return iter(self._pool)
+        """What waits, in an order in which it can run; for whoever saves it."""
+        return itertools.chain(self._ran.values(), self._pool)
 
     @property
     def next_due_ns(self) -> int:
         """When there is something to do, on the monotonic clock; 0 for at once."""
-        if self._block.index == 0 or self._is_behind:
+        if self._block.index == 0:
             return 0
-        due = self._schedule.next_end_ns(self._slot)
-        return due if self._instant_due_ns is None else min(due, self._instant_due_ns)
+        due = self._index_due_ns
+        if (fill_from := self._fill_from_ns) is not None:
+            due = min(due, fill_from)
+        if self._load is not None and (load_due := self._load.next_due_ns) is not None:
+            due = min(due, load_due)
+        if self._is_behind and self._clock.monotonic_ns() < due - QUIET_NS:
+            return 0
+        return due
 
     def tick(self) -> None:
         """Do what is due, in order; where nothing is, a slice of the work behind the head."""
         now = self._clock.monotonic_ns()
         if self._load is not None:
             self._take_load(self._load, now)
-        if not self._do_what_is_due(now):
+        if not self._do_what_is_due(now) and not self._fill_ahead(now):
             self._catch_up()
 
     # --- What is due -------------------------------------------------------------------
 
+    @property
+    def _index_due_ns(self) -> int:
+        """When the next index is to be closed, or the block where it was the last."""
+        due = self._schedule.next_end_ns(self._slot)
+        return due if self._instant_due_ns is None else min(due, self._instant_due_ns)
+
+    @property
+    def _fill_from_ns(self) -> int | None:
+        """From when on transactions may run before their index is due; none: there are none.
+
+        With `instant` an index is due when there is one.
+        """
+        if self._options.instant or not self._may_run_more:
+            return None
+        return self._schedule.fill_from_ns(self._slot)
+
     def _do_what_is_due(self, now_ns: int) -> bool:
         done = False
         if self._block.index == 0:
-            self._announce(self._writer.extend(self._block), now_ns)
+            self._announce(self._writer.extend(self._block), now_ns, now_ns)
             done = True
         ended = self._schedule.ended(now_ns)
         instant = self._instant_due_ns is not None and now_ns >= self._instant_due_ns
         if ended > self._slot or instant:
+            due_ns = self._index_due_ns
             self._slot = ended
-            self._fill(self._budget())
-            self._announce(self._writer.extend(self._block), now_ns)
+            self._pool.begin_index()
+            self._fill(self._budget(ended))
+            self._announce(self._writer.extend(self._block), now_ns, due_ns)
             done = True
         if now_ns >= self._schedule.end_ns:
             self._turn_over(now_ns)
             done = True
         return done
 
-    def _budget(self) -> Budget:
-        """Of the whole block with `instant`, whose indices do not follow the slots."""
+    def _budget(self, slot: int) -> Budget:
+        """By the end of a slot; with `instant`, whose indices follow none, of the whole block."""
         limit, slots = self._block.base.gas_limit, self._schedule.slots
         if self._options.instant or not slots:
             return Budget(limit)
-        return budget(self._slot, slots, limit)
+        return budget(slot, slots, limit)
 
-    def _fill(self, until: Budget) -> None:
-        """Run what fits, the best first."""
-        block, pool = self._block, self._pool
-        pool.begin_index()
+    def _fill_ahead(self, now_ns: int) -> bool:
+        """Run a few of those that wait for the next index; false where it is not time to."""
+        fill_from = self._fill_from_ns
+        if fill_from is None or now_ns < fill_from:
+            return False
+        self._fill(self._budget(self._slot + 1), AHEAD)
+        return True
+
+    def _fill(self, until: Budget, most: int | None = None) -> None:
+        """Run what fits, the best first, but not more than so many."""
+        block, pool, ran = self._block, self._pool, self._ran
+        enough = None if most is None else block.count + most
         while not until.is_spent(block.gas_used) and (best := pool.best()) is not None:
+            if block.count == enough:
+                return
             if not until.fits(best, block.gas_used, block.da_footprint):
                 pool.set_aside(best)
                 continue
@@ -145,10 +191,12 @@ class Sequencer:
                 pool.failed(best)
             else:
                 pool.included(best)
+                ran[best.hash] = best.transaction
+        self._may_run_more = False
 
     def _turn_over(self, now_ns: int) -> None:
         """Seal the block and begin the next, in one commit."""
-        block, writer = self._block, self._writer
+        block, writer, due_ns = self._block, self._writer, self._schedule.end_ns
         sealed = writer.header_if_sealed(block)
         base = self._base_on(sealed)
         following = writer.begin_next(block, sealed, base, payload_id(base, self._options.seed))
@@ -159,13 +207,27 @@ class Sequencer:
         self._slot = 0
         self._pool.begin_block(terms_of(base, writer.profile, self._options))
         self._pool_is_stale = True
-        self._announce(flashblock, now_ns)
+        self._announce(flashblock, now_ns, due_ns)
 
-    def _announce(self, flashblock: Flashblock, now_ns: int) -> None:
+    def _announce(self, flashblock: Flashblock, now_ns: int, due_ns: int) -> None:
         self._closed_at_ns = now_ns
         self._instant_due_ns = None
+        self._ran.clear()
+        self._pool.begin_index()
+        self._may_run_more = True
         self._writer_is_behind = True
         self._publish(flashblock)
+        log.debug(
+            "flashblock",
+            block=flashblock.block_number,
+            index=flashblock.index,
+            transactions=len(flashblock.diff.transactions),
+            waiting=self.waiting,
+            due_ns=due_ns,
+            begun_ns=now_ns,
+            committed_ns=self._writer.committed_at_ns,
+            commit_ns=self._writer.commit_took_ns,
+        )
 
     # --- Beginning a block -------------------------------------------------------------
 

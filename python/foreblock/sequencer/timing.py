@@ -3,7 +3,8 @@
 A block with timestamp S is built before S, during one block time, and sealed at S. Its
 index 0 goes out at once; the time left, less the leeway, is cut into slots of one interval,
 counted back from the end, so that the first may be shorter and a late start has fewer.
-At the end of each slot an index goes out. The leeway is for what sealing needs.
+At the end of each slot an index goes out. The leeway is for what sealing needs. The last
+part of a slot is for running what waits, so that at its end little is left to do.
 
 Timestamps follow the date, everything else the monotonic clock: a date that is set back or
 forward while a block is built moves nothing in it.
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 SECOND_NS: Final = 10**9
+FILLING_PART: Final = 8  # of a slot, the last so-manieth
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,12 @@ class Schedule:
         if slot >= self.slots:
             return self.end_ns
         return self.first_end_ns + (slot - self.slots_before) * self.interval_ns
+
+    def fill_from_ns(self, slot: int) -> int | None:
+        """From when on the next slot after so many is filled; none when there is no other."""
+        if slot >= self.slots:
+            return None
+        return self.next_end_ns(slot) - self.interval_ns // FILLING_PART
 
 
 def schedule(

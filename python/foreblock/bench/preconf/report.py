@@ -1,0 +1,131 @@
+"""From what was logged and seen, to figures. Values in, values out."""
+
+import itertools
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from foreblock.bench.measure import Figure
+from foreblock.bench.preconf.trace import Closed
+from foreblock.bench.rpc.load import Load
+
+MILLISECOND_NS: Final = 10**6
+SECOND_NS: Final = 10**9
+MEDIAN_MS: Final = 10.0  # what a pre-confirmation may take from its moment to a reader
+P99_MS: Final = 50.0
+SENT_MEDIAN_MS: Final = 300.0  # from a client that sends to one that reads
+KEEPS_UP: Final = 0.99  # of what is sent, in what was closed
+
+Place = tuple[int, int]
+Span = Callable[[Closed], int]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Everything that a run left behind."""
+
+    closed: Sequence[Closed]  # in the time that counts
+    polled: Mapping[Place, int]  # when each flashblock was first seen
+    heard: Mapping[Place, int]  # when it arrived over the feed
+    paid: Sequence[tuple[int, int, int]]  # when payments were sent, accepted, readable
+    sent: tuple[int, int, int]  # transactions, answers, errors
+    readers: Load
+    probes: Sequence[float]
+    writer_cpu: float  # of one core
+    tps: int
+
+
+def first_seen(sightings: Sequence[Sequence[int]]) -> dict[Place, int]:
+    """When each place was first seen, of (time, block, index)."""
+    first: dict[Place, int] = {}
+    for at_ns, block, index in sightings:
+        first.setdefault((block, index), at_ns)
+    return first
+
+
+def figures(seen: Seen) -> list[Figure]:
+    """The figures of a run, the ones that are asked for first."""
+    accepted = [_milliseconds(accepted - sent) for sent, accepted, _ in seen.paid]
+    readable = [_milliseconds(readable - sent) for sent, _, readable in seen.paid]
+    found = [
+        _soon(_since_due("due to readable over HTTP", seen.closed, seen.polled)),
+        _since_due("due to arrived over the feed", seen.closed, seen.heard),
+        _of("due to committed", seen.closed, lambda it: it.committed_ns - it.due_ns),
+        _of("due to begun", seen.closed, lambda it: it.begun_ns - it.due_ns),
+        _of("begun to committed", seen.closed, lambda it: it.committed_ns - it.begun_ns),
+        _of("of that, the commit", seen.closed, lambda it: it.commit_ns),
+        Figure("fdatasync of 4 kB", "ms", seen.probes),
+        Figure("sent to accepted", "ms", accepted),
+        _soon_enough(Figure("sent to readable at pending", "ms", readable)),
+    ]
+    return [each for each in found if each.samples]
+
+
+def remarks(seen: Seen) -> Iterator[str]:
+    """Whether the sequencer kept up, and what else belongs beside the figures."""
+    sent, answers, errors = seen.sent
+    rate, waiting = included_a_second(seen.closed), [each.waiting for each in seen.closed]
+    kept_up = "kept up" if rate >= seen.tps * KEEPS_UP else "did not keep up"
+    yield (
+        f"the sequencer {kept_up}: {rate:,.0f} of {seen.tps:,} transactions a second included; "
+        f"{sent:,} sent, {answers:,} answered, {errors:,} refused"
+    )
+    yield (
+        f"waiting after a flashblock: {max(waiting)} at most, {waiting[-1]} at the end; "
+        f"{len(seen.closed)} flashblocks, slots missed: {missed(seen.closed)}"
+    )
+    readers = seen.readers
+    yield (
+        f"readers: {readers.requests / readers.seconds:,.0f} requests a second, "
+        f"median {readers.p50_us / 1e3:.2f} ms, p99 {readers.p99_us / 1e3:.2f} ms, "
+        f"{readers.failed} failed; the writer used {seen.writer_cpu:.2f} of a core"
+    )
+    late = [_milliseconds(it.committed_ns - it.due_ns) for it in seen.closed if it.index == 0]
+    if late:
+        yield (
+            "index 0, which comes with the seal of the block before: due to committed "
+            f"{statistics.median(late):.2f} ms (median of {len(late)})"
+        )
+
+
+def included_a_second(closed: Sequence[Closed]) -> float:
+    """Transactions in what was closed, without the deposit of each block, a second."""
+    if len(closed) < 2:
+        return 0.0
+    included = sum(each.transactions for each in closed[1:] if each.index)
+    return included * SECOND_NS / (closed[-1].committed_ns - closed[0].committed_ns)
+
+
+def missed(closed: Sequence[Closed]) -> int:
+    """Slots of whole blocks that had no flashblock: what the fullest block has, and others not."""
+    by_block = [len(list(group)) for _, group in itertools.groupby(closed, lambda it: it.block)]
+    whole = by_block[1:-1]
+    return sum(max(whole) - each for each in whole) if whole else 0
+
+
+def _since_due(question: str, closed: Sequence[Closed], seen: Mapping[Place, int]) -> Figure:
+    unseen = sum(each.place not in seen for each in closed)
+    remark = (f"{unseen} never seen",) if unseen else ()
+    samples = [
+        _milliseconds(seen[each.place] - each.due_ns) for each in closed if each.place in seen
+    ]
+    return Figure(question, "ms", samples, remarks=remark)
+
+
+def _of(question: str, closed: Sequence[Closed], span: Span) -> Figure:
+    return Figure(question, "ms", [_milliseconds(span(each)) for each in closed])
+
+
+def _soon(figure: Figure) -> Figure:
+    met = bool(figure.samples) and figure.median < MEDIAN_MS and figure.percentile(99) < P99_MS
+    return replace(figure, aim=f"median below {MEDIAN_MS:g}, p99 below {P99_MS:g}", met=met)
+
+
+def _soon_enough(figure: Figure) -> Figure:
+    met = bool(figure.samples) and figure.median < SENT_MEDIAN_MS
+    return replace(figure, aim=f"median below {SENT_MEDIAN_MS:g}", met=met)
+
+
+def _milliseconds(nanoseconds: int) -> float:
+    return nanoseconds / MILLISECOND_NS

@@ -1,0 +1,5 @@
+"""The type of a value that came out of JSON."""
+
+from typing import Any
+
+Json = Any

@@ -1,0 +1,80 @@
+"""Flashblocks as a feed writes them: JSON text to values, nothing judged yet."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from checker.header import NO_REQUESTS, NO_UNCLES, Header
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One flashblock."""
+
+    payload_id: str
+    index: int
+    number: int
+    base: dict[str, str] | None  # with index 0
+    diff: dict[str, Any]
+    previous: tuple[int, int] | None  # the block and index that it says it follows
+
+    @property
+    def raws(self) -> list[bytes]:
+        """The transactions that it brings."""
+        return [unhex(each) for each in self.diff["transactions"]]
+
+    @property
+    def hash(self) -> bytes:
+        """The hash that it announces."""
+        return unhex(self.diff["block_hash"])
+
+
+def unhex(text: str) -> bytes:
+    """The bytes of a hex text."""
+    return bytes.fromhex(text.removeprefix("0x"))
+
+
+def read_message(text: str) -> Message:
+    """The message in one line; `KeyError` or `ValueError` where it is malformed."""
+    found = json.loads(text)
+    metadata = found["metadata"]
+    link = metadata.get("prev_flashblock_id", "0-0")
+    block, _, index = link.partition("-")
+    return Message(
+        payload_id=found["payload_id"],
+        index=found["index"],
+        number=metadata["block_number"],
+        base=found.get("base"),
+        diff=found["diff"],
+        previous=None if link == "0-0" else (int(block), int(index)),
+    )
+
+
+def announced_header(base: dict[str, str], diff: dict[str, Any], root: bytes) -> Header:
+    """The header of the partial block that base and diff describe (Isthmus and later).
+
+    `root` is that of all its transactions, which a message does not carry.
+    """
+    return {
+        "parentHash": unhex(base["parent_hash"]),
+        "sha3Uncles": NO_UNCLES,
+        "miner": unhex(base["fee_recipient"]),
+        "stateRoot": unhex(diff["state_root"]),
+        "transactionsRoot": root,
+        "receiptsRoot": unhex(diff["receipts_root"]),
+        "logsBloom": unhex(diff["logs_bloom"]),
+        "difficulty": 0,
+        "number": int(base["block_number"], 16),
+        "gasLimit": int(base["gas_limit"], 16),
+        "gasUsed": int(diff["gas_used"], 16),
+        "timestamp": int(base["timestamp"], 16),
+        "extraData": unhex(base["extra_data"]),
+        "mixHash": unhex(base["prev_randao"]),
+        "nonce": bytes(8),
+        "baseFeePerGas": int(base["base_fee_per_gas"], 16),
+        "withdrawalsRoot": unhex(diff["withdrawals_root"]),
+        "blobGasUsed": int(diff.get("blob_gas_used", "0x0"), 16),
+        "excessBlobGas": 0,
+        "parentBeaconBlockRoot": unhex(base["parent_beacon_block_root"]),
+        "requestsHash": NO_REQUESTS,
+    }

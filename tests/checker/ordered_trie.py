@@ -1,0 +1,145 @@
+"""The trie of a list: the root of transactions and receipts, as a list grows.
+
+A Merkle Patricia trie whose keys are RLP(index) (Ethereum's yellow paper, appendix D). No
+such key begins with another one, so branches hold no values and nothing is ever removed. A
+node keeps how its parent refers to it until something below it changes; what has changed is
+hashed level by level, all nodes of a level at once.
+"""
+
+from collections.abc import Iterable
+
+import rlp
+from checker.keccak import keccak256, keccak256_each
+
+EMPTY_ROOT = keccak256(rlp.encode(b""))
+
+
+class _Leaf:
+    def __init__(self, path: tuple[int, ...], value: bytes) -> None:
+        self.path = path
+        self.value = value
+        self.reference: bytes | None = None
+
+    def encoded(self) -> bytes:
+        return rlp.encode([rlp.encode(_compact(self.path, leaf=True)), rlp.encode(self.value)])
+
+
+class _Branch:
+    """A branch, and the extension that leads to it where its path is not empty."""
+
+    def __init__(self, path: tuple[int, ...]) -> None:
+        self.path = path
+        self.children: list[_Node | None] = [None] * 16
+        self.reference: bytes | None = None
+
+    def encoded(self) -> bytes:
+        items = [rlp.encode(b"") if each is None else _known(each) for each in self.children]
+        return rlp.encode([*items, rlp.encode(b"")])
+
+
+_Node = _Leaf | _Branch
+
+
+def _known(node: _Node) -> bytes:
+    assert node.reference is not None, "deeper levels come first"
+    return node.reference
+
+
+def _compact(path: tuple[int, ...], *, leaf: bool) -> bytes:
+    """Nibbles as bytes, with what they are in front (yellow paper, appendix C)."""
+    odd = len(path) % 2
+    flag = 2 * leaf + odd
+    nibbles = (flag, *path) if odd else (flag, 0, *path)
+    return bytes(16 * high + low for high, low in zip(nibbles[::2], nibbles[1::2], strict=True))
+
+
+def _references(encodings: list[bytes]) -> list[bytes]:
+    """How nodes with these encodings are referred to: short ones by themselves."""
+    long = [each for each in encodings if len(each) >= 32]
+    hashes = iter(keccak256_each(long))
+    return [each if len(each) < 32 else rlp.encode(next(hashes)) for each in encodings]
+
+
+class OrderedTrie:
+    """A list whose root is wanted again and again."""
+
+    def __init__(self) -> None:
+        self._top: _Node | None = None
+        self._count = 0
+
+    def extend(self, values: Iterable[bytes]) -> None:
+        """Append these."""
+        for value in values:
+            key = rlp.encode(self._count)
+            path = tuple(nibble for byte in key for nibble in (byte >> 4, byte & 15))
+            self._top = _insert(self._top, path, value)
+            self._count += 1
+
+    def root(self) -> bytes:
+        """The root of what is in the list now."""
+        top = self._top
+        if top is None:
+            return EMPTY_ROOT
+        levels = list(_changed_levels(top))
+        for level in reversed(levels):
+            _refer(level)
+        return _root_of(top)
+
+
+def _insert(node: _Node | None, path: tuple[int, ...], value: bytes) -> _Node:
+    """The node with one more leaf below it."""
+    if node is None:
+        return _Leaf(path, value)
+    common = 0
+    while common < len(node.path) and node.path[common] == path[common]:
+        common += 1
+    if common == len(node.path) and isinstance(node, _Branch):
+        branch = node
+    else:
+        branch = _Branch(node.path[:common])
+        at = node.path[common]
+        node.path = node.path[common + 1 :]
+        node.reference = None
+        branch.children[at] = node
+    branch.reference = None
+    at = path[common]
+    branch.children[at] = _insert(branch.children[at], path[common + 1 :], value)
+    return branch
+
+
+def _changed_levels(top: _Node) -> Iterable[list[_Node]]:
+    """The nodes whose references are not known, from the top down."""
+    level = [top] if top.reference is None else []
+    while level:
+        yield level
+        level = [
+            child
+            for node in level
+            if isinstance(node, _Branch)
+            for child in node.children
+            if child is not None and child.reference is None
+        ]
+
+
+def _refer(nodes: list[_Node]) -> None:
+    for node, reference in zip(nodes, _references([n.encoded() for n in nodes]), strict=True):
+        node.reference = reference
+    extended = [node for node in nodes if isinstance(node, _Branch) and node.path]
+    encodings = [
+        rlp.encode([rlp.encode(_compact(node.path, leaf=False)), _known(node)]) for node in extended
+    ]
+    for node, reference in zip(extended, _references(encodings), strict=True):
+        node.reference = reference
+
+
+def _root_of(top: _Node) -> bytes:
+    """The root is hashed however short it is."""
+    reference = _known(top)
+    return reference[1:] if len(reference) == 33 else keccak256(reference)
+
+
+def ordered_root(values: Iterable[bytes]) -> bytes:
+    """The root of a list."""
+    trie = OrderedTrie()
+    trie.extend(values)
+    return trie.root()

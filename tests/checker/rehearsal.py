@@ -1,0 +1,226 @@
+"""A dev chain and its service in one process, on a driven clock, with everything recorded.
+
+The only part of the checker beside the driver of a real run that touches the product. The
+chain goes on by one flashblock after every single method that is called, within batches
+too, so that an answer that is put together from two moments can be told.
+"""
+
+import asyncio
+import inspect
+import json
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from msgspec import Raw
+
+from checker import probes
+from checker.chain import Chain
+from checker.journal import Exchange, Journal
+from dev_chain import ACCOUNTS, GENESIS_TIME, GWEI, SECOND, send
+from foreblock._engine import Store, Transaction
+from foreblock.clock import DrivenClock
+from foreblock.feed.messages import encode
+from foreblock.ledger.call import Pool
+from foreblock.ledger.ledger_writer import LedgerWriter
+from foreblock.ledger.start import begin_chain
+from foreblock.ledger.view import Ledger, LedgerView
+from foreblock.methods import Method, make_methods
+from foreblock.methods.options import Options
+from foreblock.methods.placement import Placement
+from foreblock.methods.simulations import Simulations
+from foreblock.model import Flashblock
+from foreblock.reply import Reply
+from foreblock.rpc.batch import Limits
+from foreblock.rpc.dispatch import Dispatcher
+from foreblock.rpc.errors import fault_of
+from foreblock.sequencer.dev_genesis import TOKENS_EACH, DevGenesisOptions, dev_genesis
+from foreblock.sequencer.options import SequencerOptions
+from foreblock.sequencer.predeploys import TOKEN
+from foreblock.sequencer.sequencer import Sequencer
+
+INTERVAL_MS = 400
+TIMEOUT_MS = 5_000
+PAYEES = [bytes([0xA0 + at]) * 20 for at in range(4)]
+
+Run = Callable[[Method, LedgerView, Raw], bytes | Awaitable[bytes]]
+
+
+class Rehearsal:
+    """A chain, its service, and what was recorded of them."""
+
+    def __init__(self, folder: Path, runs: dict[str, Run] | None = None) -> None:
+        """`runs` says for some methods how they are run, which is how a service is spoilt."""
+        genesis = DevGenesisOptions()
+        self.clock = DrivenClock(GENESIS_TIME * SECOND, 5 * SECOND)
+        self.store = Store(str(folder), write=True)
+        begin_chain(self.store, dev_genesis(genesis))
+        self.journal = Journal(
+            Chain(
+                chain_id=genesis.chain_id,
+                block_time=2,
+                token=TOKEN,
+                balances={each.address: genesis.balance for each in ACCOUNTS},
+                tokens={each.address: TOKENS_EACH for each in ACCOUNTS},
+            )
+        )
+        self.sent = 0  # transactions
+        self.index = 0  # of the newest flashblock
+        self._called = 0  # methods
+        self._sequencer: Sequencer | None = None
+        self.begin_anew(seed=0)
+        self.ledger = Ledger(self.store, clock=self.clock)
+        self._placement = Placement(Pool(threads=1, capacity=8), TIMEOUT_MS)
+        self._simulations = Simulations(TIMEOUT_MS)
+        methods = make_methods(
+            Options(pending_nonce="state"), self._placement, self._simulations, None
+        )
+        self.dispatcher = Dispatcher(
+            {
+                name: partial(self._run, partial((runs or {}).get(name, _plainly), method))
+                for name, method in methods.items()
+            },
+            self.open_view,
+            partial(fault_of, dialect="preconf"),
+            Limits(),
+        )
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._placement.close()
+        self._simulations.close()
+        self.writer.close()
+        self.store.close()
+
+    def open_view(self) -> LedgerView:
+        """What a request reads; a spoilt service may choose another."""
+        return self.ledger.view()
+
+    # --- The chain -----------------------------------------------------------------------
+
+    def go_on(self, payments: int = 2) -> None:
+        """One more flashblock, with so many transactions; now and then it begins a block."""
+        sequencer = self._sequencer
+        if sequencer is None:
+            return
+        for _ in range(payments):
+            sequencer.submit(self._payment(sequencer))
+        seen = len(self.journal.feed)
+        while len(self.journal.feed) == seen:
+            due = sequencer.next_due_ns - self.clock.monotonic_ns()
+            self.clock.advance(max(due, 0))
+            sequencer.tick()
+        while sequencer.next_due_ns <= self.clock.monotonic_ns():
+            sequencer.tick()
+
+    def give_up(self) -> None:
+        """Drop the block in progress; `begin_anew` puts another in its place."""
+        block = self.writer.open_block()
+        assert block is not None
+        batch = self.store.batch()
+        batch.drop(list(block.partials), "a test gives it up")
+        self.store.commit(batch)
+        self._sequencer = None
+        self.writer.close()
+
+    def stall(self, seconds: int) -> None:
+        """Let time pass in which nothing is done."""
+        self.clock.advance(seconds * SECOND)
+
+    def begin_anew(self, *, seed: int) -> None:
+        """Begin a sequencer, which begins a block; another seed makes it another block."""
+        self.writer = LedgerWriter(self.store, self.clock)
+        options = SequencerOptions(interval_ms=INTERVAL_MS, seed=seed)
+        self._sequencer = Sequencer(self.writer, self.clock, options, self._publish)
+        self.go_on(0)
+
+    def _publish(self, flashblock: Flashblock) -> None:
+        self.index = flashblock.index
+        self.journal.feed.append((self.clock.monotonic_ns(), encode(flashblock).decode()))
+
+    def _payment(self, sequencer: Sequencer) -> Transaction:
+        """The next of the load: ether and tokens in turn, fees of all sizes."""
+        number = self.sent
+        self.sent += 1
+        account, payee = ACCOUNTS[number % 3], PAYEES[number % len(PAYEES)]
+        nonce = sequencer.next_nonce(account.address)
+        tip = (number % 5) * GWEI
+        if number % 2:
+            data = bytes.fromhex("a9059cbb") + payee.rjust(32, b"\0") + (number + 1).to_bytes(32)
+            payment = send(account, nonce, TOKEN, 0, data=data, gas=80_000, tip=tip)
+        else:
+            payment = send(account, nonce, payee, 10**15 + number, tip=tip)
+        self.journal.senders[payment.hash] = account.address
+        return payment
+
+    # --- Requests ------------------------------------------------------------------------
+
+    def ask(self, requests: list[tuple[str, list[Any]]]) -> list[Any]:
+        """Ask in one batch, and record it."""
+        body = [
+            {"jsonrpc": "2.0", "id": at, "method": method, "params": params}
+            for at, (method, params) in enumerate(requests)
+        ]
+        text = json.dumps(body)
+        sent_ns = self._moment()
+        reply = asyncio.run(self._answer(text.encode()))
+        name, _, snapshot = reply.headers.decode().strip().partition(": ")
+        assert name == "Foreblock-Snapshot"
+        self.journal.exchanges.append(
+            Exchange("rehearsal", sent_ns, self._moment(), text, reply.body.decode(), snapshot)
+        )
+        answers: list[Any] = json.loads(reply.body)
+        return answers
+
+    def ask_everything(self, block: Any) -> list[Any]:  # noqa: ANN401, it is JSON
+        """A batch of all that the judge can judge, about one block."""
+        payer, payee = ACCOUNTS[self.sent % 3].address, PAYEES[self.sent % len(PAYEES)]
+        sent = f"0x{[*self.journal.senders, bytes(32)][-2].hex()}"
+        return self.ask(
+            [
+                ("eth_getBlockByNumber", [block, False]),
+                ("eth_getBalance", [f"0x{payer.hex()}", block]),
+                ("eth_getTransactionCount", [f"0x{payer.hex()}", block]),
+                ("eth_call", probes.surroundings_call(block)),
+                ("eth_call", probes.token_call(TOKEN, payee, block)),
+                ("eth_call", probes.balance_call(payee, block)),
+                ("eth_simulateV1", probes.simulation(payer, payee, 10**18, block)),
+                ("eth_getBlockByNumber", [block, True]),
+                ("eth_getTransactionByHash", [sent]),
+                ("eth_getTransactionReceipt", [sent]),
+            ]
+        )
+
+    def _moment(self) -> int:
+        """Now; and time goes on, so that no two moments are one."""
+        self.clock.advance(1_000)
+        now = self.clock.monotonic_ns()
+        self.clock.advance(1_000)
+        return now
+
+    async def _answer(self, body: bytes) -> Reply:
+        reply = self.dispatcher.answer(body)
+        return reply if isinstance(reply, Reply) else await reply
+
+    def _run(
+        self, method: Callable[[LedgerView, Raw], bytes | Awaitable[bytes]], view: LedgerView,
+        raw: Raw,
+    ) -> bytes | Awaitable[bytes]:  # fmt: skip
+        result = method(view, raw)
+        self._called += 1
+        if self._called % 2 == 0:
+            return result
+        if inspect.isawaitable(result):
+            return self._go_on_after(result)
+        self.go_on()
+        return result
+
+    async def _go_on_after(self, result: Awaitable[bytes]) -> bytes:
+        text = await result
+        self.go_on()
+        return text
+
+
+def _plainly(method: Method, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+    return method(view, raw)

@@ -1,0 +1,159 @@
+"""Hammer a dev chain under load, and judge every answer.
+
+    make consistency
+    python tests/checker/run.py --seconds 60 --tps 500
+    python tests/checker/run.py --replay FOLDER
+
+Starts `foreblock dev` with two workers, sends transfers and token transfers, records the
+feed, and asks from several processes about pending, latest and pinned blocks. The journal
+stays in the folder that is named at the end whenever something is wrong, and can be judged
+again from there. Exits with 1 if anything contradicts.
+"""
+
+import argparse
+import multiprocessing
+import os
+import shutil
+import sys
+import tempfile
+import time
+from multiprocessing.context import SpawnContext
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import click
+
+from checker.chain import Chain
+from checker.gate import Gate
+from checker.hammer import HammerPlan, hammer
+from checker.journal import JournalWriter, read_journal
+from checker.judge import Verdict, judge_journal
+from checker.recording import Recorder
+from checker.sending import PAYEES, LoadPlan, send_load
+from checker.table import table
+from dev_processes import dev_chain
+from foreblock.sequencer.dev_genesis import TOKENS_EACH, DevGenesisOptions
+from foreblock.sequencer.mnemonic import dev_accounts
+from foreblock.sequencer.predeploys import TOKEN
+
+BLOCK_TIME = 2  # seconds, the default of `foreblock dev`
+ACCOUNTS = 40
+SENDERS = 4
+PATIENCE = 30.0  # seconds for blocks to begin
+OPTIONS = ("--pending-nonce=state", "--test-listen=", f"--accounts={ACCOUNTS}")
+
+GENESIS = DevGenesisOptions(accounts=ACCOUNTS)
+OWNERS = dev_accounts(GENESIS.mnemonic, ACCOUNTS)
+
+
+def run(folder: Path, options: argparse.Namespace) -> None:
+    """Fill a journal."""
+    context = multiprocessing.get_context("spawn")
+    with JournalWriter(folder, "chain") as journal:
+        journal.chain(_chain())
+    with dev_chain(*OPTIONS) as dev, Recorder(dev.main.feed, folder) as recorder:
+        recorder.wait_for_blocks(1, PATIENCE)
+        gate = Gate(context.Barrier(options.clients + 2), context.Event())
+        processes = [
+            *_hammers(context, dev.main.url, folder, options, gate),
+            _load(context, dev.main.url, folder, options, gate),
+        ]
+        for process in processes:
+            process.start()
+        gate.start.wait(PATIENCE)
+        time.sleep(options.seconds)
+        gate.stop.set()
+        for process in processes:
+            process.join()
+            if process.exitcode:
+                raise SystemExit(f"{process.name} ended with {process.exitcode}")
+        click.echo(f"workers took {_cpu_seconds(dev.pids('worker'))} s of CPU")
+        # Every block that an answer has called latest is announced by the next one.
+        recorder.wait_for_blocks(2, PATIENCE)
+
+
+def _cpu_seconds(pids: list[int]) -> str:
+    """What each process has used, to see that each had its share."""
+    found = []
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
+        found.append((int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"))
+    return " and ".join(f"{seconds:.1f}" for seconds in found)
+
+
+def _chain() -> Chain:
+    return Chain(
+        chain_id=GENESIS.chain_id,
+        block_time=BLOCK_TIME,
+        token=TOKEN,
+        balances={each.address: GENESIS.balance for each in OWNERS},
+        tokens={each.address: TOKENS_EACH for each in OWNERS},
+    )
+
+
+def _hammers(
+    context: SpawnContext, url: str, folder: Path, options: argparse.Namespace, gate: Gate
+) -> list[BaseProcess]:
+    payers = [each.address for each in OWNERS]
+    plans = [
+        HammerPlan(url, folder, f"client-{at}", payers, PAYEES, TOKEN, options.rate, seed=at)
+        for at in range(options.clients)
+    ]
+    return [context.Process(target=hammer, args=(plan, gate), name=plan.name) for plan in plans]
+
+
+def _load(
+    context: SpawnContext, url: str, folder: Path, options: argparse.Namespace, gate: Gate
+) -> BaseProcess:
+    plans = [
+        LoadPlan(
+            url=url,
+            folder=folder,
+            name=f"sender-{at}",
+            accounts=OWNERS[at::SENDERS],
+            chain_id=GENESIS.chain_id,
+            tps=options.tps / SENDERS,
+            seed=at,
+        )
+        for at in range(SENDERS)
+    ]
+    return context.Process(target=send_load, args=(plans, gate), name="load")
+
+
+def judge(folder: Path) -> Verdict:
+    """Judge a journal and say what came out."""
+    begun = time.monotonic()
+    journal = read_journal(folder)
+    verdict = judge_journal(journal)
+    click.echo(f"{len(journal.senders):>9,} transactions signed")
+    for line in table(verdict):
+        click.echo(line)
+    click.echo(f"judged in {time.monotonic() - begun:.0f} s")
+    return verdict
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Judge a dev chain's answers under load.")
+    parser.add_argument("--seconds", type=float, default=60, help="how long to hammer")
+    parser.add_argument("--tps", type=float, default=500, help="transactions a second")
+    parser.add_argument("--clients", type=int, default=4, help="processes that ask")
+    parser.add_argument("--rate", type=float, default=20, help="batches a second of each")
+    parser.add_argument("--journal", type=Path, help="keep the journal in this folder")
+    parser.add_argument("--replay", type=Path, help="judge the journal in this folder again")
+    options = parser.parse_args()
+    folder = (
+        options.replay or options.journal or Path(tempfile.mkdtemp(prefix="foreblock-journal-"))
+    )
+    if not options.replay:
+        run(folder, options)
+    verdict = judge(folder)
+    good = not verdict.contradictions and verdict.judged.total() > 0
+    if good and not options.replay and not options.journal:
+        shutil.rmtree(folder)
+    else:
+        click.echo(f"the journal is in {folder}")
+    sys.exit(0 if good else 1)
+
+
+if __name__ == "__main__":
+    main()

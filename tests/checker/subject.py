@@ -1,0 +1,87 @@
+"""Which block a request means, as of the snapshot that its answer names."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from checker.json_type import Json
+from checker.messages import unhex
+from checker.moment import Moment
+from checker.place import Place, Sealed
+from checker.truth import Truth
+
+# Whether the block must be there, may be there (pruned or not), or must not be.
+Presence = Literal["must", "may", "must not"]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The block that a parameter names."""
+
+    place: Place | None  # none where it was never recorded
+    sealed: Sealed | None  # where it is a sealed block
+    presence: Presence
+    pinned: bool = False  # by a hash or a place, so that it must never mean another
+    dropped: bool = False  # it was there once
+
+    @property
+    def hash(self) -> bytes:
+        """The block's hash."""
+        if self.sealed is not None:
+            return self.sealed.hash
+        assert self.place is not None
+        return self.place.hash
+
+
+def find_subject(truth: Truth, moment: Moment, block: Json) -> Subject:
+    """What a block parameter means at that moment."""
+    if block == "pending":
+        if moment.pending is not None:
+            return Subject(moment.pending, None, "must")
+        return _sealed(moment.latest)
+    if block == "latest":
+        return _sealed(moment.latest)
+    if isinstance(block, dict):
+        if "flashblockIndex" in block:
+            key = int(block["blockNumber"], 16), int(block["flashblockIndex"], 16)
+            return _pinned(truth, moment, truth.by_place.get(key, []))
+        block = block.get("blockHash", block.get("blockNumber"))
+    if not isinstance(block, str) or not block.startswith("0x"):
+        raise ValueError(f"a block parameter that the checker does not know: {block!r}")
+    if len(block) == 66:
+        return _by_hash(truth, moment, unhex(block))
+    return _by_number(truth, moment, int(block, 16))
+
+
+def _sealed(sealed: Sealed, *, pinned: bool = False) -> Subject:
+    return Subject(sealed.place, sealed, "must", pinned)
+
+
+def _by_number(truth: Truth, moment: Moment, number: int) -> Subject:
+    if number > moment.latest.number:
+        return Subject(None, None, "must not")
+    sealed = truth.sealed_by_number.get(number)
+    return Subject(None, None, "may") if sealed is None else _sealed(sealed)
+
+
+def _by_hash(truth: Truth, moment: Moment, hash: bytes) -> Subject:
+    sealed = truth.sealed.get(hash)
+    if sealed is None:
+        return _pinned(truth, moment, truth.by_hash.get(hash, []))
+    if sealed.number > moment.latest.number:
+        return Subject(None, None, "must not", pinned=True)
+    return _sealed(sealed, pinned=True)
+
+
+def _pinned(truth: Truth, moment: Moment, places: list[Place]) -> Subject:
+    """Of the flashblocks with one name the one that the snapshot's chain contains."""
+    tip = moment.tip
+    if not places:
+        return Subject(None, None, "must not", pinned=True)
+    if tip is None:  # the commit's newest flashblock is not known, nor what was dropped by then
+        return Subject(places[0] if len(places) == 1 else None, None, "may", pinned=True)
+    alive = [place for place in places if place.is_alive_at(tip)]
+    if alive:
+        kept = alive[0].number > tip.number - truth.chain.kept_blocks
+        return Subject(alive[0], None, "must" if kept else "may", pinned=True)
+    dropped = any(place.order <= tip.order for place in places)
+    return Subject(None, None, "must not", pinned=True, dropped=dropped)

@@ -1,0 +1,23 @@
+"""Answers of a dev chain under load are consistent, on a small scale; `make consistency` has
+the full one."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+
+def test_every_answer_agrees_with_the_snapshot_it_names(checkout: Path, tmp_path: Path) -> None:
+    paths = [str(checkout / "python"), str(checkout / "tests")]
+    done = subprocess.run(
+        [sys.executable, str(checkout / "tests" / "checker" / "run.py"), "--seconds=3",
+         "--tps=100", "--clients=2", f"--journal={tmp_path}"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    judged = re.search(r"([\d,]+)   eth_simulateV1", done.stdout)
+    assert judged is not None
+    assert int(judged[1].replace(",", "")) > 20
+    assert " 0 contradictions" in done.stdout
