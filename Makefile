@@ -2,13 +2,15 @@
 # checkout; stamp files in it say what it was made from, so nothing is built twice.
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev test lint bench abuse clients consistency clean
+.PHONY: help build dev test lint bench abuse crash soak clients consistency clean
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 BIN := .venv/bin
 PROFILE ?= release
+KILLS ?= 200
+BLOCKS ?= 1800
 ENGINE_SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 
 # PyO3 asks this interpreter for its layout; the same one every time, so that
@@ -48,6 +50,13 @@ bench: build ## measure the engine on this machine
 
 abuse: build ## attack the service at full scale, and see that others are served meanwhile
 	@PYTHONPATH=tests $(BIN)/python tests/abuse/run.py
+
+crash: build ## kill writers KILLS times, with clients watching what they lose
+	@FOREBLOCK_DEV_KILLS=$(KILLS) FOREBLOCK_BLOCK_KILLS=$(KILLS) FOREBLOCK_SOAK=$(KILLS) \
+	  $(BIN)/python -m pytest tests/crash
+
+soak: build ## let a chain live for BLOCKS blocks, faster than time, and see what grows
+	@PYTHONPATH=tests $(BIN)/python tests/soak/run.py --blocks $(BLOCKS)
 
 clients: build tests/clients/.installed ## try viem, ethers, web3.py and cast, which it installs, against the service
 	@FOREBLOCK_CLIENTS=required $(BIN)/python -m pytest tests/clients

@@ -62,18 +62,20 @@ class DevChain:
         genesis: Genesis | None = None,
         load: Load | None = None,
         begins_ms: int = 0,
+        max_readers: int | None = None,
     ) -> None:
         self.folder = folder
         self.options = options or SequencerOptions()
         self.genesis = genesis or dev_genesis(DevGenesisOptions())
         self.load = load
+        self.max_readers = max_readers
         self.clock = DrivenClock(GENESIS_TIME * SECOND + begins_ms * MS, 5 * SECOND)
         self.published: list[Flashblock] = []
         self.open()
 
     def open(self) -> None:
         """Start, as a process does."""
-        self.store = Store(str(self.folder), write=True)
+        self.store = Store(str(self.folder), write=True, max_readers=self.max_readers)
         begin_chain(self.store, self.genesis)
         self.writer = LedgerWriter(self.store, self.clock)
         self.sequencer = Sequencer(
@@ -124,17 +126,22 @@ class DevChain:
             return view.state(view.heads.latest[0]).balance(address)
 
     def sealed(self) -> list[Block]:
-        """The sealed blocks, put together from the rows of their indices, block 1 first."""
-        with self.store.view() as view:
-            assert view.heads.latest is not None
-            blocks = []
-            for number in range(1, view.heads.latest[0] + 1):
-                header, _ = read_header(view, number)
-                raws: list[bytes] = []
-                for partial in decode_numbers(view.row(made_of_key(number)) or b""):
-                    raws += decode_items(view.row(transactions_key(number, partial)) or b"")
-                blocks.append(Block(header, raws, withdrawals=()))
-            return blocks
+        """The sealed blocks, block 1 first."""
+        return sealed_blocks(self.store)
+
+
+def sealed_blocks(store: Store) -> list[Block]:
+    """The sealed blocks, put together from the rows of their indices, block 1 first."""
+    with store.view() as view:
+        assert view.heads.latest is not None
+        blocks = []
+        for number in range(1, view.heads.latest[0] + 1):
+            header, _ = read_header(view, number)
+            raws: list[bytes] = []
+            for partial in decode_numbers(view.row(made_of_key(number)) or b""):
+                raws += decode_items(view.row(transactions_key(number, partial)) or b"")
+            blocks.append(Block(header, raws, withdrawals=()))
+        return blocks
 
 
 def indices(flashblocks: list[Flashblock]) -> list[tuple[int, int]]:

@@ -54,6 +54,7 @@ async def _serve(order: Order, line: socket.socket, room: int) -> None:
     if order.bus:
         link = WriterLink(order.bus)
         link.start()
+        await link.tried()
     make_handler = pkgutil.resolve_name(order.handler)
     listeners = []
     for network, number in zip(order.networks, order.sockets, strict=True):

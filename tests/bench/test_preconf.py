@@ -86,8 +86,9 @@ def test_only_the_first_sight_counts() -> None:
 def test_what_is_seen_late_misses_its_bound(after_ms: tuple[int, ...], met: bool) -> None:
     flashblocks = [flashblock(1, index, 200 * index) for index in range(3)]
     polled = {it.place: it.due_ns + ms * MS for it, ms in zip(flashblocks, after_ms, strict=True)}
-    readable, *_, sent = figures(seen(flashblocks, polled))
+    readable, without_commit, *_, sent = figures(seen(flashblocks, polled))
     assert readable.samples == list(after_ms)
+    assert without_commit.samples == [ms - 2 for ms in after_ms]
     assert readable.met is met
     assert (sent.median, sent.met) == (150, True)
 

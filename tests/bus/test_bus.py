@@ -73,6 +73,38 @@ async def closed() -> None:
         await asyncio.sleep(0)
 
 
+def test_who_waits_for_the_link_may_submit_at_once(tmp_path: Path) -> None:
+    async def scene() -> None:
+        pool, path = Pool(), str(tmp_path / "bus")
+        await pool.exchange.listen(listening(path))
+        link = WriterLink(path)
+        link.start()
+        with pytest.raises(SequencerUnavailable):
+            await link.submit("main", b"early", ALICE)
+        async with asyncio.timeout(PATIENCE):
+            await link.tried()
+            await link.submit("main", b"raw", ALICE)
+        link.close()
+        pool.exchange.close()
+        await closed()
+
+    asyncio.run(scene())
+
+
+def test_nobody_waits_for_a_writer_that_is_not_there(tmp_path: Path) -> None:
+    async def scene() -> None:
+        link = WriterLink(str(tmp_path / "nowhere"))
+        link.start()
+        async with asyncio.timeout(PATIENCE):
+            await link.tried()
+        with pytest.raises(SequencerUnavailable):
+            await link.submit("main", b"raw", ALICE)
+        link.close()
+        await closed()
+
+    asyncio.run(scene())
+
+
 def test_a_submission_is_answered_and_everybody_hears_the_next_nonce(tmp_path: Path) -> None:
     async def scene() -> None:
         pool, path = Pool(), str(tmp_path / "bus")

@@ -71,6 +71,7 @@ class Rehearsal:
         self._sequencer: Sequencer | None = None
         self.begin_anew(seed=0)
         self.ledger = Ledger(self.store, clock=self.clock)
+        self._loop = asyncio.new_event_loop()  # one, because long calls come back to it
         self._placement = Placement(Pool(threads=1, capacity=8), TIMEOUT_MS)
         self._simulations = Simulations(TIMEOUT_MS)
         methods = make_methods(
@@ -90,6 +91,7 @@ class Rehearsal:
         """Let go of everything."""
         self._placement.close()
         self._simulations.close()
+        self._loop.close()
         self.writer.close()
         self.store.close()
 
@@ -164,7 +166,7 @@ class Rehearsal:
         ]
         text = json.dumps(body)
         sent_ns = self._moment()
-        reply = asyncio.run(self._answer(text.encode()))
+        reply = self._loop.run_until_complete(self._answer(text.encode()))
         name, _, snapshot = reply.headers.decode().strip().partition(": ")
         assert name == "Foreblock-Snapshot"
         self.journal.exchanges.append(

@@ -33,6 +33,13 @@ def test_settings_for_scripts(tmp_path: Path) -> None:
     assert found["hosts"] == {"value": ["localhost"], "from": "default"}
 
 
+def test_an_option_that_stands_alone_means_yes(tmp_path: Path) -> None:
+    done = run(tmp_path, "config", "--json", "--instant", "--snapshot-header", "no")
+    found = json.loads(done.stdout)
+    assert found["instant"] == {"value": True, "from": "--instant"}
+    assert found["snapshot_header"] == {"value": False, "from": "--snapshot-header"}
+
+
 def test_another_file(tmp_path: Path) -> None:
     (tmp_path / "other.toml").write_text("nice = 5\n", "utf-8")
     done = run(tmp_path, "config", "--config=other.toml", "--json")

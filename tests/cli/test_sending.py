@@ -93,6 +93,11 @@ def test_transaction_is_signed_with_what_the_endpoint_says(toy: Toy, url: str) -
     assert ("eth_getTransactionCount", [call["from"], "pending"]) in toy.asked
 
 
+def test_value_may_have_a_unit(toy: Toy, url: str) -> None:
+    run(url, "--to", TO, "--value", "0.5ether")
+    assert toy.taken[0].value == 5 * 10**17
+
+
 def test_result_is_told_to_people(toy: Toy, url: str) -> None:
     first, second, *rest = run(url, "--to", TO).output.splitlines()
     assert first == "hash       0x" + toy.taken[0].hash.hex()

@@ -1,8 +1,11 @@
 """`foreblock watch` as a person or a script meets it."""
 
+import io
 import json
+import time
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
@@ -26,9 +29,10 @@ def test_one_look_at_two_networks_one_of_which_is_gone() -> None:
     with toy_endpoint({"eth_getBlockByNumber": get_block}) as url:
         done = CliRunner().invoke(main, ["watch", "--once", url, "http://127.0.0.1:1"])
     assert done.exit_code == 0
-    here, gone = done.output.splitlines()[1:]
+    here, gone, why = done.output.splitlines()[1:]
     assert here.split()[1:] == ["7", "8", "1", "21,000", "1", "gwei", "0.0", "s"]
     assert gone.split() == ["127.0.0.1:1", "no", "answer"]
+    assert why.startswith("no answer from http://127.0.0.1:1: ")
 
 
 def test_scripts_get_a_line_of_json() -> None:
@@ -39,12 +43,45 @@ def test_scripts_get_a_line_of_json() -> None:
     assert found["reading"]["pending"]["number"] == 8
 
 
+def lines(*rows: Watched) -> list[str]:
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(table(rows, now=12.3))
+    return console.export_text().splitlines()
+
+
+def watched(url: str, seen: Seen) -> Watched:
+    return Watched(Endpoint(url), Reading(seen, seen, 10, 1), since=0.0)
+
+
+SMALL = Seen(1, "0x", 0, 1, 0, 400_000_000, 1)
+LARGE = Seen(123_456_789, "0x", 0, 12_345, 399_999_999, 400_000_000, 1_234_567_890)
+
+
 def test_large_numbers_fit_into_80_columns() -> None:
-    seen = Seen(123_456_789, "0x", 0, 12_345, 399_999_999, 400_000_000, 1_234_567_890)
-    watched = Watched(Endpoint("http://127.0.0.1:8545"), Reading(seen, seen, 10, 1), since=0.0)
-    console = Console(width=80, record=True)
-    console.print(table([watched], now=12.3))
-    row = console.export_text().splitlines()[1]
+    _, row = lines(watched("http://127.0.0.1:8545", LARGE))
     assert "123456789.10" in row
     assert "399,999,999" in row
     assert row.rstrip().endswith("12.3 s")
+
+
+def test_columns_stand_still_while_numbers_grow() -> None:
+    url = "http://127.0.0.1:8545"
+    headings = [lines(watched(url, each))[0] for each in (SMALL, LARGE)]
+    assert headings[0] == headings[1]
+
+
+def test_a_long_name_takes_a_second_line_and_no_number_is_cut() -> None:
+    _, row, rest = lines(watched("http://a-network-with-quite-a-name.example:8545", LARGE))
+    assert "399,999,999" in row
+    assert (row.split()[0] + rest.strip()) == "a-network-with-quite-a-name.example:8545"
+
+
+def test_ctrl_c_ends_it_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", interrupted)
+    with toy_endpoint({"eth_getBlockByNumber": get_block}) as url:
+        done = CliRunner().invoke(main, ["watch", url])
+    assert done.exit_code == 0
+    assert "Aborted" not in done.output

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dev_processes import PATIENCE, Dev, Network, dev_chain, refused, until
+from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 
 
 def number(block: dict[str, str]) -> int:
@@ -48,6 +49,14 @@ def test_both_networks_have_a_pending_block_that_grows_and_seals(dev: Dev) -> No
         sealed_as = number(pending)
         wait_for_next_flashblock(network)
         until(lambda: network.latest() >= sealed_as, "the block is sealed")  # noqa: B023
+
+
+def test_what_it_says_fits_and_can_be_copied(dev: Dev) -> None:
+    assert max(len(line.rstrip("\n")) for line in dev.said) <= 80
+    said = "".join(dev.said)
+    # Libraries that insist on the checksum of an address get one.
+    assert "  0  0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n     0xac0974be" in said
+    assert "a block every 2 s, a flashblock every 200 ms\n" in said
 
 
 def test_readiness_says_how_the_network_is(dev: Dev) -> None:
@@ -102,6 +111,19 @@ def test_a_chain_goes_on_after_a_clean_stop_and_starts_quickly(tmp_path: Path) -
         assert dev.main.ask("eth_getBlockByNumber", "0x1", True) == block
         assert dev.main.latest() >= 1
     assert took < 3.0 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+def test_generated_load_leaves_the_first_accounts_to_the_user() -> None:
+    with dev_chain("--load=50", "--test-listen=") as dev:
+        until(lambda: len(dev.main.pending()["transactions"]) > 5, "load is in the block")
+        mine, last = dev_accounts(TEST_MNEMONIC, 10)[4::5]
+        nonces = dev.main.batch(
+            ("eth_getTransactionCount", ("0x" + mine.address.hex(), "pending")),
+            ("eth_getTransactionCount", ("0x" + last.address.hex(), "pending")),
+        )
+        assert nonces[0] == "0x0"
+        assert nonces[1] != "0x0"
+        assert "50 transactions a second from the accounts 5 to 9\n" in dev.said
 
 
 def test_who_comes_second_is_told_why_not(tmp_path: Path) -> None:

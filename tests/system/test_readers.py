@@ -13,6 +13,7 @@ from asking import asker, request
 from bytecode import returning
 from foreblock.ledger.view import Ledger
 from preconfirming import PAID, PreconfirmingChain
+from serving import environment
 
 # Answers one body a line until there are no more, at the time it was started with.
 READER = """
@@ -21,14 +22,15 @@ from foreblock.app import Service, ServiceOptions
 from foreblock.clock import DrivenClock
 from foreblock._engine import Store
 from foreblock.ledger.view import Ledger
-service = Service(
-    Ledger(Store(sys.argv[1]), clock=DrivenClock()), ServiceOptions()
+from asking import Asker
+asker = Asker(
+    Service(Ledger(Store(sys.argv[1]), clock=DrivenClock()), ServiceOptions())
 )
 for line in sys.stdin.buffer:
-    reply = service.answer(line)
+    reply = asker.reply(line)
     sys.stdout.buffer.write(reply.headers.strip() + b" " + reply.body + b"\\n")
     sys.stdout.buffer.flush()
-service.close()
+asker.close()
 """
 TO = "0x00000000000000000000000000000000000c0de0"
 
@@ -50,8 +52,9 @@ class Reader:
 @contextmanager
 def reader(folder: Path) -> Iterator[Reader]:
     process = subprocess.Popen(
-        [sys.executable, "-c", READER, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+        [sys.executable, "-c", READER, str(folder)], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, env=environment(),
+    )  # fmt: skip
     try:
         yield Reader(process)
     finally:

@@ -35,10 +35,18 @@ class WriterLink:
         self._nonces: dict[tuple[str, bytes], int] = {}
         self._transport: asyncio.Transport | None = None
         self._task: asyncio.Task[None] | None = None
+        self._tried: Final = asyncio.Event()
 
     def start(self) -> None:
         """Begin to keep up a connection, in the running loop."""
         self._task = asyncio.create_task(self._keep_connected())
+
+    async def tried(self) -> None:
+        """Return when it has connected, or could not for the first time.
+
+        Whoever serves before that refuses transactions although there is a writer.
+        """
+        await self._tried.wait()
 
     def close(self) -> None:
         """Give it up."""
@@ -79,10 +87,12 @@ class WriterLink:
                     self._path,
                 )
             except OSError:
+                self._tried.set()
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, LONGEST_DELAY)
                 continue
             self._transport, delay = transport, SHORTEST_DELAY
+            self._tried.set()
             await ended
             self._disconnected()
 

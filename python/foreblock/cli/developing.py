@@ -13,8 +13,10 @@ import click
 from foreblock import service
 from foreblock.cli.failure import INTERRUPTED, failing_in_one_line
 from foreblock.cli.settings_options import Given, loaded, settings_options
+from foreblock.ledger.checksum import checksum_address
 from foreblock.network import DevChain, Network
 from foreblock.primitives import format_data
+from foreblock.sequencer.load import first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.settings import DEFAULT, ChainSettings, DevSettings, Loaded
 
@@ -41,6 +43,7 @@ def dev(given: Given) -> None:
             )
     if cut_short:
         sys.exit(INTERRUPTED)
+    _say_stopped()
 
 
 def _settled(found: Loaded[DevSettings]) -> DevSettings:
@@ -98,26 +101,40 @@ def _place(
 def _say(
     settings: DevSettings, places: list[service.Place], started: service.Started, *, kept: bool
 ) -> None:
+    """Accounts first: the list is long, and what is printed last is what stays in view."""
     chain = settings.chain
+    if not chain.genesis:
+        _say_accounts(chain)
+        click.echo()
     for place, address, feed in zip(places, started.addresses, started.feeds, strict=True):
         assert place.network.dev is not None
         identity = "" if chain.genesis else f"   chain id {place.network.dev.chain_id}"
         click.echo(f"{place.network.name:<5} http://{address}{identity}")
         if feed:
             click.echo(f"      ws://{feed}/ws   flashblocks")
-    if not chain.genesis:
-        _say_accounts(chain)
     click.echo()
-    click.echo(f"a block every {chain.block_time} s, a flashblock every {chain.interval:g} s")
+    click.echo(
+        f"a block every {chain.block_time} s, a flashblock every {chain.interval * 1e3:g} ms"
+    )
+    if chain.load:
+        first, last = first_of_load(chain.accounts), chain.accounts - 1
+        click.echo(f"{chain.load} transactions a second from the accounts {first} to {last}")
     where = settings.service.data if kept else "a temporary folder, gone when this ends"
     click.echo(f"data in {where}")
-    click.echo("Ctrl-C stops")
+    click.echo("Ctrl-C stops; `foreblock watch` shows what goes on, `foreblock send` sends")
 
 
 def _say_accounts(chain: ChainSettings) -> None:
-    click.echo()
+    """An account and below it its key, which leaves both whole in 80 columns."""
     click.echo(f"accounts with {chain.balance:,} ether each; everybody knows their keys")
-    for account in dev_accounts(chain.mnemonic, min(chain.accounts, SHOWN_ACCOUNTS)):
-        click.echo(f"  {format_data(account.address)}  {format_data(account.secret)}")
+    shown = dev_accounts(chain.mnemonic, min(chain.accounts, SHOWN_ACCOUNTS))
+    for index, account in enumerate(shown):
+        click.echo(f"{index:>3}  {checksum_address(account.address)}")
+        click.echo(f"     {format_data(account.secret)}")
     if chain.accounts > SHOWN_ACCOUNTS:
-        click.echo(f"  and {chain.accounts - SHOWN_ACCOUNTS} more")
+        click.echo(f"     and {chain.accounts - SHOWN_ACCOUNTS} more")
+
+
+def _say_stopped() -> None:
+    """Below the ^C that a terminal shows."""
+    click.echo("\nstopped" if sys.stdout.isatty() else "stopped")

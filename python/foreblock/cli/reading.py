@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from foreblock.abi import Function, parse_function
+from foreblock.cli.amounts import amount
 from foreblock.cli.asking import (
     ETHER_DIGITS,
     GWEI_DIGITS,
@@ -68,7 +69,7 @@ def balance(*, address: str, block: str, url: str, as_json: bool) -> None:
 @click.argument("arguments", metavar="[ARGUMENTS]...", nargs=-1)
 @click.option("--data", metavar="HEX", help="Call data, instead of a signature.")
 @click.option("--from", "sender", metavar="ADDRESS", help="Who calls.")
-@click.option("--value", metavar="WEI", type=click.IntRange(min=0), help="Wei sent along.")
+@click.option("--value", metavar="AMOUNT", type=amount, help="Wei sent along, or 0.5ether.")
 @click.option("--gas", metavar="N", type=click.IntRange(min=0), help="Gas for the call.")
 @click.option("--block", metavar="BLOCK", default="latest", show_default=True, help="Where.")
 @URL_OPTION

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from foreblock.cli.amounts import amount
 from foreblock.cli.asking import URL_OPTION, checked, connected
 from foreblock.cli.failure import stop
 from foreblock.client import Endpoint
@@ -46,7 +47,7 @@ class Sent:
 @click.command()
 @click.option("--to", metavar="ADDRESS", help="Who is paid or called.")
 @click.option("--create", is_flag=True, help="Create a contract from --data instead.")
-@click.option("--value", metavar="WEI", type=click.IntRange(min=0), default=0, help="Wei to send.")
+@click.option("--value", metavar="AMOUNT", type=amount, default="0", help="Wei, or as in 0.5ether.")
 @click.option("--data", metavar="HEX", default="0x", help="Call data, or a contract's init code.")
 @click.option(
     "--account",

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from foreblock.settings import FILE, Loaded, S, Settings, declared, load
+from foreblock.settings import FILE, Declared, Loaded, S, Settings, declared, load
 
 
 class Given(NamedTuple):
@@ -31,8 +31,7 @@ def settings_options(
 
         decorated: Callable[..., None] = gathering
         for it in reversed(list(declared(kind))):
-            help_text = it.help[0].upper() + it.help[1:] + "."
-            decorated = click.option(it.flag, it.name, metavar="VALUE", help=help_text)(decorated)
+            decorated = _option(it)(decorated)
         return click.option(
             "--config",
             "config_file",
@@ -41,6 +40,15 @@ def settings_options(
         )(decorated)
 
     return decorate
+
+
+def _option(it: Declared) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    help_text = it.help[0].upper() + it.help[1:] + "."
+    if it.kind is bool:  # the option alone means yes
+        return click.option(
+            it.flag, it.name, metavar="[BOOL]", is_flag=False, flag_value="true", help=help_text
+        )
+    return click.option(it.flag, it.name, metavar="VALUE", help=help_text)
 
 
 def loaded(given: Given, kind: type[S]) -> Loaded[S]:

@@ -3,14 +3,15 @@
 import json
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from typing import Final
 
 import click
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from foreblock.cli.failure import failing_in_one_line
 from foreblock.client import Endpoint
@@ -20,6 +21,14 @@ from foreblock.watching.reading import QUESTION, Reading, read
 LOCAL: Final = ("http://127.0.0.1:8545", "http://127.0.0.1:9545")
 GWEI: Final = 10**9
 TIMEOUT_SECONDS: Final = 2.0
+COLUMNS: Final = {  # and how wide they are at least
+    "latest": 9,
+    "pending": 12,
+    "txs": 5,
+    "gas used": 11,
+    "base fee": 11,
+    "age": 6,
+}
 
 
 @dataclass(slots=True)
@@ -64,16 +73,27 @@ def watch(*, urls: Sequence[str], every: float, once: bool, as_json: bool) -> No
     with failing_in_one_line(), ExitStack() as opened:
         endpoints = [Endpoint(url, TIMEOUT_SECONDS) for url in urls or LOCAL]
         watched = [Watched(opened.enter_context(endpoint)) for endpoint in endpoints]
-        if as_json:
-            for _ in _looks(watched, every, once=once):
-                click.echo(json.dumps([_plain(each) for each in watched]))
-        elif once:
-            next(_looks(watched, every, once=True))
-            Console().print(table(watched, time.monotonic()))
-        else:
-            with Live(table(watched, time.monotonic()), auto_refresh=False) as live:
-                for now in _looks(watched, every, once=False):
-                    live.update(table(watched, now), refresh=True)
+        looks = _looks(watched, every, once=once)
+        # Ctrl-C is how one stops watching, and no failure.
+        with suppress(KeyboardInterrupt):
+            if as_json:
+                _print_lines(watched, looks)
+            elif once:
+                Console().print(shown(watched, next(looks)))
+            else:
+                _show(watched, looks)
+
+
+def _print_lines(watched: Sequence[Watched], looks: Iterator[float]) -> None:
+    for _ in looks:
+        click.echo(json.dumps([_plain(each) for each in watched]))
+
+
+def _show(watched: Sequence[Watched], looks: Iterator[float]) -> None:
+    """The table, always in the same place, not before something was seen."""
+    with Live(shown(watched, next(looks)), auto_refresh=False) as live:
+        for now in looks:
+            live.update(shown(watched, now), refresh=True)
 
 
 def _looks(watched: Sequence[Watched], every: float, *, once: bool) -> Iterator[float]:
@@ -88,12 +108,18 @@ def _looks(watched: Sequence[Watched], every: float, *, once: bool) -> Iterator[
         time.sleep(max(0.0, every - (time.monotonic() - begun)))
 
 
+def shown(watched: Sequence[Watched], now: float) -> Group:
+    """The table, and below it why there is no answer where there is none."""
+    reasons = [Text(each.failure, style="dim") for each in watched if each.failure]
+    return Group(table(watched, now), *reasons)
+
+
 def table(watched: Sequence[Watched], now: float) -> Table:
-    """What was seen, in 80 columns."""
-    found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    found.add_column("network", no_wrap=True)
-    for heading in ("latest", "pending", "txs", "gas used", "base fee", "age"):
-        found.add_column(heading, justify="right", no_wrap=True)
+    """What was seen, in 80 columns, which keep their width while numbers grow."""
+    found = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    found.add_column("network", overflow="fold")  # a long name takes a second line
+    for heading, width in COLUMNS.items():
+        found.add_column(heading, justify="right", no_wrap=True, min_width=width)
     for each in watched:
         found.add_row(*_row(each, now))
     return found

@@ -30,6 +30,11 @@ FEE_CAP: Final = 1_000 * GWEI  # so that a base fee that rises does not end the 
 _TRANSFER_SELECTOR: Final = bytes.fromhex("a9059cbb")  # transfer(address,uint256)
 
 
+def first_of_load(accounts: int) -> int:
+    """From which of so many accounts on a dev chain takes the senders; the first half is yours."""
+    return accounts // 2
+
+
 @dataclass(frozen=True, slots=True)
 class Mix:
     """Of so many transactions so many are token transfers."""

@@ -196,6 +196,7 @@ class Sequencer:
 
     def _turn_over(self, now_ns: int) -> None:
         """Seal the block and begin the next, in one commit."""
+        assert not self._ran, "the last index has been closed, and nothing runs after it"
         block, writer, due_ns = self._block, self._writer, self._schedule.end_ns
         sealed = writer.header_if_sealed(block)
         base = self._base_on(sealed)

@@ -18,7 +18,7 @@ from foreblock.ledger.transactions import Transaction, decode_transactions
 from foreblock.model import Flashblock
 from foreblock.network import DevChain, Network
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
-from foreblock.sequencer.load import Load
+from foreblock.sequencer.load import Load, first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.saved_pool import save_pool, take_saved_pool
@@ -137,6 +137,8 @@ def _genesis(chain: DevChain) -> Genesis:
 
 
 def _load(chain: DevChain, chain_id: int) -> Load | None:
+    """Load from the later accounts: whoever sends from one of them too finds nonces taken."""
     if not chain.load:
         return None
-    return Load(chain.load, dev_accounts(chain.mnemonic, chain.accounts), chain_id)
+    accounts = dev_accounts(chain.mnemonic, chain.accounts)[first_of_load(chain.accounts) :]
+    return Load(chain.load, accounts, chain_id)

@@ -50,6 +50,9 @@ def figures(seen: Seen) -> list[Figure]:
     readable = [_milliseconds(readable - sent) for sent, _, readable in seen.paid]
     found = [
         _soon(_since_due("due to readable over HTTP", seen.closed, seen.polled)),
+        _since_due(
+            "the same without the commit", seen.closed, seen.polled, lambda it: it.commit_ns
+        ),
         _since_due("due to arrived over the feed", seen.closed, seen.heard),
         _of("due to committed", seen.closed, lambda it: it.committed_ns - it.due_ns),
         _of("due to begun", seen.closed, lambda it: it.begun_ns - it.due_ns),
@@ -104,11 +107,18 @@ def missed(closed: Sequence[Closed]) -> int:
     return sum(max(whole) - each for each in whole) if whole else 0
 
 
-def _since_due(question: str, closed: Sequence[Closed], seen: Mapping[Place, int]) -> Figure:
+def _since_due(
+    question: str,
+    closed: Sequence[Closed],
+    seen: Mapping[Place, int],
+    less: Span = lambda _: 0,
+) -> Figure:
     unseen = sum(each.place not in seen for each in closed)
     remark = (f"{unseen} never seen",) if unseen else ()
     samples = [
-        _milliseconds(seen[each.place] - each.due_ns) for each in closed if each.place in seen
+        _milliseconds(seen[each.place] - each.due_ns - less(each))
+        for each in closed
+        if each.place in seen
     ]
     return Figure(question, "ms", samples, remarks=remark)
 

@@ -1,0 +1,88 @@
+"""The writer of a dev chain under load, killed again and again, with clients all the while.
+
+Nothing that was pre-confirmed is lost, no sealed block is altered, no client sees an older
+commit after a newer one, and a block that was begun is finished under the same payload id.
+At the end the whole chain is executed anew, every root verified.
+
+`FOREBLOCK_DEV_KILLS` says how often; `make crash` asks for many.
+"""
+
+import os
+import time
+from pathlib import Path
+from random import Random
+
+from crash.witness import Witness, watching
+from dev_chain import sealed_blocks
+from dev_processes import Dev, dev_chain, until
+from foreblock._engine import Store
+from foreblock.ledger.chain import Chain
+from foreblock.ledger.start import begin_chain
+from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
+
+KILLS = int(os.environ.get("FOREBLOCK_DEV_KILLS", "5"))
+SEED = os.environ.get("FOREBLOCK_SEED")
+KILLS_OF_ONE = 4  # the delay before a restart doubles with each: then everything is started anew
+SLOT = 0.2  # seconds; the last ends LEEWAY before a whole second
+LEEWAY = 0.075
+
+
+def moment(random: Random) -> float:
+    """When to kill: at any time, or while a flashblock is likely being committed."""
+    now = time.time()
+    if random.random() < 0.5:
+        return now + random.random() * SLOT
+    left = SLOT - (now + LEEWAY) % SLOT
+    return now + left + random.random() * 0.02
+
+
+def kill_writer(dev: Dev, witness: Witness, random: Random, killed: int) -> int:
+    """Kill the one after `killed` once it has got somewhere, or now and then before."""
+    before = witness.commit
+    until(lambda: dev.pids("writer") not in ([], [killed]), "another writer")
+    if random.random() < 0.8:
+        until(lambda: witness.commit > before or witness.complaints, "a new commit")
+    at = moment(random)
+    while time.time() < at:
+        os.sched_yield()
+    return dev.kill("writer")
+
+
+def verify(folder: Path, scratch: Path) -> int:
+    """Execute all sealed blocks of a store on another; how many transactions they have."""
+    genesis = dev_genesis(DevGenesisOptions())
+    with Store(str(folder)) as store:
+        blocks = sealed_blocks(store)
+    with Store(str(scratch), write=True) as store:
+        begin_chain(store, genesis)
+        verified = Chain(store, genesis.profile)
+        for block in blocks:
+            verified.add(block)
+        verified.close()
+    return sum(len(block.transactions) for block in blocks)
+
+
+def test_nothing_is_lost_however_often_the_writer_is_killed(tmp_path: Path) -> None:
+    random, witness = Random(SEED), Witness()
+    options = (f"--data={tmp_path / 'data'}", "--load=100", "--test-listen=")
+    kills = killed = 0
+    while kills < KILLS:
+        with dev_chain(*options) as dev, watching(dev, witness):
+            for _ in range(min(KILLS_OF_ONE, KILLS - kills)):
+                killed = kill_writer(dev, witness, random, killed)
+                kills += 1
+            pending = max(witness.pending)
+            until(lambda: pending in witness.sealed or witness.complaints, "it is sealed")  # noqa: B023
+    assert witness.complaints == []
+    sealed = max(witness.sealed)
+    seen = {each for block, them in witness.pending.items() if block <= sealed for each in them}
+    assert len(seen) > 100, "the load was seen while it was pending"
+    assert {len(jobs) for jobs in witness.jobs.values()} == {1}, "a block was begun twice"
+
+    with dev_chain(*options) as dev:
+        chain = [dev.main.ask("eth_getBlockByNumber", hex(it), False) for it in range(sealed + 1)]
+    for number, block in witness.sealed.items():
+        assert chain[number] == block
+    in_blocks = {each for block in chain for each in block["transactions"]}
+    assert seen <= in_blocks
+    assert verify(tmp_path / "data" / "main", tmp_path / "scratch") >= len(in_blocks)

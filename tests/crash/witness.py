@@ -1,0 +1,125 @@
+"""Clients that remember everything they were told, and complain when it is taken back.
+
+What one response says may be compared with any that was received before it was asked for,
+whichever worker gave it and however often the writer was killed in between.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Lock, Thread
+from typing import Any
+
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from websockets.sync.client import connect
+
+from dev_processes import Dev, Network
+
+READERS = 2
+POLL_SECONDS = 0.5  # how often a feed client looks whether it is to stop
+
+
+class Witness:
+    """What all clients together have been told."""
+
+    def __init__(self) -> None:
+        self.commit = 0  # the highest that any response named
+        self.pending: dict[int, list[str]] = {}  # transactions of a block, the most that were seen
+        self.sealed: dict[int, dict[str, Any]] = {}
+        self.jobs: dict[int, set[str]] = {}  # payload ids by block
+        self.places: dict[tuple[int, int], str] = {}  # hashes on the feed
+        self.complaints: list[str] = []
+        self._lock = Lock()
+
+    def ask(self, network: Network) -> None:
+        """Ask for pending and latest, and hold the answer against all that came before."""
+        before = self.commit
+        pending, latest = network.batch(
+            ("eth_getBlockByNumber", ("pending", False)),
+            ("eth_getBlockByNumber", ("latest", False)),
+        )
+        with self._lock:
+            if network.commit < before:
+                self.complaints.append(f"commit {network.commit} after {before}")
+            self.commit = max(self.commit, network.commit)
+            self._see_sealed(latest)
+            if pending != latest:
+                self._see_pending(pending, latest)
+
+    def hear(self, message: dict[str, Any]) -> None:
+        """Take in a flashblock from the feed."""
+        block, index = message["metadata"]["block_number"], message["index"]
+        place, found = (int(str(block), 0), index), message["diff"]["block_hash"]
+        with self._lock:
+            self.jobs.setdefault(place[0], set()).add(message["payload_id"])
+            if self.places.setdefault(place, found) != found:
+                self.complaints.append(f"flashblock {place} was announced twice, differently")
+
+    def _see_sealed(self, block: dict[str, Any]) -> None:
+        number = int(block["number"], 16)
+        known = self.sealed.setdefault(number, block)
+        if known != block:
+            self.complaints.append(f"sealed block {number} was altered")
+        seen = self.pending.get(number, [])
+        if block["transactions"][: len(seen)] != seen:
+            self.complaints.append(f"block {number} was sealed without what was pending in it")
+
+    def _see_pending(self, block: dict[str, Any], latest: dict[str, Any]) -> None:
+        number, new = int(block["number"], 16), block["transactions"]
+        if block["parentHash"] != latest["hash"]:
+            self.complaints.append(f"pending {number} is not on latest")
+        seen = self.pending.setdefault(number, new)
+        shorter, longer = sorted((seen, new), key=len)
+        if longer[: len(shorter)] != shorter:
+            self.complaints.append(f"block {number} has forgotten what was pending in it")
+        self.pending[number] = longer
+
+
+Client = Callable[[Network, Witness, Event], None]
+
+
+@contextmanager
+def watching(dev: Dev, witness: Witness) -> Iterator[None]:
+    """Readers of the main network, and a client of its feed, as long as the block runs."""
+    stop = Event()
+    clients = [*[_read] * READERS, _listen]
+    threads = [Thread(target=_guarded, args=(it, dev.main, witness, stop)) for it in clients]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def _guarded(client: Client, network: Network, witness: Witness, stop: Event) -> None:
+    try:
+        client(network, witness, stop)
+    except Exception as failure:  # noqa: BLE001 - a thread has nobody else to tell
+        witness.complaints.append(repr(failure))
+
+
+def _read(network: Network, witness: Witness, stop: Event) -> None:
+    own = Network(network.url, network.feed)
+    while not stop.is_set():
+        witness.ask(own)
+
+
+def _listen(network: Network, witness: Witness, stop: Event) -> None:
+    while not stop.is_set():
+        try:
+            with connect(network.feed, compression=None, max_size=None) as feed:
+                _hear_all(feed.recv, witness, stop)
+        except (ConnectionClosed, InvalidHandshake, OSError):
+            continue  # the writer was killed: its successor takes the next connection
+
+
+def _hear_all(receive: Callable[[float], str | bytes], witness: Witness, stop: Event) -> None:
+    while not stop.is_set():
+        try:
+            message = receive(POLL_SECONDS)
+        except TimeoutError:
+            continue
+        witness.hear(json.loads(message))

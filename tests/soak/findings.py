@@ -1,0 +1,57 @@
+"""What samples of a long life must not show. Values in, sentences out."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from soak.life import Sample
+
+KEEP_PARTIALS: Final = 64  # blocks, as the writer does unless told otherwise
+BEHIND: Final = 3  # blocks that pruning may lag
+INDICES: Final = 11  # flashblocks of a block
+SETTLED: Final = 200  # blocks after which partials and trie nodes go as fast as they come
+FULL: Final = 300  # blocks after which everything that is kept by count is full
+MEMORY_MIB: Final = 8.0  # more than this is growth, however long the life
+OBJECTS: Final = 1.05
+STEADY: Final = 1.25  # between the step in which the store grew most per transaction, and least
+FREE_BYTES: Final = 16 << 20  # of the file; what was freed is used again
+
+
+def findings(samples: Sequence[Sample]) -> Iterator[str]:
+    """What is wrong, if anything is; a short life shows less than a long one."""
+    for sample in samples:
+        yield from _pruned(sample)
+        if sample.file_bytes > sample.store_bytes + FREE_BYTES:
+            yield f"of {sample.file_bytes} bytes of the file, {sample.store_bytes} are in use"
+    settled = [sample for sample in samples if sample.block >= SETTLED]
+    if len(settled) < 3:
+        return
+    first, *_, last = settled
+    if last.memory_mib - first.memory_mib > MEMORY_MIB:
+        yield f"memory grew from {first.memory_mib:.1f} to {last.memory_mib:.1f} MiB"
+    full = [sample.objects for sample in samples if sample.block >= FULL]
+    if full and full[-1] > full[0] * OBJECTS:
+        yield f"objects grew from {full[0]} to {full[-1]}"
+    steps = [growth(*pair) for pair in itertools.pairwise(settled)]
+    if max(steps) > STEADY * min(steps):
+        yield f"the store grew by {min(steps):.0f} to {max(steps):.0f} bytes per transaction"
+
+
+def growth(before: Sample, after: Sample) -> float:
+    """Bytes of the store per transaction between two samples."""
+    grown = after.store_bytes - before.store_bytes
+    return grown / (after.transactions - before.transactions)
+
+
+def _pruned(sample: Sample) -> Iterator[str]:
+    oldest = sample.block - KEEP_PARTIALS - BEHIND
+    for what, block in (
+        ("places", sample.oldest_place),
+        ("rows of partials", sample.oldest_row),
+        ("partials", sample.oldest_partial),
+    ):
+        if block < oldest:
+            yield f"at block {sample.block}, block {block} still has {what}"
+    most = sample.block + 1 + (KEEP_PARTIALS + BEHIND + 1) * INDICES
+    if sample.hash_rows > most:
+        yield f"at block {sample.block}, {sample.hash_rows} hashes are known, {most} at most should"
