@@ -3,12 +3,14 @@
 Nothing here looks at the block it runs in, so that calls mean the same in another block.
 """
 
+from collections.abc import Sequence
+
 from hypothesis import strategies as st
 
 from bytecode import code
 from foreblock.ledger.call_request import Call
 from foreblock.ledger.overrides import AccountOverride
-from foreblock.ledger.simulation.request import BlockRequest, CallRequest
+from foreblock.ledger.simulation.request import BlockRequest, CallRequest, PlainCalls
 
 PEOPLE = [bytes([0xA0 + i]) * 20 for i in range(4)]
 CONTRACTS = [bytes([0xD0 + i]) * 20 for i in range(7)]
@@ -75,3 +77,9 @@ def blocks(*, priced: bool = True) -> st.SearchStrategy[list[BlockRequest]]:
     """Up to three blocks of up to four calls."""
     block = st.lists(calls(priced=priced), max_size=4).map(BlockRequest)
     return st.lists(block, min_size=1, max_size=3)
+
+
+def one_by_one(block: BlockRequest) -> Sequence[CallRequest]:
+    """The calls of a block made here."""
+    assert not isinstance(block.calls, PlainCalls)
+    return block.calls

@@ -12,6 +12,8 @@ The interpreter's lock is released around execution, commits, roots and decoding
 from collections.abc import Sequence
 from typing import Literal, Self, TypedDict, Unpack, final
 
+from typing_extensions import Buffer
+
 __all__ = [
     "Account",
     "Authorization",
@@ -31,9 +33,12 @@ __all__ = [
     "Outcome",
     "Overlay",
     "Partial",
+    "PlainCalls",
     "Pool",
     "Precompiles",
     "Receipt",
+    "Sealed",
+    "Slots",
     "State",
     "StateTrie",
     "Store",
@@ -57,11 +62,11 @@ __all__ = [
     "read_data",
     "read_hash",
     "read_quantity",
+    "read_slots",
     "receipts_root",
     "requests_hash",
     "sign_transaction",
     "transactions_root",
-    "unsigned_transaction",
     "withdrawals_root",
 ]
 
@@ -413,6 +418,10 @@ class Changes:
     def __len__(self) -> int:
         """How many accounts changed."""
 
+    @property
+    def entries(self) -> int:
+        """How many accounts and slots changed, as a measure of what they cost."""
+
 @final
 class StateTrie:
     """The state trie at the latest block, and after what was applied to it.
@@ -481,6 +490,17 @@ class Env:
         `blob_base_fee` (Ethereum from Cancun) is missing. What is left out is 0 or none.
         """
 
+    @staticmethod
+    def of_header(
+        header: Header,
+        *,
+        rules: str,
+        chain_id: int,
+        blob_base_fee: int | None = None,
+        max_blobs_per_transaction: int | None = None,
+    ) -> Env:
+        """The same, with the header's own values for the rest."""
+
 @final
 class Message:
     """A transaction that nobody signed, as eth_call and eth_simulateV1 mean it."""
@@ -537,8 +557,8 @@ class Overlay:
         balance: int | None = None,
         nonce: int | None = None,
         code: bytes | None = None,
-        state: dict[int, int] | None = None,
-        state_diff: dict[int, int] | None = None,
+        state: Slots | dict[int, int] | None = None,
+        state_diff: Slots | dict[int, int] | None = None,
     ) -> None:
         """Override fields of an account; `state` replaces all its storage."""
 
@@ -591,8 +611,8 @@ class Overlay:
         env: Env,
         address: bytes,
         data: bytes,
-        *,
         precompiles: Precompiles | None = None,
+        *,
         timeout_us: int | None = None,
         precompile_gas: int | None = None,
     ) -> Outcome | None:
@@ -742,37 +762,148 @@ class GrowingRoot:
     def root(self) -> bytes: ...
     def __len__(self) -> int: ...
 
+# --- Simulated blocks ----------------------------------------------------------------
+
 @final
-class Body:
-    """A block being put together from transactions that have run."""
+class Slots:
+    """Slots of an account and their values, for overrides."""
+
+    def __new__(cls, slots: dict[int, int]) -> Self: ...
+    def items(self) -> list[tuple[int, int]]: ...
+    def __len__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class PlainCalls:
+    """Calls that say no more than who calls whom with what, for a block to run at once."""
 
     def __new__(cls) -> Self: ...
-    def push(
-        self, transaction: Transaction, outcome: Outcome, post_state: bytes | None = None
-    ) -> None:
-        """Add a transaction with its outcome.
+    def add(
+        self, sender: bytes, to: bytes | None, value: int, data: bytes, gas: int | None = None
+    ) -> None: ...
+    def read(
+        self,
+        sender: str | None,
+        to: str | None,
+        value: str | None,
+        data: str | None,
+        gas: str | None,
+        /,
+    ) -> bool:
+        """Add the call of these texts.
 
-        `post_state` takes the place of the status in its receipt before Byzantium.
+        False, and nothing is added, when `read_address`, `read_quantity` or `read_data` could
+        not read one of them. A call without a sender is the zero address's.
         """
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int, /) -> tuple[bytes, bytes | None, int, bytes, int | None]:
+        """Sender, recipient, value, data and gas."""
+
+@final
+class Body:
+    """A block being put together from calls that are run on an overlay.
+
+    What its header commits to stays in the engine, encodings and receipts, until the block
+    is sealed.
+    """
+
+    def __new__(
+        cls,
+        overlay: Overlay,
+        env: Env,
+        *,
+        precompiles: Precompiles | None = None,
+        trace_transfers: bool = False,
+    ) -> Self: ...
+    def run(
+        self,
+        message: Message,
+        type: int,
+        nonce: int | None = None,
+        *,
+        env: Env | None = None,
+        check_base_fee: bool = True,
+        lowered: bool = False,
+        timeout_us: int | None = None,
+        precompile_gas: int | None = None,
+    ) -> int:
+        """Run the next call as `Overlay.run` does and add it to the block; gives its gas.
+
+        It is added as a transaction of this type, 0, 2, 3 or 4, that nobody signed: all of its
+        signature is zero, `v` included. Its nonce is the sender's of that moment if none is
+        given. `env` takes the place of the block's for this call; `lowered` is kept for
+        `failures`. Logs are counted from the first call on. After an exception nothing has
+        changed: those of `Overlay.run`, and `InvalidArgument` for another type, or where a
+        type needs a recipient and there is none.
+        """
+    def run_plain(
+        self,
+        calls: PlainCalls,
+        start: int,
+        type: int,
+        gas_left: int,
+        budget: int,
+        timeout_us: int | None = None,
+        precompile_gas: int | None = None,
+        slice_us: int | None = None,
+    ) -> tuple[int, int]:
+        """Run plain calls from `start` on for as long as there is nothing to decide.
+
+        Each gets the gas it asks for, or all of `gas_left`, but never more than is left of
+        `budget`; the base fee is not asked for. Ends before one that asks for more than
+        `gas_left`, for which `run` would raise `InvalidMessage` or `DeadlineExceeded`, and
+        between calls after `slice_us`. Gives where it ended, and the gas used.
+        """
+    def set_post_state(self, root: bytes) -> None:
+        """Put a state root in the place of the status in the last receipt, before Byzantium."""
     @property
     def gas_used(self) -> int: ...
     def deposit_requests(self, contract: bytes) -> bytes:
         """The function `deposit_requests` of the receipts of this body."""
-    def seal(self, header: Header, withdrawals: Sequence[Withdrawal] | None = None) -> Block:
-        """The block of this body and header.
+    def seal(
+        self,
+        header: Header,
+        *,
+        state_root: bytes,
+        blob_gas_used: int | None = None,
+        requests_hash: bytes | None = None,
+        withdrawals: Sequence[Withdrawal] | None = None,
+    ) -> Sealed:
+        """The block of this body and header; the body is empty again afterwards.
 
-        Gas used, the roots of transactions and receipts and the bloom of the header are
-        replaced by those of the body.
+        Of the header, what is given here is replaced, and gas used, the roots of
+        transactions and receipts and the bloom are those of the body. BLOCKHASH finds it
+        from now on.
         """
     def __len__(self) -> int: ...
 
-def unsigned_transaction(message: Message, type: int, chain_id: int, nonce: int) -> Transaction:
-    """A message as a transaction of type 0, 2, 3 or 4 that nobody signed.
+@final
+class Sealed:
+    """A finished block of simulated calls, and what came of them."""
 
-    Its signature is all zeros, `v` included, and its sender is the message's. It can be
-    shown and hashed; `Overlay.transact` refuses it. `InvalidArgument` for another type,
-    and where a type needs a recipient and there is none.
-    """
+    @property
+    def header(self) -> Header: ...
+    @property
+    def hash(self) -> bytes: ...
+    @property
+    def size(self) -> int:
+        """Of the block's encoding, in bytes."""
+    @property
+    def outcomes(self) -> list[Outcome]: ...
+    @property
+    def failures(self) -> list[tuple[Outcome, bool]]:
+        """The outcomes of calls that did not succeed, and whether their gas was lowered."""
+    def transactions(self) -> list[Transaction]:
+        """What the calls are shown as."""
+    def json(
+        self, failures: Sequence[tuple[bytes, bytes]], transactions: bytes | None = None
+    ) -> bytes:
+        """The block as eth_simulateV1 shows it, its calls with their logs.
+
+        `failures` tells of each call that failed, in order: what it is said to have
+        returned, and the text of further members with a comma before each. `transactions`
+        is the JSON array that takes the place of their hashes.
+        """
 
 # --- Transactions, headers, blocks and receipts ---------------------------------------
 #
@@ -1276,6 +1407,12 @@ def read_hash(text: str, /) -> bytes | None:
 
 def read_data(text: str, /) -> bytes | None:
     """Bytes, two digits each, possibly none."""
+
+def read_slots(json: Buffer, /) -> Slots | None:
+    """The slots of a JSON object of hashes as `read_hash` reads them, without escapes.
+
+    Of a slot that is there twice the last value counts.
+    """
 
 def read_quantity(text: str, bits: int, /) -> int | None:
     """A number at most `bits` wide (256 at most), without leading zeros."""

@@ -26,10 +26,14 @@ from foreblock._engine import (
     Env,
     Executed,
     GrowingRoot,
+    Header,
     Message,
     Overlay,
+    PlainCalls,
     Pool,
     Precompiles,
+    Sealed,
+    Slots,
     State,
     StateTrie,
     Store,
@@ -38,6 +42,11 @@ from foreblock._engine import (
 )
 from foreblock.errors import ForeblockError
 from small_store import ALICE, CONTRACT, append, env, message, with_code
+
+HEADER = Header(
+    parent_hash=bytes(32), beneficiary=bytes(20), state_root=bytes(32), number=1, gas_limit=1,
+    timestamp=1,
+)  # fmt: skip
 
 DEPOSIT = decode_transaction(
     bytes.fromhex(
@@ -92,7 +101,15 @@ class Objects:
             "message": message(),
             "creation": Message(sender=ALICE, gas=2**64 - 1, data=b"\x60\x00\xf3"),
             "store": self.store,
+            "header": HEADER,
+            "calls": plain_calls(),
         }
+
+
+def plain_calls() -> PlainCalls:
+    calls = PlainCalls()
+    calls.add(ALICE, CONTRACT, 0, b"")
+    return calls
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +163,7 @@ def named(*names: str) -> st.SearchStrategy[Any]:
 ENGINE = named(
     *("changes", "nodes", "env", "optimism", "outcome", "executed", "view", "heads", "state"),
     *("overlay", "empty overlay", "batch", "deposit", "account", "precompiles", "message"),
-    *("creation", "store"),
+    *("creation", "store", "header", "calls"),
 )
 ANYTHING = st.recursive(st.one_of(PLAIN, ENGINE), nested, max_leaves=6)
 ADDRESSES = st.sampled_from([ALICE, CONTRACT, bytes(20), bytes(19) + b"\x04"])
@@ -181,6 +198,10 @@ PLAUSIBLE: dict[str, st.SearchStrategy[Any]] = {
     "access_list": st.lists(st.tuples(ADDRESSES, st.lists(WORDS, max_size=2)), max_size=2),
     "blob_hashes": st.lists(WORDS, max_size=2),
     "authorization_list": st.just([]),
+    "header": named("header"),
+    "calls": named("calls"),
+    "slots": SLOTS,
+    "failures": st.lists(st.tuples(BYTES, BYTES), max_size=2),
 }
 
 
@@ -233,15 +254,31 @@ def made(objects: Objects, kind: type) -> object:
         StateTrie: objects.store.trie,
         BranchTrie: objects.state.trie,
         GrowingRoot: GrowingRoot,
-        Body: Body,
+        Body: lambda: Body(objects.state.overlay(), objects.env),
+        Sealed: lambda: sealed(objects),
+        Slots: lambda: Slots({1: 2}),
+        PlainCalls: PlainCalls,
         Changes: lambda: objects.changes,
         Executed: lambda: objects.executed,
     }
     return makers[kind]()
 
 
+def sealed(objects: Objects) -> Sealed:
+    """A block of one call that succeeds and one that does not."""
+    overlay = objects.state.overlay()
+    overlay.set(ALICE, balance=10**18)
+    body = Body(overlay, objects.env)
+    calls = PlainCalls()
+    calls.add(ALICE, CONTRACT, 0, b"", 100_000)
+    calls.add(ALICE, None, 0, b"\xfe", 100_000)
+    body.run_plain(calls, 0, 2, 10**6, 10**6)
+    return body.seal(HEADER, state_root=bytes(32))
+
+
 KINDS = [
     Store, View, State, Batch, Overlay, StateTrie, BranchTrie, GrowingRoot, Body, Changes, Executed,
+    Sealed, Slots, PlainCalls,
 ]  # fmt: skip
 METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]
 many = settings(
@@ -271,7 +308,7 @@ def test_methods_raise_what_is_documented(
         call(objects.store.commit, [on], {})
 
 
-@pytest.mark.parametrize("kind", [Account, Message, Precompiles, Env, GrowingRoot])
+@pytest.mark.parametrize("kind", [Account, Message, Precompiles, Env, GrowingRoot, Body, Slots])
 @many
 @given(data=st.data())
 def test_classes_raise_what_is_documented(

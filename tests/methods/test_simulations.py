@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from foreblock.errors import DeadlineExceeded, InvalidMessage, PoolFull, TimedOut
-from foreblock.ledger.simulation.steps import Steps, Work, finish
+from foreblock.ledger.simulation.steps import UNHURRIED, Pace, Steps, Work, finish
 from foreblock.methods.simulations import IN_PLACE_US, SLICE_SECONDS, Simulations
 
 
@@ -32,9 +34,20 @@ def taking(clock: Clock, seconds: float, log: list[int | None]) -> Work:
     return work
 
 
-def steps(*works: Work | None) -> Steps[str]:
-    yield from works
-    return "done"
+def simulation(*works: Work) -> Callable[[Pace], Steps[str]]:
+    """Something that does these works one after the other, as simulations do."""
+
+    def steps(pace: Pace) -> Steps[str]:
+        for work in works:
+            try:
+                work(timeout_us=pace.timeout_us, precompile_gas=pace.precompile_gas)
+            except DeadlineExceeded:
+                yield work
+            if pace.is_over():
+                yield None
+        return "done"
+
+    return steps
 
 
 def settle(found: str | Awaitable[str]) -> str:
@@ -52,23 +65,39 @@ def simulations(clock: Clock) -> Simulations:
 
 def test_what_fits_into_a_slice_is_answered_at_once() -> None:
     clock, log = Clock(), list[int | None]()
-    work = taking(clock, SLICE_SECONDS / 4, log)
-    assert simulations(clock).run(steps(work, None, work)) == "done"
+    work = taking(clock, SLICE_SECONDS / 5, log)
+    assert simulations(clock).run(simulation(work, work)) == "done"
     assert log == [IN_PLACE_US, IN_PLACE_US]
 
 
 def test_what_takes_longer_goes_on_later() -> None:
     clock, log = Clock(), list[int | None]()
-    found = simulations(clock).run(steps(*[taking(clock, SLICE_SECONDS / 3, log)] * 10))
+    found = simulations(clock).run(simulation(*[taking(clock, SLICE_SECONDS / 5, log)] * 10))
     assert not isinstance(found, str)
     assert len(log) < 10
     assert settle(found) == "done"
     assert len(log) == 10
 
 
+def test_others_have_their_turn_after_every_slice() -> None:
+    clock, log, turns = Clock(), list[int | None](), []
+    running = simulations(clock).run(simulation(*[taking(clock, SLICE_SECONDS / 5, log)] * 12))
+    assert not isinstance(running, str)
+
+    async def both() -> None:
+        task = asyncio.ensure_future(running)
+        while not task.done():
+            turns.append(len(log))
+            await asyncio.sleep(0)
+
+    asyncio.run(both())
+    assert len(turns) >= 3
+    assert max(after - before for before, after in pairwise(turns)) <= 6
+
+
 def test_heavy_work_is_begun_anew_with_the_time_that_is_left() -> None:
     clock, log = Clock(), list[int | None]()
-    found = simulations(clock).run(steps(taking(clock, 0.5, log), None))
+    found = simulations(clock).run(simulation(taking(clock, 0.5, log)))
     assert settle(found) == "done"
     first, second = log
     assert first == IN_PLACE_US
@@ -79,17 +108,17 @@ def test_heavy_work_is_begun_anew_with_the_time_that_is_left() -> None:
 def test_work_beyond_the_deadline_times_out() -> None:
     clock, log = Clock(), list[int | None]()
     with pytest.raises(TimedOut, match=r"timeout = 1s"):
-        settle(simulations(clock).run(steps(taking(clock, 2, log))))
+        settle(simulations(clock).run(simulation(taking(clock, 2, log))))
 
 
 def test_many_short_portions_time_out_together() -> None:
     clock, log = Clock(), list[int | None]()
     with pytest.raises(TimedOut):
-        settle(simulations(clock).run(steps(*[taking(clock, 0.0009, log)] * 2_000)))
-    assert len(log) < 1_500
+        settle(simulations(clock).run(simulation(*[taking(clock, 0.0004, log)] * 4_000)))
+    assert len(log) < 3_000
 
 
-def judging(work: Work) -> Steps[str]:
+def judging(work: Work, _pace: Pace) -> Steps[str]:
     try:
         yield work
     except InvalidMessage as refused:
@@ -101,11 +130,10 @@ def failing(**_limits: int | None) -> None:
     raise InvalidMessage("no")
 
 
-@pytest.mark.parametrize("drive", [finish, lambda it: Simulations(1_000).run(it)])
-def test_failures_of_work_are_the_simulations_to_judge(
-    drive: Callable[[Steps[str]], str],
-) -> None:
-    assert drive(judging(failing)) == "no"
+def test_failures_of_work_are_the_simulations_to_judge() -> None:
+    begin = partial(judging, failing)
+    assert settle(Simulations(1_000).run(begin)) == "no"
+    assert finish(begin(UNHURRIED)) == "no"
 
 
 def test_too_much_heavy_work_is_refused() -> None:
@@ -113,7 +141,7 @@ def test_too_much_heavy_work_is_refused() -> None:
     crowded = Simulations(1_000, threads=1, waiting=0, clock=clock)
 
     async def both() -> list[object]:
-        runs: list[Any] = [crowded.run(steps(taking(clock, 0.2, log))) for _ in range(2)]
+        runs: list[Any] = [crowded.run(simulation(taking(clock, 0.2, log))) for _ in range(2)]
         return list(await asyncio.gather(*runs, return_exceptions=True))
 
     first, second = asyncio.run(both())
@@ -121,7 +149,8 @@ def test_too_much_heavy_work_is_refused() -> None:
     assert isinstance(second, PoolFull)
 
 
-def test_the_plain_driver_runs_everything() -> None:
+def test_the_plain_driver_runs_everything_without_limits() -> None:
     clock, log = Clock(), list[int | None]()
-    assert finish(steps(taking(clock, 5, log), None, taking(clock, 5, log))) == "done"
+    work = taking(clock, 5, log)
+    assert finish(simulation(work, work)(UNHURRIED)) == "done"
     assert log == [None, None]

@@ -1,54 +1,133 @@
-//! Blocks put together from simulated transactions, for Python.
+//! Blocks put together from simulated calls, for Python.
 
 use std::sync::{Mutex, MutexGuard};
 
 use alloy_primitives::{Address, B256};
-use foreblock_engine::body::Body as EngineBody;
+use foreblock_engine::body::{Allowance, Body as EngineBody, Sealed as EngineSealed, Shown};
+use foreblock_engine::execute::Options;
+use foreblock_engine::json::FailureText;
 use foreblock_engine::requests::deposit_requests;
-use foreblock_engine::transaction::unsigned;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
 
-use crate::codec::{Block, Header, Transaction, Withdrawal};
-use crate::convert::Arg;
-use crate::env::Message;
+use crate::codec::{Header, Transaction, Withdrawal};
+use crate::convert::{Arg, Pair, invalid};
+use crate::env::{Env, Message, limits};
 use crate::error::to_python;
 use crate::outcome::Outcome;
+use crate::overlay::{Overlay, Precompiles};
+use crate::plain_calls::PlainCalls;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Body>()?;
-    module.add_function(wrap_pyfunction!(unsigned_transaction, module)?)
+    module.add_class::<Sealed>()
 }
 
-#[pyfunction]
-fn unsigned_transaction(
-    message: &Message,
-    r#type: Arg<u8>,
-    chain_id: Arg<u64>,
-    nonce: Arg<u64>,
-) -> PyResult<Transaction> {
-    unsigned(&message.0, r#type.0, chain_id.0, nonce.0).map(Transaction).map_err(to_python)
-}
-
-/// The transactions of a block being put together, with what came of them.
+/// A block being put together from calls that are run on an overlay.
 #[pyclass(frozen, module = "foreblock._engine")]
-pub struct Body(Mutex<EngineBody>);
+pub struct Body {
+    overlay: Py<Overlay>,
+    env: Py<Env>,
+    precompiles: Option<Py<Precompiles>>,
+    trace_transfers: bool,
+    body: Mutex<EngineBody>,
+}
 
 impl Body {
     fn body(&self) -> MutexGuard<'_, EngineBody> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.body.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
 #[pymethods]
 impl Body {
     #[new]
-    fn new() -> Self {
-        Self(Mutex::default())
+    #[pyo3(signature = (overlay, env, *, precompiles = None, trace_transfers = false))]
+    fn new(
+        overlay: Py<Overlay>,
+        env: Py<Env>,
+        precompiles: Option<Py<Precompiles>>,
+        trace_transfers: bool,
+    ) -> Self {
+        Self { overlay, env, precompiles, trace_transfers, body: Mutex::default() }
     }
 
-    #[pyo3(signature = (transaction, outcome, post_state = None))]
-    fn push(&self, transaction: &Transaction, outcome: &Outcome, post_state: Option<Arg<B256>>) {
-        self.body().push(&transaction.0, &outcome.0, post_state.map(|root| root.0));
+    #[pyo3(signature = (
+        message, r#type, nonce = None, *, env = None, check_base_fee = true, lowered = false,
+        timeout_us = None, precompile_gas = None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
+    fn run(
+        &self,
+        py: Python<'_>,
+        message: &Message,
+        r#type: Arg<u8>,
+        nonce: Option<Arg<u64>>,
+        env: Option<&Env>,
+        check_base_fee: bool,
+        lowered: bool,
+        timeout_us: Option<Arg<u64>>,
+        precompile_gas: Option<Arg<u64>>,
+    ) -> PyResult<u64> {
+        let shown = Shown { tx_type: r#type.0, nonce: nonce.map(|nonce| nonce.0), lowered };
+        let options = Options {
+            limits: limits(timeout_us, precompile_gas),
+            precompiles: self.precompiles.as_ref().map(|it| it.get().0.clone()),
+            collect: None,
+            check_base_fee,
+            check_block_gas_limit: true,
+        };
+        let (overlay, env) = (self.overlay.get(), env.unwrap_or_else(|| self.env.get()));
+        py.detach(|| {
+            let (mut body, mut overlay) = (self.body(), overlay.overlay());
+            body.run(&mut overlay, &env.0, &message.0, shown, self.trace_transfers, options)
+        })
+        .map_err(to_python)
+    }
+
+    #[pyo3(signature = (
+        calls, start, r#type, gas_left, budget, timeout_us = None, precompile_gas = None,
+        slice_us = None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "what a run needs, and what bounds it")]
+    fn run_plain(
+        &self,
+        py: Python<'_>,
+        calls: &PlainCalls,
+        start: Arg<usize>,
+        r#type: Arg<u8>,
+        gas_left: Arg<u64>,
+        budget: Arg<u64>,
+        timeout_us: Option<Arg<u64>>,
+        precompile_gas: Option<Arg<u64>>,
+        slice_us: Option<Arg<u64>>,
+    ) -> PyResult<(usize, u64)> {
+        let until = limits(slice_us, None).deadline;
+        let allowance = Allowance { block: gas_left.0, request: budget.0, until };
+        let precompiles = self.precompiles.as_ref().map(|it| it.get().0.clone());
+        let (timeout_us, precompile_gas) =
+            (timeout_us.map(|it| it.0), precompile_gas.map(|it| it.0));
+        let options = || Options {
+            limits: limits(timeout_us.map(Arg), precompile_gas.map(Arg)),
+            precompiles: precompiles.clone(),
+            check_base_fee: false,
+            check_block_gas_limit: true,
+            ..Options::default()
+        };
+        let (overlay, env, trace) = (self.overlay.get(), self.env.get(), self.trace_transfers);
+        let ran = py.detach(|| {
+            let calls = calls.calls();
+            let rest = calls.get(start.0..).unwrap_or_default();
+            let (mut body, mut overlay) = (self.body(), overlay.overlay());
+            body.run_plain(&mut overlay, &env.0, rest, r#type.0, allowance, trace, options)
+        });
+        let ran = ran.map_err(to_python)?;
+        Ok((start.0 + ran.calls, ran.gas_used))
+    }
+
+    fn set_post_state(&self, root: Arg<B256>) {
+        self.body().set_post_state(root.0);
     }
 
     #[getter]
@@ -60,19 +139,90 @@ impl Body {
         deposit_requests(self.body().logs(), contract.0).map(Into::into).map_err(to_python)
     }
 
-    #[pyo3(signature = (header, withdrawals = None))]
+    #[pyo3(signature = (
+        header, *, state_root, blob_gas_used = None, requests_hash = None, withdrawals = None
+    ))]
     fn seal(
         &self,
         py: Python<'_>,
         header: &Header,
+        state_root: Arg<B256>,
+        blob_gas_used: Option<Arg<u64>>,
+        requests_hash: Option<Arg<B256>>,
         withdrawals: Option<Vec<Py<Withdrawal>>>,
-    ) -> PyResult<Block> {
+    ) -> PyResult<Sealed> {
         let withdrawals = withdrawals.map(|list| list.iter().map(|each| each.get().0).collect());
-        let sealed = py.detach(|| self.body().seal(&header.0, withdrawals));
-        sealed.map(Block).map_err(to_python)
+        let mut fields = header.0.fields().clone();
+        fields.state_root = state_root.0;
+        fields.blob_gas_used = blob_gas_used.map(|gas| gas.0);
+        fields.requests_hash = requests_hash.map(|hash| hash.0);
+        let body = std::mem::take(&mut *self.body());
+        let sealed = py.detach(|| body.seal(fields, withdrawals)).map_err(to_python)?;
+        let block = &sealed.block;
+        self.overlay.get().overlay().set_block_hash(block.header.number, block.hash);
+        Ok(Sealed(sealed))
     }
 
     fn __len__(&self) -> usize {
         self.body().len()
+    }
+}
+
+/// A finished block with what came of its calls.
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct Sealed(EngineSealed);
+
+#[pymethods]
+impl Sealed {
+    #[getter]
+    fn header(&self) -> Header {
+        Header(self.0.block.header.clone())
+    }
+
+    #[getter]
+    fn hash(&self) -> [u8; 32] {
+        self.0.block.hash.0
+    }
+
+    #[getter]
+    fn size(&self) -> usize {
+        self.0.block.size
+    }
+
+    #[getter]
+    fn outcomes(&self) -> Vec<Outcome> {
+        self.0.outcomes().cloned().map(Outcome).collect()
+    }
+
+    #[getter]
+    fn failures(&self) -> Vec<(Outcome, bool)> {
+        let all = self.0.outcomes().zip(self.0.lowered());
+        let failed = all.filter(|(outcome, _)| !outcome.is_success());
+        failed.map(|(outcome, lowered)| (Outcome(outcome.clone()), lowered)).collect()
+    }
+
+    fn transactions(&self) -> PyResult<Vec<Transaction>> {
+        let transactions = self.0.transactions().map_err(to_python)?;
+        Ok(transactions.into_iter().map(Transaction).collect())
+    }
+
+    #[pyo3(signature = (failures, transactions = None))]
+    fn json<'py>(
+        &self,
+        py: Python<'py>,
+        failures: Vec<Pair<PyBackedBytes, PyBackedBytes>>,
+        transactions: Option<&[u8]>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let expected = self.0.outcomes().filter(|outcome| !outcome.is_success()).count();
+        let given = failures.len();
+        if given != expected {
+            return Err(invalid(format!("{expected} calls failed, and {given} are told of")));
+        }
+        let text = py.detach(|| {
+            let failures = failures.iter();
+            let told = failures.map(|Pair(returned, members)| FailureText { returned, members });
+            self.0.json(told, transactions)
+        });
+        Ok(PyBytes::new(py, &text))
     }
 }

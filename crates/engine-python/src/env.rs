@@ -11,7 +11,7 @@ use foreblock_engine::message::{Fees, Message as EngineMessage};
 use foreblock_engine::rules::Rules;
 use pyo3::prelude::*;
 
-use crate::codec::Authorization;
+use crate::codec::{Authorization, Header};
 use crate::convert::{Arg, Pair, invalid};
 use crate::error::to_python;
 
@@ -53,6 +53,33 @@ impl Env {
             base_fee: base_fee.0,
             difficulty: difficulty.0,
             prevrandao: prevrandao.map(|it| it.0),
+            blob_base_fee: blob_base_fee.map(|fee| fee_per_gas(&fee)).transpose()?,
+            max_blobs_per_transaction: max_blobs_per_transaction.map(|it| it.0),
+        };
+        let env = EngineEnv::new(parse_rules(&rules.0)?, chain_id.0, &fields).map_err(to_python)?;
+        Ok(Self(Arc::new(env)))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (
+        header, *, rules, chain_id, blob_base_fee = None, max_blobs_per_transaction = None
+    ))]
+    fn of_header(
+        header: &Header,
+        rules: Arg<String>,
+        chain_id: Arg<u64>,
+        blob_base_fee: Option<Arg<U256>>,
+        max_blobs_per_transaction: Option<Arg<u64>>,
+    ) -> PyResult<Self> {
+        let header = header.0.fields();
+        let fields = BlockFields {
+            number: header.number,
+            timestamp: header.timestamp,
+            coinbase: header.beneficiary,
+            gas_limit: header.gas_limit,
+            base_fee: header.base_fee_per_gas.unwrap_or_default(),
+            difficulty: header.difficulty,
+            prevrandao: Some(header.mix_hash),
             blob_base_fee: blob_base_fee.map(|fee| fee_per_gas(&fee)).transpose()?,
             max_blobs_per_transaction: max_blobs_per_transaction.map(|it| it.0),
         };

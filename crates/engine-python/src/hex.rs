@@ -20,22 +20,19 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn read_address<'py>(text: &Bound<'py, PyString>) -> Option<Bound<'py, PyBytes>> {
-    fixed::<20>(text).map(|bytes| PyBytes::new(text.py(), &bytes))
+    fixed::<20>(bytes_of(text)?).map(|bytes| PyBytes::new(text.py(), &bytes))
 }
 
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn read_hash<'py>(text: &Bound<'py, PyString>) -> Option<Bound<'py, PyBytes>> {
-    fixed::<32>(text).map(|bytes| PyBytes::new(text.py(), &bytes))
+    fixed::<32>(bytes_of(text)?).map(|bytes| PyBytes::new(text.py(), &bytes))
 }
 
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn read_data<'py>(text: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    let Some(digits) = digits(text) else { return Ok(None) };
-    if digits.len() % 2 == 1 {
-        return Ok(None);
-    }
+    let Some(digits) = bytes_of(text).and_then(even_digits) else { return Ok(None) };
     let mut valid = true;
     let bytes = PyBytes::new_with(text.py(), digits.len() / 2, |bytes| {
         valid = decode(digits, bytes);
@@ -48,10 +45,11 @@ fn read_data<'py>(text: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyB
 #[pyfunction]
 #[pyo3(signature = (text, bits, /))]
 fn read_quantity(text: &Bound<'_, PyString>, bits: usize) -> Option<Integer> {
-    digits(text).and_then(|digits| quantity(digits, bits)).map(Integer)
+    quantity(bytes_of(text)?, bits).map(Integer)
 }
 
-fn quantity(digits: &[u8], bits: usize) -> Option<U256> {
+pub fn quantity(text: &[u8], bits: usize) -> Option<U256> {
+    let digits = digits(text)?;
     if digits.is_empty() || digits.len() > 64 || (digits[0] == b'0' && digits.len() > 1) {
         return None;
     }
@@ -65,18 +63,23 @@ fn quantity(digits: &[u8], bits: usize) -> Option<U256> {
     (number.bit_len() <= bits).then_some(number)
 }
 
+/// The text as it is compared; half a surrogate pair, which a str may hold, is none.
+pub fn bytes_of<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a [u8]> {
+    text.to_str().ok().map(str::as_bytes)
+}
+
 /// So many bytes: an address, a hash.
-pub fn fixed<const N: usize>(text: &Bound<'_, PyString>) -> Option<[u8; N]> {
+pub fn fixed<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     let digits = digits(text)?;
     let mut bytes = [0_u8; N];
     (digits.len() == 2 * N && decode(digits, &mut bytes)).then_some(bytes)
 }
 
 /// Any number of bytes.
-pub fn bytes(text: &Bound<'_, PyString>) -> Option<Vec<u8>> {
-    let digits = digits(text)?;
+pub fn data(text: &[u8]) -> Option<Vec<u8>> {
+    let digits = even_digits(text)?;
     let mut bytes = vec![0; digits.len() / 2];
-    (digits.len() % 2 == 0 && decode(digits, &mut bytes)).then_some(bytes)
+    decode(digits, &mut bytes).then_some(bytes)
 }
 
 /// A number as JSON has it.
@@ -101,9 +104,12 @@ pub fn quoted_data<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyB
     })
 }
 
-/// What follows the prefix. Half a surrogate pair, which a str may hold, is no digit.
-fn digits<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a [u8]> {
-    let text = text.to_str().ok()?.as_bytes();
+fn even_digits(text: &[u8]) -> Option<&[u8]> {
+    digits(text).filter(|digits| digits.len() % 2 == 0)
+}
+
+/// What follows the prefix.
+fn digits(text: &[u8]) -> Option<&[u8]> {
     text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X"))
 }
 

@@ -19,7 +19,13 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 #[pyclass(frozen, module = "foreblock._engine")]
-pub struct Outcome(pub EngineOutcome);
+pub struct Outcome(pub Arc<EngineOutcome>);
+
+impl From<EngineOutcome> for Outcome {
+    fn from(outcome: EngineOutcome) -> Self {
+        Self(Arc::new(outcome))
+    }
+}
 
 #[pymethods]
 impl Outcome {

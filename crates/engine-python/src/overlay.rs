@@ -1,6 +1,5 @@
 //! Changes above one state, and running messages and transactions on them, for Python.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use alloy_primitives::{Address, B256, Bytes, U256};
@@ -17,6 +16,7 @@ use crate::convert::{Arg, Integer, Pair};
 use crate::env::{Env, Message, limits, parse_rules};
 use crate::error::to_python;
 use crate::outcome::{Executed, Outcome};
+use crate::slots::SlotsArgument;
 use crate::state::{Account, Changes, State};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -46,30 +46,12 @@ impl Precompiles {
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Overlay(Mutex<EngineOverlay>);
 
-type Slots = Option<BTreeMap<Slot, Slot>>;
-
-/// A slot or its value, in a dict.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub struct Slot(U256);
-
-impl<'py> FromPyObject<'_, 'py> for Slot {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        Ok(Self(value.extract::<Arg<U256>>()?.0))
-    }
-}
-
-fn slots(slots: Slots) -> Option<Vec<(U256, U256)>> {
-    Some(slots?.into_iter().map(|(slot, value)| (slot.0, value.0)).collect())
-}
-
 impl Overlay {
     pub fn above(state: &State) -> Self {
         Self(Mutex::new(EngineOverlay::new(Box::new(state.0.clone()))))
     }
 
-    fn overlay(&self) -> MutexGuard<'_, EngineOverlay> {
+    pub fn overlay(&self) -> MutexGuard<'_, EngineOverlay> {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
@@ -108,15 +90,15 @@ impl Overlay {
         balance: Option<Arg<U256>>,
         nonce: Option<Arg<u64>>,
         code: Option<Arg<Bytes>>,
-        state: Slots,
-        state_diff: Slots,
+        state: Option<SlotsArgument>,
+        state_diff: Option<SlotsArgument>,
     ) -> PyResult<()> {
         let new = Override {
             balance: balance.map(|balance| balance.0),
             nonce: nonce.map(|nonce| nonce.0),
             code: code.map(|code| code.0),
-            state: slots(state),
-            state_diff: slots(state_diff),
+            state: state.map(|slots| slots.0),
+            state_diff: state_diff.map(|slots| slots.0),
         };
         self.overlay().apply(address.0, &new).map_err(to_python)
     }
@@ -153,7 +135,7 @@ impl Overlay {
             check_block_gas_limit,
         };
         let run = || execute::call(&mut self.overlay(), &env.0, &message.0, options);
-        py.detach(run).map(Outcome).map_err(to_python)
+        py.detach(run).map(Outcome::from).map_err(to_python)
     }
 
     #[pyo3(signature = (
@@ -184,11 +166,11 @@ impl Overlay {
             check_block_gas_limit,
         };
         let run = || execute::run(&mut self.overlay(), &env.0, &message.0, options);
-        py.detach(run).map(Outcome).map_err(to_python)
+        py.detach(run).map(Outcome::from).map_err(to_python)
     }
 
     #[pyo3(signature = (
-        env, address, data, *, precompiles = None, timeout_us = None, precompile_gas = None
+        env, address, data, precompiles = None, *, timeout_us = None, precompile_gas = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
     fn system_call(
@@ -205,7 +187,7 @@ impl Overlay {
         let moved = precompiles.map(|it| it.0.clone());
         let run =
             || execute::system_call(&mut self.overlay(), &env.0, address.0, data.0, limits, moved);
-        Ok(py.detach(run).map_err(to_python)?.map(Outcome))
+        Ok(py.detach(run).map_err(to_python)?.map(Outcome::from))
     }
 
     #[pyo3(signature = (env, transactions, *, gas_used = Arg(0), da_footprint = Arg(0)))]

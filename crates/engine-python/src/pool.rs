@@ -66,7 +66,7 @@ impl Pool {
     fn take(&self, py: Python<'_>) -> PyResult<Vec<(u64, Py<PyAny>)>> {
         let value = |result| -> PyResult<Py<PyAny>> {
             match result {
-                Ok(outcome) => Ok(Py::new(py, Outcome(outcome))?.into_any()),
+                Ok(outcome) => Ok(Py::new(py, Outcome::from(outcome))?.into_any()),
                 Err(error) => Ok(to_python(error).into_value(py).into_any()),
             }
         };

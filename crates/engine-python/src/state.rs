@@ -164,7 +164,7 @@ impl State {
             Options { limits, check_base_fee, check_block_gas_limit, ..Options::default() };
         let mut overlay = EngineOverlay::new(Box::new(self.0.clone()));
         let call = || execute::call(&mut overlay, &env.0, &message.0, options);
-        py.detach(call).map(Outcome).map_err(to_python)
+        py.detach(call).map(Outcome::from).map_err(to_python)
     }
 
     /// A call that says no more than who calls whom with what, from texts to text.
@@ -181,7 +181,7 @@ impl State {
         precompile_gas: Arg<u64>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let (Some(sender), Some(to), Some(data)) =
-            (hex::fixed(sender), hex::fixed(to), hex::bytes(data))
+            (fixed(sender), fixed(to), hex::bytes_of(data).and_then(hex::data))
         else {
             return Ok(None);
         };
@@ -200,7 +200,7 @@ impl State {
         if outcome.is_success() {
             return Ok(Some(hex::quoted_data(py, &outcome.output)?.into_any()));
         }
-        Ok(Some(Bound::new(py, Outcome(outcome))?.into_any()))
+        Ok(Some(Bound::new(py, Outcome::from(outcome))?.into_any()))
     }
 
     fn index<'py>(&self, py: Python<'py>, key: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {
@@ -238,12 +238,16 @@ impl State {
     }
 }
 
+fn fixed<const N: usize>(text: &Bound<'_, PyString>) -> Option<[u8; N]> {
+    hex::bytes_of(text).and_then(hex::fixed)
+}
+
 /// From text to text, `None` for a text that is no address.
 pub fn quoted_balance<'py>(
     state: &store::State,
     address: &Bound<'py, PyString>,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    let Some(read) = hex::fixed(address) else { return Ok(None) };
+    let Some(read) = fixed(address) else { return Ok(None) };
     let account = state.account(&Address::new(read)).map_err(to_python)?;
     let balance = account.map(|account| account.balance).unwrap_or_default();
     Ok(Some(hex::quoted_quantity(address.py(), balance)))
@@ -279,6 +283,11 @@ type Change<'py> = (Bound<'py, PyBytes>, Option<Account>, Option<Account>, Bound
 impl Changes {
     fn __len__(&self) -> usize {
         self.0.accounts.len()
+    }
+
+    #[getter]
+    fn entries(&self) -> usize {
+        self.0.accounts.values().map(|change| 1 + change.slots.len()).sum()
     }
 
     fn merge(&self, later: &Self) -> Self {

@@ -1,42 +1,176 @@
-//! A block being put together from transactions that have run.
+//! A block being put together from calls that are run in it.
 //!
 //! It keeps what the header of a block commits to, encodings and receipts, on this side
-//! of the seam, and fills the header in at the end. The rest of the header is the
-//! caller's, who knows the rules of the chain.
+//! of the seam, and fills the header in at the end; everything of a block that is hashed
+//! is hashed then, together. The rest of the header is the caller's, who knows the rules
+//! of the chain.
 
-use alloy_primitives::{B256, Bytes, Log};
+use std::{sync::Arc, time::Instant};
 
-use crate::block::{Block, Withdrawal, transactions_root};
-use crate::error::Result;
-use crate::header::Header;
-use crate::outcome::Outcome;
-use crate::receipt::{Receipt, ReceiptOutcome, logs_bloom, receipts_root};
-use crate::transaction::Transaction;
+use alloy_primitives::{B256, Bloom, BloomInput, Bytes, Log};
+
+use crate::{
+    block::{Block, Withdrawal},
+    env::Env,
+    error::{Error, Result},
+    execute::{self, Options},
+    header::{Fields, Header},
+    json::{self, BlockText, FailureText, Place},
+    keccak::hash_all,
+    message::Message,
+    ordered_root::Leaves,
+    outcome::Outcome,
+    overlay::Overlay,
+    receipt::{ReceiptFields, ReceiptOutcome},
+    transaction::{Transaction, encode_unsigned, unsigned},
+    transfers::Collect,
+};
 
 #[derive(Debug, Default)]
 pub struct Body {
-    transactions: Vec<Bytes>,
-    receipts: Vec<Receipt>,
+    calls: Vec<Call>,
     gas_used: u64,
+    next_log_index: u64,
+}
+
+/// A call that offers nothing for gas.
+#[derive(Debug, Clone)]
+pub struct PlainCall {
+    /// The gas of it is not looked at.
+    pub message: Message,
+    /// What it asks for; all that is left when it does not say.
+    pub gas: Option<u64>,
+}
+
+/// What plain calls may use together.
+#[derive(Debug, Clone, Copy)]
+pub struct Allowance {
+    /// The gas that is left in the block. No call may ask for more.
+    pub block: u64,
+    /// The gas that is left altogether. No call gets more.
+    pub request: u64,
+    /// When to stop between two calls.
+    pub until: Option<Instant>,
+}
+
+/// How far plain calls went.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Ran {
+    pub calls: usize,
+    pub gas_used: u64,
+}
+
+/// A call that has run, and the transaction it is shown as.
+#[derive(Debug)]
+struct Call {
+    message: Arc<Message>,
+    tx_type: u8,
+    nonce: u64,
+    chain_id: u64,
+    raw: Bytes,
+    outcome: Arc<Outcome>,
+    /// It could have had more gas in the block.
+    lowered: bool,
+    /// Gas used in the block up to and including this call.
+    cumulative_gas_used: u64,
+    /// What takes the place of the status in its receipt, before Byzantium.
+    post_state: Option<B256>,
+}
+
+/// The transaction that a call is shown as.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown {
+    /// 0, 2, 3 or 4.
+    pub tx_type: u8,
+    /// What the state says of the sender when it is not given.
+    pub nonce: Option<u64>,
+    /// Whether the call could have had more gas in the block.
+    pub lowered: bool,
 }
 
 impl Body {
-    /// Adds a transaction with its outcome; `post_state` takes the place of the status
-    /// before Byzantium.
-    pub fn push(&mut self, transaction: &Transaction, outcome: &Outcome, post_state: Option<B256>) {
-        self.gas_used = self.gas_used.saturating_add(outcome.gas_used);
-        self.transactions.push(transaction.raw.clone());
-        self.receipts.push(Receipt {
-            tx_type: transaction.fields().ty(),
-            outcome: match post_state {
-                Some(root) => ReceiptOutcome::PostState(root),
-                None => ReceiptOutcome::Status(outcome.is_success()),
-            },
+    /// Runs the next call of the block and gives the gas it used; its effects are kept in
+    /// the overlay, and it joins the block. After an error nothing has changed.
+    pub fn run(
+        &mut self,
+        overlay: &mut Overlay,
+        env: &Env,
+        message: &Arc<Message>,
+        shown: Shown,
+        trace_transfers: bool,
+        options: Options,
+    ) -> Result<u64> {
+        let nonce = match shown.nonce {
+            Some(nonce) => nonce,
+            None => overlay.account(&message.from)?.map_or(0, |account| account.nonce),
+        };
+        let raw = encode_unsigned(message, shown.tx_type, env.chain_id, nonce)?;
+        let collect = Collect { transfers: trace_transfers, next_index: self.next_log_index };
+        let options = Options { collect: Some(collect), ..options };
+        let outcome = execute::run(overlay, env, message, options)?;
+        let gas_used = outcome.gas_used;
+        self.gas_used = self.gas_used.saturating_add(gas_used);
+        if let Some(collected) = &outcome.collected {
+            self.next_log_index = collected.next_index;
+        }
+        self.calls.push(Call {
+            message: message.clone(),
+            tx_type: shown.tx_type,
+            nonce,
+            chain_id: env.chain_id,
+            raw,
+            outcome: Arc::new(outcome),
+            lowered: shown.lowered,
             cumulative_gas_used: self.gas_used,
-            logs: outcome.logs.clone(),
-            deposit_nonce: None,
-            deposit_receipt_version: None,
+            post_state: None,
         });
+        Ok(gas_used)
+    }
+
+    /// Runs plain calls one after the other for as long as nothing has to be decided: up to
+    /// one that asks for more gas than there is, that may not begin or that takes long.
+    /// `options` are made anew for each.
+    #[expect(clippy::too_many_arguments, reason = "what a run needs, and what bounds it")]
+    pub fn run_plain(
+        &mut self,
+        overlay: &mut Overlay,
+        env: &Env,
+        calls: &[PlainCall],
+        tx_type: u8,
+        mut allowance: Allowance,
+        trace_transfers: bool,
+        options: impl Fn() -> Options,
+    ) -> Result<Ran> {
+        let until = allowance.until;
+        let is_late = |at: usize| at > 0 && until.is_some_and(|end| Instant::now() >= end);
+        let mut ran = Ran::default();
+        for call in calls {
+            let asked = call.gas.unwrap_or(allowance.block);
+            if asked > allowance.block || is_late(ran.calls) {
+                break;
+            }
+            let gas = asked.min(allowance.request);
+            let shown = Shown { tx_type, nonce: None, lowered: gas < asked };
+            let message = Arc::new(Message { gas, ..call.message.clone() });
+            match self.run(overlay, env, &message, shown, trace_transfers, options()) {
+                // No call uses more than it was given.
+                Ok(used) => {
+                    allowance.block = allowance.block.saturating_sub(used);
+                    allowance.request = allowance.request.saturating_sub(used);
+                    ran = Ran { calls: ran.calls + 1, gas_used: ran.gas_used + used };
+                }
+                Err(Error::InvalidMessage(_) | Error::DeadlineExceeded) => break,
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(ran)
+    }
+
+    /// Puts a state root in the place of the status in the last receipt, as before Byzantium.
+    pub fn set_post_state(&mut self, root: B256) {
+        if let Some(last) = self.calls.last_mut() {
+            last.post_state = Some(root);
+        }
     }
 
     pub fn gas_used(&self) -> u64 {
@@ -44,82 +178,144 @@ impl Body {
     }
 
     pub fn len(&self) -> usize {
-        self.transactions.len()
+        self.calls.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.transactions.is_empty()
+        self.calls.is_empty()
     }
 
     /// All logs as receipts have them, in order.
     pub fn logs(&self) -> impl Iterator<Item = &Log> {
-        self.receipts.iter().flat_map(|receipt| &receipt.logs)
+        self.calls.iter().flat_map(|call| &call.outcome.logs)
     }
 
     /// The block with this header, in which gas used, the roots of transactions and
     /// receipts and the bloom are those of the body.
-    pub fn seal(&self, header: &Header, withdrawals: Option<Vec<Withdrawal>>) -> Result<Block> {
-        let mut fields = header.fields().clone();
-        fields.gas_used = self.gas_used;
-        fields.transactions_root = transactions_root(&self.transactions);
-        fields.receipts_root = receipts_root(&self.receipts);
-        fields.logs_bloom = logs_bloom(&self.receipts);
-        let header = Header::new(fields)?;
-        Ok(Block::new(header, self.transactions.clone(), Vec::new(), withdrawals))
+    pub fn seal(self, header: Fields, withdrawals: Option<Vec<Withdrawal>>) -> Result<Sealed> {
+        let (logs_bloom, receipts) = encode_receipts(&self.calls);
+        let raws: Vec<Bytes> = self.calls.iter().map(|call| call.raw.clone()).collect();
+        let (transactions, receipts) = (Leaves::new(&raws), Leaves::new(&receipts));
+
+        let mut texts: Vec<&[u8]> = raws.iter().map(AsRef::as_ref).collect();
+        texts.extend(transactions.nodes().chain(receipts.nodes()));
+        let mut hashes = hash_all(&texts);
+        let leaves = hashes.split_off(raws.len());
+        let (of_transactions, of_receipts) = leaves.split_at(raws.len());
+
+        let header = Header::new(Fields {
+            gas_used: self.gas_used,
+            transactions_root: transactions.root(of_transactions),
+            receipts_root: receipts.root(of_receipts),
+            logs_bloom,
+            ..header
+        })?;
+        let block = Block::new(header, raws, Vec::new(), withdrawals);
+        Ok(Sealed { block, hashes, calls: self.calls })
+    }
+}
+
+impl Call {
+    fn encode_receipt(&self, bloom: &Bloom) -> Vec<u8> {
+        let status = ReceiptOutcome::Status(self.outcome.is_success());
+        let fields = ReceiptFields {
+            tx_type: self.tx_type,
+            outcome: self.post_state.map_or(status, ReceiptOutcome::PostState),
+            cumulative_gas_used: self.cumulative_gas_used,
+            bloom,
+            logs: &self.outcome.logs,
+        };
+        let mut out = Vec::with_capacity(300 + 200 * self.outcome.logs.len());
+        fields.encode(None, &mut out);
+        out
+    }
+}
+
+/// The bloom of all receipts, and each receipt as in its trie.
+fn encode_receipts(calls: &[Call]) -> (Bloom, Vec<Vec<u8>>) {
+    let logs = calls.iter().flat_map(|call| &call.outcome.logs);
+    let hashed = logs.flat_map(|log| {
+        let topics = log.topics().iter().map(|topic| topic.as_slice());
+        std::iter::once(log.address.as_slice()).chain(topics)
+    });
+    let mut hashes = hash_all(&hashed.collect::<Vec<_>>()).into_iter();
+    let mut all = Bloom::ZERO;
+    let encode = |call: &Call| {
+        let count = call.outcome.logs.iter().map(|log| 1 + log.topics().len()).sum();
+        let mut bloom = Bloom::ZERO;
+        hashes.by_ref().take(count).for_each(|hash| bloom.accrue(BloomInput::Hash(hash)));
+        all.accrue_bloom(&bloom);
+        call.encode_receipt(&bloom)
+    };
+    let encoded = calls.iter().map(encode).collect();
+    (all, encoded)
+}
+
+/// A block that is finished, with what came of its calls.
+#[derive(Debug)]
+pub struct Sealed {
+    pub block: Block,
+    /// Of the transactions, in order.
+    pub hashes: Vec<B256>,
+    calls: Vec<Call>,
+}
+
+impl Sealed {
+    pub fn outcomes(&self) -> impl Iterator<Item = &Arc<Outcome>> {
+        self.calls.iter().map(|call| &call.outcome)
+    }
+
+    /// Whether a call could have had more gas in the block, for each.
+    pub fn lowered(&self) -> impl Iterator<Item = bool> {
+        self.calls.iter().map(|call| call.lowered)
+    }
+
+    /// The transactions that the calls are shown as.
+    pub fn transactions(&self) -> Result<Vec<Transaction>> {
+        let shown = |call: &Call| unsigned(&call.message, call.tx_type, call.chain_id, call.nonce);
+        self.calls.iter().map(shown).collect()
+    }
+
+    /// The block as a JSON object, with the results of its calls. `failures` tells of each
+    /// call that failed, in order; `transactions` is an array to be shown instead of hashes.
+    pub fn json<'a>(
+        &self,
+        failures: impl IntoIterator<Item = FailureText<'a>>,
+        transactions: Option<&[u8]>,
+    ) -> Vec<u8> {
+        let mut out = Vec::with_capacity(2048 + 256 * self.calls.len());
+        out.push(b'{');
+        json::header(&mut out, &self.block.header, self.block.size);
+        out.extend_from_slice(b",\"uncles\":[]");
+        if let Some(withdrawals) = &self.block.withdrawals {
+            out.extend_from_slice(b",\"withdrawals\":");
+            json::array(&mut out, withdrawals, json::withdrawal);
+        }
+        out.extend_from_slice(b",\"transactions\":");
+        match transactions {
+            Some(array) => out.extend_from_slice(array),
+            None => json::array(&mut out, &self.hashes, json::data),
+        }
+        out.extend_from_slice(b",\"calls\":");
+        self.write_results(&mut out, failures);
+        out.push(b'}');
+        out
+    }
+
+    fn write_results<'a>(
+        &self,
+        out: &mut Vec<u8>,
+        failures: impl IntoIterator<Item = FailureText<'a>>,
+    ) {
+        let block = BlockText::new(&self.block.header);
+        let mut failures = failures.into_iter();
+        json::array(out, self.outcomes().enumerate(), |out, (index, outcome)| {
+            let place = Place { block: &block, transaction_hash: self.hashes[index], index };
+            let failure = if outcome.is_success() { None } else { failures.next() };
+            json::call(out, outcome, &place, failure);
+        });
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use alloy_primitives::{Address, Bloom, LogData};
-    use alloy_trie::EMPTY_ROOT_HASH;
-
-    use super::*;
-    use crate::header::Fields;
-    use crate::message::Message;
-    use crate::outcome::Status;
-    use crate::transaction::unsigned;
-
-    fn outcome(gas_used: u64, logs: Vec<Log>) -> Outcome {
-        Outcome {
-            status: Status::Success,
-            gas_used,
-            max_gas_used: gas_used,
-            output: Bytes::new(),
-            logs,
-            created: None,
-            collected: None,
-        }
-    }
-
-    #[test]
-    fn a_sealed_block_commits_to_what_was_pushed() {
-        let log = Log {
-            address: Address::repeat_byte(1),
-            data: LogData::new(vec![B256::repeat_byte(2)], Bytes::new()).expect("few topics"),
-        };
-        let transaction = unsigned(&Message::default(), 2, 1, 0).expect("a transaction");
-        let mut body = Body::default();
-        body.push(&transaction, &outcome(21_000, vec![log.clone()]), None);
-        body.push(&transaction, &outcome(30_000, vec![]), None);
-
-        let block = body.seal(&Header::new(Fields::default()).expect("a header"), None);
-        let block = block.expect("a block");
-        assert_eq!(block.header.gas_used, 51_000);
-        assert_eq!(block.header.logs_bloom, [log].iter().collect::<Bloom>());
-        assert_eq!(
-            block.header.transactions_root,
-            alloy_trie::root::ordered_trie_root_encoded(&[&transaction.raw, &transaction.raw])
-        );
-        assert_ne!(block.header.receipts_root, EMPTY_ROOT_HASH);
-        assert_eq!(block.size, block.encode().len());
-    }
-
-    #[test]
-    fn an_empty_body_has_empty_roots() {
-        let header = Header::new(Fields::default()).expect("a header");
-        let block = Body::default().seal(&header, None).expect("a block");
-        assert_eq!(block.header.transactions_root, EMPTY_ROOT_HASH);
-        assert_eq!(block.header.receipts_root, EMPTY_ROOT_HASH);
-    }
-}
+mod tests;

@@ -1,11 +1,13 @@
 //! Block headers.
 //!
-//! A `Header` is immutable and knows its hash. Its fields by fork are gapless: each
-//! fork only ever appended fields, and the encoding says which are present by their
-//! count alone, so a header with a gap would encode as another one. Rules between a
-//! header and its parent or its body are not here.
+//! A `Header` is immutable and knows its hash from the first time it is asked for it. Its
+//! fields by fork are gapless: each fork only ever appended fields, and the encoding says
+//! which are present by their count alone, so a header with a gap would encode as another
+//! one. Rules between a header and its parent or its body are not here.
 
+use std::hash::{Hash, Hasher};
 use std::ops::Deref;
+use std::sync::OnceLock;
 
 pub use alloy_consensus::Header as Fields;
 use alloy_primitives::{B256, Bytes, keccak256};
@@ -13,18 +15,18 @@ use alloy_rlp::{Decodable, Encodable};
 
 use crate::error::{Error, Result};
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone)]
 pub struct Header {
     fields: Fields,
-    hash: B256,
+    /// Follows from the fields, so it takes no part in comparing.
+    hash: OnceLock<B256>,
 }
 
 impl Header {
     /// Fails when a field of a later fork is given and one of an earlier fork is not.
     pub fn new(fields: Fields) -> Result<Self> {
         check_gapless(&fields)?;
-        let hash = fields.hash_slow();
-        Ok(Self { fields, hash })
+        Ok(Self { fields, hash: OnceLock::new() })
     }
 
     /// Decodes exactly one header in its canonical encoding.
@@ -37,7 +39,7 @@ impl Header {
         if alloy_rlp::encode(&fields) != bytes {
             return Err(undecodable("not the canonical encoding"));
         }
-        Ok(Self { fields, hash: keccak256(bytes) })
+        Ok(Self { fields, hash: keccak256(bytes).into() })
     }
 
     pub fn encode(&self) -> Bytes {
@@ -45,7 +47,11 @@ impl Header {
     }
 
     pub fn hash(&self) -> B256 {
-        self.hash
+        *self.hash.get_or_init(|| {
+            let mut encoded = Vec::with_capacity(self.size());
+            self.fields.encode(&mut encoded);
+            keccak256(encoded)
+        })
     }
 
     /// The length of the encoding in bytes.
@@ -55,6 +61,20 @@ impl Header {
 
     pub fn fields(&self) -> &Fields {
         &self.fields
+    }
+}
+
+impl PartialEq for Header {
+    fn eq(&self, other: &Self) -> bool {
+        self.fields == other.fields
+    }
+}
+
+impl Eq for Header {}
+
+impl Hash for Header {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.fields.hash(state);
     }
 }
 

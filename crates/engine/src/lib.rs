@@ -14,6 +14,8 @@ pub mod store;
 pub mod block;
 pub mod body;
 pub mod header;
+pub mod json;
+pub mod keccak;
 pub mod keys;
 pub mod ordered_root;
 pub mod receipt;

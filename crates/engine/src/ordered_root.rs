@@ -1,19 +1,114 @@
 //! Roots of ordered lists: transactions, receipts, withdrawals.
 //!
-//! Item `i` stands under the key `rlp(i)`. `ordered_root` is the plain form;
-//! `GrowingRoot` gives the same root for a list that is still being appended to.
+//! Item `i` stands under the key `rlp(i)`. `Leaves` is for whoever has more to hash and
+//! hashes all of it together (`keccak`); `GrowingRoot` gives the same root for a list that
+//! is still being appended to. alloy's `HashBuilder`, which hashes nodes one by one, is what
+//! tests hold both against.
 
-use alloy_primitives::B256;
-use alloy_trie::Nibbles;
+use alloy_primitives::{B256, keccak256};
+use alloy_rlp::Encodable;
+use alloy_trie::{
+    EMPTY_ROOT_HASH, Nibbles, TrieMask,
+    nodes::{BranchNodeRef, ExtensionNodeRef, LeafNodeRef, RlpNode},
+    root::adjust_index_for_rlp,
+};
 
 use crate::{
     error::Result,
-    trie::{Rows, Trie},
+    keccak::hash_all,
+    trie::{HASHED_FROM_BYTES, Rows, Trie},
 };
 
 /// The root of a whole list of encoded items.
 pub fn ordered_root<T: AsRef<[u8]>>(items: &[T]) -> B256 {
-    alloy_trie::root::ordered_trie_root_encoded(items)
+    let leaves = Leaves::new(items);
+    let nodes: Vec<_> = leaves.nodes().collect();
+    leaves.root(&hash_all(&nodes))
+}
+
+/// The leaves of the trie of a list, encoded and in the order of their keys.
+pub struct Leaves {
+    keys: Vec<Nibbles>,
+    encoded: Vec<u8>,
+    /// Where each leaf ends in `encoded`.
+    ends: Vec<usize>,
+}
+
+impl Leaves {
+    pub fn new<T: AsRef<[u8]>>(items: &[T]) -> Self {
+        let order = || (0..items.len()).map(|place| adjust_index_for_rlp(place, items.len()));
+        let key = |index| Nibbles::unpack(alloy_rlp::encode_fixed_size(&index));
+        let keys: Vec<Nibbles> = order().map(key).collect();
+        let size = items.iter().map(|item| item.as_ref().len() + LEAF_OVERHEAD).sum();
+        let mut encoded = Vec::with_capacity(size);
+        let end = |(place, index): (usize, usize)| {
+            let path = keys[place].slice(leaf_depth(&keys, place)..);
+            LeafNodeRef::new(&path, items[index].as_ref()).encode(&mut encoded);
+            encoded.len()
+        };
+        let ends = order().enumerate().map(end).collect();
+        Self { keys, encoded, ends }
+    }
+
+    pub fn nodes(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        starts.zip(&self.ends).map(|(start, end)| &self.encoded[*start..*end])
+    }
+
+    /// The root, given the hash of each node.
+    pub fn root(&self, hashes: &[B256]) -> B256 {
+        let reference = |(node, hash): (&[u8], &B256)| match node.len() < HASHED_FROM_BYTES {
+            true => RlpNode::from_rlp(node),
+            false => RlpNode::word_rlp(hash),
+        };
+        let references: Vec<RlpNode> = self.nodes().zip(hashes).map(reference).collect();
+        if references.is_empty() {
+            return EMPTY_ROOT_HASH;
+        }
+        let root = node(&self.keys, &references, 0, &mut Vec::with_capacity(BRANCH_SIZE));
+        root.as_hash().unwrap_or_else(|| keccak256(&root))
+    }
+}
+
+/// What a leaf adds to its item at most: two headers of up to five bytes, and a path.
+const LEAF_OVERHEAD: usize = 14;
+/// The encoding of a branch with all children and no value.
+const BRANCH_SIZE: usize = 532;
+
+/// How many nibbles of a key lead to its leaf: up to and including the first that
+/// neither neighbour has.
+fn leaf_depth(keys: &[Nibbles], place: usize) -> usize {
+    let shared = |other: Option<&Nibbles>| other.map(|it| it.common_prefix_length(&keys[place]));
+    let before = place.checked_sub(1).and_then(|before| keys.get(before));
+    let deepest = shared(before).max(shared(keys.get(place + 1)));
+    deepest.map_or(0, |shared| shared + 1)
+}
+
+/// The node above these leaves, whose keys have `depth` nibbles in common that lead here.
+fn node(keys: &[Nibbles], leaves: &[RlpNode], depth: usize, out: &mut Vec<u8>) -> RlpNode {
+    let ([first, .., last], [_, _, ..]) = (keys, leaves) else { return leaves[0].clone() };
+    let shared = first.common_prefix_length(last);
+    let branch = branch(keys, leaves, shared, out);
+    if shared == depth {
+        return branch;
+    }
+    out.clear();
+    ExtensionNodeRef::new(&first.slice(depth..shared), &branch).rlp(out)
+}
+
+fn branch(keys: &[Nibbles], leaves: &[RlpNode], depth: usize, out: &mut Vec<u8>) -> RlpNode {
+    let (mut children, mut mask, mut start) = (Vec::with_capacity(16), TrieMask::default(), 0);
+    while start < keys.len() {
+        let nibble = keys[start].get(depth);
+        let same = |key: &&Nibbles| key.get(depth) == nibble;
+        let end = start + keys[start..].iter().take_while(same).count();
+        children.push(node(&keys[start..end], &leaves[start..end], depth + 1, out));
+        // No key is the beginning of another, so each has a nibble here.
+        mask.set_bit(nibble.unwrap_or_default());
+        start = end;
+    }
+    out.clear();
+    BranchNodeRef::new(&children, mask).rlp(out)
 }
 
 /// A list whose root can be asked for at any moment, at the cost of the items added
@@ -48,10 +143,15 @@ impl GrowingRoot {
 
 #[cfg(test)]
 mod tests {
-    use alloy_trie::EMPTY_ROOT_HASH;
+    use alloy_trie::root::ordered_trie_root_encoded;
     use proptest::{collection::vec, prelude::*};
 
     use super::*;
+
+    /// The plain form.
+    fn alloy_root(items: &[Vec<u8>]) -> B256 {
+        ordered_trie_root_encoded(items)
+    }
 
     /// Items whose nodes are inlined, nearly so, and far from it.
     fn item(index: usize) -> Vec<u8> {
@@ -66,10 +166,12 @@ mod tests {
             let mut growing = GrowingRoot::default();
             let mut items = Vec::new();
             assert_eq!(growing.root(), EMPTY_ROOT_HASH);
+            assert_eq!(ordered_root(&items), EMPTY_ROOT_HASH);
             for index in 0..599 {
                 items.push(make(index));
                 growing.push(make(index)).unwrap();
-                assert_eq!(growing.root(), ordered_root(&items), "length {}", items.len());
+                assert_eq!(ordered_root(&items), alloy_root(&items), "length {}", items.len());
+                assert_eq!(growing.root(), alloy_root(&items), "length {}", items.len());
             }
         }
     }
@@ -86,7 +188,7 @@ mod tests {
                 for item in &items[growing.len()..end] {
                     growing.push(item.clone()).unwrap();
                 }
-                prop_assert_eq!(growing.root(), ordered_root(&items[..end]));
+                prop_assert_eq!(growing.root(), alloy_root(&items[..end]));
             }
         }
     }
@@ -100,7 +202,7 @@ mod tests {
         branch.push(vec![2]).unwrap();
         let mut items: Vec<_> = (0..200).map(item).collect();
         items.push(vec![2]);
-        assert_eq!(branch.root(), ordered_root(&items));
+        assert_eq!(branch.root(), alloy_root(&items));
         assert_ne!(trunk.root(), branch.root());
     }
 
@@ -109,6 +211,7 @@ mod tests {
         let items: Vec<_> = (0..65_600).map(item).collect();
         let mut growing = GrowingRoot::default();
         items.iter().for_each(|item| growing.push(item.clone()).unwrap());
-        assert_eq!(growing.root(), ordered_root(&items));
+        assert_eq!(growing.root(), alloy_root(&items));
+        assert_eq!(ordered_root(&items), alloy_root(&items));
     }
 }

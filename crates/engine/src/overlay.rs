@@ -143,6 +143,7 @@ impl Overlay {
         if new.state.is_some() {
             entry.wipe();
         }
+        entry.reserve_slots(new.state.iter().chain(&new.state_diff).map(Vec::len).sum());
         for (slot, value) in new.state.iter().chain(&new.state_diff).flatten() {
             entry.set_slot(*slot, *value, None);
         }

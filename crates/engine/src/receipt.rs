@@ -66,24 +66,14 @@ impl Receipt {
 
     /// As `encode`, for a caller that has the receipt's bloom already.
     pub fn encode_with_bloom(&self, bloom: &Bloom, out: &mut Vec<u8>) {
-        if self.tx_type != 0 {
-            out.put_u8(self.tx_type);
-        }
-        let deposit = self.hashed_deposit_fields();
-        let payload_length = self.outcome.length()
-            + self.cumulative_gas_used.length()
-            + bloom.length()
-            + self.logs.length()
-            + deposit.map_or(0, |(nonce, version)| nonce.length() + version.length());
-        alloy_rlp::Header { list: true, payload_length }.encode(out);
-        self.outcome.encode(out);
-        self.cumulative_gas_used.encode(out);
-        bloom.encode(out);
-        self.logs.encode(out);
-        if let Some((nonce, version)) = deposit {
-            nonce.encode(out);
-            version.encode(out);
-        }
+        let fields = ReceiptFields {
+            tx_type: self.tx_type,
+            outcome: self.outcome,
+            cumulative_gas_used: self.cumulative_gas_used,
+            bloom,
+            logs: &self.logs,
+        };
+        fields.encode(self.hashed_deposit_fields(), out);
     }
 
     /// Decodes exactly one canonical encoding.
@@ -127,6 +117,38 @@ impl Receipt {
             return None;
         }
         self.deposit_nonce.zip(self.deposit_receipt_version)
+    }
+}
+
+/// What is encoded of a receipt, for a caller that has it in other places.
+pub struct ReceiptFields<'a> {
+    pub tx_type: u8,
+    pub outcome: ReceiptOutcome,
+    pub cumulative_gas_used: u64,
+    pub bloom: &'a Bloom,
+    pub logs: &'a Vec<Log>,
+}
+
+impl ReceiptFields<'_> {
+    /// `deposit` are nonce and version of a deposit that states them.
+    pub fn encode(&self, deposit: Option<(u64, u64)>, out: &mut Vec<u8>) {
+        if self.tx_type != 0 {
+            out.put_u8(self.tx_type);
+        }
+        let payload_length = self.outcome.length()
+            + self.cumulative_gas_used.length()
+            + self.bloom.length()
+            + self.logs.length()
+            + deposit.map_or(0, |(nonce, version)| nonce.length() + version.length());
+        alloy_rlp::Header { list: true, payload_length }.encode(out);
+        self.outcome.encode(out);
+        self.cumulative_gas_used.encode(out);
+        self.bloom.encode(out);
+        self.logs.encode(out);
+        if let Some((nonce, version)) = deposit {
+            nonce.encode(out);
+            version.encode(out);
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use alloy_primitives::{Address, B256, Bytes, Signature};
 pub use op_alloy_consensus::TxDeposit;
 
 pub use decode::{check, decode, decode_all, decode_at, decode_known, deposit};
-pub use unsigned::unsigned;
+pub use unsigned::{encode_unsigned, unsigned};
 
 /// The type byte of a deposit transaction (OP stack specification, deposits).
 pub const DEPOSIT_TYPE: u8 = 0x7e;

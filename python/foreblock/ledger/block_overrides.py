@@ -4,6 +4,8 @@ Forks are chosen by the overridden number and time, so a far time crosses forks.
 still ends at the real block. What simulated blocks make of them is in `simulation.header`.
 """
 
+from typing import Final
+
 from msgspec import Struct, structs
 
 from foreblock._engine import Withdrawal
@@ -26,6 +28,9 @@ class BlockOverrides(Struct, frozen=True):
     # Of simulated blocks only; a call is not a block.
     parent_beacon_block_root: bytes | None = None
     withdrawals: list[Withdrawal] | None = None
+
+
+AS_IT_IS: Final = BlockOverrides()
 
 
 def overridden(block: ReadableBlock, overrides: BlockOverrides) -> Surroundings:

@@ -5,7 +5,7 @@ with checksummed addresses and decimal amounts. Sender's code and the gas limit 
 transaction are not looked at: nobody signed a call. Nonces are for simulations to judge.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Final
 
 from foreblock.errors import RefusedCall, Rule
@@ -13,7 +13,7 @@ from foreblock.ledger.call_request import Call
 from foreblock.ledger.checksum import checksum_address
 from foreblock.ledger.execution import BLOBS_PER_TRANSACTION
 from foreblock.ledger.fees import GAS_PER_BLOB
-from foreblock.ledger.forks import EthereumFork
+from foreblock.ledger.forks import OSAKA, SHANGHAI
 from foreblock.ledger.intrinsic_gas import MAX_INIT_CODE, floor_gas, intrinsic_gas
 from foreblock.ledger.surroundings import Surroundings
 
@@ -34,101 +34,114 @@ def check_fields(call: Call, chain_id: int) -> None:
 
 def check(call: Call, around: Surroundings, balance: int) -> None:
     """Raise `RefusedCall` with the first reason there is."""
-    for _, why in reasons(call, around, balance, strict=False):
-        raise RefusedCall(f"err: {why} (supplied gas {call.gas})")
+    reason = first_reason(call, around, balance, strict=False)
+    if reason is not None:
+        raise RefusedCall(f"err: {reason[1]} (supplied gas {call.gas})")
 
 
-def reasons(call: Call, around: Surroundings, balance: int, *, strict: bool) -> Iterator[Reason]:
-    """Everything that is wrong, in order; made one by one, as only the first is needed.
+def first_reason(call: Call, around: Surroundings, balance: int, *, strict: bool) -> Reason | None:
+    """What is wrong with a call, by the first check that it fails.
 
     Unless `strict`, a call that offers nothing for gas, or for blob gas, need not offer
     what the block asks for.
     """
-    yield from reasons_beside_gas(call, around, balance, strict=strict)
-    yield from _gas(call, around)
+    return reason_beside_gas(call, around, balance, strict=strict) or _gas(call, around)
 
 
-def reasons_beside_gas(
+def reason_beside_gas(
     call: Call, around: Surroundings, balance: int, *, strict: bool
-) -> Iterator[Reason]:
+) -> Reason | None:
     """The same without those that more gas would help against."""
-    yield from _fees(call, around, strict=strict)
-    yield from _blobs(call, around, strict=strict)
-    yield from _authorizations(call)
-    yield from _init_code(call, around)
-    yield from _funds(call, balance)
+    return (
+        _fees(call, around, strict=strict)
+        or _blobs(call, around, strict=strict)
+        or _authorizations(call)
+        or _init_code(call, around)
+        or _funds(call, balance)
+    )
 
 
-def _fees(call: Call, around: Surroundings, *, strict: bool) -> Iterator[Reason]:
-    cap, tip = call.fee_cap, call.fee_tip
-    if around.base_fee is None or not (cap or tip or strict):
-        return
-    sender = checksum_address(call.sender)
+def _fees(call: Call, around: Surroundings, *, strict: bool) -> Reason | None:
+    cap, tip, base_fee = call.fee_cap, call.fee_tip, around.base_fee
+    if base_fee is None or not (cap or tip or strict):
+        return None
     if tip > cap:
-        why = (
-            f"max priority fee per gas higher than max fee per gas: address {sender}, "
+        return Rule.TIP, (
+            "max priority fee per gas higher than max fee per gas: "
+            f"address {checksum_address(call.sender)}, "
             f"maxPriorityFeePerGas: {tip}, maxFeePerGas: {cap}"
         )
-        yield Rule.TIP, why
-    if cap < around.base_fee:
-        why = (
-            f"max fee per gas less than block base fee: address {sender}, "
-            f"maxFeePerGas: {cap}, baseFee: {around.base_fee}"
+    if cap < base_fee:
+        return Rule.BASE_FEE, (
+            "max fee per gas less than block base fee: "
+            f"address {checksum_address(call.sender)}, maxFeePerGas: {cap}, baseFee: {base_fee}"
         )
-        yield Rule.BASE_FEE, why
+    return None
 
 
-def _blobs(call: Call, around: Surroundings, *, strict: bool) -> Iterator[Reason]:
-    hashes = call.blob_hashes
-    if hashes is None:
-        return
+def _blobs(call: Call, around: Surroundings, *, strict: bool) -> Reason | None:
+    if call.blob_hashes is None:
+        return None
+    return _blob_hashes(call, call.blob_hashes, around) or _blob_fee(call, around, strict=strict)
+
+
+def _blob_hashes(call: Call, hashes: Sequence[bytes], around: Surroundings) -> Reason | None:
     if call.to is None:
-        yield Rule.OTHER, "blob transaction of type create"
+        return Rule.OTHER, "blob transaction of type create"
     if not hashes:
-        yield Rule.OTHER, "blob transaction missing blob hashes"
-    if around.rules.ethereum >= EthereumFork.OSAKA and len(hashes) > BLOBS_PER_TRANSACTION:
-        yield Rule.OTHER, "blob transaction has too many blobs"
+        return Rule.OTHER, "blob transaction missing blob hashes"
+    if around.rules.ethereum >= OSAKA and len(hashes) > BLOBS_PER_TRANSACTION:
+        return Rule.OTHER, "blob transaction has too many blobs"
     for index, each in enumerate(hashes):
         if each[0] != BLOB_HASH_VERSION:
-            yield Rule.OTHER, f"blob {index} has invalid hash version"
+            return Rule.OTHER, f"blob {index} has invalid hash version"
+    return None
+
+
+def _blob_fee(call: Call, around: Surroundings, *, strict: bool) -> Reason | None:
     cap = call.max_fee_per_blob_gas or 0
     if (cap or strict) and cap < around.blob_fee:
-        why = (
+        return Rule.OTHER, (
             "max fee per blob gas less than block blob gas fee: "
             f"address {checksum_address(call.sender)} "
             f"blobGasFeeCap: {cap}, blobBaseFee: {around.blob_fee}"
         )
-        yield Rule.OTHER, why
+    return None
 
 
-def _authorizations(call: Call) -> Iterator[Reason]:
+def _authorizations(call: Call) -> Reason | None:
     if call.authorizations is None:
-        return
+        return None
     if call.to is None:
-        yield Rule.OTHER, "EIP-7702 transaction cannot be used to create contract"
+        return Rule.OTHER, "EIP-7702 transaction cannot be used to create contract"
     if not call.authorizations:
-        yield Rule.OTHER, "EIP-7702 transaction with empty auth list"
+        return Rule.OTHER, "EIP-7702 transaction with empty auth list"
+    return None
 
 
-def _init_code(call: Call, around: Surroundings) -> Iterator[Reason]:
-    limited = call.to is None and around.rules.ethereum >= EthereumFork.SHANGHAI
-    if limited and len(call.data) > MAX_INIT_CODE:
-        size = len(call.data)
-        yield Rule.INIT_CODE, f"max initcode size exceeded: code size {size} limit {MAX_INIT_CODE}"
+def _init_code(call: Call, around: Surroundings) -> Reason | None:
+    size = len(call.data)
+    if call.to is not None or size <= MAX_INIT_CODE:
+        return None
+    if around.rules.ethereum < SHANGHAI:
+        return None
+    return Rule.INIT_CODE, f"max initcode size exceeded: code size {size} limit {MAX_INIT_CODE}"
 
 
-def _funds(call: Call, balance: int) -> Iterator[Reason]:
-    blob_gas = GAS_PER_BLOB * len(call.blob_hashes or ())
-    want = call.gas * call.fee_cap + call.value + blob_gas * (call.max_fee_per_blob_gas or 0)
-    if balance < want:
-        why = (
-            "insufficient funds for gas * price + value: "
-            f"address {checksum_address(call.sender)} have {balance} want {want}"
-        )
-        yield Rule.FUNDS, why
+def _funds(call: Call, balance: int) -> Reason | None:
+    want = call.gas * call.fee_cap + call.value
+    if call.blob_hashes:
+        blob_gas = GAS_PER_BLOB * len(call.blob_hashes)
+        want += blob_gas * (call.max_fee_per_blob_gas or 0)
+    if balance >= want:
+        return None
+    return Rule.FUNDS, (
+        "insufficient funds for gas * price + value: "
+        f"address {checksum_address(call.sender)} have {balance} want {want}"
+    )
 
 
-def _gas(call: Call, around: Surroundings) -> Iterator[Reason]:
+def _gas(call: Call, around: Surroundings) -> Reason | None:
     intrinsic = intrinsic_gas(
         call.data,
         creates=call.to is None,
@@ -137,8 +150,9 @@ def _gas(call: Call, around: Surroundings) -> Iterator[Reason]:
         rules=around.rules,
     )
     if call.gas < intrinsic:
-        yield Rule.INTRINSIC_GAS, f"intrinsic gas too low: have {call.gas}, want {intrinsic}"
+        return Rule.INTRINSIC_GAS, f"intrinsic gas too low: have {call.gas}, want {intrinsic}"
     floor = floor_gas(call.data, around.rules)
     if call.gas < floor:
         why = f"insufficient gas for floor data gas cost: have {call.gas}, want {floor}"
-        yield Rule.OTHER, why
+        return Rule.OTHER, why
+    return None

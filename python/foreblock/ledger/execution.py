@@ -26,7 +26,7 @@ from foreblock._engine import (
 from foreblock.errors import InvalidTransaction, Undecodable
 from foreblock.ledger.check import Check
 from foreblock.ledger.fees import blob_base_fee
-from foreblock.ledger.forks import EthereumFork, OptimismFork, Rules
+from foreblock.ledger.forks import OSAKA, EthereumFork, OptimismFork, Rules
 from foreblock.ledger.genesis import EMPTY_REQUESTS_HASH
 from foreblock.ledger.profile import ChainProfile
 from foreblock.ledger.scratch import Scratch
@@ -105,20 +105,15 @@ def environment(
     blobs = profile.blob_parameters(header.timestamp)
     limit = None
     if blobs is not None:
-        osaka = rules.ethereum >= EthereumFork.OSAKA
-        limit = min(blobs.maximum, BLOBS_PER_TRANSACTION) if osaka else blobs.maximum
+        limit = blobs.maximum
+        if rules.ethereum >= OSAKA:
+            limit = min(limit, BLOBS_PER_TRANSACTION)
         if blob_fee is None:
             blob_fee = blob_base_fee(header.excess_blob_gas or 0, blobs)
-    return Env(
+    return Env.of_header(
+        header,
         rules=rules.engine_name,
         chain_id=profile.chain_id,
-        number=header.number,
-        timestamp=header.timestamp,
-        coinbase=header.beneficiary,
-        gas_limit=header.gas_limit,
-        base_fee=header.base_fee_per_gas or 0,
-        difficulty=header.difficulty,
-        prevrandao=header.mix_hash if rules.merged else None,
         blob_base_fee=blob_fee,
         max_blobs_per_transaction=limit,
     )

@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 from foreblock._engine import Outcome, Overlay, Precompiles, State
 from foreblock.errors import RefusedCall
 from foreblock.ledger.call import overlaid, ready
-from foreblock.ledger.call_checks import check_fields, reasons_beside_gas
+from foreblock.ledger.call_checks import check_fields, reason_beside_gas
 from foreblock.ledger.call_request import Call
 from foreblock.ledger.fees import GAS_PER_BLOB
 from foreblock.ledger.forks import EthereumFork
@@ -134,8 +134,9 @@ class _Tries(Struct, frozen=True, gc=False):
     def check(self, gas: int) -> None:
         """Raise `RefusedCall` for what no amount of gas helps against."""
         call = structs.replace(self.call, gas=gas)
-        for _, why in reasons_beside_gas(call, self.around, self.balance, strict=False):
-            raise RefusedCall(f"failed with {gas} gas: {why}")
+        reason = reason_beside_gas(call, self.around, self.balance, strict=False)
+        if reason is not None:
+            raise RefusedCall(f"failed with {gas} gas: {reason[1]}")
 
     def run(self, gas: int) -> Steps[Outcome | None]:
         """How it ends with so much gas; none if it does not begin."""
@@ -143,7 +144,8 @@ class _Tries(Struct, frozen=True, gc=False):
             return None
         call = structs.replace(self.call, gas=gas)
         run = ready(call, self.state, self.around, self.overlay, self.precompiles)
-        return (yield run.here)
+        outcome: Outcome = yield run.here
+        return outcome
 
     def succeeds(self, gas: int) -> Steps[bool]:
         """Whether so much is enough."""

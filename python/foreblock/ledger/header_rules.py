@@ -17,7 +17,7 @@ from foreblock.ledger.fees import (
     next_base_fee,
     next_excess_blob_gas,
 )
-from foreblock.ledger.forks import EthereumFork, OptimismFork, Rules
+from foreblock.ledger.forks import OSAKA, EthereumFork, OptimismFork, Rules
 from foreblock.ledger.optimism_rules import check_extra_data, next_optimism_base_fee
 from foreblock.ledger.profile import ChainProfile
 
@@ -147,7 +147,7 @@ def excess_blob_gas_after(parent: Header, time: int, profile: ChainProfile, rule
         parent.blob_gas_used or 0,
         parent.base_fee_per_gas or 0,
         parameters,
-        reserve_price=rules.ethereum >= EthereumFork.OSAKA,
+        reserve_price=rules.ethereum >= OSAKA,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from foreblock.ledger.forks import EthereumFork, Rules
+from foreblock.ledger.forks import HOMESTEAD, ISTANBUL, PRAGUE, SHANGHAI, Rules
 
 AccessList = Sequence[tuple[bytes, Sequence[bytes]]]
 
@@ -26,11 +26,11 @@ def intrinsic_gas(
     """The gas that is taken before the first opcode."""
     fork = rules.ethereum
     zeros = data.count(0)
-    other = OTHER_BYTE if fork >= EthereumFork.ISTANBUL else OTHER_BYTE_BEFORE_ISTANBUL
+    other = OTHER_BYTE if fork >= ISTANBUL else OTHER_BYTE_BEFORE_ISTANBUL
     gas = TRANSACTION + zeros * ZERO_BYTE + (len(data) - zeros) * other
-    if creates and fork >= EthereumFork.HOMESTEAD:
+    if creates and fork >= HOMESTEAD:
         gas += CREATION
-    if creates and fork >= EthereumFork.SHANGHAI:
+    if creates and fork >= SHANGHAI:
         gas += (len(data) + 31) // 32 * WORD_OF_INIT_CODE
     gas += sum(ACCESSED_ADDRESS + ACCESSED_SLOT * len(slots) for _, slots in access_list)
     return gas + AUTHORIZATION * authorizations
@@ -38,7 +38,7 @@ def intrinsic_gas(
 
 def floor_gas(data: bytes, rules: Rules) -> int:
     """The least that a transaction with this data costs, whatever it does."""
-    if rules.ethereum < EthereumFork.PRAGUE:
+    if rules.ethereum < PRAGUE:
         return 0
     tokens = data.count(0) + 4 * (len(data) - data.count(0))
     return TRANSACTION + FLOOR_PER_TOKEN * tokens

@@ -7,13 +7,20 @@ overridden in any way no longer answers at its address; it may be moved to anoth
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 from msgspec import Struct
 
-from foreblock._engine import Overlay, Precompiles
+from foreblock._engine import Overlay, Precompiles, Slots
 from foreblock.errors import NotAPrecompile, RefusedOverride
 from foreblock.ledger.checksum import checksum_address
 from foreblock.ledger.forks import Rules
+
+__all__ = ["AccountOverride", "Slots", "apply"]
+
+
+# Precompiles have small addresses; overrides of all others leave them as they are.
+ORDINARY: Final = bytes(17) + b"\1" + bytes(2)
 
 
 class AccountOverride(Struct, frozen=True):
@@ -22,8 +29,8 @@ class AccountOverride(Struct, frozen=True):
     balance: int | None = None
     nonce: int | None = None
     code: bytes | None = None
-    state: dict[int, int] | None = None
-    state_diff: dict[int, int] | None = None
+    state: Slots | None = None
+    state_diff: Slots | None = None
     move_precompile_to: bytes | None = None
 
 
@@ -31,9 +38,11 @@ def apply(
     overrides: Mapping[bytes, AccountOverride], overlay: Overlay, rules: Rules
 ) -> Precompiles | None:
     """Lay overrides over a state; gives the precompiles they leave, where they touch any."""
-    moves = []
+    moves, small = [], []
     for address in sorted(overrides):
         account = overrides[address]
+        if address < ORDINARY:
+            small.append(address)
         if account.move_precompile_to is not None:
             _check_move(address, account.move_precompile_to, overrides, rules)
             moves.append((address, account.move_precompile_to))
@@ -48,8 +57,6 @@ def apply(
             state=account.state,
             state_diff=account.state_diff,
         )
-    # Precompiles have small addresses; all other overrides leave them as they are.
-    small = [address for address in overrides if not any(address[:18])]
     return Precompiles(rules.engine_name, small, moves) if small or moves else None
 
 

@@ -32,6 +32,8 @@ class PreconfirmedBlock:
         # No less, as all blocks after the merge; how much exactly, no rule asks any more.
         self.total_difficulty: Final = profile.terminal_total_difficulty or 0
         self.rules: Final = profile.rules(header.number, header.timestamp, merged=True)
+        # The block after it as simulations begin it, from the first of them on.
+        self.following: Surroundings | None = None
 
     @cached_property
     def surroundings(self) -> Surroundings:

@@ -9,7 +9,14 @@ which the caller holds. How a profile is read from a genesis file is in `config`
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from foreblock.ledger.forks import ETHEREUM_RULES_OF, EthereumFork, OptimismFork, Rules
+from foreblock.ledger.forks import (
+    BEDROCK,
+    ETHEREUM_RULES_OF,
+    PARIS,
+    EthereumFork,
+    OptimismFork,
+    Rules,
+)
 
 T = TypeVar("T")
 
@@ -72,10 +79,10 @@ class ChainProfile:
     def rules(self, number: int, time: int, *, merged: bool) -> Rules:
         """The rules for the block of this number and time."""
         if self.optimism is not None:
-            fork = _last(self.optimism.forks, time) or OptimismFork.BEDROCK
+            fork = _last(self.optimism.forks, time) or BEDROCK
             return Rules(ETHEREUM_RULES_OF[fork], fork)
         if merged:
-            return Rules(_last(self.forks_by_time, time) or EthereumFork.PARIS)
+            return Rules(_last(self.forks_by_time, time) or PARIS)
         return Rules(_last(self.forks_by_block, number) or EthereumFork.FRONTIER)
 
     def rules_of_genesis(self, time: int) -> Rules:

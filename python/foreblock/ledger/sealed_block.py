@@ -25,6 +25,8 @@ class SealedBlock:
         self.total_difficulty: Final = total_difficulty
         self.merged: Final = profile.merged(total_difficulty - header.difficulty)
         self.rules: Final = rules_of(header, total_difficulty, profile)
+        # The block after it as simulations begin it, from the first of them on.
+        self.following: Surroundings | None = None
 
     @cached_property
     def surroundings(self) -> Surroundings:

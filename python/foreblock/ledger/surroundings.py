@@ -31,12 +31,10 @@ class Surroundings:
         self.rules: Final = rules
         self.profile: Final = profile
         self.block_hashes: Final = block_hashes or {}
+        # What a unit of gas costs at least; none before London.
+        self.base_fee: Final = header.base_fee_per_gas
         self._blob_fee: Final = blob_fee
-
-    @property
-    def base_fee(self) -> int | None:
-        """What a unit of gas costs at least; none before London."""
-        return self.header.base_fee_per_gas
+        self._priced: Env | None = None
 
     @cached_property
     def blob_fee(self) -> int:
@@ -50,6 +48,13 @@ class Surroundings:
     def unpriced(self) -> Env:
         """What a call sees that pays nothing and has no blobs: nearly every call."""
         return self.environment(free_gas=True, free_blobs=False)
+
+    @property
+    def priced(self) -> Env:
+        """What a call sees that pays what the block asks for."""
+        if self._priced is None:
+            self._priced = self.environment(free_gas=False, free_blobs=False)
+        return self._priced
 
     def environment(self, *, free_gas: bool, free_blobs: bool) -> Env:
         """What a call sees."""

@@ -5,13 +5,14 @@ pre-confirmed a moment ago has to be given an estimate that knows of it.
 """
 
 from collections.abc import Awaitable
+from functools import partial
 
 from msgspec import Raw, Struct, structs
 from msgspec.json import Decoder
 
 from foreblock.ledger.block_overrides import overridden
 from foreblock.ledger.gas_estimate import estimate_gas
-from foreblock.ledger.simulation.steps import Steps
+from foreblock.ledger.simulation.steps import Steps, paced
 from foreblock.ledger.view import LedgerView
 from foreblock.methods.block_overrides import BlockOverridesObject, read_block_overrides
 from foreblock.methods.block_param import BlockParam, read_block
@@ -51,7 +52,7 @@ class EstimateMethods:
             params = explain(raw, EstimateParams, 1)
         if params.transaction is None:
             params = explain(raw, EstimateParams, 1)
-        return self._simulations.run(self._steps(view, params))
+        return self._simulations.run(partial(paced, self._steps(view, params)))
 
     def _steps(self, view: LedgerView, params: EstimateParams) -> Steps[bytes]:
         given = params.transaction

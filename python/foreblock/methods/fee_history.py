@@ -1,6 +1,7 @@
 """eth_feeHistory: what gas cost in a range of blocks, and what was paid above that."""
 
 from collections.abc import Awaitable, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -11,7 +12,7 @@ from foreblock.ledger.block_tips import BlockTips
 from foreblock.ledger.fees import GAS_PER_BLOB
 from foreblock.ledger.next_fees import blob_fees_of, next_base_fee_of
 from foreblock.ledger.preconfirmed_block import ReadableBlock
-from foreblock.ledger.simulation.steps import Steps
+from foreblock.ledger.simulation.steps import Steps, paced
 from foreblock.ledger.view import LedgerView
 from foreblock.methods.block_param import BlockParam, read_block
 from foreblock.methods.params import DECODING, explain, quantity, refuse
@@ -59,7 +60,9 @@ class FeeHistoryMethods:
         percentiles = _check_percentiles(params.reward_percentiles or ())
         newest = view.resolve(read_block(params.newest_block, 1))
         count = min(count, newest.number + 1)
-        return self._simulations.run(self._look_back(view, newest, count, percentiles))
+        return self._simulations.run(
+            partial(paced, self._look_back(view, newest, count, percentiles))
+        )
 
     def _look_back(
         self, view: LedgerView, newest: ReadableBlock, count: int, percentiles: Sequence[float]

@@ -1,11 +1,12 @@
 """eth_gasPrice, eth_maxPriorityFeePerGas, eth_blobBaseFee: what a transaction should offer."""
 
 from collections.abc import Awaitable
+from functools import partial
 
 from msgspec import Raw
 
 from foreblock.ledger.next_fees import blob_fees_of, next_base_fee_of
-from foreblock.ledger.simulation.steps import Steps
+from foreblock.ledger.simulation.steps import Steps, paced
 from foreblock.ledger.view import LedgerView
 from foreblock.methods.node import NoParams
 from foreblock.methods.params import explain
@@ -24,12 +25,12 @@ class FeeMethods:
     def gas_price(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """What a unit of gas costs now, a tip included."""
         explain(raw, NoParams, 0)
-        return self._simulations.run(self._suggested(view, _base_fee(view)))
+        return self._simulations.run(partial(paced, self._suggested(view, _base_fee(view))))
 
     def max_priority_fee_per_gas(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The tip alone."""
         explain(raw, NoParams, 0)
-        return self._simulations.run(self._suggested(view, 0))
+        return self._simulations.run(partial(paced, self._suggested(view, 0)))
 
     def blob_base_fee(self, view: LedgerView, raw: Raw) -> bytes:
         """What a unit of blob gas costs in the latest block."""

@@ -12,8 +12,9 @@ from typing import Any, Final, NoReturn, TypeVar
 import msgspec
 from msgspec import DecodeError, Raw, Struct, ValidationError, structs
 
-from foreblock._engine import read_address, read_data, read_hash, read_quantity
+from foreblock._engine import read_address, read_data, read_hash, read_quantity, read_slots
 from foreblock.errors import BadArgument, ForeblockError, InvalidParams
+from foreblock.ledger.overrides import Slots
 
 S = TypeVar("S", bound=Struct)
 
@@ -138,6 +139,27 @@ def slot(text: str, argument: int, path: str = "") -> int:
     if len(digits) > SLOT_DIGITS:
         refuse(argument, path, "storage key too long (want at most 32 bytes)")
     return int(digits or "0", 16)
+
+
+def slots(raw: Raw, argument: int, path: str) -> Slots | None:
+    """An object of slots and their values, 32 bytes each; none for null.
+
+    The usual way to write one is read at once, any other one by one.
+    """
+    read = read_slots(raw)
+    return _explain_slots(raw, argument, path) if read is None else read
+
+
+def _explain_slots(raw: Raw, argument: int, path: str) -> Slots | None:
+    texts: dict[str, str] | None = decode(raw, dict[str, str] | None, argument, path)
+    if texts is None:
+        return None
+    found = {}
+    for slot, value in texts.items():
+        place = f"{path}.{slot[:66]}"
+        key = int.from_bytes(hash32(slot, argument, place))
+        found[key] = int.from_bytes(hash32(value, argument, place))
+    return Slots(found)
 
 
 def _explain_fixed(text: str, argument: int, path: str, size: int, what: str) -> NoReturn:

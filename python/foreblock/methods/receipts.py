@@ -4,6 +4,7 @@ A pre-confirmed transaction has its receipt at once, in the block as far as it g
 """
 
 from collections.abc import Awaitable
+from functools import partial
 from typing import Final
 
 from msgspec import Raw, Struct
@@ -11,7 +12,7 @@ from msgspec.json import Decoder
 
 from foreblock.errors import NotHere
 from foreblock.ledger.preconfirmed_block import ReadableBlock
-from foreblock.ledger.simulation.steps import Steps
+from foreblock.ledger.simulation.steps import Steps, paced
 from foreblock.ledger.stored_transaction import find_transaction
 from foreblock.ledger.view import LedgerView
 from foreblock.methods import shapes
@@ -74,7 +75,7 @@ class ReceiptMethods:
             block = view.resolve(read_block(params.block, 0))
         except NotHere:
             return b"null"
-        return self._simulations.run(self._render(view, block))
+        return self._simulations.run(partial(paced, self._render(view, block)))
 
     def _render(self, view: LedgerView, block: ReadableBlock) -> Steps[bytes]:
         shape = self._shape(view, block)

@@ -1,24 +1,33 @@
 """eth_simulateV1: blocks that could follow one, run and shown as whole blocks."""
 
 from collections.abc import Awaitable
+from functools import partial
+from typing import Final
 
 from msgspec import Raw
 from msgspec.json import Decoder
 
 from foreblock.ledger.simulation.limits import SimulationLimits
-from foreblock.ledger.simulation.request import SimulationRequest
 from foreblock.ledger.simulation.run import simulate
-from foreblock.ledger.simulation.steps import Steps
+from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.ledger.view import LedgerView
-from foreblock.methods.block_param import find_block
+from foreblock.methods.block_param import BlockParam, find_block
 from foreblock.methods.call_object import UNCAPPED
 from foreblock.methods.options import Options
 from foreblock.methods.params import DECODING, explain
-from foreblock.methods.simulate_params import SimulateParams, read_simulation
+from foreblock.methods.simulate_params import (
+    BlockwiseParams,
+    Payload,
+    UsualParams,
+    read_simulation,
+)
 from foreblock.methods.simulate_text import BlockShape, render
 from foreblock.methods.simulations import Simulations
 
-_decode = Decoder(SimulateParams).decode
+LONG: Final = 512 * 1024  # bytes of params that are not decoded all at once
+
+_decode = Decoder(UsualParams).decode
+_decode_blockwise = Decoder(BlockwiseParams).decode
 
 
 class SimulateMethods:
@@ -39,25 +48,26 @@ class SimulateMethods:
 
     def simulate(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The simulated blocks with the results of their calls."""
+        params: UsualParams | BlockwiseParams
         try:
-            params = _decode(raw)
+            params = _decode(raw) if memoryview(raw).nbytes < LONG else _decode_blockwise(raw)
         except DECODING:
-            params = explain(raw, SimulateParams, self._required)
+            params = explain(raw, BlockwiseParams, self._required)
         if params.payload is None or (params.block is None and self._required == 2):
-            params = explain(raw, SimulateParams, self._required)
+            params = explain(raw, BlockwiseParams, self._required)
         assert params.payload is not None, "explain refuses a missing one"
-        request = read_simulation(params.payload, self._limits, state_roots=self._state_roots)
-        full = bool(params.payload.return_full_transactions)
-        shape = BlockShape(self._dialect, full_transactions=full)
-        return self._simulations.run(self._steps(view, params, request, shape))
+        return self._simulations.run(partial(self._steps, view, params.payload, params.block))
 
     def _steps(
-        self,
-        view: LedgerView,
-        params: SimulateParams,
-        request: SimulationRequest,
-        shape: BlockShape,
+        self, view: LedgerView, payload: Payload, block: BlockParam, pace: Pace
     ) -> Steps[bytes]:
-        base = find_block(view, params.block, 1)
-        blocks = yield from simulate(base, view.state(base), view.unused, request, self._limits)
-        return (yield from render(blocks, shape))
+        request = yield from read_simulation(
+            payload, self._limits, pace, state_roots=self._state_roots
+        )
+        base = find_block(view, block, 1)
+        blocks = yield from simulate(
+            base, view.state(base), view.unused, request, self._limits, pace
+        )
+        full = bool(payload.return_full_transactions)
+        shape = BlockShape(self._dialect, full_transactions=full)
+        return (yield from render(blocks, shape, pace))

@@ -1,107 +1,155 @@
-"""The payload of eth_simulateV1 as JSON, read into a request."""
+"""The payload of eth_simulateV1 as JSON, read into a request.
 
-from typing import Final
+A payload is decoded all at once, which is quickest, or block by block: where it is long,
+so that blocks after the first call too many are never looked at, and where something is
+wrong with it, so that a refusal can name the account.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Generic, TypeVar
 
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from foreblock.errors import BadArgument
-from foreblock.ledger.block_overrides import BlockOverrides
+from foreblock.ledger.block_overrides import AS_IT_IS
+from foreblock.ledger.overrides import AccountOverride
 from foreblock.ledger.simulation.limits import SimulationLimits, check_counts
-from foreblock.ledger.simulation.request import BlockRequest, CallRequest, SimulationRequest
+from foreblock.ledger.simulation.request import (
+    BlockRequest,
+    CallRequest,
+    PlainCalls,
+    SimulationRequest,
+)
+from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.methods.block_overrides import BlockOverridesObject, read_simulated_overrides
 from foreblock.methods.block_param import BlockParam
 from foreblock.methods.call_object import CallObject, CallReader
-from foreblock.methods.overrides import read_overrides
+from foreblock.methods.overrides import AccountObject, read_overrides
 from foreblock.methods.params import DECODING, decode, quantity
 
+# What an account's override and a block are decoded into: all of it at once, or nothing yet.
+Account = TypeVar("Account")
+Block = TypeVar("Block")
 
-class BlockStateCall(Struct, rename="camel", gc=False, frozen=True):
+
+class BlockStateCall(Struct, Generic[Account], rename="camel", gc=False, frozen=True):
     """A block to be simulated."""
 
     calls: list[CallObject] | None = None
-    state_overrides: dict[str, Raw] | None = None
+    state_overrides: dict[str, Account] | None = None
     block_overrides: BlockOverridesObject | None = None
 
 
-class SimulationPayload(Struct, rename="camel", gc=False, frozen=True):
+class SimulationPayload(Struct, Generic[Block], rename="camel", gc=False, frozen=True):
     """The whole of it. Unknown keys are ignored."""
 
-    block_state_calls: list[Raw] | None = None
+    block_state_calls: list[Block] | None = None
     trace_transfers: bool | None = None
     validation: bool | None = None
     return_full_transactions: bool | None = None
 
 
-class SimulateParams(Struct, array_like=True, forbid_unknown_fields=True, gc=False):
+class SimulateParams(Struct, Generic[Block], array_like=True, forbid_unknown_fields=True, gc=False):
     """The arguments of eth_simulateV1."""
 
-    payload: SimulationPayload | None = None
+    payload: SimulationPayload[Block] | None = None
     block: BlockParam = None
 
 
-_decode_block = Decoder(BlockStateCall).decode
+UsualBlock = BlockStateCall[AccountObject | None]
+UsualParams = SimulateParams[UsualBlock]
+BlockwiseParams = SimulateParams[Raw]
+Payload = SimulationPayload[UsualBlock] | SimulationPayload[Raw]
+
+_decode_block = Decoder(BlockStateCall[Raw]).decode
 _reader = CallReader(0, creates=True)
-_AS_IT_IS: Final = BlockOverridesObject()
+_NOTHING: Final = BlockOverridesObject()
 
 
 def read_simulation(
-    payload: SimulationPayload, limits: SimulationLimits, *, state_roots: bool
-) -> SimulationRequest:
+    payload: Payload, limits: SimulationLimits, pace: Pace, *, state_roots: bool
+) -> Steps[SimulationRequest]:
     """The request; raises `InvalidParams`, and `RefusedSimulation` before anything is read."""
-    blocks = _decode_blocks(payload.block_state_calls or [], limits)
+    given: Sequence[UsualBlock | Raw] = payload.block_state_calls or []
+    counts = [0 if isinstance(block, Raw) else len(block.calls or ()) for block in given]
+    check_counts(counts, limits)
+    blocks: list[BlockRequest] = []
+    for index, found in enumerate(given):
+        if blocks and pace.is_over():
+            yield None
+        block: UsualBlock | BlockStateCall[Raw]
+        if isinstance(found, Raw):
+            block = _decode(found, index)
+            counts[index] = len(block.calls or ())
+            check_counts(counts, limits)
+        else:
+            block = found
+        blocks.append(_read_block(block, index))
     return SimulationRequest(
-        blocks=[_read_block(block, index) for index, block in enumerate(blocks)],
+        blocks=blocks,
         validation=bool(payload.validation),
         trace_transfers=bool(payload.trace_transfers),
         state_roots=state_roots,
     )
 
 
-def _decode_blocks(given: list[Raw], limits: SimulationLimits) -> list[BlockStateCall]:
-    """The blocks, one after the other: those after the first call too many are not looked at.
-
-    A million calls fit into one request, and would take half a second and 200 MB.
-    """
-    counts = [0] * len(given)
-    check_counts(counts, limits)
-    blocks: list[BlockStateCall] = []
-    total = 0
-    for index, raw in enumerate(given):
-        try:
-            block = _decode_block(raw)
-        except DECODING:
-            block = decode(raw, BlockStateCall, 0, f"$.blockStateCalls[{index}]")
-        blocks.append(block)
-        counts[index] = len(block.calls or ())
-        total += counts[index]
-        if counts[index] > limits.block_calls or total > limits.calls:
-            check_counts(counts, limits)
-    return blocks
-
-
-def _read_block(given: BlockStateCall, index: int) -> BlockRequest:
-    place = f"$.blockStateCalls[{index}]"
+def _decode(raw: Raw, index: int) -> BlockStateCall[Raw]:
     try:
-        at = ".calls"
-        calls = []
-        for position, call in enumerate(given.calls or ()):
-            at = f".calls[{position}]"
-            calls.append(_read_call(call))
-        at = ".stateOverrides"
-        accounts = read_overrides(given.state_overrides, 0)
-        at = ".blockOverrides"
-        overrides = BlockOverrides()
-        if given.block_overrides not in (None, _AS_IT_IS):
+        return _decode_block(raw)
+    except DECODING:
+        found: BlockStateCall[Raw] = decode(
+            raw, BlockStateCall[Raw], 0, f"$.blockStateCalls[{index}]"
+        )
+        return found
+
+
+def _read_block(given: UsualBlock | BlockStateCall[Raw], index: int) -> BlockRequest:
+    accounts: dict[bytes, AccountOverride] = {}
+    overrides = AS_IT_IS
+    reading = ""
+    try:
+        calls = _read_plain_calls(given.calls or ()) or _read_calls(given.calls or ())
+        if given.state_overrides:
+            reading = ".stateOverrides"
+            accounts = read_overrides(given.state_overrides, 0)
+        if given.block_overrides not in (None, _NOTHING):
+            reading = ".blockOverrides"
             overrides = read_simulated_overrides(given.block_overrides, 0)
     except BadArgument as bad:
-        raise BadArgument(bad.why, 0, place + at + bad.path.removeprefix("$")) from None
+        place = f"$.blockStateCalls[{index}]{reading}{bad.path.removeprefix('$')}"
+        raise BadArgument(bad.why, 0, place) from None
     return BlockRequest(calls, accounts, overrides)
 
 
+def _read_plain_calls(given: Sequence[CallObject]) -> PlainCalls | None:
+    """The calls of a block at once; none if one of them says more, or cannot be read."""
+    calls = PlainCalls()
+    for call in given:
+        one_name = call.data is None or call.input is None
+        data = call.input if call.data is None else call.data
+        if not (
+            call.is_plain
+            and one_name
+            and calls.read(call.sender, call.to, call.value, data, call.gas)
+        ):
+            return None
+    return calls
+
+
+def _read_calls(given: Sequence[CallObject]) -> list[CallRequest]:
+    calls: list[CallRequest] = []
+    try:
+        for call in given:
+            calls.append(_read_call(call))  # noqa: PERF401, their number tells which is bad
+    except BadArgument as bad:
+        place = f".calls[{len(calls)}]{bad.path.removeprefix('$')}"
+        raise BadArgument(bad.why, 0, place) from None
+    return calls
+
+
 def _read_call(given: CallObject) -> CallRequest:
-    return CallRequest(
-        _reader.read(given, 0),
-        gas=None if given.gas is None else quantity(given.gas, 64, 0, "$.gas"),
-        nonce=None if given.nonce is None else quantity(given.nonce, 64, 0, "$.nonce"),
-    )
+    call = _reader.read(given, 0)
+    gas = None if given.gas is None else quantity(given.gas, 64, 0, "$.gas")
+    nonce = None if given.nonce is None else quantity(given.nonce, 64, 0, "$.nonce")
+    return CallRequest(call, gas, nonce)

@@ -11,17 +11,39 @@ import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Final, Generic, TypeVar
+from typing import Final, TypeVar
 
 from foreblock.errors import DeadlineExceeded, PoolFull, TimedOut
-from foreblock.ledger.call import Outcome
-from foreblock.ledger.simulation.steps import Steps, Work
+from foreblock.ledger.simulation.steps import Pace, Steps, Work
 from foreblock.methods.placement import IN_PLACE_PRECOMPILE_GAS, duration
 
 T = TypeVar("T")
 
 SLICE_SECONDS: Final = 0.002
-IN_PLACE_US: Final = 1_000
+IN_PLACE_US: Final = 500  # twice for a call that takes long among plain ones
+
+
+class Slice(Pace):
+    """The pace of a simulation in a loop that has other things to do."""
+
+    timeout_us = IN_PLACE_US
+    precompile_gas = IN_PLACE_PRECOMPILE_GAS
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock: Final = clock
+        self._until = clock() + SLICE_SECONDS
+
+    def is_over(self) -> bool:
+        """Whether the slice is used up."""
+        return self._clock() >= self._until
+
+    def slice_us(self) -> int:
+        """What is left of the slice."""
+        return max(0, int((self._until - self._clock()) * 1_000_000))
+
+    def renew(self) -> None:
+        """A new slice begins now."""
+        self._until = self._clock() + SLICE_SECONDS
 
 
 class Simulations:
@@ -40,90 +62,55 @@ class Simulations:
         self._most: Final = threads + waiting
         self._on_threads = 0
 
-    def run(self, steps: Steps[T]) -> T | Awaitable[T]:
+    def run(self, begin: Callable[[Pace], Steps[T]]) -> T | Awaitable[T]:
         """The outcome of all steps, at once if they fit into a slice.
 
         Raises what the steps do, and `TimedOut`, `PoolFull`.
         """
-        drive = Drive(steps, self._clock)
-        if drive.slice():
-            return drive.result
-        return self._go_on(drive, self._clock() + self._timeout_ms / 1000)
+        pace = Slice(self._clock)
+        steps = begin(pace)
+        try:
+            work = next(steps)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        return self._go_on(steps, work, pace)
 
     def close(self) -> None:
         """Begin nothing more; runs that have begun end by their own deadline."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _go_on(self, drive: "Drive[T]", deadline: float) -> T:
+    async def _go_on(self, steps: Steps[T], work: Work | None, pace: Slice) -> T:
+        deadline = self._clock() + self._timeout_ms / 1000
         while True:
             left = deadline - self._clock()
             if left <= 0:
                 raise TimedOut(duration(self._timeout_ms))
-            if drive.heavy is None:
+            outcome: object = None
+            failure: Exception | None = None
+            if work is None:
                 await asyncio.sleep(0)
             else:
-                try:
-                    await self._on_thread(drive, drive.heavy, int(left * 1_000_000))
-                except DeadlineExceeded:
-                    raise TimedOut(duration(self._timeout_ms)) from None
-            if drive.slice():
-                return drive.result
+                outcome, failure = await self._on_thread(work, int(left * 1_000_000))
+            pace.renew()
+            try:
+                work = steps.send(outcome) if failure is None else steps.throw(failure)
+            except StopIteration as done:
+                result: T = done.value
+                return result
 
-    async def _on_thread(self, drive: "Drive[T]", work: Work, timeout_us: int) -> None:
+    async def _on_thread(self, work: Work, timeout_us: int) -> tuple[object, Exception | None]:
+        """What came of the work, or what it raised, which the simulation judges."""
         if self._on_threads >= self._most:
             raise PoolFull(self._on_threads)
         self._on_threads += 1
         loop = asyncio.get_running_loop()
         try:
             ran = loop.run_in_executor(self._threads, partial(work, timeout_us=timeout_us))
-            drive.outcome = await ran
+            return await ran, None
         except DeadlineExceeded:
-            raise
+            raise TimedOut(duration(self._timeout_ms)) from None
         except Exception as failure:  # noqa: BLE001, the simulation judges it
-            drive.failure = failure
+            return None, failure
         finally:
             self._on_threads -= 1
-
-
-class Drive(Generic[T]):
-    """One simulation under way."""
-
-    result: T
-
-    def __init__(self, steps: Steps[T], clock: Callable[[], float]) -> None:
-        self.heavy: Work | None = None  # what takes too long to be run in place
-        self.outcome: Outcome | None = None  # of the last work
-        self.failure: Exception | None = None  # the same
-        self._steps: Final = steps
-        self._clock: Final = clock
-
-    def slice(self) -> bool:
-        """Go on for a while; true when there is a result."""
-        self.heavy = None
-        until = self._clock() + SLICE_SECONDS
-        try:
-            while True:
-                work = self._next()
-                if work is not None and not self._try(work):
-                    return False
-                if self._clock() >= until:
-                    return False
-        except StopIteration as done:
-            self.result = done.value
-            return True
-
-    def _next(self) -> Work | None:
-        outcome, failure = self.outcome, self.failure
-        self.outcome = self.failure = None
-        return self._steps.send(outcome) if failure is None else self._steps.throw(failure)
-
-    def _try(self, work: Work) -> bool:
-        """Run it in place, unless that takes long."""
-        try:
-            self.outcome = work(timeout_us=IN_PLACE_US, precompile_gas=IN_PLACE_PRECOMPILE_GAS)
-        except DeadlineExceeded:
-            self.heavy = work
-            return False
-        except Exception as failure:  # noqa: BLE001, the simulation judges it
-            self.failure = failure
-        return True

@@ -38,15 +38,17 @@ impl Header {
     )]
     fn new(fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut header = engine::Fields::default();
-        let mut missing = REQUIRED.to_vec();
+        let mut given = [false; REQUIRED.len()];
         for (name, value) in fields.into_iter().flatten() {
             let name = name.cast::<PyString>()?.to_str()?;
             set(&mut header, name, &value)?;
-            missing.retain(|required| *required != name);
+            if let Some(at) = REQUIRED.iter().position(|required| *required == name) {
+                given[at] = true;
+            }
         }
-        match missing.first() {
+        match given.iter().position(|given| !given) {
             None => Self::from_fields(header),
-            Some(name) => Err(PyTypeError::new_err(format!("Header() needs '{name}'"))),
+            Some(at) => Err(PyTypeError::new_err(format!("Header() needs '{}'", REQUIRED[at]))),
         }
     }
 

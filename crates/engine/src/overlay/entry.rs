@@ -101,6 +101,12 @@ impl Entry {
         self.written.clear();
     }
 
+    /// Makes room for so many more slots.
+    pub(super) fn reserve_slots(&mut self, count: usize) {
+        self.slots.reserve(count);
+        self.written.reserve(count);
+    }
+
     /// `before` is the slot's value until now, if it was read.
     pub(super) fn set_slot(&mut self, slot: U256, value: U256, before: Option<U256>) {
         let previous = self.slots.insert(slot, value);

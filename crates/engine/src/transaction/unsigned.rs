@@ -24,6 +24,18 @@ const SET_CODE: u8 = 4;
 ///
 /// Fields that the type does not have are left out, whatever the message says.
 pub fn unsigned(message: &Message, tx_type: u8, chain_id: u64, nonce: u64) -> Result<Transaction> {
+    let envelope = envelope(message, tx_type, chain_id, nonce)?;
+    let raw = encode(&envelope);
+    let hash = keccak256(&raw);
+    Ok(Transaction { envelope: Envelope::Unsigned(envelope), hash, sender: message.from, raw })
+}
+
+/// The encoding of the same transaction, which nothing is hashed for.
+pub fn encode_unsigned(message: &Message, tx_type: u8, chain_id: u64, nonce: u64) -> Result<Bytes> {
+    Ok(encode(&envelope(message, tx_type, chain_id, nonce)?))
+}
+
+fn envelope(message: &Message, tx_type: u8, chain_id: u64, nonce: u64) -> Result<Signed> {
     let (cap, tip) = match message.fees {
         Fees::Legacy { gas_price } => (gas_price, gas_price),
         Fees::Dynamic { max_fee_per_gas, max_priority_fee_per_gas } => {
@@ -32,7 +44,7 @@ pub fn unsigned(message: &Message, tx_type: u8, chain_id: u64, nonce: u64) -> Re
     };
     let Message { gas, value, data, access_list, .. } = message;
     let kind = message.to.map_or(TxKind::Create, TxKind::Call);
-    let envelope = match tx_type {
+    Ok(match tx_type {
         LEGACY => Signed::Legacy(with_zeros(TxLegacy {
             chain_id: None,
             nonce,
@@ -81,10 +93,7 @@ pub fn unsigned(message: &Message, tx_type: u8, chain_id: u64, nonce: u64) -> Re
         other => {
             return Err(Error::invalid(format!("no call makes a transaction of type {other}")));
         }
-    };
-    let raw = encode(&envelope);
-    let hash = keccak256(&raw);
-    Ok(Transaction { envelope: Envelope::Unsigned(envelope), hash, sender: message.from, raw })
+    })
 }
 
 /// The hash kept with alloy's value is never read: `Transaction` has the right one.

@@ -5,10 +5,12 @@
     timeline   numbers and times, with the blocks that fill gaps
     branch     the simulated chain so far: one overlay above one state
     header     what a block begins with, by fork and chain
-    calls      one call: defaults, checks in their order, what came of it
+    open_block one block between its header and its seal
+    calls      its calls: defaults, checks in their order, what comes of them
     block      one block: everything that happens in it, in its order
     run        all blocks
+    steps      how it goes on in slices, and elsewhere where it takes long
 
-Reads as the specification does. What runs in the EVM is not run here but yielded
-(`steps`), so that whoever drives a simulation decides where that happens.
+Reads as the specification does. What a block is made of in the end stays in the engine
+until it is sealed (`_engine.Body`): encodings, receipts, and what is hashed of them.
 """

@@ -1,12 +1,12 @@
 """One simulated block: everything that happens in it, in its order."""
 
-from collections.abc import Sequence
 from functools import partial
 
 from msgspec import Struct
 
-from foreblock._engine import Block, requests_hash
-from foreblock.errors import RefusedOverride, RefusedSimulation, Rule, Undecodable
+from foreblock._engine import Outcome, Sealed, Withdrawal, requests_hash
+from foreblock.errors import DeadlineExceeded, RefusedOverride, RefusedSimulation, Rule, Undecodable
+from foreblock.ledger.block_overrides import AS_IT_IS, BlockOverrides
 from foreblock.ledger.checksum import checksum_address
 from foreblock.ledger.execution import (
     BEACON_ROOTS,
@@ -18,17 +18,18 @@ from foreblock.ledger.execution import (
     WITHDRAWAL_REQUEST,
     WITHDRAWAL_REQUESTS,
 )
-from foreblock.ledger.forks import EthereumFork
+from foreblock.ledger.forks import PARIS, PRAGUE, SHANGHAI
 from foreblock.ledger.genesis import EMPTY_REQUESTS_HASH
 from foreblock.ledger.overrides import apply
 from foreblock.ledger.simulation.branch import Branch
-from foreblock.ledger.simulation.calls import CallResult, run_call
+from foreblock.ledger.simulation.calls import run_calls
 from foreblock.ledger.simulation.header import open_header
-from foreblock.ledger.simulation.open_block import Budget, OpenBlock
-from foreblock.ledger.simulation.request import BlockRequest, SimulationRequest
+from foreblock.ledger.simulation.open_block import OpenBlock
+from foreblock.ledger.simulation.request import BlockRequest
 from foreblock.ledger.simulation.steps import Steps, Work
 from foreblock.ledger.simulation.timeline import Place
 from foreblock.ledger.surroundings import Surroundings
+from foreblock.primitives import ZERO_HASH
 
 FILLER = BlockRequest()
 
@@ -36,69 +37,86 @@ FILLER = BlockRequest()
 class SimulatedBlock(Struct, frozen=True):
     """A finished block."""
 
-    block: Block
-    calls: Sequence[CallResult]
+    block: Sealed
     is_filler: bool
 
 
-def run_block(
-    branch: Branch, place: Place, request: SimulationRequest, budget: Budget
-) -> Steps[SimulatedBlock]:
+def run_block(branch: Branch, place: Place) -> Steps[SimulatedBlock]:
     """Simulate the block at this place and make it the branch's last one."""
     asked = FILLER if place.request is None else place.request
-    block = _open(branch, place, asked, request, budget)
+    block = _open(branch, place, asked)
     yield from _begin(block)
-    calls = []
-    for call in asked.calls:
-        result = yield from run_call(block, call)
-        calls.append(result)
-    requests = yield from _requests(block)
-    _withdraw(block, asked)
-    _reward(block)
-    sealed = _seal(block, asked, requests)
-    branch.extend(sealed, block.rules)
-    yield None
-    return SimulatedBlock(sealed, calls, is_filler=place.request is None)
+    yield from run_calls(block, asked.calls)
+    fork = block.rules.ethereum
+    requests = (yield from _requests(block)) if fork >= PRAGUE else None
+    withdrawals = _withdraw(block, asked) if fork >= SHANGHAI else None
+    if fork < PARIS:
+        _reward(block)
+    sealed = block.body.seal(
+        block.header,
+        state_root=(yield from branch.state_root()) if branch.has_roots else ZERO_HASH,
+        blob_gas_used=block.blob_gas_used,
+        requests_hash=requests,
+        withdrawals=withdrawals,
+    )
+    branch.extend(sealed.header, block.rules)
+    return SimulatedBlock(sealed, is_filler=place.request is None)
 
 
-def _open(
-    branch: Branch,
-    place: Place,
-    asked: BlockRequest,
-    request: SimulationRequest,
-    budget: Budget,
-) -> OpenBlock:
+def _open(branch: Branch, place: Place, asked: BlockRequest) -> OpenBlock:
     """Overrides come first; a precompile moved for this block is back for the next one."""
+    around = _surroundings(branch, place, asked.block)
+    precompiles = None
+    if asked.accounts:
+        precompiles = apply(asked.accounts, branch.overlay, around.rules)
+    if asked.block.block_hashes:
+        for number, block_hash in asked.block.block_hashes.items():
+            branch.overlay.set_block_hash(number, block_hash)
+    return OpenBlock(branch, around, precompiles)
+
+
+def _surroundings(branch: Branch, place: Place, overrides: BlockOverrides) -> Surroundings:
+    """What the block's calls will see of it.
+
+    Most simulations begin with the same block after theirs, which is kept with that one.
+    """
+    base = branch.base
+    usual = branch.parent is base.header and overrides is AS_IT_IS and not branch.validation
+    if usual and base.following is not None:
+        return base.following
     rules = branch.rules_of_next(place.number, place.time)
-    overrides = asked.block
     if overrides.withdrawals and rules.optimism is not None:
         raise RefusedOverride('block override "withdrawals" is not supported on this chain')
-    header = open_header(branch, place, overrides, rules, validation=request.validation)
-    precompiles = apply(asked.accounts, branch.overlay, rules)
-    for number, block_hash in (overrides.block_hashes or {}).items():
-        branch.overlay.set_block_hash(number, block_hash)
+    header = open_header(branch, place, overrides, rules)
     around = Surroundings(header, rules, branch.profile, overrides.blob_base_fee)
-    return OpenBlock(branch, around, precompiles, request, budget)
+    if usual:
+        base.following = around
+    return around
 
 
 def _begin(block: OpenBlock) -> Steps[None]:
     """Tell the system contracts what they keep; what they answer does not matter."""
-    header = block.header
+    header, told = block.header, []
     if header.parent_beacon_block_root is not None:
-        yield _system_call(block, BEACON_ROOTS, header.parent_beacon_block_root)
-    if block.rules.ethereum >= EthereumFork.PRAGUE:
-        yield _system_call(block, HISTORY_STORAGE, header.parent_hash)
+        told.append((BEACON_ROOTS, header.parent_beacon_block_root))
+    if block.rules.ethereum >= PRAGUE:
+        told.append((HISTORY_STORAGE, header.parent_hash))
+    pace = block.branch.pace
+    for contract, data in told:
+        run = _system_call(block, contract, data)
+        try:
+            run(timeout_us=pace.timeout_us, precompile_gas=pace.precompile_gas)
+        except DeadlineExceeded:
+            yield run
 
 
 def _system_call(block: OpenBlock, contract: bytes, data: bytes) -> Work:
     run = block.branch.overlay.system_call
-    return partial(run, block.env, contract, data, precompiles=block.precompiles)
+    return partial(run, block.env, contract, data, block.precompiles)
 
 
-def _requests(block: OpenBlock) -> Steps[bytes | None]:
-    """What the block asks of the consensus layer, hashed; nothing on OP chains."""
-    if block.rules.ethereum < EthereumFork.PRAGUE:
-        return None
+def _requests(block: OpenBlock) -> Steps[bytes]:
+    """What the block asks of the consensus layer, hashed (EIP-7685); nothing on OP chains."""
     if block.rules.optimism is not None:
         return EMPTY_REQUESTS_HASH
     try:
@@ -119,7 +137,12 @@ def _requests(block: OpenBlock) -> Steps[bytes | None]:
 
 def _drain(block: OpenBlock, contract: bytes, queue: str) -> Steps[bytes]:
     """The requests waiting in a contract, which must be there and must answer."""
-    outcome = yield _system_call(block, contract, b"")
+    pace, run = block.branch.pace, _system_call(block, contract, b"")
+    outcome: Outcome | None
+    try:
+        outcome = run(timeout_us=pace.timeout_us, precompile_gas=pace.precompile_gas)
+    except DeadlineExceeded:
+        outcome = yield run
     failed = f"failed to process {queue} queue"
     if outcome is None:
         why = f"{failed}: empty system contract: no code at {checksum_address(contract)}"
@@ -131,26 +154,14 @@ def _drain(block: OpenBlock, contract: bytes, queue: str) -> Steps[bytes]:
     return outcome.output
 
 
-def _withdraw(block: OpenBlock, asked: BlockRequest) -> None:
+def _withdraw(block: OpenBlock, asked: BlockRequest) -> list[Withdrawal]:
     """Pay out what left the consensus layer (EIP-4895)."""
-    if block.rules.ethereum >= EthereumFork.SHANGHAI:
-        for withdrawal in asked.block.withdrawals or ():
-            amount = withdrawal.amount * WEI_PER_GWEI
-            block.branch.overlay.credit(withdrawal.address, amount)
+    withdrawals = asked.block.withdrawals or []
+    for withdrawal in withdrawals:
+        block.branch.overlay.credit(withdrawal.address, withdrawal.amount * WEI_PER_GWEI)
+    return withdrawals
 
 
 def _reward(block: OpenBlock) -> None:
-    """Pay whoever mined the block, before the merge."""
-    reward = block.rules.block_reward
-    if reward:
-        block.branch.overlay.credit(block.header.beneficiary, reward)
-
-
-def _seal(block: OpenBlock, asked: BlockRequest, requests: bytes | None) -> Block:
-    header = block.header.replace(
-        state_root=block.branch.state_root(),
-        blob_gas_used=block.blob_gas_used,
-        requests_hash=requests,
-    )
-    shanghai = block.rules.ethereum >= EthereumFork.SHANGHAI
-    return block.body.seal(header, (asked.block.withdrawals or []) if shanghai else None)
+    """Pay whoever mined the block."""
+    block.branch.overlay.credit(block.header.beneficiary, block.rules.block_reward)

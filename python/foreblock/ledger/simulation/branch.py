@@ -1,31 +1,57 @@
 """The simulated chain so far: its last block, and its state as one overlay above one state.
 
 What one block changes the next one sees, whoever the accounts are. Nothing of it is ever
-written. State roots are computed only where they are asked for, else they are zero.
+written. State roots are computed only where they are asked for, else they are zero. All
+blocks together use the gas of one request.
 """
 
+from functools import partial
 from typing import Final
 
-from foreblock._engine import Block, State
+from foreblock._engine import BranchTrie, Changes, Header, State
 from foreblock.ledger.forks import Rules
 from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.simulation.request import SimulationRequest
+from foreblock.ledger.simulation.steps import UNHURRIED, Pace, Steps
 from foreblock.primitives import ZERO_HASH
+
+LARGE: Final = 200  # accounts and slots whose root is not computed in place
 
 
 class Branch:
     """A chain of simulated blocks that begins after a block of the real one."""
 
-    def __init__(self, base: ReadableBlock, state: State, unused: int, *, roots: bool) -> None:
+    def __init__(
+        self,
+        base: ReadableBlock,
+        state: State,
+        unused: int,
+        request: SimulationRequest,
+        gas: int,
+        pace: Pace = UNHURRIED,
+    ) -> None:
         """Begin after `base`. `unused` and all above are numbers that the store never drew."""
+        # What does not change.
+        self.base: Final = base
         self.profile: Final = base.profile
         self.overlay: Final = state.overlay()
         # The state of a block in progress knows the hashes of those below it only.
         self.overlay.set_block_hash(base.number, base.hash)
+        self.validation: Final = request.validation
+        self.trace_transfers: Final = request.trace_transfers
+        self.pace: Final = pace
+        # What every block changes.
+        self.budget = gas  # that all calls to come may use together
         self.parent = base.header
         self.rules = base.rules  # of the parent
         self._total_difficulty = base.total_difficulty
-        self._trie: Final = state.trie() if roots else None
+        self._trie: Final = state.trie() if request.state_roots else None
         self._unused = unused
+
+    @property
+    def has_roots(self) -> bool:
+        """Whether state roots are computed."""
+        return self._trie is not None
 
     def rules_of_next(self, number: int, time: int) -> Rules:
         """The rules for a child at this place. From the first fork by time on, all is merged."""
@@ -34,18 +60,26 @@ class Branch:
         merged = merged or bool(forks and time >= forks[0][0])
         return self.profile.rules(number, time, merged=merged)
 
-    def state_root(self) -> bytes:
+    def state_root(self) -> Steps[bytes]:
         """The root of the state as it is now."""
         if self._trie is None:
             return ZERO_HASH
         # Lives of accounts that begin after this root must not be taken for those before.
-        self._trie.apply(self.overlay.take(self._unused))
+        changes = self.overlay.take(self._unused)
         self._unused += 1
-        return self._trie.root()
+        if changes.entries <= LARGE:
+            return _root(self._trie, changes)
+        root: bytes = yield partial(_root, self._trie, changes)
+        return root
 
-    def extend(self, block: Block, rules: Rules) -> None:
-        """The block is finished, and the next one's parent."""
-        self.overlay.set_block_hash(block.header.number, block.hash)
-        self.parent = block.header
+    def extend(self, header: Header, rules: Rules) -> None:
+        """The block of this header is finished, and the next one's parent."""
+        self.parent = header
         self.rules = rules
-        self._total_difficulty += block.header.difficulty
+        self._total_difficulty += header.difficulty
+
+
+def _root(trie: BranchTrie, changes: Changes, **_limits: int | None) -> bytes:
+    """The root after the changes; it cannot be stopped, and takes longer the more there are."""
+    trie.apply(changes)
+    return trie.root()

@@ -1,81 +1,123 @@
-"""One call of a simulated block: its defaults, its checks, and what came of it.
+"""The calls of a simulated block: their defaults, their checks, and what comes of them.
 
 A failed check refuses the whole simulation; a call that fails is a result. Fees really
 move: the sender pays, and whoever the chain pays is paid. Only a call that offers nothing
 for gas pays nothing, unless validation is asked for.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import structs
 
-from foreblock._engine import Log, Outcome, Transaction, unsigned_transaction
-from foreblock.errors import InvalidMessage, InvalidParams, RefusedSimulation, Rule
+from foreblock._engine import PlainCalls
+from foreblock.errors import (
+    DeadlineExceeded,
+    InvalidMessage,
+    InvalidParams,
+    RefusedSimulation,
+    Rule,
+)
 from foreblock.ledger.call import FEE_LIMIT, message
-from foreblock.ledger.call_checks import Reason, check_fields, reasons
+from foreblock.ledger.call_checks import Reason, check_fields, first_reason
 from foreblock.ledger.call_request import Call
 from foreblock.ledger.checksum import checksum_address
 from foreblock.ledger.execution import BLOB
-from foreblock.ledger.simulation.open_block import OpenBlock
-from foreblock.ledger.simulation.request import CallRequest
-from foreblock.ledger.simulation.steps import Steps
+from foreblock.ledger.forks import BYZANTIUM
+from foreblock.ledger.simulation.open_block import DYNAMIC_FEE, LEGACY, SET_CODE, OpenBlock
+from foreblock.ledger.simulation.request import CallRequest, plain_request
+from foreblock.ledger.simulation.steps import Steps, Work
 
 LAST_NONCE: Final = 2**64 - 1
 
-# Types of transactions, EIP-2718.
-LEGACY: Final = 0
-DYNAMIC_FEE: Final = 2
-SET_CODE: Final = 4
+
+def run_calls(block: OpenBlock, calls: Sequence[CallRequest] | PlainCalls) -> Steps[None]:
+    """Run the calls of a block one after the other, and keep their effects."""
+    if isinstance(calls, PlainCalls):
+        yield from _run_plain(block, calls)
+        return
+    for index, request in enumerate(calls):
+        if index and block.branch.pace.is_over():
+            yield None
+        yield from _run(block, request)
 
 
-class CallResult(Struct, frozen=True):
-    """What came of one call."""
+def _run_plain(block: OpenBlock, calls: PlainCalls) -> Steps[None]:
+    """Run calls that offer nothing for gas.
 
-    transaction: Transaction
-    outcome: Outcome
-    logs: tuple[tuple[int, Log], ...]  # with their indices in the block
-    gas_lowered: bool  # whether it was given less gas than it could have had in the block
+    Where neither fees nor nonces are judged, the engine runs them for as long as there is
+    nothing to decide: what the checks would refuse, it refuses to begin. The call at which
+    it ends is judged by the checks, so that the first of them speaks.
+    """
+    at_once = not block.branch.validation and block.rules.ethereum >= BYZANTIUM
+    index = 0
+    while index < len(calls):
+        if at_once:
+            index = block.run_plain(calls, index)
+            if index == len(calls):
+                return
+        if block.branch.pace.is_over():
+            yield None
+        yield from _run(block, plain_request(calls, index))
+        index += 1
 
 
-def run_call(block: OpenBlock, request: CallRequest) -> Steps[CallResult]:
-    """Run the next call of a block and keep its effects."""
-    overlay, around = block.branch.overlay, block.around
+def _run(block: OpenBlock, request: CallRequest) -> Steps[None]:
+    """Run a call of any kind, if it passes all checks."""
+    branch = block.branch
+    call, run = _judge(block, request)
+    try:
+        try:
+            pace = branch.pace
+            gas = run(timeout_us=pace.timeout_us, precompile_gas=pace.precompile_gas)
+        except DeadlineExceeded:
+            gas = yield run
+    except InvalidMessage as refused:
+        _refuse((Rule.OTHER, refused.why), call)
+    block.use(gas)
+    if block.rules.ethereum < BYZANTIUM:  # receipts hold the state root
+        block.body.set_post_state((yield from branch.state_root()))
+
+
+def _judge(block: OpenBlock, request: CallRequest) -> tuple[Call, Work]:
+    """The call with its gas, and its run: after all checks, in their order."""
+    branch, base_fee = block.branch, block.around.base_fee
+    validation = branch.validation
     _check_kind(block, request.call)
-    account = overlay.account(request.call.sender)
-    state_nonce, balance = (0, 0) if account is None else (account.nonce, account.balance)
+    state_nonce, balance = _account(block, request.call)
     nonce = state_nonce if request.nonce is None else request.nonce
     gas, lowered = _gas(block, request)
     call = structs.replace(request.call, gas=gas)
     if not call.is_plain:
-        check_fields(call, block.branch.profile.chain_id)
+        check_fields(call, branch.profile.chain_id)
 
-    if block.validation:
+    if validation:
         _refuse(_nonce_reason(call, nonce, state_nonce), call)
-    _refuse(next(reasons(call, around, balance, strict=block.validation), None), call)
+    _refuse(first_reason(call, block.around, balance, strict=validation), call)
     if call.highest_fee >= FEE_LIMIT:
         _refuse((Rule.OTHER, "fees above 2^128 - 1 are not supported"), call)
 
-    waived = not block.validation and not (call.fee_cap or call.fee_tip)
-    free_blobs = not block.validation and not call.max_fee_per_blob_gas
-    asked = message(call, around.base_fee)
-    try:
-        outcome = yield partial(
-            overlay.run,
-            block.environment(free_blobs=free_blobs and bool(call.blob_hashes)),
-            asked,
-            check_base_fee=not waived,
-            precompiles=block.precompiles,
-            trace_transfers=block.trace_transfers,
-            next_log_index=block.next_log_index,
-        )
-    except InvalidMessage as refused:
-        _refuse((Rule.OTHER, refused.why), call)
-    assert outcome is not None, "only system calls come to nothing"
-    kind = _transaction_type(call, around.base_fee)
-    transaction = unsigned_transaction(asked, kind, block.branch.profile.chain_id, nonce)
-    block.add(transaction, outcome)
-    return CallResult(transaction, outcome, tuple(outcome.collected or ()), lowered)
+    kind = _transaction_type(call, base_fee)
+    if kind == BLOB:
+        block.use_blobs(len(call.blob_hashes or ()))
+    waived = not validation and not (call.fee_cap or call.fee_tip)
+    free_blobs = not validation and not call.max_fee_per_blob_gas
+    return call, partial(
+        block.body.run,
+        message(call, base_fee),
+        kind,
+        nonce,
+        env=block.environment(free_blobs=free_blobs and bool(call.blob_hashes)),
+        check_base_fee=not waived,
+        lowered=lowered,
+    )
+
+
+def _account(block: OpenBlock, call: Call) -> tuple[int, int]:
+    """The nonce and the balance of who calls."""
+    account = block.branch.overlay.account(call.sender)
+    return (0, 0) if account is None else (account.nonce, account.balance)
 
 
 def _check_kind(block: OpenBlock, call: Call) -> None:
@@ -91,16 +133,21 @@ def _check_kind(block: OpenBlock, call: Call) -> None:
 
 
 def _gas(block: OpenBlock, request: CallRequest) -> tuple[int, bool]:
-    """The gas of a call, and whether it was lowered to what the request may still use."""
-    left = block.gas_left
+    """The gas of a call, and whether it was lowered to what the request may still use.
+
+    Plain calls that the engine runs at once it gives their gas by the same rule.
+    """
+    left, budget = block.gas_left, block.branch.budget
     gas = left if request.gas is None else request.gas
     if gas > left:
         why = f"block gas limit reached: remaining: {left}, required: {gas}"
         raise RefusedSimulation(Rule.BLOCK_GAS, why)
-    return min(gas, block.budget.left), gas > block.budget.left
+    return min(gas, budget), gas > budget
 
 
 def _nonce_reason(call: Call, nonce: int, state_nonce: int) -> Reason | None:
+    if nonce == state_nonce < LAST_NONCE:
+        return None
     sender = checksum_address(call.sender)
     if nonce > state_nonce:
         why = f"nonce too high: address {sender}, tx: {nonce} state: {state_nonce}"
@@ -108,9 +155,7 @@ def _nonce_reason(call: Call, nonce: int, state_nonce: int) -> Reason | None:
     if nonce < state_nonce:
         why = f"nonce too low: address {sender}, tx: {nonce} state: {state_nonce}"
         return Rule.NONCE_TOO_LOW, why
-    if nonce == LAST_NONCE:
-        return Rule.OTHER, f"nonce has max value: address {sender}, nonce: {nonce}"
-    return None
+    return Rule.OTHER, f"nonce has max value: address {sender}, nonce: {nonce}"
 
 
 def _refuse(reason: Reason | None, call: Call) -> None:

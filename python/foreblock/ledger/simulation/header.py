@@ -7,66 +7,77 @@ all of that block's, and its parent.
 """
 
 import struct
-from typing import Any, TypeVar
 
 from foreblock._engine import Header, withdrawals_root
 from foreblock.ledger.block_overrides import BlockOverrides
-from foreblock.ledger.forks import EthereumFork, OptimismFork, Rules
+from foreblock.ledger.forks import CANCUN, HOLOCENE, JOVIAN, LONDON, PRAGUE, SHANGHAI, Rules
 from foreblock.ledger.genesis import EMPTY_REQUESTS_HASH, EMPTY_ROOT
 from foreblock.ledger.header_rules import base_fee_after, excess_blob_gas_after
 from foreblock.ledger.simulation.branch import Branch
 from foreblock.ledger.simulation.timeline import Place
 from foreblock.primitives import ZERO_HASH
 
-T = TypeVar("T")
 
-
-def open_header(
-    branch: Branch, place: Place, overrides: BlockOverrides, rules: Rules, *, validation: bool
-) -> Header:
+def open_header(branch: Branch, place: Place, overrides: BlockOverrides, rules: Rules) -> Header:
     """The header of the next block of a branch, at this place and with these overrides."""
     parent, fork = branch.parent, rules.ethereum
-    inside = place.number == parent.number
-    fields: dict[str, Any] = {
-        "parent_hash": parent.parent_hash if inside else parent.hash,
-        "beneficiary": _or(overrides.beneficiary, parent.beneficiary),
-        "state_root": ZERO_HASH,
-        "number": place.number,
-        "gas_limit": _or(overrides.gas_limit, parent.gas_limit),
-        "timestamp": place.time,
-        "difficulty": 0 if rules.merged else _or(overrides.difficulty, parent.difficulty),
-        "extra_data": _extra_data(branch, rules),
-        "mix_hash": _or(overrides.mix_hash, parent.mix_hash if inside else ZERO_HASH),
-    }
-    if fork >= EthereumFork.LONDON:
-        fee = overrides.base_fee_per_gas
-        if fee is None:
-            fee = _base_fee(branch, rules, inside=inside) if validation else 0
-        fields["base_fee_per_gas"] = fee
-    if fork >= EthereumFork.SHANGHAI:
-        # On OP chains as well, as its specification of simulated blocks has it, although
-        # real blocks state another root there from Isthmus on.
-        paid = overrides.withdrawals
-        fields["withdrawals_root"] = withdrawals_root(paid) if paid else EMPTY_ROOT
-    if fork >= EthereumFork.CANCUN:
-        excess = excess_blob_gas_after(parent, place.time, branch.profile, rules)
-        fields["blob_gas_used"] = 0
-        fields["excess_blob_gas"] = excess
-        root = (parent.parent_beacon_block_root if inside else None) or ZERO_HASH
-        fields["parent_beacon_block_root"] = _or(overrides.parent_beacon_block_root, root)
-    if fork >= EthereumFork.PRAGUE:
-        fields["requests_hash"] = EMPTY_REQUESTS_HASH
-    return Header(**fields)
+    inside = place.number == parent.number  # in the block in progress, not after it
+    gas_limit, cancun = overrides.gas_limit, fork >= CANCUN
+    return Header(
+        parent_hash=parent.parent_hash if inside else parent.hash,
+        beneficiary=overrides.beneficiary or parent.beneficiary,
+        state_root=ZERO_HASH,
+        number=place.number,
+        gas_limit=parent.gas_limit if gas_limit is None else gas_limit,
+        timestamp=place.time,
+        difficulty=_difficulty(parent, overrides, rules),
+        extra_data=_extra_data(branch, rules),
+        mix_hash=overrides.mix_hash or (parent.mix_hash if inside else ZERO_HASH),
+        base_fee_per_gas=_base_fee(branch, overrides, rules, inside=inside),
+        withdrawals_root=_withdrawals_root(overrides) if fork >= SHANGHAI else None,
+        blob_gas_used=0 if cancun else None,
+        excess_blob_gas=(
+            excess_blob_gas_after(parent, place.time, branch.profile, rules) if cancun else None
+        ),
+        parent_beacon_block_root=(
+            _beacon_root(parent, overrides, inside=inside) if cancun else None
+        ),
+        requests_hash=EMPTY_REQUESTS_HASH if fork >= PRAGUE else None,
+    )
 
 
-def _base_fee(branch: Branch, rules: Rules, *, inside: bool) -> int:
+def _difficulty(parent: Header, overrides: BlockOverrides, rules: Rules) -> int:
+    if rules.merged:
+        return 0
+    return parent.difficulty if overrides.difficulty is None else overrides.difficulty
+
+
+def _beacon_root(parent: Header, overrides: BlockOverrides, *, inside: bool) -> bytes:
+    root = parent.parent_beacon_block_root if inside else None
+    return overrides.parent_beacon_block_root or root or ZERO_HASH
+
+
+def _base_fee(
+    branch: Branch, overrides: BlockOverrides, rules: Rules, *, inside: bool
+) -> int | None:
+    """As overridden; by the chain's formula only where fees are judged, else nothing."""
+    if rules.ethereum < LONDON:
+        return None
+    if overrides.base_fee_per_gas is not None:
+        return overrides.base_fee_per_gas
+    if not branch.validation:
+        return 0
     if inside:
         return branch.parent.base_fee_per_gas or 0
     return base_fee_after(branch.parent, rules, branch.rules, branch.profile)
 
 
-def _or(given: T | None, otherwise: T) -> T:
-    return otherwise if given is None else given
+def _withdrawals_root(overrides: BlockOverrides) -> bytes:
+    """Of the withdrawals, on OP chains as well: the specification of simulated blocks has it.
+
+    Real blocks of theirs state another root from Isthmus on.
+    """
+    return withdrawals_root(overrides.withdrawals) if overrides.withdrawals else EMPTY_ROOT
 
 
 def _extra_data(branch: Branch, rules: Rules) -> bytes:
@@ -75,12 +86,12 @@ def _extra_data(branch: Branch, rules: Rules) -> bytes:
     Where a simulation crosses the fork that brings them or lengthens them, the chain's
     constants and no lowest fee stand in for what a sequencer would have chosen.
     """
-    if not rules.includes(OptimismFork.HOLOCENE):
+    if not rules.includes(HOLOCENE):
         return b""
     extra_data = branch.parent.extra_data
-    if not branch.rules.includes(OptimismFork.HOLOCENE):
+    if not branch.rules.includes(HOLOCENE):
         elasticity, denominator = branch.profile.elasticity(rules)
         extra_data = struct.pack(">BII", 0, denominator, elasticity)
-    if rules.includes(OptimismFork.JOVIAN) and len(extra_data) == struct.calcsize(">BII"):
+    if rules.includes(JOVIAN) and len(extra_data) == struct.calcsize(">BII"):
         extra_data = struct.pack(">B8sQ", 1, extra_data[1:], 0)
     return extra_data

@@ -22,9 +22,11 @@ def check_counts(calls: Sequence[int], limits: SimulationLimits) -> None:
         raise InvalidParams("empty input")
     if len(calls) > limits.blocks:
         raise RefusedSimulation(Rule.LIMIT, "too many blocks")
+    total = 0
     for count in calls:
+        total += count
         if count > limits.block_calls:
             why = f"too many calls in block: {count} > {limits.block_calls}"
             raise RefusedSimulation(Rule.LIMIT, why)
-    if sum(calls) > limits.calls:
-        raise RefusedSimulation(Rule.LIMIT, f"too many calls: {sum(calls)} > {limits.calls}")
+    if total > limits.calls:
+        raise RefusedSimulation(Rule.LIMIT, f"too many calls: {total} > {limits.calls}")

@@ -4,9 +4,12 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from foreblock.ledger.block_overrides import BlockOverrides
+from foreblock._engine import PlainCalls
+from foreblock.ledger.block_overrides import AS_IT_IS, BlockOverrides
 from foreblock.ledger.call_request import Call
 from foreblock.ledger.overrides import AccountOverride
+
+__all__ = ["BlockRequest", "CallRequest", "PlainCalls", "SimulationRequest", "plain_request"]
 
 
 class CallRequest(Struct, frozen=True):
@@ -17,12 +20,18 @@ class CallRequest(Struct, frozen=True):
     nonce: int | None = None  # what the state says at that point
 
 
-class BlockRequest(Struct, frozen=True):
-    """A block to be simulated."""
+def plain_request(calls: PlainCalls, index: int) -> CallRequest:
+    """One of many plain calls as one of any kind."""
+    sender, to, value, data, gas = calls[index]
+    return CallRequest(Call(to, 0, sender, data, value), gas)
 
-    calls: Sequence[CallRequest] = ()
+
+class BlockRequest(Struct, frozen=True):
+    """A block to be simulated. Its calls are plain ones where all of them are."""
+
+    calls: Sequence[CallRequest] | PlainCalls = ()
     accounts: Mapping[bytes, AccountOverride] = {}
-    block: BlockOverrides = BlockOverrides()
+    block: BlockOverrides = AS_IT_IS
 
 
 class SimulationRequest(Struct, frozen=True):

@@ -4,10 +4,9 @@ from foreblock._engine import State
 from foreblock.ledger.preconfirmed_block import PreconfirmedBlock, ReadableBlock
 from foreblock.ledger.simulation.block import SimulatedBlock, run_block
 from foreblock.ledger.simulation.branch import Branch
-from foreblock.ledger.simulation.limits import SimulationLimits, check_counts
-from foreblock.ledger.simulation.open_block import Budget
+from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.request import SimulationRequest
-from foreblock.ledger.simulation.steps import Steps
+from foreblock.ledger.simulation.steps import UNHURRIED, Pace, Steps
 from foreblock.ledger.simulation.timeline import timeline
 
 
@@ -17,13 +16,14 @@ def simulate(
     unused: int,
     request: SimulationRequest,
     limits: SimulationLimits,
+    pace: Pace = UNHURRIED,
 ) -> Steps[list[SimulatedBlock]]:
     """Simulate blocks after `base`, fillers included; `unused` is as in `Branch`.
 
-    A block in progress may be simulated in: the first block then has its number.
-    Raises `RefusedSimulation`, `RefusedCall`, `RefusedOverride`, `InvalidParams`.
+    A block in progress may be simulated in: the first block then has its number. That there
+    are not too many blocks and calls is checked before they are read. Raises
+    `RefusedSimulation`, `RefusedCall`, `RefusedOverride`, `InvalidParams`.
     """
-    check_counts([len(block.calls) for block in request.blocks], limits)
     header, step = base.header, base.profile.block_time
     in_progress = isinstance(base, PreconfirmedBlock)
     places = timeline(
@@ -34,10 +34,11 @@ def simulate(
         limits.blocks,
         in_progress=in_progress,
     )
-    branch = Branch(base, state, unused, roots=request.state_roots)
-    budget = Budget(limits.gas)
-    blocks = []
+    branch = Branch(base, state, unused, request, limits.gas, pace)
+    blocks: list[SimulatedBlock] = []
     for place in places:
-        block = yield from run_block(branch, place, request, budget)
+        if blocks and pace.is_over():
+            yield None
+        block = yield from run_block(branch, place)
         blocks.append(block)
     return blocks

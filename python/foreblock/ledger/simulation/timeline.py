@@ -6,7 +6,9 @@ block that is still in progress may itself be the first: its number and time com
 """
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from foreblock.errors import RefusedSimulation, Rule
 from foreblock.ledger.simulation.request import BlockRequest
@@ -14,7 +16,7 @@ from foreblock.ledger.simulation.request import BlockRequest
 LAST_TIME: Final = 2**64 - 1  # a header's time has 64 bits
 
 
-class Place(NamedTuple):
+class Place(Struct, frozen=True):
     """Where a block stands in time, and what it is asked to hold; nothing for a filler."""
 
     number: int

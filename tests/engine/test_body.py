@@ -1,0 +1,197 @@
+"""Blocks put together from calls, held against the engine's plain functions."""
+
+import json
+from typing import Any
+
+import pytest
+
+from foreblock import _engine
+from foreblock._engine import (
+    Body,
+    Header,
+    Message,
+    Overlay,
+    PlainCalls,
+    Receipt,
+    Sealed,
+    Withdrawal,
+)
+from foreblock.errors import InvalidArgument, InvalidMessage
+from small_store import ALICE, env
+
+BOB = b"\xb0" * 20
+LOGGER = b"\x10" * 20
+REVERTER = b"\x4e" * 20
+ZERO = bytes(32)
+# PUSH1 0xaa PUSH1 32 PUSH1 0 LOG1, and PUSH1 0 PUSH1 0 REVERT.
+LOGS, REVERTS = bytes.fromhex("60aa60206000a1"), bytes.fromhex("60006000fd")
+HEADER = Header(
+    parent_hash=b"\1" * 32, beneficiary=BOB, state_root=ZERO, number=9, gas_limit=30_000_000,
+    timestamp=77, base_fee_per_gas=0, withdrawals_root=ZERO, blob_gas_used=0, excess_blob_gas=0,
+    parent_beacon_block_root=ZERO, requests_hash=ZERO,
+)  # fmt: skip
+
+
+def overlay() -> Overlay:
+    made = Overlay.empty()
+    made.set(ALICE, balance=10**18, nonce=3)
+    made.set(LOGGER, code=LOGS)
+    made.set(REVERTER, code=REVERTS)
+    return made
+
+
+def filled(count: int, state: Overlay | None = None) -> Body:
+    """A block of calls to somebody, to who logs and to who reverts, in turn."""
+    body = Body(state or overlay(), env(), trace_transfers=True)
+    calls = PlainCalls()
+    for index in range(count):
+        calls.add(ALICE, (BOB, LOGGER, REVERTER)[index % 3], 1, b"", 100_000)
+    assert body.run_plain(calls, 0, 2, 30_000_000, 30_000_000) == (count, body.gas_used)
+    return body
+
+
+def sealed(body: Body, **fields: Any) -> Sealed:  # noqa: ANN401, fields of any type
+    header: dict[str, Any] = {"state_root": ZERO, "blob_gas_used": 0, "requests_hash": ZERO}
+    return body.seal(HEADER, **(header | fields))
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 17, 140])
+def test_header_commits_to_transactions_and_receipts(count: int) -> None:
+    block = sealed(filled(count))
+    transactions, outcomes = block.transactions(), block.outcomes
+    assert [len(transactions), len(outcomes)] == [count, count]
+    used, receipts = 0, []
+    for outcome in outcomes:
+        used += outcome.gas_used
+        receipts.append(
+            Receipt(
+                type=2,
+                status=outcome.status == "success",
+                cumulative_gas_used=used,
+                logs=outcome.logs,
+            )
+        )
+    raws = [each.raw for each in transactions]
+    assert block.header.transactions_root == _engine.transactions_root(raws)
+    assert block.header.receipts_root == _engine.receipts_root(receipts)
+    assert block.header.logs_bloom == _engine.logs_bloom(receipts)
+    assert block.header.gas_used == used
+    assert block.hash == block.header.hash == _engine.keccak256(block.header.encode())
+    assert json.loads(block.json(told(block)))["transactions"] == [
+        "0x" + _engine.keccak256(raw).hex() for raw in raws
+    ]
+
+
+def told(block: Sealed) -> list[tuple[bytes, bytes]]:
+    return [(b"", b"")] * len(block.failures)
+
+
+def plain(*calls: tuple[bytes | None, int | None], sender: bytes = ALICE) -> PlainCalls:
+    made = PlainCalls()
+    for index, (to, gas) in enumerate(calls):
+        made.add(sender, to, index, b"\0\1", gas)
+    return made
+
+
+def test_plain_calls_are_messages_without_a_price() -> None:
+    first, second = Body(overlay(), env()), Body(overlay(), env())
+    to = [BOB, LOGGER, REVERTER, None]
+    calls = plain(*((each, 200_000) for each in to))
+    end, used = first.run_plain(calls, 0, 2, 10**7, 10**7)
+    for index, each in enumerate(to):
+        call = Message(sender=ALICE, to=each, value=index, data=b"\0\1", gas=200_000)
+        used -= second.run(call, 2, check_base_fee=False)
+    assert (end, used, len(first), len(second)) == (4, 0, 4, 4)
+    left, right = sealed(first), sealed(second)
+    assert left.hash == right.hash
+    assert left.json(told(left)) == right.json(told(right))
+
+
+def test_plain_calls_begin_where_they_are_told_to() -> None:
+    body = Body(overlay(), env())
+    calls = plain((BOB, 50_000), (LOGGER, 50_000), (BOB, 50_000))
+    assert body.run_plain(calls, 2, 2, 10**6, 10**6)[0] == 3
+    assert len(body) == 1
+    assert body.run_plain(calls, 3, 2, 10**6, 10**6) == (3, 0)
+    assert body.run_plain(calls, 9, 2, 10**6, 10**6) == (9, 0)
+
+
+@pytest.mark.parametrize(
+    "bad", [plain((BOB, 10**6 + 1)), plain((BOB, 20_999)), plain((LOGGER, None), sender=BOB)]
+)
+def test_plain_calls_end_before_what_has_to_be_decided(bad: PlainCalls) -> None:
+    body = Body(overlay(), env())
+    if bad[0][0] == BOB:
+        bad.add(BOB, ALICE, 1, b"")
+    assert body.run_plain(bad, 0, 2, 10**6, 10**6)[0] == len(bad) - 1
+    assert len(body) == len(bad) - 1
+
+
+def test_gas_that_was_lowered_is_told_of_with_a_failure() -> None:
+    body = Body(overlay(), env())
+    body.run_plain(plain((REVERTER, 40_000), (REVERTER, None)), 0, 2, 10**6, 70_000)
+    call = Message(sender=ALICE, to=REVERTER, gas=30_000)
+    body.run(call, 2, check_base_fee=False, lowered=True)
+    failures = sealed(body).failures
+    assert [lowered for _, lowered in failures] == [False, True, True]
+    assert {outcome.status for outcome, _ in failures} == {"revert"}
+
+
+def test_plain_calls_can_be_looked_at() -> None:
+    calls = plain((BOB, 5), (None, None))
+    assert calls[0] == (ALICE, BOB, 0, b"\0\1", 5)
+    assert calls[1] == (ALICE, None, 1, b"\0\1", None)
+    with pytest.raises(IndexError, match="there are 2 calls"):
+        calls[2]
+
+
+def test_a_call_has_the_nonce_of_the_state_unless_another_is_given() -> None:
+    body = Body(overlay(), env())
+    for nonce in (None, 77, None):
+        body.run(Message(sender=ALICE, to=BOB, gas=21_000), 2, nonce)
+    assert [each.nonce for each in sealed(body).transactions()] == [3, 77, 5]
+
+
+def test_logs_are_counted_through_the_block() -> None:
+    block = sealed(filled(6))
+    indices = [[index for index, _ in each.collected or ()] for each in block.outcomes]
+    assert indices == [[0], [1, 2], [], [4], [5, 6], []]
+    assert [outcome.status for outcome, _ in block.failures] == ["revert", "revert"]
+
+
+def test_what_cannot_begin_leaves_the_block_as_it_was() -> None:
+    body = Body(overlay(), env())
+    with pytest.raises(InvalidMessage):
+        body.run(Message(sender=BOB, to=ALICE, value=1, gas=21_000), 2)
+    with pytest.raises(InvalidArgument):
+        body.run(Message(sender=ALICE, to=BOB, gas=21_000), 1)
+    assert (len(body), body.gas_used) == (0, 0)
+
+
+def test_blockhash_finds_a_sealed_block() -> None:
+    state = overlay()
+    block = sealed(Body(state, env()))
+    # PUSH1 9 BLOCKHASH, returned as a word.
+    state.set(LOGGER, code=bytes.fromhex("60094060005260206000f3"))
+    found = state.call(env(), Message(sender=ALICE, to=LOGGER, gas=100_000)).output
+    assert found == block.hash
+
+
+def test_a_block_tells_of_its_withdrawals_and_of_given_transactions() -> None:
+    paid = Withdrawal(1, 2, BOB, 3)
+    block = sealed(filled(1), withdrawals=[paid])
+    shown = json.loads(block.json([], b'["as given"]'))
+    assert shown["withdrawals"] == [
+        {"index": "0x1", "validatorIndex": "0x2", "address": "0x" + BOB.hex(), "amount": "0x3"}
+    ]
+    assert shown["transactions"] == ["as given"]
+    assert "withdrawals" not in json.loads(sealed(filled(1)).json([]))
+
+
+def test_every_failure_must_be_told_of_and_no_other() -> None:
+    block = sealed(filled(3))
+    for failures in ([], [(b"", b"")] * 2):
+        with pytest.raises(InvalidArgument, match="1 calls failed"):
+            block.json(failures)
+    shown = json.loads(block.json([(b"\xab", b',"error":"why"')]))["calls"][2]
+    assert (shown["status"], shown["returnData"], shown["error"]) == ("0x0", "0xab", "why")

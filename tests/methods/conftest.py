@@ -1,0 +1,27 @@
+"""What tests of methods share: chains of both rule sets to simulate on."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from foreblock.ledger.import_files import import_files
+from foreblock.ledger.view import Ledger
+from simulation_chain import Chain, build_optimism
+
+
+@pytest.fixture(scope="module", params=["ethereum", "optimism"])
+def chain(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Chain]:
+    """The published chain, and a small one of the other rule set."""
+    folder = tmp_path_factory.mktemp("chain") / "store"
+    if request.param == "ethereum":
+        published = request.getfixturevalue("published")
+        import_files(
+            published.genesis, published.chain, folder, published.fork_choice, lambda _: None
+        )
+    else:
+        build_optimism(folder)
+    ledger = Ledger.open(str(folder))
+    yield Chain(ledger, folder / "data.mdb")
+    ledger.close()

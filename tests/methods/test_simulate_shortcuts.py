@@ -1,0 +1,241 @@
+"""Where simulations take a short way, it leads to where the long one does."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from foreblock.errors import ForeblockError
+from foreblock.ledger.call_request import Call
+from foreblock.ledger.intrinsic_gas import MAX_INIT_CODE
+from foreblock.ledger.overrides import AccountOverride, Slots
+from foreblock.ledger.simulation.block import SimulatedBlock
+from foreblock.ledger.simulation.branch import LARGE, Branch
+from foreblock.ledger.simulation.limits import SimulationLimits
+from foreblock.ledger.simulation.request import (
+    BlockRequest,
+    CallRequest,
+    PlainCalls,
+    SimulationRequest,
+)
+from foreblock.ledger.simulation.steps import UNHURRIED, Pace, Steps, Work, finish
+from foreblock.methods import shapes
+from foreblock.methods.options import Dialect
+from foreblock.methods.simulate_text import BlockShape, render
+from simulation_chain import Chain, priced, simulated, simulated_steps
+from simulation_strategy import CODES, CONTRACTS, PEOPLE, accounts, blocks
+
+T = TypeVar("T")
+
+often = settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+def noting(steps: Steps[T], handed_out: list[Work | None]) -> Steps[T]:
+    """The same steps; what they hand out is noted."""
+    found = None
+    try:
+        while True:
+            work = steps.send(found)
+            handed_out.append(work)
+            found = yield work
+    except StopIteration as done:
+        result: T = done.value
+        return result
+
+
+# --- Texts that the engine writes ------------------------------------------------------
+
+
+def plain_text(block: SimulatedBlock) -> dict[str, Any]:
+    """A block as JSON, written value by value; failures as `preconf` tells of them left out."""
+    sealed = block.block
+    header, transactions = sealed.header, sealed.transactions()
+    place = {
+        "blockNumber": hex(header.number),
+        "blockHash": "0x" + header.hash.hex(),
+        "blockTimestamp": hex(header.timestamp),
+        "removed": False,
+    }
+    calls = []
+    for index, (transaction, outcome) in enumerate(zip(transactions, sealed.outcomes, strict=True)):
+        logs = [
+            place
+            | {
+                "address": "0x" + log.address.hex(),
+                "topics": ["0x" + topic.hex() for topic in log.topics],
+                "data": "0x" + log.data.hex(),
+                "logIndex": hex(position),
+                "transactionHash": "0x" + transaction.hash.hex(),
+                "transactionIndex": hex(index),
+            }
+            for position, log in outcome.collected or ()
+        ]
+        calls.append(
+            {
+                "status": "0x1" if outcome.status == "success" else "0x0",
+                "returnData": "0x" + outcome.output.hex(),
+                "gasUsed": hex(outcome.gas_used),
+                "maxUsedGas": hex(outcome.max_gas_used),
+                "logs": logs,
+            }
+        )
+    members: dict[str, Any] = json.loads(b"{%b}" % shapes.header_members(header, sealed.size))
+    members |= {"uncles": [], "calls": calls}
+    if header.withdrawals_root is not None:
+        members["withdrawals"] = []
+    members["transactions"] = ["0x" + each.hash.hex() for each in transactions]
+    return members
+
+
+def shown(found: list[SimulatedBlock], dialect: Dialect) -> Any:  # noqa: ANN401, it is JSON
+    shape = BlockShape(dialect, full_transactions=False)
+    return json.loads(finish(render(found, shape, UNHURRIED)))
+
+
+@often
+@given(requests=blocks())
+def test_blocks_are_written_as_they_are_value_by_value(
+    chain: Chain, requests: list[BlockRequest]
+) -> None:
+    found = simulated(chain, priced(requests))
+    written = shown(found, "preconf")
+    for block in written:
+        for call in block["calls"]:
+            assert ("error" in call) == (call["status"] == "0x0")
+            call.pop("error", None)
+    assert written == [plain_text(block) for block in found]
+
+
+# --- Calls that the engine judges ------------------------------------------------------
+
+AMOUNTS = st.one_of(st.integers(0, 60), st.sampled_from([10**18 - 1, 10**18, 10**18 + 1, 2**255]))
+DATA = st.one_of(
+    st.sampled_from([b"", *CODES, bytes(MAX_INIT_CODE), bytes(MAX_INIT_CODE + 1)]),
+    st.binary(max_size=200),
+)
+
+
+@st.composite
+def plain_calls(draw: st.DrawFn) -> CallRequest:
+    """Calls that offer nothing for gas, many of them for lack of one thing or another."""
+    to = draw(st.sampled_from([*PEOPLE, *CONTRACTS, None]))
+    call = Call(to, 0, draw(st.sampled_from([*PEOPLE, b"\x99" * 20])), draw(DATA), draw(AMOUNTS))
+    gas = st.one_of(st.none(), st.integers(20_000, 70_000), st.sampled_from([0, 10**6, 10**9]))
+    return CallRequest(call, draw(gas))
+
+
+def at_once(requests: list[CallRequest]) -> PlainCalls:
+    """The same calls as the engine takes them together."""
+    calls = PlainCalls()
+    for each in requests:
+        call = each.call
+        calls.add(call.sender, call.to, call.value, call.data, each.gas)
+    return calls
+
+
+def outcome(
+    chain: Chain, calls: Sequence[CallRequest] | PlainCalls, *, validation: bool, gas: int
+) -> object:
+    """What comes of a block of these calls and one more, or how it is refused."""
+    one_more = CallRequest(Call(PEOPLE[1], 0, PEOPLE[0]), 21_000)
+    requests = [BlockRequest(calls, accounts()), BlockRequest([one_more])]
+    limits = SimulationLimits(gas=gas)
+    try:
+        found = simulated(chain, requests, validation=validation, limits=limits)
+    except ForeblockError as refused:
+        return type(refused), str(refused)
+    return [(each.block.hash, shown([each], "ethereum")) for each in found]
+
+
+@often
+@given(
+    calls=st.lists(plain_calls(), min_size=1, max_size=5),
+    validation=st.booleans(),
+    gas=st.sampled_from([50_000_000, 300_000, 100_000, 30_000]),
+)
+def test_plain_calls_mean_the_same_at_once_and_one_by_one(
+    chain: Chain, calls: list[CallRequest], validation: bool, gas: int
+) -> None:
+    one_by_one = outcome(chain, calls, validation=validation, gas=gas)
+    assert outcome(chain, at_once(calls), validation=validation, gas=gas) == one_by_one
+
+
+def test_plain_calls_go_on_in_slices(chain: Chain) -> None:
+    """One call a slice, and one that loops: handed out, and the same in the end."""
+
+    class Short(Pace):
+        timeout_us = 500
+
+        def is_over(self) -> bool:
+            return True
+
+        def slice_us(self) -> int:
+            return 0
+
+    loops = CONTRACTS[6]
+    requests = [CallRequest(Call(to, 0, PEOPLE[0]), 10**7) for to in (*PEOPLE, loops, *PEOPLE)]
+    handed_out: list[Work | None] = []
+    found = []
+    for calls, pace in ((requests, UNHURRIED), (at_once(requests), Short())):
+        steps = simulated_steps(chain, [BlockRequest(calls, accounts())], pace)
+        found.append(finish(noting(steps, handed_out))[0].block.hash)
+    assert found[0] == found[1]
+    assert None in handed_out
+    assert any(handed_out)
+
+
+# --- The block that is kept with the one before it -------------------------------------
+
+
+def test_the_first_block_is_the_same_whether_it_is_kept_or_made(chain: Chain) -> None:
+    view = chain.ledger.view()
+    base = view.latest
+    view.close()
+    request = [BlockRequest([CallRequest(Call(PEOPLE[1], 0, PEOPLE[0]))], accounts())] * 2
+    base.following = None
+    made = simulated(chain, request)
+    kept = vars(base)["following"]
+    assert kept is not None
+    again = simulated(chain, request)
+    assert vars(base)["following"] is kept
+    assert [each.block.hash for each in made] == [each.block.hash for each in again]
+
+
+def test_blocks_that_are_judged_or_overridden_are_not_kept(chain: Chain) -> None:
+    view = chain.ledger.view()
+    base = view.latest
+    view.close()
+    base.following = None
+    (strict,) = simulated(chain, [BlockRequest()], validation=True)
+    (other,) = simulated(chain, priced([BlockRequest()]))
+    assert base.following is None
+    (usual,) = simulated(chain, [BlockRequest()])
+    assert usual.block.header.base_fee_per_gas == 0
+    assert len({strict.block.hash, other.block.hash, usual.block.hash}) == 3
+
+
+# --- Large roots -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("slots", "handed_out"), [(3, 0), (LARGE + 1, 1)])
+def test_the_root_of_many_changes_is_computed_elsewhere(
+    chain: Chain, slots: int, handed_out: int
+) -> None:
+    view = chain.ledger.view()
+    try:
+        base, request = view.latest, SimulationRequest([])
+        branch = Branch(base, view.state(base), view.unused, request, 0)
+        some = AccountOverride(state_diff=Slots(dict.fromkeys(range(1, slots + 1), 1)))
+        branch.overlay.set(PEOPLE[0], state_diff=some.state_diff, nonce=1)
+        elsewhere: list[Work | None] = []
+        assert finish(noting(branch.state_root(), elsewhere)) != base.header.state_root
+        assert len(elsewhere) == handed_out
+    finally:
+        view.close()

@@ -1,0 +1,87 @@
+"""Chains to simulate on, and blocks simulated in the ledger itself, without a request."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec import structs
+
+from builder import ChainBuilder
+from foreblock.ledger.block_overrides import BlockOverrides
+from foreblock.ledger.simulation.block import SimulatedBlock
+from foreblock.ledger.simulation.limits import SimulationLimits
+from foreblock.ledger.simulation.request import BlockRequest, SimulationRequest
+from foreblock.ledger.simulation.run import simulate
+from foreblock.ledger.simulation.steps import UNHURRIED, Pace, Steps, finish
+from foreblock.ledger.view import Ledger
+from profiles import JOVIAN
+from simulation_strategy import COINBASE, accounts
+
+BASE_FEE = 20
+GENEROUS = SimulationLimits()
+GENESIS = json.dumps(
+    {
+        "config": JOVIAN,
+        "gasLimit": "0x5f5e100",
+        "difficulty": "0x0",
+        "extraData": "0x0100000032000000060000000000000000",
+        "alloc": {},
+    }
+).encode()
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A chain in a store."""
+
+    ledger: Ledger
+    file: Path
+
+    def digest(self) -> bytes:
+        """What the store's file holds, down to the byte."""
+        return hashlib.sha256(self.file.read_bytes()).digest()
+
+
+def build_optimism(folder: Path) -> None:
+    """A chain of the other rule set, of one block."""
+    builder = ChainBuilder(folder, GENESIS)
+    builder.add()
+    builder.store.close()
+
+
+def priced(requests: list[BlockRequest]) -> list[BlockRequest]:
+    """The same blocks with a base fee, a coinbase of their own and funded callers first."""
+    overrides = BlockOverrides(base_fee_per_gas=BASE_FEE, beneficiary=COINBASE)
+    first = structs.replace(requests[0], accounts=accounts())
+    return [structs.replace(each, block=overrides) for each in (first, *requests[1:])]
+
+
+def simulated(
+    chain: Chain,
+    requests: list[BlockRequest],
+    *,
+    validation: bool = False,
+    limits: SimulationLimits = GENEROUS,
+) -> list[SimulatedBlock]:
+    """The blocks after the last one of the chain."""
+    return finish(simulated_steps(chain, requests, UNHURRIED, limits, validation=validation))
+
+
+def simulated_steps(
+    chain: Chain,
+    requests: list[BlockRequest],
+    pace: Pace,
+    limits: SimulationLimits = GENEROUS,
+    *,
+    validation: bool = False,
+) -> Steps[list[SimulatedBlock]]:
+    """The same, to be driven."""
+    view = chain.ledger.view()
+    try:
+        request = SimulationRequest(requests, validation=validation, trace_transfers=True)
+        base = view.latest
+        state = view.state(base)
+        return (yield from simulate(base, state, view.unused, request, limits, pace))
+    finally:
+        view.close()
