@@ -47,10 +47,9 @@ class Model:
             self.driven_out += 1
             return
         self.kept.append(new)
-        jobs = [at.job for at in self.kept if at.block == new.block]
-        if len(set(jobs)) > self.bounds.jobs_per_height:
-            oldest = jobs[0]
-            for at in [at for at in self.kept if (at.block, at.job) == (new.block, oldest)]:
+        alike = [at for at in self.kept if (at.feed, at.block) == (new.feed, new.block)]
+        if len({at.job for at in alike}) > self.bounds.jobs_per_height:
+            for at in [at for at in alike if at.job == alike[0].job]:
                 self.drive_out(at)
         while self.too_much(
             [at for at in self.kept if at.feed == new.feed],
@@ -153,6 +152,14 @@ def test_a_third_job_of_a_height_drives_out_the_first() -> None:
         buffered.add("feed", message(7, name, len(buffered) + 1), 100)
     assert buffered.jobs(7) == [job("q"), job("r")]
     assert buffered.driven_out == 2
+
+
+def test_jobs_of_one_feed_do_not_drive_out_those_of_another() -> None:
+    buffered = Buffered()
+    buffered.add("true", message(7, "p", 1), 100)
+    for name in ("q", "r", "s"):
+        buffered.add("false", message(7, name, 1), 100)
+    assert buffered.jobs(7) == [job("p"), job("r"), job("s")]
 
 
 def test_alternates_of_one_place_are_kept_side_by_side() -> None:

@@ -34,6 +34,7 @@ from foreblock.ledger.profile import ChainProfile
 from foreblock.ledger.rows import encode_transaction_entry, transaction_index_key
 from foreblock.ledger.state_roots import StateRoots
 from foreblock.model import Base, FlashblockId
+from foreblock.primitives import ZERO_HASH
 
 _BLOOM_BYTES: Final = 256
 
@@ -49,6 +50,8 @@ class Foundation:
     view: View
     overlay: Overlay  # above the state that the block goes on from
     roots: StateRoots  # from that same state on
+    # Whether the parent's header has its state root, and so the hash that the block names.
+    proven: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,10 @@ class BlockInProgress:
         self._foundation: Final = foundation
         self._overlay: Final = foundation.overlay
         self._empty: Final = header_of(base, self.rules)
-        check_header(self._empty, parent, self.rules, foundation.parent_rules, profile)
+        named = self._empty
+        if not foundation.proven:
+            named = named.replace(parent_hash=parent.hash)
+        check_header(named, parent, self.rules, foundation.parent_rules, profile)
         self._env: Final = environment(self._empty, self.rules, profile)
         # Of the block so far.
         self.gas_used = 0
@@ -162,16 +168,17 @@ class BlockInProgress:
         """A slot after the last transaction that ran."""
         return self._overlay.storage(address, slot)
 
-    def close_index(self, number: int) -> ClosedIndex:
+    def close_index(self, number: int, state_root: bytes = ZERO_HASH) -> ClosedIndex:
         """What the index being filled has come to; the next one is open then.
 
-        `number` is what it will be stored as: new accounts are born under it.
+        `number` is what it will be stored as: new accounts are born under it. `state_root`
+        is shown in its header, as whoever builds the block announces it.
         """
         changes = self._overlay.take(number)
         self.roots.take_in(changes)
         if self.rules.includes(OptimismFork.ISTHMUS) and _changed(changes, MESSAGE_PASSER):
             self._withdrawals_root = self.roots.storage_root(MESSAGE_PASSER)
-        header, closed = self._header(), self._open
+        header, closed = self._header().replace(state_root=state_root), self._open
         index = ClosedIndex(
             base=self.base,
             payload_id=self.payload_id,
@@ -194,6 +201,25 @@ class BlockInProgress:
         self.partials = (*self.partials, partial)
         self.header = header
         self.roots.add(partial, header)
+
+    def foundation_of_next(self, sealed: Header, parent_hash: bytes) -> Foundation:
+        """What the next block stands on if this one ends here; it may not go on then.
+
+        Its last index need not be stored. `sealed` is its header, and where the state root
+        of that is not known yet, `parent_hash` the hash that the next block names. The view
+        goes along.
+        """
+        self._overlay.set_block_hash(sealed.number, parent_hash)
+        return Foundation(
+            profile=self._foundation.profile,
+            parent=sealed,
+            parent_rules=self.rules,
+            previous=FlashblockId(self.number, self.index - 1),
+            view=self._foundation.view,
+            overlay=self._overlay,
+            roots=StateRoots(self.roots.hand_over),
+            proven=sealed.hash == parent_hash,
+        )
 
     def close(self) -> None:
         """Let go of the store."""

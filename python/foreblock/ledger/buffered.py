@@ -1,13 +1,14 @@
 """Flashblocks that cannot be executed yet, or perhaps never: kept within bounds.
 
 What does not fit drives out the oldest, first of its own feed, then of all; so a feed that
-sends garbage loses its own messages before anybody else's. A height has room for few jobs:
-one more drives out the one that was heard of first. Everything driven out is counted.
+sends garbage loses its own messages before anybody else's. A height has room for few jobs of
+a feed: one more drives out the one that was heard of first. Everything driven out is counted.
 
 There are at most a few hundred messages, so totals are taken anew when they are needed and
 cannot fall out of step.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -22,17 +23,35 @@ class BufferBounds:
     bytes_per_feed: int = 16 * 1024 * 1024
     messages: int = 256
     bytes: int = 64 * 1024 * 1024
-    jobs_per_height: int = 2
+    jobs_per_height: int = 2  # of one feed
 
 
-class _Entry(NamedTuple):
+class Received(NamedTuple):
+    """A message, and how it came."""
+
     feed: str
-    size: int
+    size: int  # its bytes on the wire
     message: Flashblock
+    at_ns: int = 0  # monotonic
 
     @property
     def job(self) -> tuple[int, bytes]:
+        """Its block and payload id."""
         return self.message.block_number, self.message.payload_id
+
+    @property
+    def place(self) -> tuple[int, bytes]:
+        """Its index and block hash."""
+        return self.message.index, self.message.diff.block_hash
+
+    @property
+    def identity(self) -> int:
+        """What tells it from any other, also from one that claims the same hash."""
+        return hash(self.message)
+
+    def is_for_place_of(self, other: "Received") -> bool:
+        """Whether both have the same job and index."""
+        return self.message.index == other.message.index and self.job == other.job
 
 
 _DEFAULT_BOUNDS: Final = BufferBounds()
@@ -43,7 +62,7 @@ class Buffered:
 
     def __init__(self, bounds: BufferBounds = _DEFAULT_BOUNDS) -> None:
         self._bounds = bounds
-        self._entries: list[_Entry] = []
+        self._entries: list[Received] = []
         self.driven_out = 0
 
     def __len__(self) -> int:
@@ -54,53 +73,84 @@ class Buffered:
         """The bytes of all messages on the wire."""
         return sum(entry.size for entry in self._entries)
 
+    def __iter__(self) -> Iterator[Received]:
+        return iter(tuple(self._entries))
+
+    def __contains__(self, received: Received) -> bool:
+        """Whether just this message is kept, whoever sent it."""
+        return any(
+            entry.place == received.place and entry.message == received.message
+            for entry in self._entries
+        )
+
     def add(self, feed: str, message: Flashblock, size: int) -> None:
         """Keep a message of this many bytes on the wire, unless it is kept already."""
-        entry = _Entry(feed, size, message)
-        if (message.index, message.diff.block_hash) in self.held(*entry.job):
+        self.keep(Received(feed, size, message))
+
+    def keep(self, received: Received) -> None:
+        """Keep a message, unless it is kept already."""
+        if received in self:
             return
-        if size > min(self._bounds.bytes_per_feed, self._bounds.bytes):
+        if received.size > min(self._bounds.bytes_per_feed, self._bounds.bytes):
             self.driven_out += 1
             return
-        self._entries.append(entry)
-        self._bound_jobs(message.block_number)
-        of_feed = [other for other in self._entries if other.feed == feed]
+        self._entries.append(received)
+        self._bound_jobs(received.message.block_number, received.feed)
+        of_feed = [other for other in self._entries if other.feed == received.feed]
         self._bound(of_feed, self._bounds.messages_per_feed, self._bounds.bytes_per_feed)
         self._bound(self._entries, self._bounds.messages, self._bounds.bytes)
 
-    def take(self, block: int, payload_id: bytes, index: int) -> list[Flashblock]:
-        """The messages of one place, which are no longer kept; several if they differ."""
-        taken = [
+    def remove(self, received: Received) -> None:
+        """Keep this message no longer."""
+        self._remove([received])
+
+    def at(self, block: int, payload_id: bytes, index: int) -> list[Received]:
+        """The messages of one place; several if they differ."""
+        return [
             entry
             for entry in self._entries
             if entry.job == (block, payload_id) and entry.message.index == index
         ]
+
+    def take(self, block: int, payload_id: bytes, index: int) -> list[Flashblock]:
+        """The messages of one place, which are no longer kept; several if they differ."""
+        taken = self.at(block, payload_id, index)
         self._remove(taken)
         return [entry.message for entry in taken]
 
     def held(self, block: int, payload_id: bytes) -> frozenset[tuple[int, bytes]]:
         """Index and block hash of what is kept of a job."""
-        return frozenset(
-            (entry.message.index, entry.message.diff.block_hash)
-            for entry in self._entries
-            if entry.job == (block, payload_id)
-        )
+        return frozenset(entry.place for entry in self._entries if entry.job == (block, payload_id))
 
-    def jobs(self, block: int) -> list[bytes]:
-        """The payload ids of a height's jobs, in the order of their oldest messages."""
-        jobs = (entry.job for entry in self._entries)
+    def held_by_job(
+        self, leave_out: Callable[[Received], bool]
+    ) -> dict[tuple[int, bytes], frozenset[tuple[int, bytes]]]:
+        """Index and block hash of what is kept of each job, by its block and payload id."""
+        places: dict[tuple[int, bytes], set[tuple[int, bytes]]] = {}
+        for entry in self._entries:
+            if not leave_out(entry):
+                places.setdefault(entry.job, set()).add(entry.place)
+        return {job: frozenset(held) for job, held in places.items()}
+
+    def jobs(self, block: int, feed: str | None = None) -> list[bytes]:
+        """The payload ids of a height's jobs, of one feed or all, the oldest first."""
+        entries = (entry for entry in self._entries if feed is None or entry.feed == feed)
+        jobs = (entry.job for entry in entries)
         return list(dict.fromkeys(payload_id for height, payload_id in jobs if height == block))
 
     def forget_through(self, block: int) -> None:
         """Keep nothing of this height and those below: they are sealed."""
         self._remove([entry for entry in self._entries if entry.message.block_number <= block])
 
-    def _bound_jobs(self, block: int) -> None:
-        jobs = self.jobs(block)
+    def _bound_jobs(self, block: int, feed: str) -> None:
+        jobs = self.jobs(block, feed)
         if len(jobs) > self._bounds.jobs_per_height:
-            self._drive_out([entry for entry in self._entries if entry.job == (block, jobs[0])])
+            oldest = (block, jobs[0])
+            self._drive_out(
+                [each for each in self._entries if each.job == oldest and each.feed == feed]
+            )
 
-    def _bound(self, entries: list[_Entry], messages: int, size: int) -> None:
+    def _bound(self, entries: list[Received], messages: int, size: int) -> None:
         count = len(entries)
         left = sum(entry.size for entry in entries)
         oldest = []
@@ -112,10 +162,10 @@ class Buffered:
             left -= entry.size
         self._drive_out(oldest)
 
-    def _drive_out(self, entries: list[_Entry]) -> None:
+    def _drive_out(self, entries: list[Received]) -> None:
         self.driven_out += len(entries)
         self._remove(entries)
 
-    def _remove(self, entries: list[_Entry]) -> None:
+    def _remove(self, entries: list[Received]) -> None:
         gone = {id(entry) for entry in entries}
         self._entries = [entry for entry in self._entries if id(entry) not in gone]

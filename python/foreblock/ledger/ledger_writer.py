@@ -17,15 +17,17 @@ from typing import Final
 from foreblock._engine import Batch, Header, Heads, Store
 from foreblock.clock import Clock, boot_id
 from foreblock.errors import NoChain
-from foreblock.ledger.block_in_progress import BlockInProgress, Foundation
-from foreblock.ledger.freshness import Freshness
-from foreblock.ledger.open_block import last_index, read_open_block
+from foreblock.ledger.block_in_progress import BlockInProgress
+from foreblock.ledger.draft import Draft
+from foreblock.ledger.foundations import on_partial, on_sealed
+from foreblock.ledger.freshness import Freshness, decode_freshness
+from foreblock.ledger.open_block import read_open_block
 from foreblock.ledger.partial_pruning import prunable
 from foreblock.ledger.partial_steps import add_partial, add_seal, add_seals_as
+from foreblock.ledger.partials import sealed_number
 from foreblock.ledger.profile import ChainProfile
 from foreblock.ledger.start import stored_profile
-from foreblock.ledger.state_roots import StateRoots
-from foreblock.ledger.tip import read_header, rules_of
+from foreblock.ledger.tip import read_header
 from foreblock.model import Base, Flashblock, FlashblockId
 
 FRESH_FOR_BLOCKS: Final = 2  # how many block times a pending block counts as fresh
@@ -46,7 +48,7 @@ class LedgerWriter:
         finalized_distance: int = 64,
     ) -> None:
         """`store` is open for writing and has its genesis: `NoChain` otherwise."""
-        self._store: Final = store
+        self.store: Final = store
         self._clock: Final = clock
         self._boot_id: Final = boot_id()
         self._keep_partials: Final = keep_partials
@@ -61,14 +63,15 @@ class LedgerWriter:
             if view.heads.latest is None:
                 raise NoChain(store.path)
             self.profile: Final[ChainProfile] = stored_profile(view)
+            self._lifetime_ns: Final = FRESH_FOR_BLOCKS * self.profile.block_time * _NANOSECONDS
             self._heads: Heads = view.heads
             number, _ = view.heads.latest
-            self.latest, self._total_difficulty = read_header(view, number)
+            self.latest, self.total_difficulty = read_header(view, number)
 
     def open_block(self) -> BlockInProgress | None:
         """The pending block as of its last committed index; none where there is none."""
         self.close()
-        view = self._store.view()
+        view = self.store.view()
         self._current = read_open_block(view, self.profile)
         if self._current is None:
             view.close()
@@ -76,16 +79,7 @@ class LedgerWriter:
 
     def begin(self, base: Base, payload_id: bytes) -> BlockInProgress:
         """A block on the latest; raises `BadBlock` for a base that cannot follow it."""
-        view = self._store.view()
-        foundation = Foundation(
-            profile=self.profile,
-            parent=self.latest,
-            parent_rules=rules_of(self.latest, self._total_difficulty, self.profile),
-            previous=last_index(view, self.latest.number),
-            view=view,
-            overlay=view.state(self.latest.number).overlay(),
-            roots=StateRoots(self._store.trie),
-        )
+        foundation = on_sealed(self.store, self.profile, self.latest.number)
         return BlockInProgress.begin(foundation, base, payload_id)
 
     def header_if_sealed(self, block: BlockInProgress) -> Header:
@@ -101,24 +95,14 @@ class LedgerWriter:
 
         Raises `BadBlock` for a base that cannot follow it.
         """
-        view = self._store.view()
-        state = view.state_of_partial(block.partials[-1])
-        overlay = state.overlay()
-        overlay.set_block_hash(sealed.number, sealed.hash)
-        foundation = Foundation(
-            profile=self.profile,
-            parent=sealed,
-            parent_rules=block.rules,
-            previous=FlashblockId(sealed.number, len(block.partials) - 1),
-            view=view,
-            overlay=overlay,
-            roots=StateRoots(state.trie),
-        )
+        place = FlashblockId(sealed.number, len(block.partials) - 1)
+        partial = block.partials[-1]
+        foundation = on_partial(self.store, self.profile, place, partial, sealed)
         return BlockInProgress.begin(foundation, base, payload_id)
 
     def extend(self, block: BlockInProgress) -> Flashblock:
         """Close the open index of a block and make it the pending one, in one commit."""
-        batch = self._store.batch()
+        batch = self.store.batch()
         flashblock = self._commit_index(batch, block, self.latest)
         self._current = block
         return flashblock
@@ -132,24 +116,63 @@ class LedgerWriter:
         committed index are not in it.
         """
         assert sealed == self.header_if_sealed(block), "a block seals as what it has become"
-        batch = self._store.batch()
+        batch = self.store.batch()
         nodes = block.roots.take_nodes()
-        add_seal(batch, block.partials, sealed, self._total_difficulty, nodes)
+        add_seal(batch, block.partials, sealed, self.total_difficulty, nodes)
         add_seals_as(batch, block.roots.take_new())
         flashblock = self._commit_index(batch, following, sealed)
         self.latest, self._current = sealed, following
-        following.roots.restart(self._store.trie)
+        following.roots.restart(self.store.trie)
         block.close()
         return flashblock
+
+    def draft(self) -> Draft:
+        """An empty draft that follows the last commit."""
+        return Draft(self.store)
+
+    def commit(
+        self, draft: Draft, latest: Header, pending: int | None, heard_at_ns: int | None
+    ) -> None:
+        """Make a draft durable, after which these are the latest and the pending block.
+
+        `heard_at_ns` is when the newest flashblock that it adds to the pending block was
+        received, in monotonic time; without one nothing becomes fresher.
+        """
+        draft.delete(self._prunable)
+        draft.batch.pending(pending)
+        if heard_at_ns is not None:
+            before = decode_freshness(self._heads.note)
+            until = 0 if before is None else before.deadline_ns(self._boot_id)
+            until = max(until, heard_at_ns + self._lifetime_ns)
+            draft.batch.note(Freshness(self._boot_id, until).encode())
+        draft.close()
+        self._heads = self.store.commit(draft.batch)
+        self._prunable = []
+        self.latest = latest
+
+    def name_heads(self, safe: bytes | None, finalized: bytes | None) -> None:
+        """Let these sealed blocks be the safe and the final one, those that are known."""
+        with self.store.view() as view:
+            blocks = [each and sealed_number(view, each) for each in (safe, finalized)]
+        batch, heads = self.store.batch(), self._heads
+        changed = False
+        for number, now, name in zip(
+            blocks, (heads.safe, heads.finalized), (batch.safe, batch.finalized), strict=True
+        ):
+            if isinstance(number, int) and (now is None or now[0] != number):
+                name(number)
+                changed = True
+        if changed:
+            self._heads = self.store.commit(batch)
 
     def follow_up(self) -> bool:
         """A slice of the work behind the head; true while there is more."""
         if self._current is not None and self._current.roots.step():
             return True
-        if self._store.maintain(SLICE_ENTRIES):
+        if self.store.maintain(SLICE_ENTRIES):
             return True
         if not self._prunable:
-            with self._store.view() as view:
+            with self.store.view() as view:
                 self._prunable = prunable(view, self.latest.number - self._keep_partials)
         return False
 
@@ -162,7 +185,7 @@ class LedgerWriter:
     def _commit_index(self, batch: Batch, block: BlockInProgress, latest: Header) -> Flashblock:
         """Commit the batch with the open index of a block, pending above `latest`."""
         closed = block.close_index(batch.next)
-        with self._store.view() as view:
+        with self.store.view() as view:
             partial = add_partial(batch, view, closed, block.partials, self._clock.wall_ns())
         add_seals_as(batch, block.roots.take_new())
         for key in self._prunable:
@@ -170,7 +193,7 @@ class LedgerWriter:
         batch.pending(partial)
         self._move_heads(batch, latest.number)
         begun_ns = self._clock.monotonic_ns()
-        self._heads = self._store.commit(batch)
+        self._heads = self.store.commit(batch)
         self.committed_at_ns = self._clock.monotonic_ns()
         self.commit_took_ns = self.committed_at_ns - begun_ns
         self._prunable = []
@@ -181,8 +204,7 @@ class LedgerWriter:
         """The heads that follow the latest block at a distance, and how long pending is fresh."""
         batch.safe(_behind(latest, self._safe_distance, self._heads.safe))
         batch.finalized(_behind(latest, self._finalized_distance, self._heads.finalized))
-        lifetime = FRESH_FOR_BLOCKS * self.profile.block_time * _NANOSECONDS
-        until = self._clock.monotonic_ns() + lifetime
+        until = self._clock.monotonic_ns() + self._lifetime_ns
         batch.note(Freshness(self._boot_id, until).encode())
 
 

@@ -9,12 +9,15 @@ from foreblock._engine import View
 from foreblock.errors import DroppedPartial, UnknownPartial
 from foreblock.ledger.partial_rows import (
     PartialRow,
+    by_hash_key,
     by_place_key,
+    decode_by_hash,
     decode_numbers,
     decode_partial_row,
     made_of_key,
     partial_key,
 )
+from foreblock.ledger.rows import block_index_key, decode_block_entry
 
 
 def pending_partial(view: View) -> int | None:
@@ -65,3 +68,16 @@ def made_of(view: View, block: int) -> tuple[int, ...]:
         return ()
     numbers = decode_numbers(row)
     return numbers if numbers[-1] == sealed[1] else ()
+
+
+def sealed_number(view: View, block_hash: bytes) -> int | None:
+    """The number of the sealed block that has this hash."""
+    latest = view.heads.latest
+    hint = view.row(by_hash_key(block_hash))
+    if hint is not None:
+        number, _ = decode_by_hash(hint)
+        sealed = view.sealed(number)
+        if sealed is not None and sealed[0] == block_hash:
+            return number
+    known = None if latest is None else view.state(latest[0]).index(block_index_key(block_hash))
+    return None if known is None else decode_block_entry(known)

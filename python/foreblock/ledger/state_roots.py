@@ -7,6 +7,7 @@ seals. Partials are taken one after the other, so the work for each is what it c
 The trie is opened when it is first needed. That of the store gives the nodes to be kept
 when the block is sealed. That of a view serves a block whose parent is not sealed yet, or
 that was read back from its rows: then the store makes the nodes again by itself.
+When the next block begins on what is in memory of this one, the trie goes on with it.
 """
 
 from collections import deque
@@ -38,18 +39,22 @@ class _Waiting:
 class StateRoots:
     """The trie of one block, following its partials."""
 
-    def __init__(self, open_trie: OpenTrie) -> None:
+    def __init__(self, open_trie: OpenTrie, *, whole: bool = True) -> None:
+        """`whole` says that the trie stands where the block began, not amid it."""
         self._open = open_trie
+        self._whole = whole
         self._trie: StateTrie | BranchTrie | None = None
         self._changes: list[Changes] = []  # of the block, in order
         self._applied = 0
         self._waiting: deque[_Waiting] = deque()
         self.last: SealsAs | None = None
         self._new: list[SealsAs] = []
+        self._nodes: NodeWrites | None = None  # of a block whose trie was handed over
 
     def take_in(self, changes: Changes) -> None:
         """What happened after all that was taken in before."""
         self._changes.append(changes)
+        self._nodes = None
 
     def add(self, partial: int, header: Header) -> None:
         """Wait for the root of this partial, whose changes are the last taken in."""
@@ -70,6 +75,11 @@ class StateRoots:
         while self.step():
             pass
 
+    def root(self) -> bytes:
+        """The root after all that was taken in."""
+        self.catch_up()
+        return self._trie_after(len(self._changes)).root()
+
     def storage_root(self, address: bytes) -> bytes:
         """The root of one account's storage after all that was taken in."""
         self.catch_up()
@@ -82,11 +92,25 @@ class StateRoots:
 
     def take_nodes(self) -> NodeWrites | None:
         """The nodes to store with the sealed block; none where the store makes them."""
+        if self._nodes is not None:
+            return self._nodes
         return self._trie.take() if isinstance(self._trie, StateTrie) else None
 
+    def hand_over(self) -> StateTrie | BranchTrie:
+        """The trie after all that was taken in, to whom it belongs from then on."""
+        self.root()
+        self._nodes = self.take_nodes()
+        trie, self._trie, self._applied = self._trie, None, 0
+        assert trie is not None, "it gave a root"
+        return trie
+
     def restart(self, open_trie: OpenTrie) -> None:
-        """Go on with another trie, which stands where the block began."""
-        self._open, self._trie, self._applied = open_trie, None, 0
+        """Go on with another trie, which stands where the block began.
+
+        Roots that begin amid the block keep theirs.
+        """
+        if self._whole:
+            self._open, self._trie, self._applied, self._nodes = open_trie, None, 0, None
 
     def _trie_after(self, count: int) -> StateTrie | BranchTrie:
         if self._trie is None:

@@ -1,0 +1,166 @@
+"""What will be one commit, put together step by step.
+
+Steps are applied in the order in which they are added. Numbers are drawn as they will be
+stored, so a later step may name what an earlier one adds. Nothing is written before
+`LedgerWriter.commit`, and a draft that is thrown away leaves no trace.
+
+Nothing is decided here about the chain. What is kept right are the rows that find partials:
+a hash means the first partial with it that can be reached, a place the one that was added
+or revived last.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from foreblock._engine import Batch, Block, Changes, Header, NodeWrites, Receipt, Store, Transaction
+from foreblock.ledger import partial_rows, rows
+from foreblock.ledger.closed_index import ClosedIndex
+from foreblock.ledger.partial_steps import add_seal, add_seals_as, put_all
+from foreblock.ledger.state_roots import SealsAs
+
+_ALL: Final = 1 << 20  # more rows than a height can have
+
+
+class Draft:
+    """The steps of a commit."""
+
+    def __init__(self, store: Store) -> None:
+        self.batch: Final[Batch] = store.batch()
+        self.is_empty = True
+        self._view: Final = store.view()
+        self._dropped: set[int] = set()
+        self._revived: set[int] = set()
+        self._hashes: set[bytes] = set()  # of partials that this draft adds or revives
+
+    @property
+    def next(self) -> int:
+        """The number that will be drawn next."""
+        return self.batch.next
+
+    def extend(
+        self,
+        closed: ClosedIndex,
+        before: tuple[int, ...],
+        received_at_ns: int,
+        stacked_on: int | None = None,
+    ) -> int:
+        """Add a closed index after those partials of its block; gives its number.
+
+        The first index stands on the sealed block below, or on the partial `stacked_on`.
+        """
+        self.is_empty = False
+        header = closed.header
+        stands_on_sealed = not before and stacked_on is None
+        stands_on_partial = not before and stacked_on is not None
+        number = self.batch.extend(
+            header.number,
+            closed.index,
+            header.hash,
+            closed.changes,
+            on_block=header.number - 1 if stands_on_sealed else None,
+            parent=before[-1] if before else stacked_on,
+            parent_hash=header.parent_hash if stands_on_partial else None,
+            rows=closed.entries,
+        )
+        put_all(self.batch, closed.rows(number, before, received_at_ns))
+        self._name(header.number, number, header.hash)
+        return number
+
+    def seal(
+        self,
+        partials: tuple[int, ...],
+        header: Header,
+        total_difficulty: int,
+        nodes: NodeWrites | None,
+    ) -> None:
+        """Make the last of these partials, from index 0 on, the block of this header."""
+        self.is_empty = False
+        add_seal(self.batch, partials, header, total_difficulty, nodes)
+
+    def append(
+        self,
+        block: Block,
+        transactions: Sequence[Transaction],
+        receipts: Iterable[Receipt],
+        changes: Changes,
+        nodes: NodeWrites | None,
+        total_difficulty: int,
+    ) -> None:
+        """Add a sealed block with changes of its own."""
+        self.is_empty = False
+        entries = rows.index_entries(block, transactions)
+        self.batch.append(block.header.number, block.hash, changes, nodes, entries)
+        put_all(self.batch, rows.block_rows(block, total_difficulty, receipts))
+
+    def rewind(self, block: int) -> None:
+        """Make a sealed block the latest again, and drop all that stands above it."""
+        self.is_empty = False
+        latest = self._view.heads.latest
+        assert latest is not None, "a store is begun with its genesis"
+        for height in range(block + 1, latest[0] + 1):
+            self.drop(self.live_partials(height), "its block was given up")
+        self.batch.rewind(block)
+
+    def live_partials(self, block: int) -> list[int]:
+        """The stored partials of a height that can be reached, but for a sealed one."""
+        found = self._view.rows(partial_rows.block_prefix(block), _ALL)
+        kinds = (partial_rows.partial_of_key(key) for key, _ in found)
+        numbers = [partial for partial, kind in kinds if kind == b"h"]
+        return [number for number in numbers if self._status(number) == "live"]
+
+    def drop(self, partials: Sequence[int], why: str) -> None:
+        """Let nobody reach these partials from this commit on."""
+        if partials:
+            self.is_empty = False
+            self.batch.drop(list(partials), why)
+            self._dropped.update(partials)
+            self._revived.difference_update(partials)
+
+    def revive(self, partials: Sequence[int]) -> None:
+        """Take back a drop, so that hashes and places mean these partials again."""
+        self.is_empty = False
+        self.batch.revive(list(partials))
+        self._revived.update(partials)
+        self._dropped.difference_update(partials)
+        for number in partials:
+            partial = self._view.partial(number)
+            assert partial is not None, "it was stored before it was dropped"
+            key = partial_rows.by_place_key(partial.block, partial.index)
+            self.batch.put(key, partial_rows.encode_numbers((number,)))
+            self._name(partial.block, number, partial.hash)
+
+    def seals_as(self, computed: Iterable[SealsAs]) -> None:
+        """Keep what partials would seal as; that alone is no reason for a commit."""
+        add_seals_as(self.batch, computed)
+
+    def delete(self, keys: Iterable[bytes]) -> None:
+        """Delete rows; that alone is no reason for a commit."""
+        for key in keys:
+            self.batch.delete(key)
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._view.close()
+
+    def _name(self, block: int, number: int, block_hash: bytes) -> None:
+        """Let the hash mean this partial, unless it means another one that can be reached."""
+        if block_hash in self._hashes or self._is_taken(block_hash):
+            return
+        meaning = partial_rows.encode_by_hash(block, number)
+        self.batch.put(partial_rows.by_hash_key(block_hash), meaning)
+        self._hashes.add(block_hash)
+
+    def _is_taken(self, block_hash: bytes) -> bool:
+        row = self._view.row(partial_rows.by_hash_key(block_hash))
+        if row is None:
+            return False
+        _, number = partial_rows.decode_by_hash(row)
+        return self._status(number) in {"live", "sealed"}
+
+    def _status(self, number: int) -> str | None:
+        if number in self._dropped:
+            return "dropped"
+        if number in self._revived:
+            return "live"
+        partial = self._view.partial(number)
+        return None if partial is None else partial.status

@@ -1,0 +1,445 @@
+"""A chain that others sequence: messages and canonical blocks in, commits out.
+
+Synchronous, on one thread, without sockets and without waiting. Each message is placed
+(`placement`), executed and judged (`following.verdict`), and what it comes to is one commit
+(`following.branches`). What cannot be placed yet is buffered within bounds and placed again
+when something has changed. Nothing that a feed sends raises: it is counted.
+
+What does raise is the store: a disk that is full, a file that is damaged. The next call
+begins with what the last commit has left.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Final
+
+import structlog
+
+from foreblock._engine import Block
+from foreblock.clock import Clock
+from foreblock.errors import StoreError
+from foreblock.ledger.buffered import BufferBounds, Buffered, Received
+from foreblock.ledger.candidates import DEFAULT_DEPTH, Known, PartialPlace, Standing
+from foreblock.ledger.following.alternates import Branch, alternates
+from foreblock.ledger.following.branches import Branches
+from foreblock.ledger.following.canonical import Canonical
+from foreblock.ledger.following.jobs import Job, Jobs, Place
+from foreblock.ledger.following.recovery import read_jobs
+from foreblock.ledger.following.search import Search
+from foreblock.ledger.following.trials import Trials
+from foreblock.ledger.following.verdict import Applied, Verdict, malformed
+from foreblock.ledger.ledger_writer import LedgerWriter
+from foreblock.ledger.placement import (
+    Competing,
+    DroppedJob,
+    Duplicate,
+    Equivocation,
+    FirstOnPending,
+    FirstOnSealed,
+    FirstOnUnknown,
+    FirstUnproven,
+    Next,
+    Old,
+    Outcome,
+    Restart,
+    TooFar,
+    place,
+)
+from foreblock.model import Flashblock
+
+NEVER_NS: Final = (1 << 63) - 1
+
+log = structlog.get_logger()
+
+
+class Follower:
+    """Follows one network."""
+
+    def __init__(
+        self,
+        writer: LedgerWriter,
+        clock: Clock,
+        bounds: BufferBounds,
+        publish: Callable[[Flashblock], None],
+        wanted: Callable[[bytes], None],
+        *,
+        depth: int = DEFAULT_DEPTH,
+    ) -> None:
+        """`wanted` is told the hash of a block that is missed."""
+        self._writer: Final = writer
+        self._clock: Final = clock
+        self._bounds: Final = bounds
+        self._publish: Final = publish
+        self._wanted: Final = wanted
+        self._depth: Final = depth
+        self._counters: Counter[str] = Counter()
+        self._buffered: Final = Buffered(bounds)
+        self._stirred: set[int] = set()  # heights of which something new was heard
+        self._is_behind = True
+        self._is_broken = False  # what is in memory differs from the store
+        self._asked: bytes | None = None
+        self.last_error: str | None = None
+        self._branches: Branches
+        self._recover()
+
+    # --- From outside ------------------------------------------------------------------
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        """How often each placement and each verdict was met."""
+        return self._counters | {"DrivenOut": self._buffered.driven_out}
+
+    @property
+    def missing(self) -> bytes | None:
+        """The hash of the block without which it cannot go on."""
+        latest = self._branches.latest.number
+        tip = latest + len(self._branches.jobs.above(latest))
+        firsts = [each.message for each in self._buffered if each.message.base is not None]
+        waiting = [each for each in firsts if each.block_number > tip]
+        if not waiting:
+            return None
+        base = min(waiting, key=lambda each: each.block_number).base
+        return None if base is None else base.parent_hash
+
+    def receive(self, message: Flashblock, feed: str) -> None:
+        """Take a message in."""
+        field = malformed(message)
+        if field is not None:
+            self._counters["Malformed"] += 1
+            self.last_error = f"{feed}: malformed {field}"
+            return
+        received = Received(feed, _size(message), message, self._clock.monotonic_ns())
+        with self._recovering():
+            self._receive(received)
+
+    def canonical(self, block: Block) -> None:
+        """Take in a sealed block of the canonical chain."""
+        with self._recovering():
+            error = self._canonical.take_in(block)
+            self.last_error = error or self.last_error
+            self._stirred.add(block.header.number)
+            self._finish()
+
+    def heads(self, safe: bytes | None, finalized: bytes | None) -> None:
+        """Take in which blocks are safe and final, as the canonical source says."""
+        with self._recovering():
+            self._writer.name_heads(safe, finalized)
+
+    @property
+    def next_due_ns(self) -> int:
+        """When `tick` has something to do, in monotonic time; 0 for at once."""
+        return 0 if self._is_behind else NEVER_NS
+
+    def tick(self) -> None:
+        """A slice of the work behind the head."""
+        with self._recovering():
+            if not self._compute_root():
+                self._is_behind = self._writer.follow_up()
+
+    def close(self) -> None:
+        """Let go of the store, which stays open."""
+        self._branches.close()
+        self._writer.close()
+
+    # --- Placing -----------------------------------------------------------------------
+
+    def _receive(self, received: Received) -> None:
+        if self._branches.jobs.is_forgotten(*received.job):
+            self._tally("DroppedJob")
+            return
+        if received.message.base is not None:
+            self._prove()
+        outcome = Duplicate() if received in self._buffered else self._place_new(received)
+        self._tally(type(outcome).__name__)
+        if self._act(received, outcome):
+            self._stirred.add(received.message.block_number)
+        self._finish()
+        base = received.message.base
+        if base is not None and isinstance(outcome, TooFar | Restart | FirstOnUnknown):
+            waits = isinstance(outcome, TooFar) or received in self._buffered
+            if waits and base.parent_hash != self._asked:
+                self._ask(base.parent_hash)
+
+    def _finish(self) -> None:
+        """Act on all that may have waited for what was done, and commit."""
+        while (self._stirred or self._branches.given_up) and self._act_on_waiting():
+            pass
+        self._stirred.clear()
+        self._branches.flush()
+        self._is_behind = True
+        missing = self.missing
+        if missing is not None and missing != self._asked:
+            self._ask(missing)
+
+    def _act(self, received: Received, outcome: Outcome) -> bool:
+        """Do what an outcome asks for; whether something was executed."""
+        match outcome:
+            case Duplicate() | Old() | TooFar():
+                return False
+            case Next():
+                return self._extend(received)
+            case FirstOnSealed() | FirstOnPending() | FirstUnproven() | Restart(takes_over=True):
+                return self._begin(received, outcome)
+            case FirstOnUnknown() | Restart():
+                return self._decide(received)
+            case Competing():
+                return self._compete(received)
+            case Equivocation() | DroppedJob():
+                self._stirred.add(received.message.block_number)
+            case _:
+                pass
+        self._buffered.keep(received)
+        job = self._branches.jobs.get(*received.job)
+        if job is not None and job.standing is Standing.FROZEN:
+            self._stirred.add(job.block)
+        return job is not None and self._try_alternates(job)
+
+    def _act_on_waiting(self) -> bool:
+        """Act on the first buffered message that can be acted on; false when none can."""
+        for received in self._branches.given_up:
+            self._stirred.add(received.message.block_number - 1)
+            self._buffered.keep(received)
+        self._branches.given_up.clear()
+        self._forget()
+        return any(self._act_on(received) for received in self._buffered)
+
+    def _act_on(self, received: Received) -> bool:
+        job = self._branches.jobs.get(*received.job)
+        if job is not None and job.standing is Standing.FROZEN:
+            fits = received.message.index == len(job.steps)
+            if not fits or received.identity in job.refused:
+                return False
+            self._buffered.remove(received)
+            return self._extend(received)
+        if received.message.base is not None:
+            self._prove()
+        outcome = place(received.message, self._known(received.is_for_place_of))
+        match outcome:
+            case Next() | FirstOnSealed() | FirstOnPending() | Restart(takes_over=True):
+                pass
+            case FirstOnUnknown() | Restart() | FirstUnproven():
+                if received.message.block_number - 1 not in self._stirred:
+                    return False
+            case _:
+                return False
+        self._buffered.remove(received)
+        return self._act(received, outcome)
+
+    # --- Acting ------------------------------------------------------------------------
+
+    def _extend(self, received: Received) -> bool:
+        branches, job = self._branches, self._branches.jobs.get(*received.job)
+        assert job is not None, "it follows its job"
+        if not job.is_served:
+            self._stirred.add(job.block)
+            return self._count(received, self._trials.try_out(job, [received]))
+        if self._count(received, branches.extend(job, received)):
+            if any(self._search.firsts_at(job.block + 1)):
+                self._trials.learn_roots(job)  # what waits may follow in the same commit
+                self._stirred.add(job.block)
+            return True
+        self._buffered.keep(received)
+        return self._try_alternates(job)
+
+    def _begin(self, received: Received, outcome: Outcome) -> bool:
+        branches, message = self._branches, received.message
+        base = message.base
+        assert base is not None, "a block begins with its base"
+        match outcome:
+            case FirstOnPending(parent):
+                verdict = branches.begin_proven(received, self._place(message, parent))
+            case FirstUnproven(parent):
+                at = self._place(message, parent)
+                verdict = branches.begin_unproven(received, at)
+                if not isinstance(verdict, Applied):
+                    self._trials.learn_roots(at.job)
+                    if at.step.sealed is None or at.step.sealed.hash != base.parent_hash:
+                        return self._decide(received)  # it stands elsewhere
+            case _:
+                verdict = self._begin_on_known(received, base.parent_hash)
+        if not self._count(received, verdict):
+            return False
+        self._stirred.add(message.block_number)
+        return True
+
+    def _begin_on_known(self, received: Received, parent_hash: bytes) -> Verdict:
+        """Begin a block on the latest, or where the job stands that it replaces."""
+        branches, number = self._branches, received.message.block_number
+        if (number - 1, parent_hash) == (branches.latest.number, branches.latest.hash):
+            return branches.begin(received)
+        proven = branches.sealing_as(number - 1, parent_hash)
+        if proven is not None:
+            return branches.begin_proven(received, proven)
+        other = branches.jobs.served(number)
+        assert other is not None, "it replaces another job"
+        assert other.stacked_on is not None, "the parent of that one is not proven"
+        return branches.begin_unproven(received, self._place(received.message, other.stacked_on))
+
+    def _decide(self, received: Received) -> bool:
+        """Find out whether one of ours is the parent; if none is, wait."""
+        message = received.message
+        assert message.base is not None, "a block begins with its base"
+        below = message.block_number - 1
+        if self._search.learn(below, message.base.parent_hash):
+            outcome = self._place_new(received)
+            stands_aside = isinstance(outcome, Restart) and not outcome.takes_over
+            if not isinstance(outcome, FirstOnUnknown) and not stands_aside:
+                return self._act(received, outcome)
+        tip = self._branches.jobs.served(below)
+        if tip is not None and tip.standing is Standing.OPEN:
+            tip.standing = Standing.CLOSED
+        self._buffered.keep(received)
+        return False
+
+    def _compete(self, received: Received) -> bool:
+        """Execute the first message of a job beside a sealed block."""
+        message, jobs = received.message, self._branches.jobs
+        assert message.base is not None, "a block begins with its base"
+        job = Job(*received.job, Standing.ASIDE, message.base.parent_hash, received.feed)
+        jobs.add(job)
+        self._stirred.add(job.block)
+        if self._count(received, self._trials.try_out(job, [received])):
+            return True
+        jobs.remove(job)
+        return False
+
+    def _try_alternates(self, job: Job) -> bool:
+        """Go on otherwise with a job, if messages beyond its last follow another prefix."""
+        branches, held = self._branches, self._search.held(job)
+        ended = branches.jobs.served(job.block + 1) is not None
+        is_open = job.is_served and job.block > branches.latest.number and not ended
+        if not is_open or not any(each.message.index >= len(job.steps) for each in held):
+            return False
+        for branch in alternates(job.received, held, self._writer.profile):
+            if branch.end > len(job.steps) and self._replace(job, branch):
+                for each in branch.messages:
+                    self._buffered.remove(each)
+                self._counters["Replaced"] += 1
+                return True
+        return False
+
+    def _replace(self, job: Job, branch: Branch) -> bool:
+        if branch.start > 0:
+            return self._branches.replace(job, branch.start, branch.messages)
+        first, *later = branch.messages
+        known = self._known(first.is_for_place_of)
+        others = tuple(each for each in known.candidates if each.payload_id != job.payload_id)
+        outcome = place(first.message, replace(known, candidates=others))
+        if not isinstance(outcome, FirstOnSealed | FirstOnPending | FirstUnproven):
+            return False
+        before = job.received
+        if not self._begin(first, outcome):
+            return False
+        self._branches.given_up += before
+        return all(self._extend(each) for each in later)
+
+    # --- Behind the head ---------------------------------------------------------------
+
+    def _compute_root(self) -> bool:
+        branches = self._branches
+        for job in branches.jobs.above(branches.latest.number):
+            if branches.compute_root(job):
+                proven = branches.seal_if_proven()
+                if proven or any(self._search.firsts_at(job.block + 1)):
+                    self._stirred.add(job.block)
+                    self._finish()
+                return True
+        return False
+
+    def _prove(self) -> None:
+        """Leave no block unproven that another one stands on."""
+        branches = self._branches
+        while len(served := branches.jobs.above(branches.latest.number)) > 1:
+            self._trials.learn_roots(served[0])
+            if not branches.seal_if_proven():
+                return
+
+    def _forget(self) -> None:
+        """Keep no message that can change nothing any more."""
+        latest, jobs = self._branches.latest.number, self._branches.jobs
+        for received in self._buffered:
+            if received.message.block_number <= latest:
+                job = jobs.get(*received.job)
+                if job is None or job.standing is not Standing.ASIDE:
+                    self._buffered.remove(received)
+
+    @contextmanager
+    def _recovering(self) -> Iterator[None]:
+        """Begin again from the store after whatever went wrong; only its failures are raised."""
+        if self._is_broken:
+            self._recover()
+        try:
+            yield
+        except StoreError:
+            self._is_broken = True
+            raise
+        except Exception as failed:
+            self._is_broken = True
+            self._counters["Failed"] += 1
+            self.last_error = f"{type(failed).__name__}: {failed}"
+            log.exception("following_failed")
+
+    def _recover(self) -> None:
+        """Take up what the store has."""
+        if self._is_broken:
+            self._branches.close()
+        jobs = Jobs(self._bounds.jobs_per_height)
+        self._branches = Branches(self._writer, self._clock, jobs, self._publish, self._depth)
+        with self._writer.store.view() as view:
+            for job in read_jobs(view, self._depth):
+                jobs.add(job)
+        branches, profile = self._branches, self._writer.profile
+        self._trials = Trials(self._writer, branches)
+        self._search = Search(branches, self._trials, self._buffered, profile, self._count)
+        self._canonical = Canonical(
+            self._writer, branches, self._search.learn, self._wanted, self._tally
+        )
+        self._is_broken = False
+
+    # --- Small things ------------------------------------------------------------------
+
+    def _count(self, received: Received, verdict: Verdict) -> bool:
+        self._tally(type(verdict).__name__)
+        if isinstance(verdict, Applied):
+            return True
+        message = received.message
+        where = f"{message.block_number}.{message.index}"
+        self.last_error = f"{received.feed}: {where}: {verdict}"
+        log.warning("flashblock_refused", feed=received.feed, place=where, why=str(verdict))
+        return False
+
+    def _tally(self, what: str) -> None:
+        self._counters[what] += 1
+
+    def _ask(self, block_hash: bytes) -> None:
+        self._asked = block_hash
+        self._wanted(block_hash)
+
+    def _place(self, message: Flashblock, parent: PartialPlace) -> Place:
+        job = self._branches.jobs.get(message.block_number - 1, parent.payload_id)
+        assert job is not None, "placement names a job that it was shown"
+        return Place(job, parent.index)
+
+    def _place_new(self, received: Received) -> Outcome:
+        """Where a message stands that is not buffered.
+
+        Hashes of buffered messages are only claimed: one that claims the same hash for the
+        same place and is another message may be a lie, and must not stand in the way.
+        """
+        return place(
+            received.message,
+            self._known(lambda each: each.place == received.place and each.job == received.job),
+        )
+
+    def _known(self, leave_out: Callable[[Received], bool]) -> Known:
+        """All that a message is placed by, but for what is buffered and to be left out."""
+        branches = self._branches
+        held = self._buffered.held_by_job(leave_out)
+        return branches.jobs.known(branches.latest, branches.sealed, held, self._depth)
+
+
+def _size(message: Flashblock) -> int:
+    """About what it takes in memory."""
+    return 1_024 + sum(len(raw) + 64 for raw in message.diff.transactions)

@@ -1,0 +1,79 @@
+"""One flashblock, executed on its block in progress and judged.
+
+Nothing is stored. After a refusal the block has seen parts of the message and is to be
+thrown away.
+"""
+
+from foreblock._engine import Transaction, decode_transactions
+from foreblock.errors import BadBlock, CallerError, ExecutionError, InvalidTransaction
+from foreblock.errors import Undecodable as UndecodableBytes
+from foreblock.ledger.block_in_progress import BlockInProgress, Foundation
+from foreblock.ledger.closed_index import ClosedIndex
+from foreblock.ledger.execution import BLOB
+from foreblock.ledger.following.verdict import (
+    Diverged,
+    Refusal,
+    Undecodable,
+    Unsupported,
+    check_growth,
+    judge,
+    judge_state_root,
+)
+from foreblock.model import Base, Diff, Flashblock
+from foreblock.primitives import ZERO_HASH
+
+
+def begin(foundation: Foundation, base: Base, payload_id: bytes) -> BlockInProgress | Refusal:
+    """The block that begins there, unless its base cannot follow."""
+    try:
+        return BlockInProgress.begin(foundation, base, payload_id)
+    except BadBlock as bad:
+        return Diverged(bad.what, bad.expected, bad.found)
+    except CallerError as wrong:
+        return Diverged("base", "values that a header can have", str(wrong))
+
+
+def apply(
+    block: BlockInProgress, message: Flashblock, before: Diff | None, number: int
+) -> ClosedIndex | Refusal:
+    """The index that the message makes of the block; `number` is what it will be stored as.
+
+    `before` is what the flashblock before it said.
+    """
+    diff = message.diff
+    refusal = check_growth(diff, before, block.base.gas_limit) or _run(block, diff.transactions)
+    if refusal is not None:
+        return refusal
+    closed = block.close_index(number, diff.state_root)
+    verdict = judge(message, closed.header, block.rules)
+    if isinstance(verdict, Diverged):
+        return verdict
+    if diff.state_root != ZERO_HASH:
+        verdict = judge_state_root(diff, block.roots.root())
+        if isinstance(verdict, Diverged):
+            return verdict
+    return closed
+
+
+def _run(block: BlockInProgress, raws: tuple[bytes, ...]) -> Refusal | None:
+    try:
+        transactions = decode_transactions(raws)
+    except UndecodableBytes as undecodable:
+        return Undecodable(str(undecodable))
+    for place, transaction in enumerate(transactions):
+        refusal = _run_one(block, place, transaction)
+        if refusal is not None:
+            return refusal
+    return None
+
+
+def _run_one(block: BlockInProgress, place: int, transaction: Transaction) -> Refusal | None:
+    if transaction.type == BLOB:
+        return Unsupported(f"transactions[{place}]: a blob transaction")
+    try:
+        block.run(transaction)
+    except InvalidTransaction as invalid:
+        return Diverged(f"transactions[{place}]", "one that is valid here", invalid.why)
+    except ExecutionError as failed:
+        return Unsupported(f"transactions[{place}]: {failed}")
+    return None

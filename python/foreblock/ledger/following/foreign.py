@@ -1,0 +1,93 @@
+"""Sealed blocks from a canonical source: executed here, and verified to the state root.
+
+As an import does, block after block on what is in memory; nothing is stored. What follows
+the last block may be executed on the same state before anything is committed. After a
+`BadBlock` the run is to be thrown away.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from foreblock._engine import (
+    Block,
+    Changes,
+    NodeWrites,
+    Receipt,
+    Store,
+    Transaction,
+    decode_transactions,
+)
+from foreblock.errors import Undecodable
+from foreblock.ledger.block_in_progress import Foundation
+from foreblock.ledger.block_rules import check_body, check_execution
+from foreblock.ledger.check import Check
+from foreblock.ledger.execution import Task, execute
+from foreblock.ledger.foundations import on_sealed
+from foreblock.ledger.header_rules import check_header
+from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.scratch import Scratch
+from foreblock.ledger.state_roots import StateRoots
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A block that is as its header says."""
+
+    block: Block
+    transactions: list[Transaction]
+    receipts: tuple[Receipt, ...]
+    changes: Changes
+    nodes: NodeWrites | None
+
+
+class ForeignRun:
+    """Blocks that follow a sealed one, none of them stored yet."""
+
+    def __init__(self, store: Store, profile: ChainProfile, fork: int) -> None:
+        """`fork` is the sealed block that the first follows."""
+        ground = on_sealed(store, profile, fork)
+        self._view: Final = ground.view
+        self._profile: Final = profile
+        self._header = ground.parent
+        self._rules = ground.parent_rules
+        self._scratch: Final = Scratch(ground.overlay, ground.roots.hand_over(), 0)
+
+    def check(self, block: Block) -> Task:
+        """What is to be executed, if the block is whole and may follow the last."""
+        profile, header = self._profile, block.header
+        rules = profile.rules(header.number, header.timestamp, merged=True)
+        check_header(header, self._header, rules, self._rules, profile)
+        check_body(block, rules)
+        try:
+            transactions = decode_transactions(block.transactions)
+        except Undecodable as broken:
+            Check(header.number).fail("transactions", "signed ones", str(broken))
+        return Task(block, transactions, rules, self._rules, profile)
+
+    def execute(self, task: Task, number: int) -> Verified:
+        """Execute a block, which will be stored as `number`, and verify what it says of it."""
+        self._scratch.number = number
+        execution = execute(task, self._scratch)
+        check_execution(task, execution, self._scratch)
+        changes, nodes = self._scratch.finish()
+        block = task.block
+        self._header, self._rules = block.header, task.rules
+        self._scratch.overlay.set_block_hash(block.header.number, block.hash)
+        return Verified(block, list(task.transactions), execution.receipts, changes, nodes)
+
+    def foundation_of_next(self) -> Foundation:
+        """What a block after the last one stands on; no further one can be verified then."""
+        trie = self._scratch.trie
+        return Foundation(
+            profile=self._profile,
+            parent=self._header,
+            parent_rules=self._rules,
+            previous=None,
+            view=self._view,
+            overlay=self._scratch.overlay,
+            roots=StateRoots(lambda: trie),
+        )
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._view.close()

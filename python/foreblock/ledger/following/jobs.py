@@ -1,0 +1,192 @@
+"""The build jobs that are followed: what of them was executed, and what it would seal as.
+
+A job is all messages of one payload id for one block. Its steps are the messages that were
+executed and found true, from index 0 on without a gap; those that wait are buffered
+elsewhere. A step is stored under a number, or was only tried, when another job is served.
+
+Jobs are kept while their height may still change, and few of each height.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from foreblock._engine import Header
+from foreblock.ledger.block_in_progress import BlockInProgress
+from foreblock.ledger.buffered import Received
+from foreblock.ledger.candidates import SERVED, Candidate, Known, PartialPlace, Standing
+from foreblock.ledger.candidates import Step as KnownStep
+from foreblock.model import Diff
+
+Key = tuple[int, bytes]  # block and payload id
+MOST_REFUSED: Final = 256  # messages of a job; on overflow all may be tried once more
+MOST_TRIED: Final = 64  # branches of a job; the same
+
+
+@dataclass(slots=True)
+class Step:
+    """A message that was executed and found true."""
+
+    received: Received
+    header: Header  # of its block up to it, as the message has it
+    partial: int | None = None  # what it is stored as; none where it was only tried
+    sealed: Header | None = None  # its block's if it ends here; none until that is computed
+
+
+@dataclass(slots=True)
+class Job:
+    """A build job."""
+
+    block: int
+    payload_id: bytes
+    standing: Standing
+    parent_hash: bytes
+    feed: str  # that its first message came from
+    # The partial it stands on while its parent is not proven.
+    stacked_on: PartialPlace | None = None
+    steps: list[Step] = field(default_factory=list)
+    # As it is after the last step; none where that must be made again first.
+    progress: BlockInProgress | None = None
+    # Identities of messages that do not follow the steps as they are.
+    refused: set[int] = field(default_factory=set)
+    # What branches beside the steps seal as, by what they are made of.
+    tried: dict[int, frozenset[bytes]] = field(default_factory=dict)
+    # Stored partials that other steps have taken the places of.
+    superseded: list[int] = field(default_factory=list)
+
+    @property
+    def key(self) -> Key:
+        """By which it is kept."""
+        return self.block, self.payload_id
+
+    @property
+    def is_served(self) -> bool:
+        """Whether its block is the one of its height, sealed or not."""
+        return self.standing in SERVED
+
+    @property
+    def last_diff(self) -> Diff | None:
+        """What its last flashblock said."""
+        return self.steps[-1].received.message.diff if self.steps else None
+
+    @property
+    def received(self) -> list[Received]:
+        """The messages that were executed."""
+        return [step.received for step in self.steps]
+
+    def partials(self, stop: int | None = None) -> tuple[int, ...]:
+        """The numbers of its stored steps, up to an index."""
+        return tuple(step.partial for step in self.steps[:stop] if step.partial is not None)
+
+    def refuse(self, received: Received) -> None:
+        """Remember a message that does not follow the steps, one of so many."""
+        if len(self.refused) >= MOST_REFUSED:
+            self.refused.clear()
+        self.refused.add(received.identity)
+
+    def let_go(self) -> None:
+        """Close what it has open; it can be made again."""
+        if self.progress is not None:
+            self.progress.close()
+            self.progress = None
+
+    def candidate(self, held: frozenset[tuple[int, bytes]]) -> Candidate:
+        """The job as placement looks at it."""
+        prefix = tuple(
+            KnownStep(
+                step.received.message.diff.block_hash,
+                None if step.sealed is None else step.sealed.hash,
+            )
+            for step in self.steps
+        )
+        return Candidate(self.block, self.payload_id, self.standing, self.parent_hash, prefix, held)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A step of a job."""
+
+    job: Job
+    index: int
+
+    @property
+    def step(self) -> Step:
+        """The step."""
+        return self.job.steps[self.index]
+
+
+class Jobs:
+    """The jobs of one network."""
+
+    def __init__(self, per_height: int) -> None:
+        """So many of a feed are kept of each height."""
+        self._per_height: Final = per_height
+        self._jobs: dict[Key, Job] = {}
+        self._forgotten: set[Key] = set()
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(list(self._jobs.values()))
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def get(self, block: int, payload_id: bytes) -> Job | None:
+        """The job of this height and payload id."""
+        return self._jobs.get((block, payload_id))
+
+    def at(self, block: int) -> list[Job]:
+        """The jobs of a height, in the order in which they came."""
+        return [job for job in self._jobs.values() if job.block == block]
+
+    def served(self, block: int) -> Job | None:
+        """The job that is served at a height, or that the sealed block is made of."""
+        return next((job for job in self.at(block) if job.is_served and job.steps), None)
+
+    def above(self, block: int) -> list[Job]:
+        """The served jobs of the heights above this one, the lowest first."""
+        jobs = []
+        while (job := self.served(block + 1)) is not None:
+            jobs.append(job)
+            block += 1
+        return jobs
+
+    def add(self, job: Job) -> None:
+        """Keep a job; of too many of a height and feed the oldest that lost goes."""
+        self._jobs[job.key] = job
+        alike = [each for each in self.at(job.block) if each.feed == job.feed]
+        losers = [each for each in alike if not each.is_served and each is not job]
+        for loser in losers[: max(len(alike) - self._per_height, 0)]:
+            self._forgotten.add(loser.key)
+            self.remove(loser)
+
+    def is_forgotten(self, block: int, payload_id: bytes) -> bool:
+        """Whether a job was one too many of its height; it does not come back."""
+        return (block, payload_id) in self._forgotten
+
+    def remove(self, job: Job) -> None:
+        """Forget a job."""
+        job.let_go()
+        self._jobs.pop(job.key, None)
+
+    def retire_through(self, block: int) -> None:
+        """Forget the jobs of this height and those below: nothing can change there."""
+        for job in self:
+            if job.block <= block:
+                self.remove(job)
+        self._forgotten = {key for key in self._forgotten if key[0] > block}
+
+    def known(
+        self,
+        latest: Header,
+        sealed: Mapping[int, bytes],
+        held: dict[Key, frozenset[tuple[int, bytes]]],
+        depth: int,
+    ) -> Known:
+        """All that a message is placed by; `held` is what is buffered of each job."""
+        nothing: frozenset[tuple[int, bytes]] = frozenset()
+        candidates = [job.candidate(held.get(job.key, nothing)) for job in self._jobs.values()]
+        for (block, payload_id), messages in held.items():
+            if (block, payload_id) not in self._jobs:
+                waiting = Candidate(block, payload_id, Standing.WAITING, held=messages)
+                candidates.append(waiting)
+        return Known(latest.number, latest.hash, sealed, tuple(candidates), depth)

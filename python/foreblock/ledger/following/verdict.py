@@ -1,0 +1,160 @@
+"""Whether a flashblock is true: what it says of its block against what execution gave.
+
+Pure. A message is first held against itself and what came before it, which is cheap, then
+against the header that its transactions have led to here. `block_hash` commits to all
+transactions of the block so far: where it alone does not fit, the message follows another
+prefix than ours.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from foreblock._engine import Header
+from foreblock.ledger.forks import OptimismFork, Rules
+from foreblock.model import Base, Diff, Flashblock
+from foreblock.primitives import ZERO_HASH, format_data
+
+# More flashblocks than any builder puts into a block: Base has 11, others up to 30.
+MOST_INDICES: Final = 1024
+_U64: Final = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """It is true, and part of its block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diverged:
+    """It says something else than what was found here."""
+
+    field: str
+    expected: str  # what was found here
+    found: str  # what it says
+
+    def __str__(self) -> str:
+        return f"{self.field}: expected {self.expected}, found {self.found}"
+
+
+@dataclass(frozen=True, slots=True)
+class Undecodable:
+    """One of its transactions is none."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return self.why
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """It needs what this chain or this engine does not have."""
+
+    what: str
+
+    def __str__(self) -> str:
+        return self.what
+
+
+Refusal = Diverged | Undecodable | Unsupported
+Verdict = Applied | Refusal
+
+
+def malformed(message: Flashblock) -> str | None:
+    """The field that no sequencer can have meant, if there is one."""
+    base, diff = message.base, message.diff
+    if (message.index == 0) != (base is not None):
+        return "base"
+    if base is not None and base.block_number != message.block_number:
+        return "metadata.block_number"
+    if not 0 < message.block_number < _U64:
+        return "metadata.block_number"
+    if message.index >= MOST_INDICES:
+        return "index"
+    if base is not None and (field := _malformed_base(base)):
+        return field
+    return _malformed_diff(diff)
+
+
+def _malformed_base(base: Base) -> str | None:
+    if not 0 < base.gas_limit < _U64:
+        return "base.gas_limit"
+    if not base.timestamp < _U64:
+        return "base.timestamp"
+    return None
+
+
+def _malformed_diff(diff: Diff) -> str | None:
+    if not diff.gas_used < _U64:
+        return "diff.gas_used"
+    if not diff.blob_gas_used < _U64:
+        return "diff.blob_gas_used"
+    return None
+
+
+def check_growth(diff: Diff, before: Diff | None, gas_limit: int) -> Diverged | None:
+    """What a block has only grows from one flashblock to the next, up to its gas limit."""
+    gas_used, blob_gas_used, bloom = 0, 0, 0
+    if before is not None:
+        gas_used, blob_gas_used = before.gas_used, before.blob_gas_used
+        bloom = int.from_bytes(before.logs_bloom)
+    if not gas_used <= diff.gas_used <= gas_limit:
+        return Diverged("gas_used", f"{gas_used} to {gas_limit}", str(diff.gas_used))
+    if not blob_gas_used <= diff.blob_gas_used <= gas_limit:
+        return Diverged("blob_gas_used", f"{blob_gas_used} to {gas_limit}", str(diff.blob_gas_used))
+    if bloom & ~int.from_bytes(diff.logs_bloom):
+        return Diverged("logs_bloom", "all bits of the flashblock before", "fewer")
+    return None
+
+
+def claimed_header(header: Header, diff: Diff, rules: Rules) -> Header:
+    """The header of these transactions with everything else as the message says."""
+    claimed = header.replace(
+        state_root=diff.state_root,
+        receipts_root=diff.receipts_root,
+        logs_bloom=diff.logs_bloom,
+        gas_used=diff.gas_used,
+    )
+    if rules.includes(OptimismFork.ISTHMUS):
+        claimed = claimed.replace(withdrawals_root=diff.withdrawals_root)
+    if rules.includes(OptimismFork.JOVIAN):
+        claimed = claimed.replace(blob_gas_used=diff.blob_gas_used)
+    return claimed
+
+
+def judge(message: Flashblock, header: Header, rules: Rules) -> Applied | Diverged:
+    """Hold a message against the header that its block has come to here."""
+    diff = message.diff
+    claimed = claimed_header(header, diff, rules)
+    if claimed.hash != diff.block_hash:
+        return _diverged("block_hash", claimed.hash, diff.block_hash)
+    fields: list[tuple[str, int | bytes, int | bytes]] = [
+        ("gas_used", header.gas_used, diff.gas_used),
+        ("receipts_root", header.receipts_root, diff.receipts_root),
+        ("logs_bloom", header.logs_bloom, diff.logs_bloom),
+    ]
+    # Before these forks the header has fixed values, which the hash has covered.
+    if rules.includes(OptimismFork.JOVIAN):
+        fields.append(("blob_gas_used", header.blob_gas_used or 0, diff.blob_gas_used))
+    if rules.includes(OptimismFork.ISTHMUS):
+        found = header.withdrawals_root or ZERO_HASH
+        fields.append(("withdrawals_root", found, diff.withdrawals_root))
+    for field, here, said in fields:
+        if here != said:
+            return _diverged(field, here, said)
+    return Applied()
+
+
+def judge_state_root(diff: Diff, root: bytes) -> Applied | Diverged:
+    """Hold a state root that is not zero against the one computed here."""
+    if root != diff.state_root:
+        return _diverged("state_root", root, diff.state_root)
+    return Applied()
+
+
+def _diverged(field: str, here: int | bytes, said: int | bytes) -> Diverged:
+    return Diverged(field, _show(here), _show(said))
+
+
+def _show(fact: int | bytes) -> str:
+    return format_data(fact) if isinstance(fact, bytes) else str(fact)

@@ -1,0 +1,336 @@
+"""A chain that is sequenced on one store and followed on another, for tests of following.
+
+`Truth` builds jobs in memory, as many for a height as a test likes, and seals what the test
+says, by a strict import. `Following` is a follower with its store: a test hands it what it
+likes of the messages, in what order it likes.
+"""
+
+import gc
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from foreblock._engine import (
+    Block,
+    Header,
+    Message,
+    Store,
+    Transaction,
+    deposit_transaction,
+    keccak256,
+    sign_transaction,
+)
+from foreblock.clock import DrivenClock
+from foreblock.errors import NotHere
+from foreblock.ledger.block_id import ByHash, ByPlace
+from foreblock.ledger.block_in_progress import BlockInProgress
+from foreblock.ledger.buffered import BufferBounds
+from foreblock.ledger.chain import Chain
+from foreblock.ledger.draft import Draft
+from foreblock.ledger.follower import Follower
+from foreblock.ledger.foundations import on_sealed
+from foreblock.ledger.genesis import read_genesis
+from foreblock.ledger.header_rules import base_fee_after
+from foreblock.ledger.ledger_writer import LedgerWriter
+from foreblock.ledger.preconfirmed_block import PreconfirmedBlock
+from foreblock.ledger.rows import transaction_index_key
+from foreblock.ledger.sealed_block import SealedBlock
+from foreblock.ledger.start import begin_chain, stored_profile
+from foreblock.ledger.tip import read_header
+from foreblock.ledger.view import Ledger
+from foreblock.model import Base, Flashblock, FlashblockId
+from writing import (
+    CHAIN_ID,
+    DEPOSITOR,
+    KEYS,
+    NOBODY,
+    PRICE,
+    SCRIBE,
+    SENDERS,
+    SEQUENCER_VAULT,
+    extra_data,
+    genesis,
+)
+
+# What a transaction is to do: who sends it, and a number that makes it like no other.
+Wish = tuple[int, int]
+Plan = Sequence[Sequence[Wish]]
+
+
+@dataclass(frozen=True)
+class Built:
+    """A job: its messages, and the block it is if it ends with each of them."""
+
+    messages: tuple[Flashblock, ...]
+    blocks: tuple[Block, ...]
+
+    @property
+    def number(self) -> int:
+        return self.messages[0].block_number
+
+    @property
+    def payload_id(self) -> bytes:
+        return self.messages[0].payload_id
+
+
+class Truth:
+    """The chain as its sequencer knows it."""
+
+    def __init__(self, folder: Path, *, linked: bool = True) -> None:
+        self.store = Store(str(folder), write=True)
+        begin_chain(self.store, read_genesis(genesis()))
+        self.linked = linked
+        with self.store.view() as view:
+            self.profile = stored_profile(view)
+            self.headers: list[Header] = [read_header(view, 0)[0]]
+        self.blocks: dict[int, Block] = {}
+        self.ends: dict[int, int] = {}  # the last index of each sealed block
+
+    @property
+    def latest(self) -> Header:
+        return self.headers[-1]
+
+    def close(self) -> None:
+        self.store.close()
+
+    def base(self, number: int, salt: bytes = b"") -> Base:
+        """What the block of this number begins with."""
+        parent = self.headers[number - 1]
+        time = parent.timestamp + self.profile.block_time
+        rules = self.profile.rules(number, time, merged=True)
+        parent_rules = self.profile.rules(number - 1, parent.timestamp, merged=True)
+        return Base(
+            parent_hash=parent.hash,
+            parent_beacon_block_root=keccak256(b"beacon" + parent.hash + salt),
+            prev_randao=keccak256(b"randao" + parent.hash + salt),
+            fee_recipient=SEQUENCER_VAULT,
+            block_number=number,
+            gas_limit=30_000_000,
+            timestamp=time,
+            extra_data=extra_data(rules),
+            base_fee_per_gas=base_fee_after(parent, rules, parent_rules, self.profile),
+        )
+
+    def job(self, name: str, plan: Plan, number: int | None = None, salt: bytes = b"") -> Built:
+        """A job for the next height, or for another one on what is sealed below it."""
+        number = self.latest.number + 1 if number is None else number
+        base = self.base(number, salt)
+        foundation = on_sealed(self.store, self.profile, number - 1)
+        block = BlockInProgress.begin(foundation, base, keccak256(name.encode())[:8])
+        block.run(_deposit(base))
+        messages, blocks = [], []
+        raws: tuple[bytes, ...] = ()
+        for index, wishes in enumerate(plan):
+            for who, what in wishes:
+                block.run(_transaction(block, who, what))
+            closed = block.close_index(1_000_000 + index)
+            raws += closed.transactions
+            sealed = closed.header.replace(state_root=block.roots.root())
+            blocks.append(Block(sealed, raws, (), ()))
+            messages.append(self._message(closed.flashblock()))
+        block.close()
+        return Built(tuple(messages), tuple(blocks))
+
+    def seal(self, built: Built, index: int = -1) -> Block:
+        """Let a job be the block of its height, up to an index; others are forgotten."""
+        assert built.number == self.latest.number + 1
+        block = built.blocks[index]
+        chain = Chain(self.store, self.profile)
+        chain.add(block)
+        chain.commit()
+        chain.close()
+        self.headers.append(block.header)
+        self.blocks[built.number] = block
+        self.ends[built.number] = index % len(built.blocks)
+        return block
+
+    def rewind(self, number: int) -> None:
+        """Give up the blocks above this one."""
+        batch = self.store.batch()
+        batch.rewind(number)
+        batch.settle()
+        self.store.commit(batch)
+        del self.headers[number + 1 :]
+
+    def _message(self, message: Flashblock) -> Flashblock:
+        if not self.linked:
+            return replace(message, previous=None)
+        below = message.block_number - 1
+        if message.index == 0 and below in self.ends:
+            return replace(message, previous=FlashblockId(below, self.ends[below]))
+        return message
+
+
+def _deposit(base: Base) -> Transaction:
+    return deposit_transaction(
+        source_hash=keccak256(b"deposit" + base.parent_hash),
+        sender=DEPOSITOR,
+        to=NOBODY,
+        mint=1,
+        value=1,
+        gas_limit=200_000,
+        input=b"",
+    )
+
+
+def _transaction(block: BlockInProgress, who: int, what: int) -> Transaction:
+    """A transfer, or a call that writes a slot and logs it."""
+    account = block.account(SENDERS[who])
+    nonce = 0 if account is None else account.nonce
+    to, value, data = NOBODY, what, b""
+    if what % 2:
+        to, value, data = SCRIBE, 0, (what % 7).to_bytes(32) + what.to_bytes(32)
+    message = Message(
+        sender=SENDERS[who],
+        to=to,
+        value=value,
+        data=data,
+        gas=200_000,
+        max_fee_per_gas=PRICE,
+        max_priority_fee_per_gas=10**9,
+    )
+    return sign_transaction(message, 2, CHAIN_ID, nonce, KEYS[who])
+
+
+class Following:
+    """A follower with its store; what it publishes and what it asks for is kept."""
+
+    def __init__(self, folder: Path, bounds: BufferBounds | None = None) -> None:
+        self.folder = folder
+        self.bounds = bounds or BufferBounds()
+        self.clock = DrivenClock()
+        self.published: list[Flashblock] = []
+        self.wanted: list[bytes] = []
+        self.open()
+
+    def open(self) -> None:
+        """Start, as a process does."""
+        self.store = Store(str(self.folder), write=True)
+        begin_chain(self.store, read_genesis(genesis()))
+        self.writer = LedgerWriter(self.store, self.clock)
+        self.follower = Follower(
+            self.writer, self.clock, self.bounds, self.published.append, self.wanted.append
+        )
+        self.ledger = Ledger(self.store, clock=self.clock)
+        self.commits = 0
+        commit = self.writer.commit
+
+        def counted(
+            draft: Draft, latest: Header, pending: int | None, heard_at_ns: int | None
+        ) -> None:
+            commit(draft, latest, pending, heard_at_ns)
+            self.commits += 1
+
+        self.writer.commit = counted  # type: ignore[method-assign]
+
+    def reopen(self) -> None:
+        """Leave everything as it lies, as a killed process does, and start again."""
+        self.close()
+        del self.writer, self.follower, self.ledger
+        gc.collect()  # what still holds on to the store
+        self.open()
+
+    def close(self) -> None:
+        self.follower.close()
+        self.store.close()
+
+    def receive(self, *messages: Flashblock, feed: str = "a") -> None:
+        """Hear messages, and do no work in between."""
+        for message in messages:
+            self.follower.receive(message, feed)
+        assert self.follower.counters.get("Failed", 0) == 0, self.follower.last_error
+
+    def settle(self) -> None:
+        """Do all the work behind the head."""
+        while self.follower.next_due_ns == 0:
+            self.follower.tick()
+        assert self.follower.counters.get("Failed", 0) == 0, self.follower.last_error
+
+    def hear(self, *messages: Flashblock, feed: str = "a") -> None:
+        """Hear messages one after the other, with time to do the work behind each."""
+        for message in messages:
+            self.receive(message, feed=feed)
+            self.settle()
+
+    def canonical(self, *blocks: Block) -> None:
+        """Hear sealed blocks, and do the work behind them."""
+        for block in blocks:
+            self.follower.canonical(block)
+            self.settle()
+
+    @property
+    def latest(self) -> int:
+        """The number of the latest block."""
+        with self.store.view() as view:
+            assert view.heads.latest is not None
+            return view.heads.latest[0]
+
+    @property
+    def pending(self) -> tuple[int, int] | None:
+        """Block and index that are pending to a reader now."""
+        view = self.ledger.view()
+        pending = view.pending
+        view.close()
+        return None if pending is None else (pending.number, pending.index)
+
+    @property
+    def commit(self) -> int:
+        """The last number drawn."""
+        with self.store.view() as view:
+            return view.commit
+
+    def sealed(self, number: int) -> bytes | None:
+        """The hash of a sealed block."""
+        with self.store.view() as view:
+            found = view.sealed(number)
+            return None if found is None else found[0]
+
+    def partial(self, message: Flashblock) -> int | None:
+        """The number of the partial that can be reached by a message's hash."""
+        return self._partial(ByHash(message.diff.block_hash))
+
+    def partial_at(self, number: int, index: int) -> int | None:
+        """The number of the partial that can be reached by its place."""
+        return self._partial(ByPlace(number, index))
+
+    def _partial(self, name: ByHash | ByPlace) -> int | None:
+        view = self.ledger.view()
+        try:
+            block = view.resolve(name)
+            view.state(block)
+            return block.partial if isinstance(block, PreconfirmedBlock) else None
+        except NotHere:
+            return None
+        finally:
+            view.close()
+
+    def finds(self, raw: bytes) -> bool:
+        """Whether a transaction can be found by its hash."""
+        view = self.ledger.view()
+        state = view.state(view.pending or view.latest)
+        found = state.index(transaction_index_key(keccak256(raw)))
+        view.close()
+        return found is not None
+
+    def finds_block(self, block_hash: bytes) -> bool:
+        """Whether a sealed block can be found by its hash."""
+        view = self.ledger.view()
+        try:
+            return isinstance(view.resolve(ByHash(block_hash)), SealedBlock)
+        except NotHere:
+            return False
+        finally:
+            view.close()
+
+    def expire(self) -> None:
+        """Let two block times pass."""
+        self.clock.advance(2 * self.writer.profile.block_time * 10**9)
+
+    def counted(self, what: str) -> int:
+        """How often something was met."""
+        return self.follower.counters.get(what, 0)
+
+
+def flat(jobs: Iterable[Built]) -> list[Flashblock]:
+    """All messages, in order."""
+    return [message for built in jobs for message in built.messages]

@@ -1,0 +1,257 @@
+"""A follower in all weathers at once, with a model that knows the truth.
+
+Jobs of random length are sealed up to a random index, restarted, and contradict themselves;
+their messages come twice, late and out of order, or not at all. After every message what the
+store shows is held against the truth. No block may ever be sealed wrongly. Where nothing is
+lost the tip is reached; where something is, only with a canonical source, and without one
+what was reached stays.
+"""
+
+import random
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from following import Built, Following, Truth, Wish
+from foreblock._engine import View
+from foreblock.errors import NotHere
+from foreblock.ledger import partial_rows
+from foreblock.ledger.block_base import base_of
+from foreblock.ledger.candidates import DEFAULT_DEPTH
+from foreblock.ledger.partials import check_reachable
+from foreblock.ledger.rows import decode_items
+from foreblock.model import Flashblock
+
+BLOCKS = 12
+SEEDS = range(6)
+
+
+@dataclass(frozen=True)
+class Weather:
+    """How often what happens."""
+
+    duplicate: float = 0.0
+    reorder: int = 0  # by how many places at most
+    restart: float = 0.0
+    dropped_tail: float = 0.0
+    equivocate: float = 0.0
+    lost: float = 0.0
+    killed: float = 0.0
+    linked: bool = True  # whether messages name their predecessors
+
+
+ROUGH = Weather(duplicate=0.2, reorder=4, restart=0.2, dropped_tail=0.2, equivocate=0.1)
+
+
+def random_plan(chance: random.Random) -> list[list[Wish]]:
+    """Three to six indices, the first with the deposit alone."""
+
+    def wishes() -> list[Wish]:
+        count = chance.choice([0, 1, 1, 2])
+        return [(chance.randrange(3), chance.randrange(1, 1 << 30)) for _ in range(count)]
+
+    return [[], *(wishes() for _ in range(chance.randint(2, 5)))]
+
+
+def sequence(truth: Truth, weather: Weather, chance: random.Random) -> list[Flashblock]:
+    """The messages of a whole chain, in the order in which they are sent."""
+    messages: list[Flashblock] = []
+    for height in range(1, BLOCKS + 1):
+        plan, salt = random_plan(chance), chance.randbytes(4)
+        job = truth.job(f"{height}p", plan, salt=salt)
+        sent = list(job.messages)
+        if chance.random() < weather.equivocate:
+            at = chance.randrange(len(plan))
+            other = [*plan[:at], [*plan[at], (0, 99)], *plan[at + 1 :]]
+            wrong = truth.job(f"{height}p", other, salt=salt).messages[at]
+            sent.insert(at + chance.randrange(2), wrong)
+        if chance.random() < weather.restart:
+            stray = truth.job(f"{height}q", random_plan(chance), salt=chance.randbytes(4)).messages
+            at = chance.choice([0, chance.randrange(len(sent)), len(sent)])
+            sent[at:at] = stray[: chance.randint(1, len(stray))]
+        messages += sent
+        is_cut = chance.random() < weather.dropped_tail
+        truth.seal(job, chance.randrange(len(plan)) if is_cut else -1)
+    return messages
+
+
+def deliver(
+    messages: list[Flashblock], weather: Weather, chance: random.Random
+) -> list[Flashblock]:
+    """The messages in the order in which they arrive."""
+    arrivals = []
+    for at, message in enumerate(messages):
+        if chance.random() < weather.lost:
+            continue
+        arrivals.append((at + chance.randint(0, weather.reorder), at, message))
+        if chance.random() < weather.duplicate:
+            arrivals.append((at + chance.randint(0, 12), at, message))
+    return [message for _, _, message in sorted(arrivals, key=lambda each: each[:2])]
+
+
+class Looker:
+    """Looks at a store after every message, and remembers what it has seen."""
+
+    def __init__(self, following: Following, truth: Truth) -> None:
+        self._following = following
+        self._truth = truth
+        self._commit = 0
+        self._rows: dict[bytes, bytes] = {}
+
+    def look(self) -> None:
+        with self._following.store.view() as view:
+            assert view.commit >= self._commit, "commits never go back"
+            self._commit = view.commit
+            assert view.heads.latest is not None
+            latest, _ = view.heads.latest
+            for number in range(1, latest + 1):
+                sealed = view.sealed(number)
+                assert sealed is not None
+                assert sealed[0] == self._truth.headers[number].hash, "a wrong seal"
+            path = self._path(view, latest)
+            for block in range(1, latest + DEFAULT_DEPTH + 2):
+                for partial in self._partials(view, block):
+                    if _is_reachable(view, partial):
+                        self._check_reachable(view, block, partial, path)
+
+    def _path(self, view: View, latest: int) -> set[int]:
+        """The partials that lead to the pending one, along an unbroken chain."""
+        path: set[int] = set()
+        number = view.heads.pending
+        while number is not None:
+            partial = view.partial(number)
+            assert partial is not None
+            assert partial.status == "live" or partial.block == latest
+            assert partial.block <= latest + DEFAULT_DEPTH
+            if partial.block <= latest:
+                break
+            row = view.row(partial_rows.partial_key(partial.block, number))
+            assert row is not None
+            path |= {number, *partial_rows.decode_partial_row(row).before}
+            if partial.stacked_on is None:
+                below = view.sealed(partial.block - 1)
+                assert below is not None
+                assert below[0] == partial.parent_hash
+            number = partial.stacked_on
+        return path
+
+    def _partials(self, view: View, block: int) -> list[int]:
+        """The partials of a height, none of whose rows has changed."""
+        numbers = []
+        for key, value in view.rows(partial_rows.block_prefix(block), 10_000):
+            assert self._rows.setdefault(key, value) == value, "rows of a partial never change"
+            number, kind = partial_rows.partial_of_key(key)
+            if kind == b"h":
+                numbers.append(number)
+        return numbers
+
+    def _check_reachable(self, view: View, block: int, partial: int, path: set[int]) -> None:
+        """What can be reached is on the way to the pending block, or begins a sealed one."""
+        if block in self._truth.blocks and view.sealed(block) is not None:
+            row = view.row(partial_rows.partial_key(block, partial))
+            assert row is not None
+            head, real = partial_rows.decode_partial_row(row), self._truth.blocks[block]
+            raws: list[bytes] = []
+            for each in (*head.before, partial):
+                raws += decode_items(view.row(partial_rows.transactions_key(block, each)) or b"")
+            assert base_of(head.header) == base_of(real.header)
+            assert raws == list(real.transactions[: len(raws)])
+        else:
+            assert partial in path
+
+
+def _is_reachable(view: View, partial: int) -> bool:
+    try:
+        check_reachable(view, partial)
+    except NotHere:
+        return False
+    return True
+
+
+def follow(
+    folder: Path, weather: Weather, seed: int, *, canonical: bool
+) -> tuple[Following, Truth]:
+    """Live through a whole chain."""
+    chance = random.Random(seed)
+    truth = Truth(folder / "truth", linked=weather.linked)
+    delivery = deliver(sequence(truth, weather, chance), weather, chance)
+    following = Following(folder / "followed")
+    looker = Looker(following, truth)
+    for message in delivery:
+        following.receive(message)
+        looker.look()
+        for _ in range(chance.choice([0, 0, 1, 100])):
+            if following.follower.next_due_ns == 0:
+                following.follower.tick()
+        if canonical:
+            answer(following, truth, message.block_number)
+        looker.look()
+        if chance.random() < weather.killed:
+            following.reopen()
+            looker.look()
+    following.settle()
+    looker.look()
+    return following, truth
+
+
+def answer(following: Following, truth: Truth, height: int) -> None:
+    """Answer what is asked for; a block is not there before its successor has begun."""
+    blocks = {block.hash: block for block in truth.blocks.values()}
+    while following.wanted:
+        block = blocks.get(following.wanted.pop())
+        if block is not None and block.header.number < height:
+            following.follower.canonical(block)
+
+
+@pytest.mark.parametrize("linked", [True, False])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_tip_is_reached_where_nothing_is_lost(tmp_path: Path, seed: int, linked: bool) -> None:
+    following, truth = follow(tmp_path, replace(ROUGH, linked=linked), seed, canonical=False)
+    assert following.latest == BLOCKS - 1
+    assert following.pending is not None
+    assert following.pending[0] == BLOCKS
+    assert following.wanted == [] or following.follower.missing is None
+    truth.close()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_lost_messages_are_made_up_for_by_canonical(tmp_path: Path, seed: int) -> None:
+    weather = Weather(lost=0.05, linked=bool(seed % 2))
+    following, truth = follow(tmp_path, weather, seed, canonical=True)
+    assert following.latest >= BLOCKS - 3, "at most two blocks behind"
+    truth.close()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_everything_at_once_and_killed_now_and_then_is_survived_with_canonical(
+    tmp_path: Path, seed: int
+) -> None:
+    weather = replace(ROUGH, lost=0.05, killed=0.05, linked=bool(seed % 2))
+    following, truth = follow(tmp_path, weather, seed, canonical=True)
+    assert following.latest >= BLOCKS - 3, "at most two blocks behind"
+    truth.close()
+
+
+@pytest.mark.parametrize("lost", [0, 1, 3])
+def test_lost_message_without_canonical_freezes_honestly(tmp_path: Path, lost: int) -> None:
+    """Every later block hangs on an unknown parent: that is said, and pending expires."""
+    truth = Truth(tmp_path / "truth")
+    following = Following(tmp_path / "followed")
+    looker = Looker(following, truth)
+    jobs: list[Built] = []
+    for height in range(1, 9):
+        jobs.append(truth.job(f"{height}p", [[], [(0, height)], [(1, 2)], [(2, 3)]]))
+        truth.seal(jobs[-1])
+    for job in jobs:
+        for message in job.messages:
+            if (message.block_number, message.index) != (3, lost):
+                following.hear(message)
+                looker.look()
+    assert following.latest == (2 if lost else 1), "the last proven block"
+    assert following.follower.missing == jobs[2].blocks[-1].hash
+    following.expire()
+    assert following.pending is None
+    following.canonical(jobs[2].blocks[-1])
+    assert following.latest >= 3, "one block is enough to go on"
+    truth.close()
