@@ -13,6 +13,7 @@ from foreblock.ledger.start import begin_chain
 from foreblock.ledger.tip import read_header
 from foreblock.model import Flashblock
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
+from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, DevAccount, dev_accounts
 from foreblock.sequencer.options import SequencerOptions
@@ -63,12 +64,14 @@ class DevChain:
         load: Load | None = None,
         begins_ms: int = 0,
         max_readers: int | None = None,
+        faults: Faults | None = None,
     ) -> None:
         self.folder = folder
         self.options = options or SequencerOptions()
         self.genesis = genesis or dev_genesis(DevGenesisOptions())
         self.load = load
         self.max_readers = max_readers
+        self.faults = faults
         self.clock = DrivenClock(GENESIS_TIME * SECOND + begins_ms * MS, 5 * SECOND)
         self.published: list[Flashblock] = []
         self.open()
@@ -79,7 +82,7 @@ class DevChain:
         begin_chain(self.store, self.genesis)
         self.writer = LedgerWriter(self.store, self.clock)
         self.sequencer = Sequencer(
-            self.writer, self.clock, self.options, self.published.append, self.load
+            self.writer, self.clock, self.options, self.published.append, self.load, self.faults
         )
         self.settle()
 

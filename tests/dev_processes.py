@@ -140,15 +140,61 @@ class Dev:
         return pid
 
 
+class Following:
+    """A running `foreblock serve --source feed`."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        assert process.stdout is not None
+        text = ""
+        for line in process.stdout:
+            text += line
+            if line.startswith("flashblocks at"):
+                break
+        url, feed = re.findall(r"(?:http|ws)://\S+", text)[-2:]
+        self.network = Network(url, feed)
+
+    def kill(self) -> None:
+        """Kill all its processes at once."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(PATIENCE)
+
+    def kill_writer(self) -> None:
+        """Kill the process that writes."""
+        (pid,) = children(self.process.pid)["writer"]
+        os.kill(pid, signal.SIGKILL)
+
+
+@contextmanager
+def following(
+    genesis: Path, data: Path, *feeds: str, canonical: str = "", listen: str = "127.0.0.1:0",
+    feed_listen: str = "127.0.0.1:0",
+) -> Iterator[Following]:  # fmt: skip
+    """A chain made from feeds, from its first answer to its end."""
+    command = [
+        sys.executable, "-m", "foreblock", "serve", "--source=feed", f"--genesis={genesis}",
+        f"--data={data}", f"--canonical={canonical}", f"--listen={listen}",
+        f"--feed-listen={feed_listen}", "--workers=1", *(f"--feed={feed}" for feed in feeds),
+    ]  # fmt: skip
+    with _running(command) as process:
+        yield Following(process)
+
+
 @contextmanager
 def dev_chain(*options: str) -> Iterator[Dev]:
     """`foreblock dev` on free ports, from its first answer to its end."""
+    with _running(_command(options)) as process:
+        yield Dev(process)
+
+
+@contextmanager
+def _running(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        _command(options), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         env=package_environment(), start_new_session=True,
     )  # fmt: skip
     try:
-        yield Dev(process)
+        yield process
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)

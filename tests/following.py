@@ -277,7 +277,7 @@ class Following:
     def commit(self) -> int:
         """The last number drawn."""
         with self.store.view() as view:
-            return view.commit
+            return view.heads.commit
 
     def sealed(self, number: int) -> bytes | None:
         """The hash of a sealed block."""

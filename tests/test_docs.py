@@ -20,7 +20,7 @@ from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from foreblock.methods.placement import Placement
 from foreblock.methods.simulations import Simulations
-from foreblock.settings import DevSettings, declared
+from foreblock.settings import EverySetting, declared
 
 ERRORS = [
     name
@@ -48,7 +48,7 @@ def test_every_verb_and_option_is_documented(checkout: Path, verb: str) -> None:
         return
     if "`docs/settings.md` has them all" in section:
         section += "".join(
-            f"`{each.flag}`" for each in declared(DevSettings)
+            f"`{each.flag}`" for each in declared(EverySetting)
         )  # tests/test_settings.py
     for parameter in commands(main)[verb].params:
         if isinstance(parameter, click.Argument):

@@ -6,7 +6,15 @@ import msgspec
 import pytest
 
 from foreblock.errors import BadSetting
-from foreblock.settings import DEFAULT, DevSettings, Settings, declared, flat, load
+from foreblock.settings import (
+    DEFAULT,
+    DevSettings,
+    EverySetting,
+    ServeSettings,
+    declared,
+    flat,
+    load,
+)
 
 NAMES = [each.name for each in declared(DevSettings)]
 
@@ -96,7 +104,7 @@ def test_every_setting_is_documented_with_its_default(checkout: Path) -> None:
     text = (checkout / "docs" / "settings.md").read_text("utf-8")
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     expected = []
-    for each in declared(DevSettings):
+    for each in declared(EverySetting):
         default = msgspec.json.encode(each.default).decode()
         expected.append(f"| `{each.name}` | `{default}` | {each.help} |")
     assert rows == expected
@@ -107,6 +115,19 @@ def test_serve_takes_no_settings_of_the_chains_and_passes_them_over_in_a_file(
 ) -> None:
     file = tmp_path / "foreblock.toml"
     file.write_text("block_time = 1\nworkers = 1\n", "utf-8")
-    loaded = load(Settings, {}, {}, file)
-    assert loaded.settings.workers == 1
+    loaded = load(ServeSettings, {}, {}, file)
+    assert loaded.settings.service.workers == 1
     assert "block_time" not in loaded.origins
+
+
+def test_a_setting_has_one_name_wherever_it_is_taken() -> None:
+    every = [each.name for each in declared(EverySetting)]
+    assert len(every) == len(set(every))
+    assert {each.name for each in declared(ServeSettings)} <= set(every)
+
+
+def test_serve_takes_a_chain_from_feeds() -> None:
+    flags = {"source": "feed", "feed": "ws://a/ws, ws://b/ws", "canonical": "http://c"}
+    chain = load(ServeSettings, flags, {}).settings.chain
+    assert (chain.source, chain.feed) == ("feed", ("ws://a/ws", "ws://b/ws"))
+    assert chain.canonical == "http://c"

@@ -25,6 +25,7 @@ from foreblock.settings import Settings
 
 NO_LIMIT: Final = sys.maxsize
 DAY_MS: Final = 24 * 60 * 60 * 1000
+SECOND_NS: Final = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +86,21 @@ def make_handler(settings: Settings, network: Network, link: WriterLink | None) 
     ledger = Ledger.open(network.data, announce=settings.snapshot_header)
     submissions = None if link is None else WriterSubmissions(link, network.name)
     service = Service(ledger, options_of(settings), submissions)
-    return Served(service.answer, partial(_readiness, ledger, moves=network.source != "store"))
+    return Served(service.answer, partial(_readiness, ledger, network, link))
 
 
-def _readiness(ledger: Ledger, *, moves: bool) -> Readiness:
+def _readiness(ledger: Ledger, network: Network, link: WriterLink | None) -> Readiness:
+    clock = SystemClock()
     view = ledger.view()
     try:
-        return Readiness(*readiness(view, SystemClock().wall_ns(), moves=moves))
+        ready, facts = readiness(view, clock.wall_ns(), moves=network.source != "store")
     finally:
         view.close()
+    told = None if link is None else link.source_facts(network.name)
+    if told is not None:
+        age = (clock.monotonic_ns() - told.told_ns) / SECOND_NS
+        facts = (*facts, f"source: as it was {age:.1f} s ago", *told.facts)
+    return Readiness(ready, facts)
 
 
 def options_of(settings: Settings) -> ServiceOptions:

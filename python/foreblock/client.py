@@ -8,8 +8,10 @@ a tool compares bytes.
 
 import http.client
 import json
+import socket
 import ssl
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
 from urllib.parse import SplitResult, urlsplit
@@ -26,13 +28,21 @@ _HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
 class Endpoint:
     """A JSON-RPC endpoint at a URL; use it as a context manager or `close` it."""
 
-    def __init__(self, url: str = DEFAULT_URL, timeout: float = TIMEOUT_SECONDS) -> None:
+    def __init__(
+        self,
+        url: str = DEFAULT_URL,
+        timeout: float = TIMEOUT_SECONDS,
+        longest_answer: int | None = None,
+    ) -> None:
+        """`timeout` is for each step of an exchange, `longest_answer` in bytes."""
         self.url = url
+        self._longest_answer = longest_answer
         parts = _split(url)
         self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._connection = _connection(parts, timeout)
         self._number = 0
         self.headers: Mapping[str, str] = {}  # of the last answer to `request`
+        self._aborted = False
 
     def exchange(self, body: bytes) -> bytes:
         """The body of the answer to this body; HTTP errors of a JSON-RPC server have one too."""
@@ -70,9 +80,30 @@ class Endpoint:
             raise Unreachable(self.url, _reason(failure)) from failure
 
     def _post(self, body: bytes) -> tuple[int, bytes, Mapping[str, str]]:
+        if self._aborted:
+            raise ConnectionAbortedError("given up")
         self._connection.request("POST", self._target, body, _HEADERS)
         response = self._connection.getresponse()
-        return response.status, response.read(), dict(response.headers)
+        answer = response.read() if self._longest_answer is None else self._read_some(response)
+        return response.status, answer, dict(response.headers)
+
+    def _read_some(self, response: http.client.HTTPResponse) -> bytes:
+        assert self._longest_answer is not None
+        answer = response.read(self._longest_answer + 1)
+        if len(answer) > self._longest_answer:
+            self.close()
+            raise NotAnAnswer(self.url, f"more than {self._longest_answer} bytes")
+        return answer
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Status and text of a path on the same server, such as a probe."""
+        try:
+            self._connection.request("GET", path)
+            response = self._connection.getresponse()
+            return response.status, response.read().decode("utf-8", "replace")
+        except (OSError, http.client.HTTPException) as failure:
+            self.close()
+            raise Unreachable(self.url, _reason(failure)) from failure
 
     def request(self, method: str, params: Sequence[object] = ()) -> object:
         """The result of a method; raises `Refused` for an error answer."""
@@ -90,6 +121,14 @@ class Endpoint:
         if "result" not in answer or answer.get("id") != self._number:
             raise NotAnAnswer(self.url, "neither a result nor an error of this request")
         return answer["result"]
+
+    def abort(self) -> None:
+        """End the exchange that another thread waits for, and every later one: unreachable."""
+        self._aborted = True
+        sock = self._connection.sock
+        if sock is not None:
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the connection; the next request opens another."""

@@ -78,10 +78,12 @@
     │   ├── MissingNode
     │   └── MissingCode
     ├── FeedError                what a feed brings cannot be used
-    │   └── MalformedFlashblock
+    │   ├── MalformedFlashblock
+    │   └── BadRecording
     └── EndpointError            an endpoint that was asked gave no result
         ├── Unreachable
         ├── NotAnAnswer
+        ├── NoSuchBlock
         └── Refused
 
 An exception carries its facts as attributes, given in order; `__str__` makes the
@@ -868,6 +870,18 @@ class MalformedFlashblock(FeedError):
         return f"malformed flashblock: {self.field}: {self.why}"
 
 
+@dataclass(eq=False)
+class BadRecording(FeedError):
+    """A file is no recording of a feed, or is damaged."""
+
+    name: str
+    line: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: line {self.line}: {self.why}"
+
+
 class EndpointError(ForeblockError):
     """A JSON-RPC endpoint that was asked gave no result."""
 
@@ -892,6 +906,17 @@ class NotAnAnswer(EndpointError):
 
     def __str__(self) -> str:
         return f"{self.url} does not answer as a JSON-RPC endpoint does: {self.why}"
+
+
+@dataclass(eq=False)
+class NoSuchBlock(EndpointError):
+    """The endpoint has no block of this name."""
+
+    url: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.url} has no block {self.name}"
 
 
 @dataclass(eq=False)

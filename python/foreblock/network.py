@@ -23,6 +23,15 @@ class DevChain(Struct, frozen=True, kw_only=True):
     seed: int
     instant: bool = False
     load: int = 0  # generated transactions a second
+    faults: list[str] = []  # kinds and rates, as in drop=0.01
+
+
+class FeedChain(Struct, frozen=True, kw_only=True):
+    """What a chain is told that others sequence."""
+
+    genesis: str  # a file
+    feeds: list[str]  # WebSockets of flashblocks
+    canonical: str = ""  # an endpoint with sealed blocks; none if empty
 
 
 class Network(Struct, frozen=True, kw_only=True):
@@ -30,5 +39,6 @@ class Network(Struct, frozen=True, kw_only=True):
 
     name: str
     data: str  # the folder of its store
-    source: Literal["store", "dev"]
+    source: Literal["store", "dev", "feed"]
     dev: DevChain | None = None
+    feed: FeedChain | None = None

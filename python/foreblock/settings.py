@@ -114,6 +114,9 @@ class ChainSettings:
         default=False, help="let a transaction close its flashblock at once, at most every 10 ms"
     )
     load: int = setting(0, "transactions a second to generate on each network")
+    faults: tuple[str, ...] = setting(
+        (), "faults on purpose and their rates, as in drop=0.01,reorg=0.001; docs/dev-chain.md"
+    )
 
 
 @dataclass(frozen=True)
@@ -133,7 +136,38 @@ class DevSettings:
     chain: ChainSettings = field(default_factory=ChainSettings, metadata={"prefix": ""})
 
 
-S = TypeVar("S", Settings, DevSettings)
+@dataclass(frozen=True)
+class SourceSettings:
+    """What the chain of `foreblock serve` is made from."""
+
+    source: Literal["store", "feed"] = setting(
+        "store", "what the chain is made from: what the store holds, or flashblocks as they come"
+    )
+    feed: tuple[str, ...] = setting((), "WebSockets to read flashblocks from, ws:// or wss://")
+    canonical: str = setting(
+        "", "an endpoint to fetch sealed blocks from, where the feed does not tell them"
+    )
+
+
+@dataclass(frozen=True)
+class ServeSettings:
+    """What `foreblock serve` runs with: the service, and what its chain is made from."""
+
+    service: Settings = field(default_factory=Settings, metadata={"prefix": ""})
+    chain: SourceSettings = field(default_factory=SourceSettings, metadata={"prefix": ""})
+    genesis: str = setting("", "the genesis file of a chain that is made from a feed")
+    feed_listen: str = setting("", "address and port to pass flashblocks on at; nothing: none")
+
+
+@dataclass(frozen=True)
+class EverySetting:
+    """All there are, whichever verb takes them; those of equal names as `foreblock dev` does."""
+
+    dev: DevSettings = field(default_factory=DevSettings, metadata={"prefix": ""})
+    source: SourceSettings = field(default_factory=SourceSettings, metadata={"prefix": ""})
+
+
+S = TypeVar("S", Settings, DevSettings, ServeSettings, EverySetting)
 
 
 class Declared(NamedTuple):
@@ -191,7 +225,7 @@ def load(
     origins: dict[str, str] = {}
     for it in declared(kind):
         values[it.name], origins[it.name] = _find(it, flags, environment, table, str(file))
-    unknown = table.keys() - {it.name for it in declared(DevSettings)}
+    unknown = table.keys() - {it.name for it in declared(EverySetting)}
     if unknown:
         raise BadSetting(f"{file}: {min(unknown)}", "there is no such setting")
     return Loaded(_build(kind, "", values), origins)

@@ -18,15 +18,17 @@ import uvloop
 
 from foreblock.bus.exchange import Exchange, Respond
 from foreblock.bus.frames import Rejected, Submit, ToWorker
-from foreblock.clock import SystemClock
+from foreblock.clock import Clock, SystemClock
 from foreblock.errors import ForeblockError
 from foreblock.feed.server import FeedServer
 from foreblock.logs import configure
 from foreblock.model import Flashblock
+from foreblock.network import Network
 from foreblock.server.process import at_end, tell, tell_failure
 from foreblock.server.supervisor import READY
 from foreblock.service import WritingOrder
 from foreblock.writing.dev_network import open_dev_network
+from foreblock.writing.feed_network import FeedNetwork
 from foreblock.writing.network_writer import NetworkWriter
 
 
@@ -52,10 +54,10 @@ class Writer:
     """All networks of one process."""
 
     def __init__(self) -> None:
-        self._networks: dict[str, NetworkWriter] = {}
+        self._networks: dict[str, NetworkWriter | FeedNetwork] = {}
         self.exchange = Exchange(self._submitted, self._greeting)
 
-    def add(self, network: NetworkWriter) -> None:
+    def add(self, network: NetworkWriter | FeedNetwork) -> None:
         """Take transactions for one more."""
         self._networks[network.name] = network
 
@@ -88,26 +90,39 @@ async def _write(order: WritingOrder, line: socket.socket) -> None:
     writer, clock = Writer(), SystemClock()
     async with AsyncExitStack() as opened:
         for network, descriptor in zip(order.networks, order.feeds, strict=True):
-            if network.source != "dev":
-                continue
-            publish = await _feed(descriptor, opened)
-            running = await open_dev_network(network, clock, publish, writer.exchange.tell)
-            opened.push_async_callback(running.close)
-            writer.add(running)
+            if network.source != "store":
+                feed = await _feed(descriptor, opened)
+                running = await _open(network, clock, feed, writer.exchange.tell)
+                opened.push_async_callback(running.close)
+                writer.add(running)
         await writer.exchange.listen(socket.socket(fileno=order.bus))
         opened.callback(writer.exchange.close)
         tell(line, READY)
         await writer.run(stop)
 
 
-async def _feed(descriptor: int | None, opened: AsyncExitStack) -> Callable[[Flashblock], None]:
-    """Where flashblocks of a network go: to its feed, or to nobody."""
+async def _open(
+    network: Network,
+    clock: Clock,
+    feed: FeedServer | None,
+    tell_workers: Callable[[ToWorker], None],
+) -> NetworkWriter | FeedNetwork:
+    if network.source == "dev":
+        return await open_dev_network(network, clock, feed, tell_workers)
+    publish: Callable[[Flashblock], None] = (lambda _: None) if feed is None else feed.publish
+    following = FeedNetwork(network, clock, publish, tell_workers)
+    await following.open()
+    return following
+
+
+async def _feed(descriptor: int | None, opened: AsyncExitStack) -> FeedServer | None:
+    """Where flashblocks of a network go; none where nobody is to hear them."""
     if descriptor is None:
-        return lambda _: None
+        return None
     feed = FeedServer()
     await feed.start(socket.socket(fileno=descriptor))
     opened.push_async_callback(feed.stop)
-    return feed.publish
+    return feed
 
 
 def _orphaned(line: socket.socket, stop: asyncio.Event) -> None:

@@ -101,8 +101,8 @@ class Looker:
 
     def look(self) -> None:
         with self._following.store.view() as view:
-            assert view.commit >= self._commit, "commits never go back"
-            self._commit = view.commit
+            assert view.heads.commit >= self._commit, "commits never go back"
+            self._commit = view.heads.commit
             assert view.heads.latest is not None
             latest, _ = view.heads.latest
             for number in range(1, latest + 1):
@@ -230,6 +230,29 @@ def test_everything_at_once_and_killed_now_and_then_is_survived_with_canonical(
     weather = replace(ROUGH, lost=0.05, killed=0.05, linked=bool(seed % 2))
     following, truth = follow(tmp_path, weather, seed, canonical=True)
     assert following.latest >= BLOCKS - 3, "at most two blocks behind"
+    truth.close()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_sequencer_that_gives_up_sealed_blocks_is_followed(tmp_path: Path, seed: int) -> None:
+    """Once the new branch is the higher one: no canonical source is needed for that."""
+    chance = random.Random(seed)
+    truth = Truth(tmp_path / "truth", linked=bool(seed % 2))
+    following = Following(tmp_path / "followed")
+    for step in range(20):
+        if step < 14 and truth.latest.number > 3 and chance.random() < 0.3:
+            truth.rewind(truth.latest.number - chance.randint(1, 2))
+        job = truth.job(f"job {step}", random_plan(chance), salt=chance.randbytes(4))
+        for message in job.messages:
+            following.receive(message)
+            for _ in range(chance.choice([0, 1, 50])):
+                if following.follower.next_due_ns == 0:
+                    following.follower.tick()
+        truth.seal(job)
+    following.settle()
+    assert following.latest == truth.latest.number - 1
+    for number in range(1, following.latest + 1):
+        assert following.sealed(number) == truth.headers[number].hash
     truth.close()
 
 

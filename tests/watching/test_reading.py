@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from foreblock.errors import NotAnAnswer
-from foreblock.watching.reading import QUESTION, SNAPSHOT, read
+from foreblock.watching.reading import QUESTION, SNAPSHOT, read, source_facts
 
 BLOCK: dict[str, Any] = {
     "number": "0x7", "hash": "0x" + "01" * 32, "timestamp": "0x64", "gasUsed": "0x5208",
@@ -46,3 +46,18 @@ def test_other_servers_are_read_as_far_as_they_tell() -> None:
 def test_what_holds_no_blocks_is_refused(body: bytes) -> None:
     with pytest.raises(NotAnAnswer, match="no blocks"):
         read("here", body, {})
+
+
+def test_how_a_source_is_comes_from_readiness() -> None:
+    text = (
+        "not ready\ncommit: 3\nlatest: block 1\nfeed: ws://a/ws: not connected\n"
+        "following: applied 3\nmissing: block 0x01\noutcomes: Gap 1\n"
+    )
+    assert source_facts(503, text) == (
+        "feed: ws://a/ws: not connected", "following: applied 3", "missing: block 0x01",
+    )  # fmt: skip
+
+
+def test_other_servers_say_nothing_about_a_source() -> None:
+    assert source_facts(404, "feed: not found\n") == ()
+    assert source_facts(200, "feed: x\n" * 1_000) == ()

@@ -6,7 +6,7 @@ use alloy_primitives::U256;
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 
-use crate::convert::{Arg, Integer};
+use crate::convert::{Arg, Integer, invalid};
 use crate::hex;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -72,9 +72,13 @@ impl<'py> FromPyObject<'_, 'py> for Slot {
 
 #[pyfunction]
 #[pyo3(signature = (json, /))]
-fn read_slots(py: Python<'_>, json: PyBuffer<u8>) -> PyResult<Option<Slots>> {
-    let text = json.to_vec(py)?;
-    Ok(py.detach(|| parse(&text)).map(Slots))
+fn read_slots(json: PyBuffer<u8>) -> PyResult<Option<Slots>> {
+    let Some(text) = json.as_slice_ptr() else {
+        return Err(invalid("the text must lie in one piece"));
+    };
+    // SAFETY: the buffer keeps its bytes in place, and nobody writes to them: the interpreter,
+    // which every writer needs, is not released while they are read.
+    Ok(parse(unsafe { text.as_ref() }).map(Slots))
 }
 
 /// Quote, prefix, digits and quote of a word.

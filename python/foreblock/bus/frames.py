@@ -55,8 +55,16 @@ class Committed(Struct, frozen=True, tag=True, array_like=True):
     commit: int
 
 
+class SourceFacts(Struct, frozen=True, tag=True, array_like=True):
+    """How the source of a network is, a line for each fact; a hint."""
+
+    network: str
+    told_ns: int  # monotonic, which is the same in all processes
+    facts: tuple[str, ...]
+
+
 ToWriter = Submit
-ToWorker = Accepted | Rejected | NextNonce | Committed
+ToWorker = Accepted | Rejected | NextNonce | Committed | SourceFacts
 
 _encode = msgspec.msgpack.Encoder().encode
 

@@ -13,6 +13,7 @@ from foreblock.bus.frames import (
     Frames,
     NextNonce,
     Rejected,
+    SourceFacts,
     Submit,
     ToWorker,
     frame,
@@ -33,6 +34,7 @@ class WriterLink:
         self._ids: Final = count(1)
         self._waiting: dict[int, asyncio.Future[None]] = {}
         self._nonces: dict[tuple[str, bytes], int] = {}
+        self._facts: dict[str, SourceFacts] = {}
         self._transport: asyncio.Transport | None = None
         self._task: asyncio.Task[None] | None = None
         self._tried: Final = asyncio.Event()
@@ -77,6 +79,10 @@ class WriterLink:
         """The nonce after a sender's transactions in the pool; 0 where nothing is known."""
         return self._nonces.get((network, sender), 0)
 
+    def source_facts(self, network: str) -> SourceFacts | None:
+        """What the writer said last about the source of a network."""
+        return self._facts.get(network)
+
     async def _keep_connected(self) -> None:
         loop, delay = asyncio.get_running_loop(), SHORTEST_DELAY
         while True:
@@ -110,6 +116,8 @@ class WriterLink:
                 if len(self._nonces) >= HINTS:
                     self._nonces.clear()
                 self._nonces[network, sender] = nonce
+            case SourceFacts(network):
+                self._facts[network] = message
             case Accepted(number):
                 answer = self._waiting.get(number)
                 if answer is not None and not answer.done():

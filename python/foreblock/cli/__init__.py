@@ -14,6 +14,7 @@ from foreblock.cli.conforming import conformance
 from foreblock.cli.developing import dev
 from foreblock.cli.importing import import_
 from foreblock.cli.reading import balance, block, call, rpc
+from foreblock.cli.recording import record, replay
 from foreblock.cli.sending import send
 from foreblock.cli.serving import serve
 from foreblock.cli.simulating import simulate
@@ -33,7 +34,9 @@ def main() -> None:
 bench.add_command(bench_rpc)
 bench.add_command(preconf)
 main.add_command(bench)
-for verb in (
-    balance, block, call, config, conformance, dev, import_, rpc, send, serve, simulate, watch,
-):  # fmt: skip
+VERBS = (
+    balance, block, call, config, conformance, dev, import_, record, replay, rpc, send, serve,
+    simulate, watch,
+)  # fmt: skip
+for verb in VERBS:
     main.add_command(verb)

@@ -16,6 +16,7 @@ from foreblock.cli.settings_options import Given, loaded, settings_options
 from foreblock.ledger.checksum import checksum_address
 from foreblock.network import DevChain, Network
 from foreblock.primitives import format_data
+from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.load import first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.settings import DEFAULT, ChainSettings, DevSettings, Loaded
@@ -35,6 +36,7 @@ def dev(given: Given) -> None:
     """
     with failing_in_one_line():
         settings = _settled(loaded(given, DevSettings))
+        Faults.parse(settings.chain.faults)  # refuses what is none
         with _folder(settings.service.data) as folder:
             places = _places(settings, folder)
             kept = bool(settings.service.data)
@@ -93,6 +95,7 @@ def _place(
             seed=chain.seed + position,
             instant=chain.instant,
             load=chain.load,
+            faults=list(chain.faults),
         ),
     )
     return service.Place(network, listen, feed)

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import typing
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ def settings_options(
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)
         def gathering(*, config_file: Path | None, **options: Any) -> None:  # noqa: ANN401
-            flags = {it.name: options.pop(it.name) for it in declared(kind)}
+            flags = {it.name: _text(options.pop(it.name)) for it in declared(kind)}
             command(given=Given(flags, config_file), **options)
 
         decorated: Callable[..., None] = gathering
@@ -48,7 +49,15 @@ def _option(it: Declared) -> Callable[[Callable[..., None]], Callable[..., None]
         return click.option(
             it.flag, it.name, metavar="[BOOL]", is_flag=False, flag_value="true", help=help_text
         )
-    return click.option(it.flag, it.name, metavar="VALUE", help=help_text)
+    repeats = typing.get_origin(it.kind) is tuple
+    return click.option(it.flag, it.name, metavar="VALUE", help=help_text, multiple=repeats)
+
+
+def _text(given: str | tuple[str, ...] | None) -> str | None:
+    """A list may be given by repeating its option, too."""
+    if isinstance(given, tuple):
+        return ",".join(given) if given else None
+    return given
 
 
 def loaded(given: Given, kind: type[S]) -> Loaded[S]:

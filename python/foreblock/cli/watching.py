@@ -16,7 +16,7 @@ from rich.text import Text
 from foreblock.cli.failure import failing_in_one_line
 from foreblock.client import Endpoint
 from foreblock.errors import EndpointError
-from foreblock.watching.reading import QUESTION, Reading, read
+from foreblock.watching.reading import QUESTION, READINESS, Reading, read, source_facts
 
 LOCAL: Final = ("http://127.0.0.1:8545", "http://127.0.0.1:9545")
 GWEI: Final = 10**9
@@ -39,12 +39,14 @@ class Watched:
     reading: Reading | None = None
     failure: str = ""
     since: float = 0.0
+    facts: tuple[str, ...] = ()  # about its source
 
     def look(self, now: float) -> None:
         """Ask once."""
         try:
             body, headers = self.endpoint.exchange_with_headers(QUESTION)
             found = read(self.endpoint.url, body, headers)
+            self.facts = source_facts(*self.endpoint.get(READINESS))
         except EndpointError as failure:
             self.failure = str(failure)
             return
@@ -66,7 +68,7 @@ def _moved(before: Reading, now: Reading) -> bool:
 @click.option("--once", is_flag=True, help="Look once and end.")
 @click.option("--json", "as_json", is_flag=True, help="Print each look as one line of JSON.")
 def watch(*, urls: Sequence[str], every: float, once: bool, as_json: bool) -> None:
-    """Watch networks: block, flashblock, transactions, gas and age.
+    """Watch networks: block, flashblock, transactions, gas and age, and how their feeds are.
 
     URL is an endpoint; without any, those of `foreblock dev`. Stop with Ctrl-C.
     """
@@ -109,9 +111,12 @@ def _looks(watched: Sequence[Watched], every: float, *, once: bool) -> Iterator[
 
 
 def shown(watched: Sequence[Watched], now: float) -> Group:
-    """The table, and below it why there is no answer where there is none."""
-    reasons = [Text(each.failure, style="dim") for each in watched if each.failure]
-    return Group(table(watched, now), *reasons)
+    """The table, and below it why there is no answer, or how sources are where networks tell."""
+    lines = [Text(each.failure, style="dim") for each in watched if each.failure]
+    lines += [
+        Text(f"{_name(each)}  {fact}", style="dim") for each in watched for fact in each.facts
+    ]
+    return Group(table(watched, now), *lines)
 
 
 def table(watched: Sequence[Watched], now: float) -> Table:
@@ -126,7 +131,7 @@ def table(watched: Sequence[Watched], now: float) -> Table:
 
 
 def _row(each: Watched, now: float) -> list[str]:
-    name = each.endpoint.url.removeprefix("http://")
+    name = _name(each)
     if each.failure or each.reading is None:
         return [name, "no answer", "", "", "", "", ""]
     reading = each.reading
@@ -146,6 +151,15 @@ def _row(each: Watched, now: float) -> list[str]:
     ]
 
 
+def _name(each: Watched) -> str:
+    return each.endpoint.url.removeprefix("http://")
+
+
 def _plain(each: Watched) -> dict[str, object]:
     reading = None if each.reading is None else asdict(each.reading)
-    return {"url": each.endpoint.url, "reading": reading, "failure": each.failure or None}
+    return {
+        "url": each.endpoint.url,
+        "reading": reading,
+        "source": list(each.facts),
+        "failure": each.failure or None,
+    }

@@ -26,3 +26,5 @@ class FeedOptions:
     brotli_quality: int = 1
     # Whether messages name their predecessor, as feeds do since June 2026.
     predecessor: bool = True
+    # Whether it says whose it is, so that clients of ours ask it to go on where they are.
+    resumable: bool = True

@@ -12,10 +12,13 @@ from foreblock.model import Flashblock, FlashblockId
 class Outgoing:
     """A flashblock as the bytes that every client gets."""
 
-    def __init__(self, flashblock: Flashblock, options: FeedOptions) -> None:
+    def __init__(
+        self, flashblock: Flashblock, options: FeedOptions, text: bytes | None = None
+    ) -> None:
+        """`text` is how it was written by somebody else, where that is to be kept."""
         self.payload_id = flashblock.payload_id
         self.place = FlashblockId(flashblock.block_number, flashblock.index)
-        self.text = encode(flashblock, predecessor=options.predecessor)
+        self.text = text or encode(flashblock, predecessor=options.predecessor)
         self._quality = options.brotli_quality
 
     @cached_property

@@ -23,10 +23,14 @@ from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
 from websockets.protocol import State
 
+from foreblock.errors import MalformedFlashblock
 from foreblock.feed.backlog import Backlog, frame_size
+from foreblock.feed.messages import decode
 from foreblock.feed.options import FeedOptions
 from foreblock.feed.outgoing import CurrentJob, Outgoing
 from foreblock.feed.subscription import Refusal, Subscription, parse_target
+from foreblock.feed.target import OURS
+from foreblock.feed.wire import MessageLimits, text_of
 from foreblock.model import Flashblock
 
 log = structlog.get_logger()
@@ -40,6 +44,7 @@ STOPPING: Final = "the feed is stopping"
 
 # Clients have nothing to say; what they send is read, so that pongs are, and thrown away.
 _INCOMING_BYTES: Final = 4 * 1024
+_LIMITS: Final = MessageLimits()
 
 
 @dataclass(eq=False, slots=True)
@@ -84,7 +89,7 @@ class FeedServer:
             sock=sock,
             compression=None,  # it would compress every message anew for every client
             process_request=self._admit,
-            server_header="foreblock",
+            server_header=OURS if options.resumable else None,
             open_timeout=options.handshake_timeout,
             close_timeout=options.close_timeout,
             ping_interval=options.ping_interval,
@@ -95,7 +100,30 @@ class FeedServer:
 
     def publish(self, flashblock: Flashblock) -> None:
         """Hand a flashblock to every client; called in the loop, and never waits."""
-        message = Outgoing(flashblock, self._options)
+        self._publish(Outgoing(flashblock, self._options))
+
+    def publish_bytes(self, data: bytes) -> None:
+        """Hand over what somebody else's feed has sent, as it was written.
+
+        What is no flashblock goes to every client as it is.
+        """
+        try:
+            text = text_of(data, _LIMITS)
+            flashblock = decode(text, _LIMITS)
+        except MalformedFlashblock:
+            flashblock = None
+        if isinstance(flashblock, Flashblock):
+            self._publish(Outgoing(flashblock, self._options, text))
+        else:
+            broadcast([client.connection for client in self._clients], data)
+
+    @property
+    def unsent(self) -> int:
+        """The most bytes that any client has not taken yet."""
+        transports = [client.connection.transport for client in self._clients]
+        return max((each.get_write_buffer_size() for each in transports), default=0)
+
+    def _publish(self, message: Outgoing) -> None:
         self._job.add(message)
         ready: dict[bool, list[_Client]] = {False: [], True: []}
         for client in list(self._clients):

@@ -76,10 +76,11 @@ _decoder: Final = msgspec.json.Decoder(WireMessage)
 
 def read_message(data: bytes, limits: MessageLimits) -> WireMessage:
     """The message in the payload of one frame, whatever the opcode of that frame."""
-    return _parse(_text(data, limits))
+    return _parse(text_of(data, limits))
 
 
-def _text(data: bytes, limits: MessageLimits) -> bytes:
+def text_of(data: bytes, limits: MessageLimits) -> bytes:
+    """The JSON in the payload of one frame, expanded if it is compressed."""
     if _is_json_object(data):
         if len(data) > limits.message:
             raise MalformedFlashblock("message", f"has more than {limits.message} bytes")

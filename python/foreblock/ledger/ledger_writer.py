@@ -12,6 +12,7 @@ After an exception from a commit the blocks in progress are to be thrown away; `
 gives back the one that is pending, as of its last commit.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from foreblock._engine import Batch, Header, Heads, Store
@@ -19,7 +20,7 @@ from foreblock.clock import Clock, boot_id
 from foreblock.errors import NoChain
 from foreblock.ledger.block_in_progress import BlockInProgress
 from foreblock.ledger.draft import Draft
-from foreblock.ledger.foundations import on_partial, on_sealed
+from foreblock.ledger.foundations import on_partial, on_sealed, resume
 from foreblock.ledger.freshness import Freshness, decode_freshness
 from foreblock.ledger.open_block import read_open_block
 from foreblock.ledger.partial_pruning import prunable
@@ -77,10 +78,25 @@ class LedgerWriter:
             view.close()
         return self._current
 
-    def begin(self, base: Base, payload_id: bytes) -> BlockInProgress:
-        """A block on the latest; raises `BadBlock` for a base that cannot follow it."""
-        foundation = on_sealed(self.store, self.profile, self.latest.number)
+    def sealed_header(self, number: int) -> Header:
+        """The header of a sealed block."""
+        with self.store.view() as view:
+            return read_header(view, number)[0]
+
+    def begin(self, base: Base, payload_id: bytes, parent: int | None = None) -> BlockInProgress:
+        """A block on the latest, or for `reorganize` on an earlier sealed one.
+
+        Raises `BadBlock` for a base that cannot follow it.
+        """
+        number = self.latest.number if parent is None else parent
+        foundation = on_sealed(self.store, self.profile, number)
         return BlockInProgress.begin(foundation, base, payload_id)
+
+    def without_tail(self, block: BlockInProgress) -> BlockInProgress:
+        """A block as it was before its last committed index; the other one is closed."""
+        block.close()
+        self._current = resume(self.store, self.profile, block.partials[-2])
+        return self._current
 
     def header_if_sealed(self, block: BlockInProgress) -> Header:
         """What the block is if it ends with its last committed index."""
@@ -108,23 +124,62 @@ class LedgerWriter:
         return flashblock
 
     def seal_and_extend(
-        self, block: BlockInProgress, sealed: Header, following: BlockInProgress
+        self,
+        block: BlockInProgress,
+        sealed: Header,
+        following: BlockInProgress,
+        left_out: Sequence[int] = (),
     ) -> Flashblock:
         """Seal a block and make the first index of the next one pending, in one commit.
 
         `sealed` is what `header_if_sealed` gave. Transactions that ran after the last
-        committed index are not in it.
+        committed index are not in it. Partials that are `left_out` came after its end.
         """
         assert sealed == self.header_if_sealed(block), "a block seals as what it has become"
         batch = self.store.batch()
         nodes = block.roots.take_nodes()
         add_seal(batch, block.partials, sealed, self.total_difficulty, nodes)
+        if left_out:
+            batch.drop(list(left_out), "not in the sealed block")
         add_seals_as(batch, block.roots.take_new())
         flashblock = self._commit_index(batch, following, sealed)
         self.latest, self._current = sealed, following
         following.roots.restart(self.store.trie)
         block.close()
         return flashblock
+
+    def restart(self, block: BlockInProgress, again: BlockInProgress) -> Flashblock:
+        """Give up a block and make the first index of another one pending, in one commit.
+
+        Both stand on the latest block.
+        """
+        draft = self.draft()
+        draft.drop(block.partials, "its job was begun anew")
+        return self._change_to(again, self.latest, draft, block)
+
+    def reorganize(self, block: BlockInProgress, following: BlockInProgress) -> Flashblock:
+        """Give up all above the block that `following` stands on, the pending one included.
+
+        Its first index becomes pending, in the same commit.
+        """
+        draft = self.draft()
+        draft.drop(block.partials, "it stood on what was given up")
+        draft.rewind(following.parent.number)
+        flashblock = self._change_to(following, following.parent, draft, block)
+        following.roots.restart(self.store.trie)
+        return flashblock
+
+    def _change_to(
+        self, block: BlockInProgress, latest: Header, draft: Draft, before: BlockInProgress
+    ) -> Flashblock:
+        closed = block.close_index(draft.next)
+        partial = draft.extend(closed, (), self._clock.wall_ns())
+        draft.seals_as(block.roots.take_new())
+        self.commit(draft, latest, partial, self._clock.monotonic_ns())
+        block.committed(partial, closed.header)
+        before.close()
+        self._current = block
+        return closed.flashblock()
 
     def draft(self) -> Draft:
         """An empty draft that follows the last commit."""

@@ -16,6 +16,7 @@ from functools import partial
 
 from foreblock._engine import (
     Authorization,
+    Block,
     Header,
     Transaction,
     Withdrawal,
@@ -93,6 +94,11 @@ class StoredBlock:
     def portions(self) -> list[Portion]:
         """All of them, in their order."""
         return [part.read() for part in self.parts]
+
+    def encode(self) -> bytes:
+        """The block as it is in a file of blocks."""
+        raws = [raw for portion in self.portions() for raw in portion.raws]
+        return Block(self.header, raws, self.uncles, self.withdrawals).encode()
 
     def size(self, transactions: int) -> int:
         """The length of the block's encoding, given that of its transactions."""

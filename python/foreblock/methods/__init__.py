@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from msgspec import Raw
 
 from foreblock.ledger.view import LedgerView
-from foreblock.methods import node
+from foreblock.methods import debug, node
 from foreblock.methods.blocks import BlockMethods
 from foreblock.methods.calls import CallMethods
 from foreblock.methods.estimates import EstimateMethods
@@ -72,4 +72,5 @@ def make_methods(
         "eth_syncing": node.syncing,
         "net_version": node.network_version,
         "web3_clientVersion": node.client_version,
+        "debug_getRawBlock": debug.get_raw_block,
     }

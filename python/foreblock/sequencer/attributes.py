@@ -52,9 +52,11 @@ def next_base(
     )
 
 
-def payload_id(base: Base, seed: int) -> bytes:
-    """The id of the job that builds this block."""
+def payload_id(base: Base, seed: int, attempt: int = 0) -> bytes:
+    """The id of the job that builds this block; of another one for each attempt."""
     digest = derive(seed, "payload", base.block_number, base.parent_hash)
+    if attempt:
+        digest = derive(seed, "another payload", attempt, digest)
     return bytes([PAYLOAD_VERSION]) + digest[:7]
 
 

@@ -14,7 +14,8 @@ do then. What has run and is not committed counts as waiting all the same.
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 import structlog
@@ -27,9 +28,11 @@ from foreblock.ledger.transactions import Account, Header, Transaction
 from foreblock.model import Base, Flashblock
 from foreblock.sequencer.attributes import attributes_deposit, next_base, payload_id, terms_of
 from foreblock.sequencer.budget import Budget, budget
+from foreblock.sequencer.faults import Fault, Faults
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.pool import Pool
+from foreblock.sequencer.recent import Recent
 from foreblock.sequencer.timing import SECOND_NS, Schedule, next_timestamp, schedule
 
 # With `instant`, the least time from one flashblock to the next.
@@ -37,6 +40,8 @@ INSTANT_GAP_NS: Final = 10 * 10**6
 # Before something is due, no slice of work is begun that nobody waits for.
 QUIET_NS: Final = 5 * 10**6
 AHEAD: Final = 32  # transactions that run at once before they are due, a millisecond or two
+
+LONGEST_REORG: Final = 3  # sealed blocks that a fault on purpose gives up
 
 log = structlog.get_logger()
 
@@ -51,6 +56,7 @@ class Sequencer:
         options: SequencerOptions,
         publish: Callable[[Flashblock], None],
         load: Load | None = None,
+        faults: Faults | None = None,
     ) -> None:
         """Goes on with the block that is open, or begins one; the first `tick` commits it."""
         self._writer: Final = writer
@@ -59,9 +65,15 @@ class Sequencer:
         self._publish: Final = publish
         self._load: Final = load
 
+        # Faults of the chain itself; each kind strikes a height once at most.
+        self._faults: Final = faults or Faults({})
+        self._recent: Final = Recent(LONGEST_REORG + 1)
+        self._struck: dict[Fault, int] = {}
+
         # The block, its schedule, and which of its slots has ended.
         block = writer.open_block()
         self._block = self._begin_on(writer.latest) if block is None else block
+        self._recent.begin_block()
         self._schedule = self._schedule_of(self._block)
         self._slot = self._schedule.slots_before
 
@@ -147,8 +159,12 @@ class Sequencer:
             done = True
         ended = self._schedule.ended(now_ns)
         instant = self._instant_due_ns is not None and now_ns >= self._instant_due_ns
-        if ended > self._slot or instant:
-            due_ns = self._index_due_ns
+        due_ns = self._index_due_ns
+        if ended > self._slot and self._strikes(Fault.RESTART):
+            self._slot = ended
+            self._restart(now_ns, due_ns)
+            done = True
+        elif ended > self._slot or instant:
             self._slot = ended
             self._pool.begin_index()
             self._fill(self._budget(ended))
@@ -197,22 +213,41 @@ class Sequencer:
     def _turn_over(self, now_ns: int) -> None:
         """Seal the block and begin the next, in one commit."""
         assert not self._ran, "the last index has been closed, and nothing runs after it"
-        block, writer, due_ns = self._block, self._writer, self._schedule.end_ns
+        due_ns = self._schedule.end_ns
+        if self._writer.latest.number >= LONGEST_REORG and self._strikes(Fault.REORG):
+            self._reorg(now_ns, due_ns)
+            return
+        block, writer = self._block, self._writer
+        left_out: Sequence[int] = ()
+        tail: Sequence[Transaction] = ()
+        if len(block.partials) > 1 and self._strikes(Fault.TAIL):
+            left_out = block.partials[-1:]
+            block = writer.without_tail(block)
+            tail = self._recent.take_index()
         sealed = writer.header_if_sealed(block)
         base = self._base_on(sealed)
         following = writer.begin_next(block, sealed, base, payload_id(base, self._options.seed))
         following.run(attributes_deposit(base, self._options))
-        flashblock = writer.seal_and_extend(block, sealed, following)
-        self._block = following
-        self._schedule = self._schedule_of(following)
+        flashblock = writer.seal_and_extend(block, sealed, following, left_out)
+        self._go_on_with(following, flashblock, now_ns, due_ns)
+        self._put_back(tail)
+
+    def _go_on_with(
+        self, block: BlockInProgress, flashblock: Flashblock, now_ns: int, due_ns: int
+    ) -> None:
+        """A block has its first index."""
+        self._block = block
+        self._schedule = self._schedule_of(block)
         self._slot = 0
-        self._pool.begin_block(terms_of(base, writer.profile, self._options))
+        self._recent.begin_block()
+        self._pool.begin_block(terms_of(block.base, self._writer.profile, self._options))
         self._pool_is_stale = True
         self._announce(flashblock, now_ns, due_ns)
 
     def _announce(self, flashblock: Flashblock, now_ns: int, due_ns: int) -> None:
         self._closed_at_ns = now_ns
         self._instant_due_ns = None
+        self._recent.close_index(list(self._ran.values()))
         self._ran.clear()
         self._pool.begin_index()
         self._may_run_more = True
@@ -229,6 +264,48 @@ class Sequencer:
             committed_ns=self._writer.committed_at_ns,
             commit_ns=self._writer.commit_took_ns,
         )
+
+    # --- Faults on purpose -------------------------------------------------------------
+
+    def _strikes(self, kind: Fault) -> bool:
+        number = self._block.number
+        if self._struck.get(kind, 0) >= number:
+            return False
+        if not self._faults.happens(kind, number, self._block.index):
+            return False
+        self._struck[kind] = number
+        log.info("fault", kind=kind.value, block=number, index=self._block.index)
+        return True
+
+    def _restart(self, now_ns: int, due_ns: int) -> None:
+        """Give the block up and begin it anew, as another job."""
+        writer, base = self._writer, self._block.base
+        again = writer.begin(base, payload_id(base, self._options.seed, attempt=self._block.index))
+        again.run(attributes_deposit(base, self._options))
+        flashblock = writer.restart(self._block, again)
+        slot, given_up = self._slot, [*self._recent.take_blocks(1), *self._ran.values()]
+        self._ran.clear()
+        self._go_on_with(again, flashblock, now_ns, due_ns)
+        self._slot = slot
+        self._put_back(given_up)
+
+    def _reorg(self, now_ns: int, due_ns: int) -> None:
+        """Give up the block and some that are sealed, and go on from there."""
+        writer, latest = self._writer, self._writer.latest.number
+        depth = 1 + int(self._faults.draw(Fault.REORG, "depth", latest, 0) * LONGEST_REORG)
+        base = self._base_on(writer.sealed_header(latest - depth))
+        job = payload_id(base, self._options.seed, attempt=base.timestamp)
+        following = writer.begin(base, job, parent=latest - depth)
+        following.run(attributes_deposit(base, self._options))
+        flashblock = writer.reorganize(self._block, following)
+        given_up = list(self._recent.take_blocks(depth + 1))
+        self._go_on_with(following, flashblock, now_ns, due_ns)
+        self._put_back(given_up)
+
+    def _put_back(self, transactions: Iterable[Transaction]) -> None:
+        for transaction in transactions:
+            with suppress(PoolRefusal):
+                self._pool.add(transaction)
 
     # --- Beginning a block -------------------------------------------------------------
 

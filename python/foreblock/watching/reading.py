@@ -9,10 +9,14 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Final
 
 from foreblock.errors import NotAnAnswer
 
+READINESS: Final = "/readyz?verbose"
+SOURCE_FACTS: Final = frozenset({"feed", "following", "missing", "last error", "canonical"})
+MOST_FACTS: Final = 100
 SNAPSHOT: Final = "Foreblock-Snapshot"
 QUESTION: Final = json.dumps(
     [
@@ -63,6 +67,14 @@ def read(url: str, body: bytes, headers: Mapping[str, str]) -> Reading:
         index=int(index[1]) if index else None,
         commit=int(commit[1]) if commit else None,
     )
+
+
+def source_facts(status: int, text: str) -> tuple[str, ...]:
+    """What `/readyz?verbose` says about the source of a network; nothing of other servers."""
+    lines = text.splitlines()
+    if status not in (HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE) or len(lines) > MOST_FACTS:
+        return ()
+    return tuple(line for line in lines if line.partition(":")[0] in SOURCE_FACTS)
 
 
 def _seen(block: Mapping[str, Any]) -> Seen:

@@ -11,20 +11,25 @@ from typing import Final
 from foreblock.bus.frames import ToWorker
 from foreblock.clock import Clock
 from foreblock.errors import BadGenesis, PoolRefusal
+from foreblock.feed.server import FeedServer
 from foreblock.ledger.genesis import Genesis
+from foreblock.ledger.genesis_text import genesis_text
 from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.opening import Store, open_to_write
 from foreblock.ledger.transactions import Transaction, decode_transactions
 from foreblock.model import Flashblock
 from foreblock.network import DevChain, Network
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
+from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.load import Load, first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.saved_pool import save_pool, take_saved_pool
 from foreblock.sequencer.sequencer import Sequencer
+from foreblock.writing.faulty_feed import FaultyFeed
 from foreblock.writing.network_writer import NetworkWriter
 
+GENESIS_FILE: Final = "genesis.json"  # in the store's folder
 POOL_FILE: Final = "pool"  # in the store's folder, from a clean stop to the next start
 
 
@@ -38,8 +43,11 @@ class DevChainSource:
         chain = network.dev
         assert chain is not None, "a development chain is told what to be like"
         self._pool_file: Final = Path(network.data) / POOL_FILE
-        self._store: Final[Store] = open_to_write(network.data, _genesis(chain))
+        genesis = _genesis(chain)
+        self._store: Final[Store] = open_to_write(network.data, genesis)
         try:
+            # For whoever follows the chain.
+            (Path(network.data) / GENESIS_FILE).write_bytes(genesis_text(genesis))
             self._writer: Final = LedgerWriter(self._store, clock)
             options = SequencerOptions(
                 block_time=chain.block_time,
@@ -48,7 +56,9 @@ class DevChainSource:
                 instant=chain.instant,
             )
             load = _load(chain, self._writer.profile.chain_id)
-            self._sequencer: Final = Sequencer(self._writer, clock, options, publish, load)
+            self._sequencer: Final = Sequencer(
+                self._writer, clock, options, publish, load, _faults(chain)
+            )
             self._take_up(take_saved_pool(self._pool_file))
         except BaseException:
             self._store.close()
@@ -93,14 +103,15 @@ class DevChainSource:
 async def open_dev_network(
     network: Network,
     clock: Clock,
-    publish: Callable[[Flashblock], None],
+    feed: FeedServer | None,
     tell: Callable[[ToWorker], None],
 ) -> NetworkWriter:
     """The writer of a development chain; it does not run yet.
 
-    `publish` and `tell` are called on the running loop. Raises `ForeblockError`.
+    `tell` is called on the running loop. Raises `ForeblockError`.
     """
     loop = asyncio.get_running_loop()
+    publish = _publisher(network, clock, feed)
     executor = ThreadPoolExecutor(1, f"foreblock-{network.name}")
 
     def on_loop(flashblock: Flashblock) -> None:
@@ -114,6 +125,21 @@ async def open_dev_network(
         executor.shutdown()
         raise
     return NetworkWriter(network.name, source, clock, executor, tell)
+
+
+def _publisher(
+    network: Network, clock: Clock, feed: FeedServer | None
+) -> Callable[[Flashblock], None]:
+    """Where flashblocks go: to the feed, through its faults if it is to have some."""
+    if feed is None:
+        return lambda _: None
+    faults = _faults(network.dev)
+    return FaultyFeed(feed, faults, clock).publish if faults else feed.publish
+
+
+def _faults(chain: DevChain | None) -> Faults:
+    assert chain is not None, "a development chain is told what to be like"
+    return Faults.parse(chain.faults, chain.seed)
 
 
 def _genesis(chain: DevChain) -> Genesis:

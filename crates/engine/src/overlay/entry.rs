@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use alloy_primitives::{
     U256,
-    map::{HashMap, HashSet},
+    map::{Entry as MapEntry, HashMap, HashSet},
 };
 use revm::state::AccountInfo;
 
@@ -26,16 +26,31 @@ pub(super) struct Entry {
     wiped: bool,
     /// The storage was wiped since the last `take`.
     wiped_since: bool,
-    /// Every slot written and not wiped since, with its value now.
-    slots: HashMap<U256, U256>,
-    /// The slots written since the last `take`, with their value then; `None` when
-    /// nobody has had to read it.
-    written: HashMap<U256, Option<U256>>,
+    /// Every slot written and not wiped since.
+    slots: HashMap<U256, Written>,
+    /// Those of them written since the last `take`, each once.
+    written: Vec<U256>,
     /// The slots handed out, and not zero, under a generation that a `take` here has
     /// given. Another life under the same number has to clear them, since nothing
     /// else tells them from its own.
     issued: Option<(u64, HashSet<U256>)>,
     changed: bool,
+}
+
+/// A slot that was written here.
+#[derive(Debug, Clone, Copy)]
+struct Written {
+    now: U256,
+    at_last_take: AtLastTake,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum AtLastTake {
+    /// The same as now: it was not written since.
+    Same,
+    Known(U256),
+    /// Nobody has had to read it.
+    Unread,
 }
 
 /// Where a slot's value is to be found.
@@ -72,7 +87,7 @@ impl Entry {
 
     pub(super) fn slot(&self, slot: &U256) -> Slot {
         match (self.slots.get(slot), self.origin) {
-            (Some(value), _) => Slot::Known(*value),
+            (Some(slot), _) => Slot::Known(slot.now),
             (None, Some(origin)) if !self.wiped => Slot::Underneath(origin.generation),
             (None, _) => Slot::Known(U256::ZERO),
         }
@@ -109,8 +124,21 @@ impl Entry {
 
     /// `before` is the slot's value until now, if it was read.
     pub(super) fn set_slot(&mut self, slot: U256, value: U256, before: Option<U256>) {
-        let previous = self.slots.insert(slot, value);
-        self.written.entry(slot).or_insert(previous.or(before));
+        match self.slots.entry(slot) {
+            MapEntry::Occupied(mut known) => {
+                let known = known.get_mut();
+                if let AtLastTake::Same = known.at_last_take {
+                    known.at_last_take = AtLastTake::Known(known.now);
+                    self.written.push(slot);
+                }
+                known.now = value;
+            }
+            MapEntry::Vacant(new) => {
+                let at_last_take = before.map_or(AtLastTake::Unread, AtLastTake::Known);
+                new.insert(Written { now: value, at_last_take });
+                self.written.push(slot);
+            }
+        }
     }
 
     /// What is different from the last `take`; `None` when nothing is. `underneath`
@@ -139,15 +167,18 @@ impl Entry {
         change: &mut AccountChange,
         underneath: impl Fn(u64, &U256) -> Result<U256>,
     ) -> Result<()> {
-        for (slot, before) in &self.written {
-            let before = match (before, self.origin) {
-                (Some(before), _) => *before,
-                (None, Some(origin)) if !self.wiped => underneath(origin.generation, slot)?,
-                (None, _) => U256::ZERO,
+        for slot in &self.written {
+            let Some(Written { now, at_last_take }) = self.slots.get(slot) else { continue };
+            let before = match (at_last_take, self.origin) {
+                (AtLastTake::Same, _) => *now,
+                (AtLastTake::Known(before), _) => *before,
+                (AtLastTake::Unread, Some(origin)) if !self.wiped => {
+                    underneath(origin.generation, slot)?
+                }
+                (AtLastTake::Unread, _) => U256::ZERO,
             };
-            let now = self.slots.get(slot).copied().unwrap_or_default();
-            if now != before {
-                change.slots.insert(*slot, now);
+            if *now != before {
+                change.slots.insert(*slot, *now);
             }
         }
         Ok(())
@@ -162,9 +193,9 @@ impl Entry {
         {
             change.slots.extend(slots.iter().map(|slot| (*slot, U256::ZERO)));
         }
-        for (slot, value) in &self.slots {
-            if !value.is_zero() {
-                change.slots.insert(*slot, *value);
+        for (slot, Written { now, .. }) in &self.slots {
+            if !now.is_zero() {
+                change.slots.insert(*slot, *now);
             }
         }
     }
@@ -179,7 +210,11 @@ impl Entry {
         }
         self.now = self.taken;
         self.wiped_since = false;
-        self.written.clear();
+        for slot in self.written.drain(..) {
+            if let Some(known) = self.slots.get_mut(&slot) {
+                known.at_last_take = AtLastTake::Same;
+            }
+        }
         self.changed = false;
     }
 

@@ -59,7 +59,7 @@ def run_block(branch: Branch, place: Place) -> Steps[SimulatedBlock]:
         requests_hash=requests,
         withdrawals=withdrawals,
     )
-    branch.extend(sealed.header, block.rules)
+    branch.extend(sealed, block.rules)
     return SimulatedBlock(sealed, is_filler=place.request is None)
 
 
@@ -81,7 +81,7 @@ def _surroundings(branch: Branch, place: Place, overrides: BlockOverrides) -> Su
     Most simulations begin with the same block after theirs, which is kept with that one.
     """
     base = branch.base
-    usual = branch.parent is base.header and overrides is AS_IT_IS and not branch.validation
+    usual = branch.is_at_base and overrides is AS_IT_IS and not branch.validation
     if usual and base.following is not None:
         return base.following
     rules = branch.rules_of_next(place.number, place.time)

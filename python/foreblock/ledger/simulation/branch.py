@@ -8,8 +8,8 @@ blocks together use the gas of one request.
 from functools import partial
 from typing import Final
 
-from foreblock._engine import BranchTrie, Changes, Header, State
-from foreblock.ledger.forks import Rules
+from foreblock._engine import BranchTrie, Changes, Header, Sealed, State
+from foreblock.ledger.forks import PARIS, Rules
 from foreblock.ledger.preconfirmed_block import ReadableBlock
 from foreblock.ledger.simulation.request import SimulationRequest
 from foreblock.ledger.simulation.steps import UNHURRIED, Pace, Steps
@@ -42,8 +42,8 @@ class Branch:
         self.pace: Final = pace
         # What every block changes.
         self.budget = gas  # that all calls to come may use together
-        self.parent = base.header
         self.rules = base.rules  # of the parent
+        self._last: Sealed | None = None
         self._total_difficulty = base.total_difficulty
         self._trie: Final = state.trie() if request.state_roots else None
         self._unused = unused
@@ -52,6 +52,16 @@ class Branch:
     def has_roots(self) -> bool:
         """Whether state roots are computed."""
         return self._trie is not None
+
+    @property
+    def is_at_base(self) -> bool:
+        """Whether nothing is simulated yet."""
+        return self._last is None
+
+    @property
+    def parent(self) -> Header:
+        """The header of the last block."""
+        return self.base.header if self._last is None else self._last.header
 
     def rules_of_next(self, number: int, time: int) -> Rules:
         """The rules for a child at this place. From the first fork by time on, all is merged."""
@@ -72,11 +82,12 @@ class Branch:
         root: bytes = yield partial(_root, self._trie, changes)
         return root
 
-    def extend(self, header: Header, rules: Rules) -> None:
-        """The block of this header is finished, and the next one's parent."""
-        self.parent = header
+    def extend(self, block: Sealed, rules: Rules) -> None:
+        """The block is finished, and the next one's parent."""
         self.rules = rules
-        self._total_difficulty += header.difficulty
+        self._last = block
+        if rules.ethereum < PARIS:
+            self._total_difficulty += block.header.difficulty
 
 
 def _root(trie: BranchTrie, changes: Changes, **_limits: int | None) -> bytes:

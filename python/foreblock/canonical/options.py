@@ -1,0 +1,19 @@
+"""What the canonical source keeps to, in one value."""
+
+from dataclasses import dataclass, field
+
+from foreblock.backoff import Waits
+
+
+@dataclass(frozen=True, slots=True)
+class CanonicalOptions:
+    """Times in seconds, sizes in bytes."""
+
+    poll: float = 1.0  # between two looks at the heads
+    # A chain may be behind the endpoint for so long: its feed proves a block one message late.
+    patience: float = 1.0
+    depth: int = 128  # ancestors that are fetched for one block
+    portion: int = 16  # blocks that are fetched before they are handed over
+    timeout: float = 20.0  # for one question
+    longest_answer: int = 64 * 1024 * 1024
+    waits: Waits = field(default_factory=Waits)

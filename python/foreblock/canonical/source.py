@@ -1,0 +1,223 @@
+"""The canonical chain of one network, fetched as far as its own chain lacks it.
+
+One question is under way at a time, on a thread of its own; failures are followed by
+growing waits. What is fetched is bounded: so many ancestors of one block, so many blocks
+before they are handed over. The chain executes and verifies what it is given, and says by
+`want` which block it cannot do without.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from random import Random
+from typing import Final, Protocol, TypeVar
+
+import structlog
+
+from foreblock.backoff import Backoff
+from foreblock.canonical.options import CanonicalOptions
+from foreblock.canonical.plan import Follow, Plan, Rest, Standing, Walk, plan
+from foreblock.canonical.reader import BlockReader, CanonicalHeads, Head
+from foreblock.client import Endpoint
+from foreblock.clock import Clock
+from foreblock.errors import EndpointError, Unreachable
+from foreblock.ledger.blocks import Block
+
+T = TypeVar("T")
+
+log = structlog.get_logger()
+
+_SECOND_NS: Final = 10**9
+_LONGEST_ERROR: Final = 200  # characters of what an endpoint may have us say
+_DEFAULT: Final = CanonicalOptions()
+
+
+class Chain(Protocol):
+    """The chain that is filled; each method comes back when the chain has done it."""
+
+    async def latest(self) -> Head:
+        """Its last sealed block."""
+
+    async def knows(self, hash: bytes) -> bool:
+        """Whether this block is sealed on it."""
+
+    async def add(self, blocks: Sequence[Block]) -> None:
+        """Take blocks, each the parent of the next; never raises for what they hold."""
+
+    async def heads(self, safe: bytes | None, finalized: bytes | None) -> None:
+        """What the endpoint calls safe and finalized."""
+
+
+class CanonicalSource:
+    """Fills one chain from one endpoint."""
+
+    def __init__(
+        self,
+        url: str,
+        chain: Chain,
+        clock: Clock,
+        options: CanonicalOptions = _DEFAULT,
+        chance: Random | None = None,
+    ) -> None:
+        """Raises `InvalidArgument` for what is no URL of an endpoint."""
+        self.url: Final = url
+        self._chain: Final = chain
+        self._clock: Final = clock
+        self._options: Final = options
+        self._backoff: Final = Backoff(options.waits, chance or Random())  # noqa: S311, no secret
+        self._executor: Final = ThreadPoolExecutor(1, "foreblock-canonical")
+        self._open()
+
+        self._wanted: bytes | None = None
+        self._given: bytes | None = None  # what was wanted and handed over last
+        self._wake: Final = asyncio.Event()
+        self._latest: Head | None = None  # of the chain, when it was looked at last
+        self._moved_ns = 0  # when that changed, monotonic
+
+        # For those who ask how it is.
+        self.tip: Head | None = None
+        self.fetched = 0
+        self.failures = 0
+        self.last_error = ""
+
+    def want(self, hash: bytes | None) -> None:
+        """Fetch this block as soon as possible; none takes the wish back.
+
+        One that was given already, and so did not help, is fetched with the next look.
+        """
+        self._wanted = hash
+        if hash not in (None, self._given):
+            self._wake.set()
+
+    async def run(self) -> None:
+        """Fetch until cancelled."""
+        try:
+            while True:
+                try:
+                    is_done = await self._step()
+                except EndpointError as failure:
+                    self._failed(failure)
+                    await asyncio.sleep(self._backoff.after(0))
+                else:
+                    self._backoff.succeeded()
+                    if is_done:
+                        await self._rest()
+        finally:
+            self._endpoint.abort()
+            self._executor.submit(self._endpoint.close)  # after the question that is under way
+            self._executor.shutdown(wait=False)
+
+    async def _step(self) -> bool:
+        """Look at the heads and fetch what is next; true when nothing more is."""
+        heads = await self._ask(self._reader.heads)
+        self.tip = heads.latest
+        await self._chain.heads(*_hashes(heads))
+        match await self._plan(heads.latest):
+            case Rest():
+                return True
+            case Walk(hash):
+                await self._walk(hash)
+                return True
+            case Follow(first, last):
+                await self._follow(first, min(last, first + self._options.portion - 1))
+                return last < first + self._options.portion
+
+    async def _plan(self, tip: Head) -> Plan:
+        now = self._clock.monotonic_ns()
+        latest = await self._chain.latest()
+        if latest != self._latest:
+            self._latest, self._moved_ns = latest, now
+        standing = Standing(latest, await self._chain.knows(tip.hash))
+        behind_for = (now - self._moved_ns) / _SECOND_NS
+        return plan(standing, tip, self._wanted, behind_for, self._options.patience)
+
+    async def _walk(self, hash: bytes) -> None:
+        """Hand over a block with its ancestors, as far as the chain lacks them."""
+        blocks = await self._missing(hash)
+        self._given = hash
+        if self._wanted == hash:
+            self._wanted = None  # before they are handed over: it may be wanted again
+        await self._hand_over(blocks)
+
+    async def _missing(self, hash: bytes) -> list[Block]:
+        """The oldest first; none where too many would be needed."""
+        blocks: list[Block] = []
+        parent = hash
+        while not await self._chain.knows(parent):
+            if len(blocks) >= self._options.depth:
+                self._note(f"0x{hash.hex()} is no descendant of ours, {len(blocks)} blocks back")
+                return []
+            block = await self._fetch(partial(self._reader.block, parent))
+            blocks.append(block)
+            parent = block.header.parent_hash
+        return blocks[::-1]
+
+    async def _follow(self, first: int, last: int) -> None:
+        """Fetch blocks by number; where the chain turns out to be on a branch, by hash."""
+        blocks = [await self._fetch(partial(self._reader.block_at, first))]
+        if not await self._chain.knows(blocks[0].header.parent_hash):
+            await self._walk(blocks[0].hash)
+            return
+        for number in range(first + 1, last + 1):
+            block = await self._fetch(partial(self._reader.block_at, number))
+            if block.header.parent_hash != blocks[-1].hash:
+                break  # the endpoint has changed its mind in between; the next look tells
+            blocks.append(block)
+        await self._hand_over(blocks)
+
+    async def _hand_over(self, blocks: Sequence[Block]) -> None:
+        if blocks:
+            log.info("canonical_blocks", first=blocks[0].header.number, count=len(blocks))
+            await self._chain.add(blocks)
+
+    async def _fetch(self, read: Callable[[], Block]) -> Block:
+        block = await self._ask(read)
+        self.fetched += 1
+        return block
+
+    async def _ask(self, question: Callable[[], T]) -> T:
+        answer = asyncio.get_running_loop().run_in_executor(self._executor, question)
+        answer.add_done_callback(_look_at)
+        done, _ = await asyncio.wait([answer], timeout=self._options.timeout)
+        if done:
+            return answer.result()
+        # An endpoint that drips keeps a thread waiting for ever, so it is cut off.
+        self._endpoint.abort()
+        await asyncio.wait([answer])
+        self._endpoint.close()
+        self._open()
+        raise Unreachable(self.url, f"no answer in {self._options.timeout:g} s")
+
+    def _open(self) -> None:
+        options = self._options
+        self._endpoint = Endpoint(self.url, options.timeout, options.longest_answer)
+        self._reader = BlockReader(self._endpoint)
+
+    async def _rest(self) -> None:
+        self._wake.clear()
+        if self._wanted is None or self._wanted == self._given:
+            try:
+                async with asyncio.timeout(self._options.poll):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+
+    def _failed(self, failure: EndpointError) -> None:
+        self.failures += 1
+        self._note(" ".join(str(failure).split())[:_LONGEST_ERROR])
+
+    def _note(self, why: str) -> None:
+        self.last_error = why
+        log.info("canonical_failed", url=self.url, why=why)
+
+
+def _look_at(answer: asyncio.Future[T]) -> None:
+    """Whoever was cancelled will not; what failed after that is nobody's concern."""
+    if not answer.cancelled():
+        answer.exception()
+
+
+def _hashes(heads: CanonicalHeads) -> tuple[bytes | None, bytes | None]:
+    safe, finalized = heads.safe, heads.finalized
+    return safe and safe.hash, finalized and finalized.hash

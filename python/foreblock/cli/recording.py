@@ -1,0 +1,137 @@
+"""`foreblock record` and `foreblock replay`: a feed into a file, and out of it again."""
+
+import asyncio
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import click
+from rich.console import Console
+from rich.status import Status
+
+from foreblock.cli.failure import INTERRUPTED, failing_in_one_line
+from foreblock.clock import SystemClock
+from foreblock.feed.options import FeedOptions
+from foreblock.feed.server import FeedServer
+from foreblock.logs import configure
+from foreblock.recording.file import Recorded, read_recording
+from foreblock.recording.record import Recorder
+from foreblock.recording.replay import replay as replay_feed
+from foreblock.server import sockets
+
+SHOWN_EVERY: Final = 0.2  # seconds
+
+
+@click.command()
+@click.argument("url")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--messages", metavar="N", type=click.IntRange(1), help="End after so many messages.")
+@click.option(
+    "--seconds", metavar="N", type=click.FloatRange(0, min_open=True), help="End after so long."
+)
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+def record(
+    *, url: str, file: Path, messages: int | None, seconds: float | None, force: bool
+) -> None:
+    """Write a flashblocks feed to a file, message by message, with times.
+
+    URL is a WebSocket such as ws://127.0.0.1:8546/ws. Lost connections are opened again.
+    Ctrl-C ends it; what was written until then is a whole recording.
+    """
+    configure("warning")
+    with failing_in_one_line(), file.open("wb" if force else "xb") as opened:
+        recorder = asyncio.run(_record(url, opened, messages, seconds))
+    click.echo(f"{recorder.messages} messages, {recorder.bytes:,} bytes, in {file}")
+    if recorder.unreadable:
+        click.echo(f"{recorder.unreadable} of them cannot be read as flashblocks", err=True)
+
+
+async def _record(
+    url: str, opened: object, messages: int | None, seconds: float | None
+) -> Recorder:
+    recorder = Recorder(url, opened, SystemClock())  # type: ignore[arg-type]
+    with contextlib.suppress(asyncio.CancelledError), _status() as show:
+
+        def is_enough() -> bool:
+            show(_recorded(recorder))
+            return messages is not None and recorder.messages >= messages
+
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await recorder.run(is_enough)
+    return recorder
+
+
+def _recorded(recorder: Recorder) -> str:
+    place = recorder.place
+    at = "" if place is None else f", block {place.block_number}, flashblock {place.index}"
+    trouble = "" if recorder.client.connected else f"; {recorder.client.last_error or 'connecting'}"
+    return f"{recorder.messages} messages, {recorder.bytes:,} bytes{at}{trouble}"
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--listen", default="127.0.0.1:8546", show_default=True, metavar="HOST:PORT",
+    help="Where to serve it; port 0 takes any.",
+)  # fmt: skip
+@click.option(
+    "--speed", default=1.0, show_default=True, metavar="N", type=click.FloatRange(0),
+    help="How many times as fast as it was recorded; 0 for as fast as clients take it.",
+)  # fmt: skip
+@click.option(
+    "--clients", default=1, show_default=True, metavar="N", type=click.IntRange(0),
+    help="Begin when so many clients listen.",
+)  # fmt: skip
+def replay(*, file: Path, listen: str, speed: float, clients: int) -> None:
+    """Serve a recorded feed again, over WebSocket at /ws.
+
+    It begins when somebody listens, and ends with the recording.
+    """
+    configure("warning")
+    with failing_in_one_line(), contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_replay(file, listen, speed, clients))
+        return
+    sys.exit(INTERRUPTED)
+
+
+async def _replay(file: Path, listen: str, speed: float, clients: int) -> None:
+    (sock,) = sockets.listen(listen, 1)
+    # Who came twice, to ask for more than was recorded, would miss the beginning.
+    server = FeedServer(FeedOptions(resumable=False))
+    with file.open("rb") as opened, _status() as show:
+        recording = read_recording(str(file), opened)
+        await server.start(sock)
+        click.echo(f"ws://{sockets.name(sock)}/ws")
+        count = 0
+
+        def progress(each: Recorded) -> None:
+            nonlocal count
+            count += 1
+            show(f"{count} messages, {each.at:.1f} s of the recording, {server.clients} clients")
+
+        try:
+            await replay_feed(recording, server, speed, clients, progress)
+        finally:
+            await server.stop()
+    click.echo(f"{count} messages sent")
+
+
+@contextlib.contextmanager
+def _status() -> Iterator[Callable[[str], None]]:
+    """A line that changes, where there is a terminal; not too often."""
+    console = Console(stderr=True)
+    shown = 0.0
+
+    def show(text: str) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if now - shown >= SHOWN_EVERY:
+            shown = now
+            status.update(text)
+
+    with Status("waiting", console=console) as status:
+        yield show

@@ -1,0 +1,1 @@
+"""Feeds in files: written as they come, and served again at any speed."""

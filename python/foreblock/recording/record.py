@@ -1,0 +1,66 @@
+"""A feed, written to a file as it comes."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import BinaryIO, Final
+
+from foreblock.clock import Clock
+from foreblock.errors import MalformedFlashblock
+from foreblock.feed.client import FeedClient
+from foreblock.feed.inbox import Inbox
+from foreblock.feed.messages import decode
+from foreblock.model import Flashblock, FlashblockId
+from foreblock.recording.file import head_line, message_line
+
+_SECOND_NS: Final = 10**9
+
+
+class Recorder:
+    """Writes one feed into one file."""
+
+    def __init__(self, url: str, file: BinaryIO, clock: Clock) -> None:
+        """Raises `InvalidArgument` for what is no URL of a WebSocket."""
+        self._file: Final = file
+        self._clock: Final = clock
+        self._changed: Final = asyncio.Event()
+        self._begun_ns = clock.monotonic_ns()
+        self.client: Final = FeedClient(
+            url, Inbox(), clock, arrived=self._write, place=lambda: self.place
+        )
+        self.place: FlashblockId | None = None  # of the newest flashblock
+        self.messages = 0
+        self.bytes = 0
+        self.unreadable = 0
+        began = datetime.fromtimestamp(clock.wall_ns() / _SECOND_NS, UTC)
+        file.write(head_line(url, began.isoformat(timespec="milliseconds")))
+
+    async def run(self, is_enough: Callable[[], bool]) -> None:
+        """Record until cancelled, or until it is enough, which is asked after each message."""
+        reading = asyncio.create_task(self.client.run())
+        try:
+            while not is_enough():
+                self._changed.clear()
+                await self._changed.wait()
+        finally:
+            reading.cancel()
+            await asyncio.wait([reading])
+            self._file.flush()
+
+    def _write(self) -> None:
+        at = (self._clock.monotonic_ns() - self._begun_ns) / _SECOND_NS
+        for message in self.client.inbox.take():
+            self._file.write(message_line(at, message))
+            self.messages += 1
+            self.bytes += len(message)
+            self._look_at(message)
+        self._changed.set()
+
+    def _look_at(self, message: bytes) -> None:
+        try:
+            found = decode(message)
+        except MalformedFlashblock:
+            self.unreadable += 1
+            return
+        if isinstance(found, Flashblock):
+            self.place = FlashblockId(found.block_number, found.index)

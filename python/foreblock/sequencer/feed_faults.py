@@ -1,0 +1,95 @@
+"""Faults of a feed: what is sent instead of each flashblock, and when. No I/O, no clock.
+
+The chain knows nothing of it: what is committed and served is what was published here.
+"""
+
+from dataclasses import replace
+from random import Random
+from typing import Final, NamedTuple
+
+from foreblock.model import Flashblock
+from foreblock.sequencer.faults import Fault, Faults
+
+LONGEST_DELAY_MS: Final = 1_500
+LONGEST_STALL_MS: Final = 5_000
+_MILLISECOND_NS: Final = 10**6
+
+# What has been seen on feeds, or would be unpleasant there. The second is a brotli stream
+# that ends too early.
+_NOISE: Final = (
+    b"",
+    bytes.fromhex("1bff"),
+    b"null",
+    b'{"payload_id":"0x"}',
+    b'{"index":1e400,"diff":{}}',
+    b"[" * 10_000,
+    b'{"payload_id":"0x0102030405060708","index":18446744073709551616,"diff":{},"metadata":{}}',
+)
+
+
+class Sending(NamedTuple):
+    """What goes out, and when, in monotonic time."""
+
+    at_ns: int
+    content: Flashblock | bytes
+
+
+class FeedFaults:
+    """One feed with faults."""
+
+    def __init__(self, faults: Faults) -> None:
+        self._faults: Final = faults
+        self._held: list[Flashblock] = []  # what goes out after the next one
+        self._stalled_until_ns = 0
+
+    def send(self, flashblock: Flashblock, now_ns: int) -> list[Sending]:
+        """What to send for a flashblock that is published now, in this order."""
+        if self._happens(Fault.STALL, flashblock):
+            wait = self._draw(Fault.STALL, flashblock) * LONGEST_STALL_MS * _MILLISECOND_NS
+            self._stalled_until_ns = max(self._stalled_until_ns, now_ns + int(wait))
+        at_ns = max(now_ns, self._stalled_until_ns)
+        sendings = [Sending(at_ns, noise) for noise in self._noise(flashblock)]
+        held, self._held = self._held, []
+        if self._happens(Fault.DROP, flashblock):
+            pass
+        elif self._happens(Fault.REORDER, flashblock):
+            self._held = [flashblock]
+        else:
+            sendings += self._copies(flashblock, at_ns)
+        return sendings + [Sending(at_ns, each) for each in held]
+
+    def _copies(self, flashblock: Flashblock, at_ns: int) -> list[Sending]:
+        if self._happens(Fault.DELAY, flashblock):
+            delay = self._draw(Fault.DELAY, flashblock) * LONGEST_DELAY_MS * _MILLISECOND_NS
+            at_ns += int(delay)
+        copies = [Sending(at_ns, flashblock)]
+        if self._happens(Fault.DUPLICATE, flashblock):
+            copies.append(copies[0])
+        if self._happens(Fault.EQUIVOCATE, flashblock):
+            other = Sending(at_ns, _other(flashblock))
+            is_first = self._draw(Fault.EQUIVOCATE, flashblock) < 1 / 2
+            copies.insert(0 if is_first else len(copies), other)
+        return copies
+
+    def _noise(self, flashblock: Flashblock) -> list[bytes]:
+        if not self._happens(Fault.GARBAGE, flashblock):
+            return []
+        chance = Random(self._draw(Fault.GARBAGE, flashblock))  # noqa: S311, it is to repeat
+        if chance.random() < 1 / 2:
+            return [chance.randbytes(chance.randrange(1, 5_000))]
+        return [chance.choice(_NOISE)]
+
+    def _happens(self, kind: Fault, flashblock: Flashblock) -> bool:
+        return self._faults.happens(kind, flashblock.block_number, flashblock.index)
+
+    def _draw(self, kind: Fault, flashblock: Flashblock) -> float:
+        return self._faults.draw(kind, "how", flashblock.block_number, flashblock.index)
+
+
+def _other(flashblock: Flashblock) -> Flashblock:
+    """Another message for the same place, whose hash nothing will ever follow."""
+    diff = flashblock.diff
+    other = bytes(255 - byte for byte in diff.block_hash)
+    return replace(
+        flashblock, diff=replace(diff, block_hash=other, transactions=diff.transactions[:-1])
+    )

@@ -1,0 +1,47 @@
+"""A feed with faults on purpose, between a sequencer and whoever listens."""
+
+import asyncio
+from typing import Final
+
+from foreblock.clock import Clock
+from foreblock.feed.server import FeedServer
+from foreblock.model import Flashblock
+from foreblock.sequencer.faults import Faults
+from foreblock.sequencer.feed_faults import FeedFaults, Sending
+
+_SECOND_NS: Final = 10**9
+
+
+class FaultyFeed:
+    """Publishes to a server what is left of a chain's flashblocks; on one loop."""
+
+    def __init__(self, server: FeedServer, faults: Faults, clock: Clock) -> None:
+        self._server: Final = server
+        self._faults: Final = FeedFaults(faults)
+        self._clock: Final = clock
+        self._waiting: list[Sending] = []  # in the order in which they go out
+
+    def publish(self, flashblock: Flashblock) -> None:
+        """Send what is to be sent for this one, now or later."""
+        now_ns = self._clock.monotonic_ns()
+        for sending in self._faults.send(flashblock, now_ns):
+            if sending.at_ns > now_ns:
+                self._waiting.append(sending)
+                wait = (sending.at_ns - now_ns) / _SECOND_NS
+                asyncio.get_running_loop().call_later(wait, self._send_due)
+            else:
+                self._send(sending)
+
+    def _send_due(self) -> None:
+        """Of those that are due the earliest first, and of equal times in their order."""
+        now_ns = self._clock.monotonic_ns()
+        due = [each for each in self._waiting if each.at_ns <= now_ns]
+        self._waiting = [each for each in self._waiting if each.at_ns > now_ns]
+        for sending in sorted(due, key=lambda each: each.at_ns):
+            self._send(sending)
+
+    def _send(self, sending: Sending) -> None:
+        if isinstance(sending.content, bytes):
+            self._server.publish_bytes(sending.content)
+        else:
+            self._server.publish(sending.content)

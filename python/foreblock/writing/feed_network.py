@@ -1,0 +1,223 @@
+"""A followed network in the writer process: feeds and a canonical source, and one thread.
+
+The loop holds the connections and waits; the engine's work and every commit happen on the
+network's own thread, as for a development chain. Messages come before work that nobody
+waits for, and blocks of the canonical source take their turn in between.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Final, TypeVar
+
+from foreblock.bus.exchange import Respond
+from foreblock.bus.frames import Rejected, SourceFacts, Submit, ToWorker
+from foreblock.canonical.reader import Head
+from foreblock.canonical.source import CanonicalSource
+from foreblock.clock import Clock
+from foreblock.errors import SequencerUnavailable
+from foreblock.feed.client import FeedClient
+from foreblock.feed.inbox import Inbox
+from foreblock.ledger.blocks import Block
+from foreblock.model import Flashblock, FlashblockId
+from foreblock.network import FeedChain, Network
+from foreblock.writing.feed_facts import CanonicalState, FeedState, feed_facts
+from foreblock.writing.feed_source import Arrived, FeedSource
+
+TELL_SECONDS: Final = 1.0  # between two times that workers hear how the source is
+
+LONGEST_REST: Final = 60.0
+_SECOND_NS: Final = 10**9
+
+T = TypeVar("T")
+
+
+class FeedNetwork:
+    """Runs one followed network."""
+
+    def __init__(
+        self,
+        network: Network,
+        clock: Clock,
+        publish: Callable[[Flashblock], None],
+        tell: Callable[[ToWorker], None],
+    ) -> None:
+        """`publish` and `tell` are called on the running loop; `open` comes next."""
+        chain = network.feed
+        assert chain is not None, "a followed chain is told where its feeds are"
+        self.name: Final = network.name
+        self._folder: Final = network.data
+        self._chain: Final[FeedChain] = chain
+        self._clock: Final = clock
+        self._publish: Final = publish
+        self._tell: Final = tell
+        self._executor: Final = ThreadPoolExecutor(1, f"foreblock-{network.name}")
+        self._wake: Final = asyncio.Event()
+        self._stopping = False
+        self._place: FlashblockId | None = None  # of the newest commit
+        self._facts: tuple[str, ...] = ()
+        self._clients: Final = [self._client(url) for url in chain.feeds]
+        self._canonical: Final = (
+            CanonicalSource(chain.canonical, _Chain(self), clock) if chain.canonical else None
+        )
+        self._source: FeedSource
+
+    async def open(self) -> None:
+        """Open the store, on the network's thread. Raises `ForeblockError`."""
+        loop = asyncio.get_running_loop()
+
+        def publish(flashblock: Flashblock) -> None:
+            loop.call_soon_threadsafe(self._committed, flashblock)
+
+        def wanted(hash: bytes) -> None:
+            if self._canonical is not None:
+                loop.call_soon_threadsafe(self._canonical.want, hash)
+
+        try:
+            self._source = await self.on_thread(
+                partial(FeedSource, self._folder, self._chain, self._clock, publish, wanted)
+            )
+        except BaseException:
+            self._executor.shutdown()
+            raise
+        self._place = await self.on_thread(self._source.place)
+
+    # --- What the writer asks of every network -------------------------------------------
+
+    def submit(self, message: Submit, respond: Respond) -> None:
+        """Nobody takes transactions here."""
+        respond(Rejected(message.id, str(SequencerUnavailable())))
+
+    def hints(self) -> Iterator[ToWorker]:
+        """What a worker that has just come should know."""
+        if self._facts:
+            yield SourceFacts(self.name, self._clock.monotonic_ns(), self._facts)
+
+    def stop(self) -> None:
+        """End after the commit that is under way."""
+        self._stopping = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Follow until told to stop."""
+        beside = [asyncio.create_task(client.run()) for client in self._clients]
+        beside.append(asyncio.create_task(self._keep_telling()))
+        if self._canonical is not None:
+            beside.append(asyncio.create_task(self._canonical.run()))
+        working = asyncio.create_task(self._work())
+        try:
+            await asyncio.wait([working, *beside], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self.stop()
+            for task in beside:
+                task.cancel()
+            await asyncio.wait([working, *beside])
+        for task in (working, *beside):
+            if not task.cancelled():
+                task.result()  # what failed is the writer's to report
+
+    async def close(self) -> None:
+        """Let go of everything."""
+        await self.on_thread(self._source.close)
+        self._executor.shutdown()
+
+    # --- Inside --------------------------------------------------------------------------
+
+    async def on_thread(self, work: Callable[[], T]) -> T:
+        """Do something on the network's thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+
+    def stir(self) -> None:
+        """Something was committed: there is work behind the head."""
+        self._wake.set()
+
+    @property
+    def source(self) -> FeedSource:
+        """What lives on that thread."""
+        return self._source
+
+    async def _work(self) -> None:
+        while not self._stopping:
+            self._wake.clear()
+            portion = self._arrived()
+            if portion:
+                await self.on_thread(partial(self._source.receive, portion))
+                continue
+            left = self._source.next_due_ns - self._clock.monotonic_ns()
+            if left <= 0:
+                await self.on_thread(self._source.tick)
+            else:
+                await self._rest(left / _SECOND_NS)
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait for what is due, or for something to come."""
+        handle = asyncio.get_running_loop().call_later(min(seconds, LONGEST_REST), self._wake.set)
+        try:
+            await self._wake.wait()
+        finally:
+            handle.cancel()
+
+    def _arrived(self) -> list[Arrived]:
+        return [
+            Arrived(client.url, message)
+            for client in self._clients
+            for message in client.inbox.take()
+        ]
+
+    def _client(self, url: str) -> FeedClient:
+        return FeedClient(
+            url, Inbox(), self._clock, arrived=self._wake.set, place=lambda: self._place
+        )
+
+    def _committed(self, flashblock: Flashblock) -> None:
+        self._place = FlashblockId(flashblock.block_number, flashblock.index)
+        self._publish(flashblock)
+
+    async def _keep_telling(self) -> None:
+        while True:
+            following = await self.on_thread(self._source.following)
+            now = self._clock.monotonic_ns()
+            feeds = [self._state(client) for client in self._clients]
+            self._facts = feed_facts(feeds, following, self._canonical_state(), now)
+            self._tell(SourceFacts(self.name, now, self._facts))
+            await asyncio.sleep(TELL_SECONDS)
+
+    def _state(self, client: FeedClient) -> FeedState:
+        return FeedState(
+            url=client.url,
+            connected=client.connected,
+            connections=client.connections,
+            messages=client.messages,
+            dropped=client.inbox.dropped,
+            malformed=self._source.malformed(client.url),
+            last_message_ns=client.last_message_ns,
+            last_error=client.last_error,
+        )
+
+    def _canonical_state(self) -> CanonicalState | None:
+        source = self._canonical
+        if source is None:
+            return None
+        tip = None if source.tip is None else source.tip.number
+        return CanonicalState(source.url, tip, source.fetched, source.failures, source.last_error)
+
+
+class _Chain:
+    """The network as its canonical source sees it."""
+
+    def __init__(self, network: FeedNetwork) -> None:
+        self._network: Final = network
+
+    async def latest(self) -> Head:
+        return await self._network.on_thread(lambda: self._network.source.latest)
+
+    async def knows(self, hash: bytes) -> bool:
+        return await self._network.on_thread(lambda: self._network.source.knows(hash))
+
+    async def add(self, blocks: Sequence[Block]) -> None:
+        await self._network.on_thread(lambda: self._network.source.add(blocks))
+        self._network.stir()
+
+    async def heads(self, safe: bytes | None, finalized: bytes | None) -> None:
+        await self._network.on_thread(lambda: self._network.source.name_heads(safe, finalized))

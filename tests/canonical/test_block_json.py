@@ -1,0 +1,115 @@
+"""Blocks rebuilt from what JSON-RPC shows, held against the bytes that were imported."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from asking import Asker, asker
+from builder import ChainBuilder
+from conftest import ChainFiles
+from foreblock._engine import decode_block, transactions_root
+from foreblock.canonical.block_json import rebuild_block
+from foreblock.canonical.fields import Fields
+from foreblock.canonical.transaction_json import encode_transaction
+from foreblock.ledger.view import Ledger
+from profiles import JOVIAN
+
+L1_BLOCK = "0x4200000000000000000000000000000000000015"
+MESSAGE_PASSER = "0x4200000000000000000000000000000000000016"
+GENESIS = json.dumps(
+    {
+        "config": JOVIAN,
+        "gasLimit": "0x1c9c380",
+        "difficulty": "0x0",
+        "extraData": "0x0100000032000000060000000000000000",
+        "alloc": {
+            L1_BLOCK: {"balance": "0", "nonce": "0x1", "storage": {"0x08": hex(400 << 96)}},
+            MESSAGE_PASSER: {"balance": "0", "nonce": "0x1", "storage": {"0x00": "0x01"}},
+        },
+    }
+).encode()
+# With a mint of 5 and without one, to an account and to nobody.
+DEPOSIT = bytes.fromhex(
+    "7ef853a0" + "01" * 32 + "94" + "d0" * 20 + "94" + "35" * 20 + "0502830186a08080"
+)
+CREATION = bytes.fromhex("7ef83fa0" + "02" * 32 + "94" + "d0" * 20 + "808080830186a08080")
+
+
+def test_every_block_without_uncles_is_rebuilt_to_the_byte(
+    ethereum: Asker, published: ChainFiles
+) -> None:
+    types = set()
+    for number, item in enumerate(published.items(), start=1):
+        answer = ethereum.ask("eth_getBlockByNumber", hex(number), True)
+        if answer["uncles"]:
+            continue
+        assert rebuild_block(answer).encode() == item
+        types |= {each["type"] for each in answer["transactions"]}
+    assert types == {"0x0", "0x1", "0x2", "0x3", "0x4"}
+
+
+@pytest.fixture(scope="module")
+def optimism(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
+    chain = ChainBuilder(tmp_path_factory.mktemp("optimism") / "store", GENESIS)
+    chain.add([DEPOSIT, CREATION])
+    with asker(Ledger(chain.store)) as found:
+        yield found
+    chain.store.close()
+
+
+def test_deposits_are_rebuilt_to_the_byte(optimism: Asker) -> None:
+    answer = optimism.ask("eth_getBlockByNumber", "0x1", True)
+    block = rebuild_block(answer)
+    assert block.transactions == (DEPOSIT, CREATION)
+    assert block.encode().hex() == optimism.ask("debug_getRawBlock", "0x1")[2:]
+    assert f"0x{block.hash.hex()}" == answer["hash"]
+
+
+def test_deposits_as_other_servers_show_them(optimism: Asker) -> None:
+    """op-geth leaves `mint` out where there is none, op-reth `isSystemTx` where it is false."""
+    _, creation = optimism.ask("eth_getBlockByNumber", "0x1", True)["transactions"]
+    del creation["mint"]
+    assert encode_transaction(Fields(creation)) == CREATION
+    assert encode_transaction(Fields(creation | {"mint": None, "isSystemTx": False})) == CREATION
+
+
+def some_block(ethereum: Asker) -> Any:  # noqa: ANN401, JSON
+    return json.loads(json.dumps(ethereum.ask("eth_getBlockByNumber", "0x30", True)))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "why"),
+    [
+        ("gasLimit", None, "gasLimit: expected hex text, found null"),
+        ("parentHash", "0x12", "parentHash: expected 32 bytes, found 1"),
+        ("nonce", "0x1234567890abcdzz", "nonce: not all characters are hex digits"),
+        ("transactions", {}, "transactions: expected a list"),
+        ("transactions", ["0x" + "ab" * 32], r"transactions\[0\].*expected an object"),
+        ("transactions", [{"type": "0x63"}], "type 0x63 are not known"),
+        ("transactions", [{"type": "0x0"}], r"transactions\[0\]: nonce: missing"),
+        ("uncles", ["0x" + "ab" * 32], "cannot be rebuilt"),
+        ("number", 5, "number: expected hex text, found a number"),
+    ],
+)
+def test_what_cannot_be_read_names_its_field(
+    ethereum: Asker, path: str, value: object, why: str
+) -> None:
+    with pytest.raises(ValueError, match=why):
+        rebuild_block(some_block(ethereum) | {path: value})
+
+
+def test_what_was_changed_does_not_have_the_hash(ethereum: Asker) -> None:
+    answer = some_block(ethereum)
+    block = rebuild_block(answer | {"extraData": "0x00"})
+    assert f"0x{block.hash.hex()}" != answer["hash"]
+    answer = next(
+        each
+        for number in range(1, 55)
+        if (each := ethereum.ask("eth_getBlockByNumber", hex(number), True))["transactions"]
+    )
+    answer["transactions"][0]["value"] = "0x123456"
+    changed = rebuild_block(answer)
+    assert transactions_root(changed.transactions) != changed.header.transactions_root
+    decode_block(changed.encode())

@@ -1,0 +1,307 @@
+"""A chain filled from an endpoint: from the start, by hash, over reorgs and failures."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from random import Random
+from typing import Any
+
+from foreblock._engine import Block, Header
+from foreblock.backoff import Waits
+from foreblock.canonical.options import CanonicalOptions
+from foreblock.canonical.reader import Head
+from foreblock.canonical.source import CanonicalSource
+from foreblock.clock import SystemClock
+from toy_endpoint import ToyError, toy_endpoint
+
+WHOLE_TEST = 20.0
+QUICK = CanonicalOptions(poll=0.001, patience=0, waits=Waits(0.001, 0.01), depth=20, portion=4)
+
+
+def grow(parent: Block | None, count: int, name: bytes = b"") -> list[Block]:
+    """Blocks on a parent; those of another name are others."""
+    blocks = []
+    for _ in range(count):
+        number = 0 if parent is None else parent.header.number + 1
+        header = Header(
+            parent_hash=bytes(32) if parent is None else parent.hash,
+            beneficiary=bytes(20), state_root=bytes(32), number=number, gas_limit=30_000_000,
+            timestamp=number, extra_data=name,
+        )  # fmt: skip
+        parent = Block(header)
+        blocks.append(parent)
+    return blocks
+
+
+class Canonical:
+    """An endpoint's chain, which a test may change."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.blocks = list(blocks)
+        self.asked: list[str] = []
+        self.failing = 0
+
+    def methods(self) -> dict[str, Callable[[list[Any]], object]]:
+        return {
+            "debug_getRawBlock": self.raw,
+            "eth_getBlockByNumber": self.shown,
+            "eth_getBlockByHash": lambda _: None,
+        }
+
+    def raw(self, params: list[Any]) -> object:
+        self.asked.append(params[0])
+        if self.failing:
+            self.failing -= 1
+            raise ToyError({"code": -32005, "message": "come back later"})
+        return f"0x{self._find(params[0]).encode().hex()}"
+
+    def shown(self, params: list[Any]) -> object:
+        at = {"latest": -1, "safe": len(self.blocks) // 2, "finalized": 0}.get(params[0])
+        if at is None:
+            return None
+        block = self.blocks[at]
+        return {"number": hex(block.header.number), "hash": f"0x{block.hash.hex()}"}
+
+    def _find(self, name: str) -> Block:
+        for block in self.blocks:
+            if name in (hex(block.header.number), f"0x{block.hash.hex()}"):
+                return block
+        raise ToyError({"code": -32000, "message": "header not found"})
+
+
+class Filled:
+    """A chain that believes what it is given."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.blocks = list(blocks)
+        self.marks: tuple[bytes | None, bytes | None] = (None, None)
+        self.portions: list[int] = []
+
+    async def latest(self) -> Head:
+        return Head(self.blocks[-1].header.number, self.blocks[-1].hash)
+
+    async def knows(self, hash: bytes) -> bool:
+        return any(block.hash == hash for block in self.blocks)
+
+    async def add(self, blocks: Sequence[Block]) -> None:
+        self.portions.append(len(blocks))
+        for block in blocks:
+            parents = [at for at, each in enumerate(self.blocks) if each.hash == parent_of(block)]
+            assert parents, "each is handed over after its parent"
+            self.blocks = [*self.blocks[: parents[0] + 1], block]
+
+    async def heads(self, safe: bytes | None, finalized: bytes | None) -> None:
+        self.marks = (safe, finalized)
+
+
+def parent_of(block: Block) -> bytes:
+    return block.header.parent_hash
+
+
+@contextmanager
+def endpoint(blocks: Sequence[Block]) -> Iterator[tuple[Canonical, str]]:
+    canonical = Canonical(blocks)
+    with toy_endpoint(canonical.methods()) as url:
+        yield canonical, url
+
+
+@asynccontextmanager
+async def filling(
+    url: str, chain: Filled, options: CanonicalOptions = QUICK
+) -> AsyncIterator[CanonicalSource]:
+    source = CanonicalSource(url, chain, SystemClock(), options, Random(1))
+    task = asyncio.create_task(source.run())
+    try:
+        yield source
+    finally:
+        assert not task.done(), "nothing that an endpoint does ends a source"
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def run(body: Callable[[], Awaitable[None]]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(WHOLE_TEST):
+            await body()
+
+    asyncio.run(bounded())
+
+
+async def until(condition: Callable[[], object]) -> None:
+    while not condition():  # noqa: ASYNC110, there is nothing to be woken by
+        await asyncio.sleep(0)
+
+
+GENESIS = grow(None, 1)
+LONG = [*GENESIS, *grow(GENESIS[0], 50)]
+
+
+def test_a_chain_is_brought_up_from_its_start_in_portions() -> None:
+    async def body() -> None:
+        chain = Filled(GENESIS)
+        with endpoint(LONG) as (_, url):
+            async with filling(url, chain) as source:
+                await until(lambda: chain.blocks == LONG)
+                assert max(chain.portions) == 4
+                assert source.fetched == 50
+                await until(lambda: chain.marks == (LONG[25].hash, LONG[0].hash))
+
+    run(body)
+
+
+def test_a_wanted_block_comes_with_its_missing_ancestors_and_nothing_else() -> None:
+    async def body() -> None:
+        chain = Filled(LONG[:-2])
+        patient = CanonicalOptions(poll=0.001, patience=1_000, waits=Waits(0.001, 0.01))
+        with endpoint(LONG) as (canonical, url):
+            async with filling(url, chain, patient) as source:
+                await until(lambda: source.tip)
+                assert canonical.asked == []
+                source.want(LONG[-1].hash)
+                await until(lambda: chain.blocks == LONG)
+                assert chain.portions == [2]
+                assert canonical.asked == [f"0x{each.hash.hex()}" for each in LONG[:-3:-1]]
+
+    run(body)
+
+
+def test_a_wanted_block_that_the_endpoint_lacks_comes_when_it_has_it() -> None:
+    async def body() -> None:
+        chain = Filled(LONG[:-1])
+        with endpoint(LONG[:-1]) as (canonical, url):
+            async with filling(url, chain) as source:
+                source.want(LONG[-1].hash)
+                await until(lambda: source.failures >= 3)
+                assert "0x" + LONG[-1].hash.hex() in source.last_error
+                canonical.blocks = list(LONG)
+                await until(lambda: chain.blocks == LONG)
+
+    run(body)
+
+
+def test_a_branch_that_the_endpoint_left_is_left() -> None:
+    async def body() -> None:
+        ours = [*LONG[:40], *grow(LONG[39], 6, b"ours")]
+        for theirs in (
+            [*LONG[:40], *grow(LONG[39], 5, b"theirs")],
+            [*LONG[:40], *grow(LONG[39], 9, b"theirs")],
+        ):
+            chain = Filled(ours)
+            with endpoint(theirs) as (_, url):
+                async with filling(url, chain):
+                    await until(lambda: chain.blocks == theirs)  # noqa: B023
+
+    run(body)
+
+
+def test_a_chain_that_shares_nothing_near_is_left_alone() -> None:
+    async def body() -> None:
+        stranger = [*GENESIS, *grow(GENESIS[0], 50, b"strange")]
+        chain = Filled(LONG)
+        with endpoint(stranger) as (canonical, url):
+            async with filling(url, chain) as source:
+                await until(lambda: "is no descendant of ours" in source.last_error)
+                assert len(canonical.asked) <= QUICK.depth * 2
+        assert chain.blocks == LONG
+
+    run(body)
+
+
+def test_failures_are_followed_by_waits_and_then_by_the_blocks() -> None:
+    async def body() -> None:
+        chain = Filled(GENESIS)
+        with endpoint(LONG) as (canonical, url):
+            canonical.failing = 5
+            async with filling(url, chain) as source:
+                await until(lambda: chain.blocks == LONG)
+                assert source.failures >= 5
+
+    run(body)
+
+
+def test_an_endpoint_that_is_not_there_is_tried_again() -> None:
+    async def body() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+        async with filling(f"http://127.0.0.1:{port}", Filled(GENESIS)) as source:
+            await until(lambda: source.failures >= 3)
+            assert "connection refused" in source.last_error
+
+    run(body)
+
+
+@contextmanager
+def dripping() -> Iterator[str]:
+    """A server that sends a byte whenever a client is about to lose its patience."""
+    over = threading.Event()
+
+    def serve() -> None:
+        while not over.is_set():
+            with suppress(OSError):
+                connection, _ = listener.accept()
+                with connection:
+                    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+                    while not over.wait(0.005):
+                        connection.sendall(b" ")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            over.set()
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def test_an_endpoint_that_drips_is_cut_off() -> None:
+    async def body() -> None:
+        options = CanonicalOptions(timeout=0.05, waits=Waits(0.001, 0.01))
+        with dripping() as url:
+            async with filling(url, Filled(GENESIS), options) as source:
+                await until(lambda: source.failures >= 2)
+                assert source.last_error.endswith("no answer in 0.05 s")
+
+    run(body)
+
+
+def test_an_answer_that_is_too_long_is_not_read() -> None:
+    async def body() -> None:
+        options = CanonicalOptions(longest_answer=1_000, waits=Waits(0.001, 0.01))
+        methods = {"eth_getBlockByNumber": lambda _: "x" * 1_000_000}
+        with toy_endpoint(methods) as url:
+            async with filling(url, Filled(GENESIS), options) as source:
+                await until(lambda: source.failures >= 2)
+                assert source.last_error.endswith("more than 1000 bytes")
+
+    run(body)
+
+
+class Stubborn(Filled):
+    """A chain that takes nothing, and wants it again."""
+
+    want: Callable[[bytes], None]
+
+    async def add(self, blocks: Sequence[Block]) -> None:
+        self.portions.append(len(blocks))
+        self.want(blocks[-1].hash)
+
+
+def test_what_did_not_help_is_not_fetched_without_end() -> None:
+    async def body() -> None:
+        chain = Stubborn(LONG[:-1])
+        slow = CanonicalOptions(poll=0.05, patience=1_000)
+        with endpoint(LONG) as (_, url):
+            async with filling(url, chain, slow) as source:
+                chain.want = source.want
+                source.want(LONG[-1].hash)
+                loop = asyncio.get_running_loop()
+                begun = loop.time()
+                await until(lambda: len(chain.portions) >= 4)
+                assert loop.time() - begun >= 3 * 0.05
+
+    run(body)

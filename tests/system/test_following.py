@@ -1,0 +1,257 @@
+"""Instances chained by their feeds, recorded feeds, and what brings them back."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dev_processes import (
+    PACKAGE,
+    PATIENCE,
+    Dev,
+    Following,
+    Network,
+    RpcError,
+    children,
+    dev_chain,
+    following,
+    until,
+)
+from foreblock.clock import SystemClock
+from foreblock.feed.messages import decode
+from foreblock.model import Flashblock
+from foreblock.recording.file import read_recording
+from foreblock.recording.record import Recorder
+
+CANDIDATES = 20  # indices of a block that are asked for; a block of a second has six
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as opened:
+        yield opened
+
+
+@pytest.fixture
+def dev(stack: ExitStack, tmp_path: Path) -> Dev:
+    options = ("--block-time=1", "--test-listen=", "--load=50", f"--data={tmp_path / 'dev'}")
+    return stack.enter_context(dev_chain(*options))
+
+
+@pytest.fixture
+def genesis(dev: Dev, tmp_path: Path) -> Path:
+    assert dev.main.url
+    return tmp_path / "dev" / "main" / "genesis.json"
+
+
+def pins(network: Network, block: int) -> list[Any]:
+    """What a network answers for every flashblock of a block, up to the first it lacks."""
+    found = []
+    for index in range(CANDIDATES):
+        place = {"blockNumber": hex(block), "flashblockIndex": hex(index)}
+        try:
+            answers = network.batch(
+                ("debug_getRawBlock", (place,)),
+                ("eth_getBlockByNumber", (place, True)),
+                ("eth_getBalance", ("0x" + "00" * 20, place)),
+            )
+        except RpcError:
+            break
+        found.append(answers)
+    return found
+
+
+def sealed(network: Network, block: int) -> Any:  # noqa: ANN401, JSON
+    return network.batch(
+        ("eth_getBlockByNumber", (hex(block), True)), ("debug_getRawBlock", (hex(block),))
+    )
+
+
+def until_latest(network: Network, block: int) -> None:
+    until(lambda: network.latest() >= block, f"block {block} is sealed")
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port: int = taken.getsockname()[1]
+        return port
+
+
+def test_instances_in_a_chain_serve_the_same_pins(
+    dev: Dev, genesis: Path, stack: ExitStack, tmp_path: Path
+) -> None:
+    first = stack.enter_context(
+        following(genesis, tmp_path / "a", dev.main.feed, canonical=dev.main.url)
+    ).network
+    second = stack.enter_context(
+        following(genesis, tmp_path / "b", first.feed, canonical=first.url)
+    ).network
+    begun = until(lambda: second.pending()["number"] != hex(second.latest()) and second.latest(),
+                  "the last one has a pending block")  # fmt: skip
+    until_latest(second, begun + 4)
+    for block in (begun + 2, begun + 3):
+        expected = pins(dev.main, block)
+        assert len(expected) >= 4
+        assert pins(first, block) == pins(second, block) == expected
+        assert sealed(first, block) == sealed(second, block) == sealed(dev.main, block)
+    status, text = second.probe("/readyz?verbose")
+    assert status == 200
+    assert f"feed: {first.feed}: connected" in text
+    assert "divergences 0" in text
+
+
+def test_a_killed_instance_in_the_middle_comes_back_and_all_is_well(
+    dev: Dev, genesis: Path, stack: ExitStack, tmp_path: Path
+) -> None:
+    rpc, feed = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+
+    def middle() -> Following:
+        return stack.enter_context(
+            following(
+                genesis, tmp_path / "a", dev.main.feed, canonical=dev.main.url, listen=rpc,
+                feed_listen=feed,
+            )
+        )  # fmt: skip
+
+    killed = middle()
+    last = stack.enter_context(
+        following(genesis, tmp_path / "b", f"ws://{feed}/ws", canonical=f"http://{rpc}")
+    ).network
+    until_latest(last, dev.main.latest() + 1)
+    killed.kill()
+    until(lambda: last.probe("/readyz")[0] == 503, "it says that nothing comes any more")
+    until(lambda: "not connected" in last.probe("/readyz?verbose")[1], "and why")
+    middle()
+    until(lambda: last.probe("/readyz")[0] == 200, "it is well again")
+    tip = dev.main.latest()
+    until_latest(last, tip + 2)
+    for block in range(1, tip + 2):
+        assert sealed(last, block) == sealed(dev.main, block)
+    assert pins(last, tip + 2)[0] == pins(dev.main, tip + 2)[0]
+
+
+def test_a_writer_that_is_killed_heals_through_canonical(
+    dev: Dev, genesis: Path, stack: ExitStack, tmp_path: Path
+) -> None:
+    instance = stack.enter_context(
+        following(genesis, tmp_path / "a", dev.main.feed, canonical=dev.main.url)
+    )
+    until_latest(instance.network, dev.main.latest() + 1)
+    instance.kill_writer()
+    until_latest(instance.network, dev.main.latest() + 2)
+    until(lambda: instance.network.probe("/readyz")[0] == 200, "it is ready")
+
+
+def test_without_canonical_a_chain_joined_in_the_middle_says_what_it_lacks(
+    dev: Dev, genesis: Path, stack: ExitStack, tmp_path: Path
+) -> None:
+    until_latest(dev.main, 2)
+    lost = stack.enter_context(following(genesis, tmp_path / "a", dev.main.feed)).network
+
+    def text() -> str | None:
+        found = lost.probe("/readyz?verbose")[1]
+        return found if "missing: block 0x" in found else None
+
+    said = until(text, "it names the block")
+    assert "no canonical source is set" in said
+    assert lost.probe("/readyz")[0] == 503
+    assert lost.latest() == 0
+    assert lost.pending()["number"] == "0x0"
+    with pytest.raises(RpcError, match="header not found"):
+        lost.ask("eth_getBalance", "0x" + "00" * 20, "0x1")
+
+
+FEED_FAULTS = (
+    "drop=0.05,duplicate=0.2,delay=0.05,reorder=0.1,equivocate=0.05,stall=0.01,garbage=0.2"
+)
+CHAIN_FAULTS = "restart=0.05,tail=0.2,reorg=0.1"
+
+
+@pytest.mark.parametrize(
+    "faults", [FEED_FAULTS, CHAIN_FAULTS, f"{FEED_FAULTS},{CHAIN_FAULTS}"],
+    ids=["feed", "chain", "both"],
+)  # fmt: skip
+def test_in_bad_weather_an_instance_converges_to_the_chain_it_follows(
+    stack: ExitStack, tmp_path: Path, faults: str
+) -> None:
+    data = tmp_path / "dev"
+    options = ("--block-time=1", "--test-listen=", "--load=20", f"--data={data}")
+    dev = stack.enter_context(dev_chain(*options, f"--faults={faults}")).main
+    instance = stack.enter_context(
+        following(data / "main" / "genesis.json", tmp_path / "a", dev.feed, canonical=dev.url)
+    )
+    network, pid = instance.network, instance.process.pid
+    writers = children(pid)["writer"]
+    until_latest(network, 12)
+
+    def same() -> bool:
+        """Once both are asked between two reorganisations they agree on every sealed block."""
+        tip = min(dev.latest(), network.latest())
+        try:
+            return all(sealed(network, each) == sealed(dev, each) for each in range(1, tip + 1))
+        except RpcError:
+            return False
+
+    until(same, "all sealed blocks are equal")
+    assert children(pid)["writer"] == writers, "nothing that a feed sends ends the writer"
+    text = network.probe("/readyz?verbose")[1]
+    assert "Failed" not in text
+
+
+def record(url: str, file: Path, is_enough: Callable[[Recorder], bool]) -> Recorder:
+    async def recording() -> Recorder:
+        with file.open("wb") as opened:
+            recorder = Recorder(url, opened, SystemClock())
+            async with asyncio.timeout(PATIENCE):
+                await recorder.run(lambda: is_enough(recorder))
+            return recorder
+
+    return asyncio.run(recording())
+
+
+def test_a_recorded_feed_replayed_into_another_instance_gives_the_same_answers(
+    stack: ExitStack, tmp_path: Path
+) -> None:
+    data, file = tmp_path / "dev", tmp_path / "recording"
+    options = ("--block-time=3", "--test-listen=", "--load=50", f"--data={data}")
+    dev = stack.enter_context(dev_chain(*options)).main
+    recorder = record(dev.feed, file, lambda it: it.place is not None and it.place.index == 3
+                      and it.place.block_number == 3)  # fmt: skip
+    assert recorder.unreadable == 0
+    with file.open("rb") as opened:
+        messages = [decode(each.message) for each in read_recording("file", opened)]
+    assert isinstance(messages[0], Flashblock)
+    assert (messages[0].block_number, messages[0].index) == (1, 0), "it was there from the start"
+
+    replaying = stack.enter_context(replayed(file))
+    again = stack.enter_context(
+        following(data / "main" / "genesis.json", tmp_path / "again", replaying)
+    ).network
+    until(lambda: len(pins(again, 3)) == 4, "all is executed")
+    for block in (1, 2):
+        assert pins(again, block) == pins(dev, block)
+        assert sealed(again, block) == sealed(dev, block)
+    assert pins(again, 3) == pins(dev, 3)[:4]
+    assert again.latest() == 2, "the last one seals with its successor"
+
+
+@contextmanager
+def replayed(file: Path) -> Iterator[str]:
+    """`foreblock replay` of a file, as fast as it is taken."""
+    command = [
+        sys.executable, "-m", "foreblock", "replay", str(file), "--listen=127.0.0.1:0", "--speed=0"
+    ]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.terminate()
