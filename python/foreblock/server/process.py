@@ -1,6 +1,7 @@
 """What a process sets up around its listeners, and when it stops."""
 
 import asyncio
+import ctypes
 import gc
 import os
 import resource
@@ -18,6 +19,11 @@ from foreblock.server.sweep import Ticker
 # Descriptors that are not connections: the store, the loop, sockets, logs.
 RESERVED_FILES: Final = 128
 
+# glibc, malloc.h: what is given back to the system, and what is asked of it one by one.
+_M_TRIM_THRESHOLD: Final = -1
+_M_MMAP_THRESHOLD: Final = -3
+KEPT_MEMORY: Final = 32 * 1024 * 1024
+
 
 def prepare(nice: int) -> int:
     """Step back behind others, leave Ctrl-C to the supervisor, and raise the limit of open files.
@@ -26,9 +32,22 @@ def prepare(nice: int) -> int:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(nice)
+    _keep_freed_memory()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return max(1, hard - RESERVED_FILES)
+
+
+def _keep_freed_memory() -> None:
+    """Let malloc keep some of what is freed: large requests come again.
+
+    To give it back and ask for it anew costs a simulation with a thousand overridden slots a
+    quarter of its time. Where there is no glibc nothing is changed.
+    """
+    with suppress(AttributeError, OSError):
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_M_TRIM_THRESHOLD, KEPT_MEMORY)
+        mallopt(_M_MMAP_THRESHOLD, KEPT_MEMORY)
 
 
 async def serve_until_told(
