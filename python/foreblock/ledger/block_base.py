@@ -1,4 +1,4 @@
-"""From what is fixed before a block begins to its header, and back.
+"""From what is fixed before a block begins to its header, and from a header to what a feed says.
 
 On an OP chain everything in a header but roots, bloom and amounts comes with the payload
 attributes. Which fields there are is the fork's to say.
@@ -7,7 +7,7 @@ attributes. Which fields there are is the fork's to say.
 from foreblock._engine import Header
 from foreblock.ledger.forks import EthereumFork, Rules
 from foreblock.ledger.genesis import EMPTY_REQUESTS_HASH, EMPTY_ROOT
-from foreblock.model import Base
+from foreblock.model import Base, Diff
 from foreblock.primitives import ZERO_HASH
 
 
@@ -46,4 +46,18 @@ def base_of(header: Header) -> Base:
         timestamp=header.timestamp,
         extra_data=header.extra_data,
         base_fee_per_gas=header.base_fee_per_gas or 0,
+    )
+
+
+def diff_of(header: Header, transactions: tuple[bytes, ...]) -> Diff:
+    """What is announced of a block so far, with the transactions that are new in it."""
+    return Diff(
+        state_root=header.state_root,
+        receipts_root=header.receipts_root,
+        logs_bloom=header.logs_bloom,
+        gas_used=header.gas_used,
+        block_hash=header.hash,
+        transactions=transactions,
+        withdrawals_root=header.withdrawals_root or ZERO_HASH,
+        blob_gas_used=header.blob_gas_used or 0,
     )

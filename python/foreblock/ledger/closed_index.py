@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from foreblock._engine import Changes, Header
 from foreblock.ledger import partial_rows as layout
+from foreblock.ledger.block_base import diff_of
 from foreblock.ledger.rows import encode_items
-from foreblock.model import Base, Diff, Flashblock, FlashblockId
-from foreblock.primitives import ZERO_HASH
+from foreblock.model import Base, Flashblock, FlashblockId
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +56,7 @@ class ClosedIndex:
             payload_id=self.payload_id,
             index=self.index,
             base=self.base if self.index == 0 else None,
-            diff=Diff(
-                state_root=header.state_root,
-                receipts_root=header.receipts_root,
-                logs_bloom=header.logs_bloom,
-                gas_used=header.gas_used,
-                block_hash=header.hash,
-                transactions=self.transactions,
-                withdrawals_root=header.withdrawals_root or ZERO_HASH,
-                blob_gas_used=header.blob_gas_used or 0,
-            ),
+            diff=diff_of(header, self.transactions),
             block_number=header.number,
             previous=self.previous,
         )

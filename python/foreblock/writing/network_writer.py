@@ -102,8 +102,7 @@ class NetworkWriter:
                 await self._take_in(portion)
             left = self._source.next_due_ns - self._clock.monotonic_ns()
             if left <= 0:
-                await self._on_thread(self._source.tick)
-                await self._correct_hints()
+                self._correct_hints(*await self._on_thread(self._tick))
             else:
                 await self._rest(left / 1e9)
 
@@ -148,18 +147,18 @@ class NetworkWriter:
             answer = Rejected(message.id, "internal error")
         return answer, self._source.next_nonce(message.sender)
 
-    async def _correct_hints(self) -> None:
-        """Take back what is no longer so; what no transaction waits for needs no hint."""
-        if self._nonces:
-            nonces, waiting = await self._on_thread(self._read_nonces)
-            for sender, nonce in nonces.items():
-                self._hint(sender, nonce)
-            if not waiting or len(nonces) > HINTS:
-                self._nonces.clear()
-
-    def _read_nonces(self) -> tuple[dict[bytes, int], int]:
+    def _tick(self) -> tuple[dict[bytes, int], int]:
+        """On the thread: let the source do what is due; gives what hints are to be held against."""
         source = self._source
+        source.tick()
         return {sender: source.next_nonce(sender) for sender in self._nonces}, source.waiting
+
+    def _correct_hints(self, nonces: dict[bytes, int], waiting: int) -> None:
+        """Take back what is no longer so; what no transaction waits for needs no hint."""
+        for sender, nonce in nonces.items():
+            self._hint(sender, nonce)
+        if not waiting or len(nonces) > HINTS:
+            self._nonces.clear()
 
     def _hint(self, sender: bytes, nonce: int) -> None:
         if self._nonces.get(sender) != nonce:

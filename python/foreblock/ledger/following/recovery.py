@@ -10,7 +10,7 @@ from typing import Final
 
 from foreblock._engine import View
 from foreblock.ledger import partial_rows
-from foreblock.ledger.block_base import base_of
+from foreblock.ledger.block_base import base_of, diff_of
 from foreblock.ledger.buffered import Received
 from foreblock.ledger.candidates import PartialPlace, Standing
 from foreblock.ledger.following.jobs import Job, Step
@@ -18,8 +18,7 @@ from foreblock.ledger.partial_rows import PartialRow, decode_partial_row, decode
 from foreblock.ledger.partials import made_of, pending_partial
 from foreblock.ledger.rows import decode_items
 from foreblock.ledger.tip import read_row
-from foreblock.model import Diff, Flashblock
-from foreblock.primitives import ZERO_HASH
+from foreblock.model import Flashblock
 
 _ALL: Final = 1 << 20  # more rows than a height can have
 _STORE: Final = "store"  # as the feed that recovered messages came from
@@ -100,16 +99,7 @@ def _step(view: View, block: int, partial: int) -> Step:
         payload_id=row.payload_id,
         index=row.index,
         base=base_of(header) if row.index == 0 else None,
-        diff=Diff(
-            state_root=header.state_root,
-            receipts_root=header.receipts_root,
-            logs_bloom=header.logs_bloom,
-            gas_used=header.gas_used,
-            block_hash=header.hash,
-            transactions=raws,
-            withdrawals_root=header.withdrawals_root or ZERO_HASH,
-            blob_gas_used=header.blob_gas_used or 0,
-        ),
+        diff=diff_of(header, raws),
         block_number=block,
         previous=None,
     )
