@@ -4,22 +4,18 @@ LINE is the descriptor of the socket pair over which it gets its order. It serve
 network of the order.
 """
 
-import asyncio
 import pkgutil
 import socket
-import sys
 import time
 
 import msgspec
-import uvloop
 
 from foreblock.bus.link import WriterLink
-from foreblock.errors import ForeblockError
 from foreblock.logs import configure
 from foreblock.server.checks import Rules
 from foreblock.server.endpoint import Endpoint
 from foreblock.server.lifecycle import Listener
-from foreblock.server.process import prepare, serve_until_told, tell_failure
+from foreblock.server.process import prepare, run_ordered, serve_until_told
 from foreblock.server.sweep import Ticker
 from foreblock.service import Order
 
@@ -27,27 +23,11 @@ from foreblock.service import Order
 EXPOSED_HEADERS = b"Foreblock-Snapshot"
 
 
-def main() -> None:
-    """Serve, as the order says."""
-    line = socket.socket(fileno=int(sys.argv[1]))
-    with line, line.makefile("rb") as lines:
-        text = lines.readline()
-        if not text:
-            return  # the supervisor is gone already
-        order = msgspec.json.decode(text, type=Order)
-        configure(order.settings.log_level)
-        room = prepare(order.settings.nice)
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            try:
-                runner.run(_serve(order, line, room))
-            except (ForeblockError, OSError) as failure:
-                tell_failure(line, str(failure))
-                sys.exit(1)
-
-
-async def _serve(order: Order, line: socket.socket, room: int) -> None:
+async def _serve(text: bytes, line: socket.socket) -> None:
+    order = msgspec.json.decode(text, type=Order)
     settings = order.settings
-    connections = min(room, settings.server.connections)
+    configure(settings.log_level)
+    connections = min(prepare(settings.nice), settings.server.connections)
     ticker = Ticker(settings.server, time.time)
     rules = Rules.of(settings.server, settings.access, EXPOSED_HEADERS)
     link = None
@@ -67,4 +47,4 @@ async def _serve(order: Order, line: socket.socket, room: int) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_ordered(_serve)

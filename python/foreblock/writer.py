@@ -8,46 +8,25 @@ the commit that is under way, without sealing anything early.
 import asyncio
 import signal
 import socket
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from functools import partial
 
 import msgspec
-import uvloop
 
 from foreblock.bus.exchange import Exchange, Respond
 from foreblock.bus.frames import Rejected, Submit, ToWorker
 from foreblock.clock import Clock, SystemClock
-from foreblock.errors import ForeblockError
 from foreblock.feed.server import FeedServer
 from foreblock.logs import configure
 from foreblock.model import Flashblock
 from foreblock.network import Network
-from foreblock.server.process import at_end, tell, tell_failure
+from foreblock.server.process import at_end, run_ordered, tell
 from foreblock.server.supervisor import READY
 from foreblock.service import WritingOrder
 from foreblock.writing.dev_network import open_dev_network
 from foreblock.writing.feed_network import FeedNetwork
 from foreblock.writing.network_writer import NetworkWriter
-
-
-def main() -> None:
-    """Write, as the order says."""
-    line = socket.socket(fileno=int(sys.argv[1]))
-    with line, line.makefile("rb") as lines:
-        text = lines.readline()
-        if not text:
-            return  # the supervisor is gone already
-        order = msgspec.json.decode(text, type=WritingOrder)
-        configure(order.settings.log_level)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            try:
-                runner.run(_write(order, line))
-            except (ForeblockError, OSError) as failure:
-                tell_failure(line, str(failure))
-                sys.exit(1)
 
 
 class Writer:
@@ -83,7 +62,9 @@ class Writer:
             yield from network.hints()
 
 
-async def _write(order: WritingOrder, line: socket.socket) -> None:
+async def _write(text: bytes, line: socket.socket) -> None:
+    order = msgspec.json.decode(text, type=WritingOrder)
+    configure(order.settings.log_level)
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
     loop.add_reader(line, at_end(line, partial(_orphaned, line, stop)))
@@ -131,4 +112,4 @@ def _orphaned(line: socket.socket, stop: asyncio.Event) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_ordered(_write)

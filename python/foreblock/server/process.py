@@ -1,4 +1,7 @@
-"""What a process sets up around its listeners, and when it stops."""
+"""What a process of the supervisor's does around its work: its order, its surroundings, its end.
+
+Nothing of what an order says is known here; whoever runs decodes it.
+"""
 
 import asyncio
 import ctypes
@@ -7,10 +10,14 @@ import os
 import resource
 import signal
 import socket
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
+import uvloop
+
+from foreblock.errors import ForeblockError
 from foreblock.server import supervisor
 from foreblock.server.lifecycle import Listener, serve
 from foreblock.server.sockets import turn_away
@@ -25,12 +32,30 @@ _M_MMAP_THRESHOLD: Final = -3
 KEPT_MEMORY: Final = 32 * 1024 * 1024
 
 
+def run_ordered(run: Callable[[bytes, socket.socket], Coroutine[Any, Any, None]]) -> None:
+    """Run what the supervisor orders, on a loop of its own; a failure is told and ends it.
+
+    The one argument of the process is the descriptor of the line, over which the order comes.
+    """
+    line = socket.socket(fileno=int(sys.argv[1]))
+    with line, line.makefile("rb") as lines:
+        order = lines.readline()
+        if not order:
+            return  # the supervisor is gone already
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            try:
+                runner.run(run(order, line))
+            except (ForeblockError, OSError) as failure:
+                tell_failure(line, str(failure))
+                sys.exit(1)
+
+
 def prepare(nice: int) -> int:
-    """Step back behind others, leave Ctrl-C to the supervisor, and raise the limit of open files.
+    """Step back behind others, keep freed memory, and raise the limit of open files.
 
     Gives how many connections that limit has room for.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(nice)
     _keep_freed_memory()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
