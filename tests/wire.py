@@ -8,7 +8,7 @@ from foreblock.server.checks import Rules
 from foreblock.server.endpoint import Endpoint
 from foreblock.server.limits import Access, ServerLimits
 from foreblock.server.protocol import Connection
-from foreblock.server.reply import Handler, Readiness, Reply, Served
+from foreblock.server.reply import NO_EXPRESS, Express, Handler, Readiness, Reply, Served
 from foreblock.server.sweep import TICKS_PER_SECOND, Ticker
 
 LIMITS = ServerLimits(body_limit=1000, header_limit=600, connections=4)
@@ -115,11 +115,14 @@ class Wire:
 
 
 def endpoint_for(
-    handler: Handler, limits: ServerLimits = LIMITS, access: Access = ACCESS
+    handler: Handler,
+    limits: ServerLimits = LIMITS,
+    access: Access = ACCESS,
+    express: Express = NO_EXPRESS,
 ) -> Endpoint:
     rules = Rules.of(limits, access, b"Foreblock-Snapshot")
     ticker = Ticker(limits, lambda: 0.0)
-    served = Served(handler, lambda: Readiness(False, ("one fact", "another")))
+    served = Served(handler, lambda: Readiness(False, ("one fact", "another")), express)
     return Endpoint(served, rules, ticker, limits.connections)
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "Changes",
     "Env",
     "Executed",
+    "Express",
     "GrowingRoot",
     "Header",
     "Heads",
@@ -152,6 +153,55 @@ class Store:
     def __exit__(self, kind: object, value: object, trace: object, /) -> None: ...
 
 @final
+class Express:
+    """Whole HTTP answers to the requests that are asked most.
+
+    Those are eth_getBalance, and eth_getBlockByNumber of which the text is known, at
+    `latest` and `pending`, and batches of the former. It answers only under a head that it
+    was told of, and only from the snapshot that it was told of last.
+    """
+
+    def __new__(cls, store: Store, *, batch_items: int, batch_bytes: int) -> Self:
+        """Answers no batch of more requests, or with a longer answer."""
+
+    def know(self, head: bytes, length: int, opening: bytes, headers: bytes, /) -> None:
+        """A head that was accepted, without the empty line that ends it.
+
+        So many bytes of body follow it. An answer is `opening`, the date, the lines of the
+        snapshot, `headers`, its length and its body.
+        """
+
+    def forget(self) -> None:
+        """Forget all heads."""
+
+    def prepare(
+        self,
+        heads: Heads,
+        headers: bytes,
+        latest: int,
+        pending: int | None = None,
+        remaining_ns: int | None = None,
+    ) -> None:
+        """The last snapshot: its heads, its header lines and its blocks.
+
+        `latest` is a number, `pending` that of a partial block; without one, it is the
+        latest. After the remaining time there is no answer until the next snapshot.
+        """
+
+    def keep_block(
+        self,
+        heads: Heads,
+        pending: int | None,
+        tag: str,
+        full: bool,
+        text: bytes,
+    ) -> None:
+        """How a block reads; in vain if the last snapshot is another one than this."""
+
+    def answer(self, data: bytes, date: bytes, /) -> bytes | None:
+        """The whole answer to one whole request; none for any other, and never an error."""
+
+@final
 class Heads:
     """What the store holds, as of one commit."""
 
@@ -239,9 +289,6 @@ class View:
 
     def state(self, block: int) -> State:
         """State after a sealed block: `UnknownBlock`, `PrunedState`."""
-
-    def quoted_balance(self, block: int, address: str) -> bytes | None:
-        """`state(block).quoted_balance(address)`."""
 
     def state_of_partial(self, number: int) -> State:
         """State after a partial block: `UnknownPartial`, `DroppedPartial`, `PrunedState`."""
@@ -352,9 +399,6 @@ class State:
 
     def account(self, address: bytes) -> Account | None: ...
     def balance(self, address: bytes) -> int: ...
-    def quoted_balance(self, address: str) -> bytes | None:
-        """The balance as JSON, `"0x…"`; None for a text that is no address."""
-
     def nonce(self, address: bytes) -> int: ...
     def code(self, address: bytes) -> bytes: ...
     def storage(self, address: bytes, slot: int) -> int: ...

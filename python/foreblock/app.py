@@ -85,8 +85,12 @@ def make_handler(settings: Settings, network: Network, link: WriterLink | None) 
     """One network in one worker: what a body is answered with, as the settings want it."""
     ledger = Ledger.open(network.data, announce=settings.snapshot_header)
     submissions = None if link is None else WriterSubmissions(link, network.name)
-    service = Service(ledger, options_of(settings), submissions)
-    return Served(service.answer, partial(_readiness, ledger, network, link))
+    options = options_of(settings)
+    service = Service(ledger, options, submissions)
+    express = ledger.open_express(
+        batch_items=options.limits.batch_items, batch_bytes=options.limits.batch_bytes
+    )
+    return Served(service.answer, partial(_readiness, ledger, network, link), express)
 
 
 def _readiness(ledger: Ledger, network: Network, link: WriterLink | None) -> Readiness:

@@ -1,7 +1,7 @@
 """What a handler gives back for one HTTP body, known to the server and to JSON-RPC alike."""
 
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -29,8 +29,42 @@ class Readiness(NamedTuple):
 Handler = Callable[[bytes], Reply | Awaitable[Reply]]
 
 
+class Express(Protocol):
+    """Answers some requests from bytes to bytes, as the server and the handler would."""
+
+    def know(self, head: bytes, length: int, opening: bytes, headers: bytes, /) -> None:
+        """Take note of a head that was accepted, without the empty line that ends it.
+
+        So many bytes of body follow it. An answer begins with `opening` and the date, and
+        `headers` are among its lines.
+        """
+
+    def forget(self) -> None:
+        """Forget all heads."""
+
+    def answer(self, data: bytes, date: bytes, /) -> bytes | None:
+        """The whole answer, if `data` is one whole request that can be answered here."""
+
+
+class NoExpress:
+    """Where nothing is answered from its bytes alone."""
+
+    def know(self, head: bytes, length: int, opening: bytes, headers: bytes, /) -> None:
+        """Nothing to take note of."""
+
+    def forget(self) -> None:
+        """Nothing to forget."""
+
+    def answer(self, data: bytes, date: bytes, /) -> None:
+        """No answer."""
+
+
+NO_EXPRESS: Final = NoExpress()
+
+
 class Served(NamedTuple):
     """One network, as a server needs it."""
 
     answer: Handler
     readiness: Callable[[], Readiness]
+    express: Express = NO_EXPRESS

@@ -25,6 +25,7 @@ from foreblock._engine import (
     Changes,
     Env,
     Executed,
+    Express,
     GrowingRoot,
     Header,
     Message,
@@ -260,6 +261,7 @@ def made(objects: Objects, kind: type) -> object:
         PlainCalls: PlainCalls,
         Changes: lambda: objects.changes,
         Executed: lambda: objects.executed,
+        Express: lambda: Express(objects.store, batch_items=9, batch_bytes=999),
     }
     return makers[kind]()
 
@@ -278,7 +280,7 @@ def sealed(objects: Objects) -> Sealed:
 
 KINDS = [
     Store, View, State, Batch, Overlay, StateTrie, BranchTrie, GrowingRoot, Body, Changes, Executed,
-    Sealed, Slots, PlainCalls,
+    Sealed, Slots, PlainCalls, Express,
 ]  # fmt: skip
 METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]
 many = settings(
@@ -308,7 +310,9 @@ def test_methods_raise_what_is_documented(
         call(objects.store.commit, [on], {})
 
 
-@pytest.mark.parametrize("kind", [Account, Message, Precompiles, Env, GrowingRoot, Body, Slots])
+@pytest.mark.parametrize(
+    "kind", [Account, Message, Precompiles, Env, GrowingRoot, Body, Slots, Express]
+)
 @many
 @given(data=st.data())
 def test_classes_raise_what_is_documented(

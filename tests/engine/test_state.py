@@ -2,11 +2,8 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bytecode import LOOP, code
 from foreblock._engine import Account, Message, Outcome, Overlay, State, Store, keccak256
@@ -47,28 +44,11 @@ def test_accounts_are_read_field_by_field_and_whole(state: State) -> None:
     assert repr(account).startswith("Account(nonce=1, balance=0, code_hash=0x")
 
 
-def test_balance_goes_from_text_to_text(state: State) -> None:
-    nobody = b"\xee" * 20
-    for address in (ALICE, BOB, CONTRACT, nobody):
-        expected = b'"0x%x"' % state.balance(address)
-        assert state.quoted_balance("0x" + address.hex()) == expected
-        assert state.quoted_balance("0X" + address.hex().upper()) == expected
-
-
 @pytest.mark.parametrize("text", ["", "0x", "0x" + "a1" * 19, "0x" + "a1" * 21, "a1" * 20,
                                   "0x" + "g1" * 20, "0x" + "\ud800" * 40])  # fmt: skip
-def test_text_that_is_no_address_has_no_balance(state: State, text: str) -> None:
-    assert state.quoted_balance(text) is None
+def test_text_that_is_no_address_is_not_called(state: State, text: str) -> None:
     assert state.quoted_call(env(), text, "0x" + BOB.hex(), "0x", 21_000, 1_000, 0) is None
     assert state.quoted_call(env(), "0x" + BOB.hex(), text, "0x", 21_000, 1_000, 0) is None
-
-
-@given(st.integers(0, 2**256 - 1) | st.integers(0, 255).map(lambda bits: 1 << bits))
-def test_every_balance_is_written_as_python_writes_it(amount: int) -> None:
-    with TemporaryDirectory() as folder, Store(folder, write=True) as store:
-        append(store, balance(ALICE, amount))
-        with store.view() as view:
-            assert view.quoted_balance(0, "0x" + ALICE.hex()) == b'"0x%x"' % amount
 
 
 def test_account_that_does_not_exist_reads_as_nothing(state: State) -> None:

@@ -104,3 +104,9 @@ def test_nonce_at_pending_counts_what_waits(chain: PayingChain) -> None:
 def test_nonce_at_pending_may_be_the_states_own(chain: PayingChain) -> None:
     with client_of(chain, submissions=Waiting({ALICE: 7}), pending_nonce="state") as client:
         assert client.ask("eth_getTransactionCount", WHO, "pending") == "0x2"
+
+
+def test_address_is_refused_before_the_block(client: Asker) -> None:
+    """Argument 0 is wrong, and so is argument 1."""
+    answer = client.ask("eth_getBalance", "0x12", "0xffff")
+    assert answer["message"].startswith("invalid argument 0")

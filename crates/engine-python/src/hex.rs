@@ -82,17 +82,6 @@ pub fn data(text: &[u8]) -> Option<Vec<u8>> {
     decode(digits, &mut bytes).then_some(bytes)
 }
 
-/// A number as JSON has it.
-pub fn quoted_quantity(py: Python<'_>, number: U256) -> Bound<'_, PyBytes> {
-    // Quote, prefix, 64 digits and quote; leading zeros but the last are left out.
-    let mut text = [b'"'; 68];
-    let mut digits = hex::Buffer::<32>::new();
-    text[3..67].copy_from_slice(digits.format(&number.to_be_bytes()).as_bytes());
-    let start = (number.leading_zeros() / 4).min(63);
-    text[start..start + 3].copy_from_slice(b"\"0x");
-    PyBytes::new(py, &text[start..])
-}
-
 /// Bytes as JSON has them.
 pub fn quoted_data<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     PyBytes::new_with(py, 2 * data.len() + 4, |text| {

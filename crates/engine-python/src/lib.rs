@@ -9,6 +9,7 @@ mod codec;
 mod convert;
 mod env;
 mod error;
+mod express;
 mod hex;
 mod outcome;
 mod overlay;
@@ -26,6 +27,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     codec::register(module)?;
     body::register(module)?;
     env::register(module)?;
+    express::register(module)?;
     hex::register(module)?;
     outcome::register(module)?;
     overlay::register(module)?;

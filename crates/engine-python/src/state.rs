@@ -100,13 +100,6 @@ impl State {
         Ok(Integer(account.map(|account| account.balance).unwrap_or_default()))
     }
 
-    fn quoted_balance<'py>(
-        &self,
-        address: &Bound<'py, PyString>,
-    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        quoted_balance(&self.0, address)
-    }
-
     fn nonce(&self, address: Arg<Address>) -> PyResult<u64> {
         let account = self.0.account(&address.0).map_err(to_python)?;
         Ok(account.map(|account| account.nonce).unwrap_or_default())
@@ -240,17 +233,6 @@ impl State {
 
 fn fixed<const N: usize>(text: &Bound<'_, PyString>) -> Option<[u8; N]> {
     hex::bytes_of(text).and_then(hex::fixed)
-}
-
-/// From text to text, `None` for a text that is no address.
-pub fn quoted_balance<'py>(
-    state: &store::State,
-    address: &Bound<'py, PyString>,
-) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    let Some(read) = fixed(address) else { return Ok(None) };
-    let account = state.account(&Address::new(read)).map_err(to_python)?;
-    let balance = account.map(|account| account.balance).unwrap_or_default();
-    Ok(Some(hex::quoted_quantity(address.py(), balance)))
 }
 
 /// The state below a first block.

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use foreblock_engine::error::Error;
 use foreblock_engine::store::{self, Mode, Options, Retention, Start, Status};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::PyBytes;
 
 use crate::batch::Batch;
 use crate::convert::Arg;
 use crate::error::to_python;
-use crate::state::{State, account_argument, quoted_balance};
+use crate::state::{State, account_argument};
 use crate::trie::StateTrie;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -92,7 +92,7 @@ impl Store {
 
     fn view(&self, py: Python<'_>) -> PyResult<View> {
         let view = self.opened()?.view().map_err(to_python)?;
-        Ok(View { heads: self.heads(py, view.heads())?, view, last_state: Mutex::default() })
+        Ok(View { heads: self.heads(py, view.heads())?, view })
     }
 
     fn batch(&self) -> PyResult<Batch> {
@@ -279,8 +279,6 @@ pub struct View {
     // As an object, so that looking at it is no call.
     #[pyo3(get)]
     heads: Py<Heads>,
-    /// The state read last, since the requests of a batch mostly read one.
-    last_state: Mutex<Option<(u64, store::State)>>,
 }
 
 type Row<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
@@ -319,20 +317,6 @@ impl View {
 
     fn state(&self, block: Arg<u64>) -> PyResult<State> {
         self.view.state(block.0).map(State).map_err(to_python)
-    }
-
-    /// The same as `state(block).quoted_balance(address)`, which it saves two objects.
-    fn quoted_balance<'py>(
-        &self,
-        block: Arg<u64>,
-        address: &Bound<'py, PyString>,
-    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let mut last = self.last_state.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let (_, state) = match &mut *last {
-            Some(kept) if kept.0 == block.0 => kept,
-            other => other.insert((block.0, self.view.state(block.0).map_err(to_python)?)),
-        };
-        quoted_balance(state, address)
     }
 
     fn state_of_partial(&self, number: Arg<u64>) -> PyResult<State> {

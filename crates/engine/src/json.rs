@@ -75,7 +75,8 @@ pub fn quantity(out: &mut Vec<u8>, number: u64) {
     wide_quantity(out, U256::from(number));
 }
 
-fn wide_quantity(out: &mut Vec<u8>, number: U256) {
+/// The same for numbers of up to 256 bits.
+pub fn wide_quantity(out: &mut Vec<u8>, number: U256) {
     let mut digits = hex::Buffer::<32>::new();
     let digits = digits.format(&number.to_be_bytes()).as_bytes();
     let first = (number.leading_zeros() / 4).min(digits.len() - 1);

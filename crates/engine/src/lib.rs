@@ -32,6 +32,7 @@ pub mod deadline;
 pub mod env;
 mod evm;
 pub mod execute;
+pub mod express;
 mod instructions;
 pub mod message;
 pub mod outcome;

@@ -13,11 +13,12 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from foreblock._engine import State, Store, View
+from foreblock._engine import Express, State, Store, View
 from foreblock.clock import Clock, SystemClock, boot_id
 from foreblock.errors import NoChain, NoSuchHead, NotCanonical, UnknownBlock, UnknownBlockHash
 from foreblock.ledger import partial_rows, rows
 from foreblock.ledger.block_id import BlockId, ByHash, ByPlace
+from foreblock.ledger.express import ANSWERED_TAGS, LONGEST_TEXT, MOST_ITEMS, tell_snapshot
 from foreblock.ledger.freshness import decode_freshness
 from foreblock.ledger.known_blocks import KnownBlocks
 from foreblock.ledger.partials import check_reachable, made_of, partial_at, pending_partial
@@ -44,6 +45,7 @@ class Ledger:
             self.profile: Final = stored_profile(view)
             self.blocks: Final = KnownBlocks(self.profile)
             self._snapshot = self._read_snapshot(view)
+        self.express: Express | None = None
 
     @classmethod
     def open(cls, path: str, *, announce: bool = True) -> "Ledger":
@@ -61,14 +63,31 @@ class Ledger:
         snapshot = self._snapshot
         # Views of one transaction share their heads, so both speak of one commit.
         if view.heads is not snapshot.heads:
-            snapshot = self._snapshot = self._read_snapshot(view)
+            snapshot = self._see(self._read_snapshot(view))
         if snapshot.pending is not None and self._now() >= snapshot.deadline_ns:
-            snapshot = self._snapshot = expired(snapshot)
+            snapshot = self._see(expired(snapshot))
         return LedgerView(view, snapshot.latest, snapshot.pending, snapshot.header_line, self)
+
+    def open_express(self, *, batch_items: int, batch_bytes: int) -> Express:
+        """What answers common requests from their bytes alone, on snapshots of this ledger.
+
+        A batch of more than so many requests or bytes of answer is none of them.
+        """
+        items = min(batch_items, MOST_ITEMS)
+        self.express = Express(self._store, batch_items=items, batch_bytes=batch_bytes)
+        self._see(self._snapshot)
+        return self.express
 
     def close(self) -> None:
         """Close the store."""
         self._store.close()
+
+    def _see(self, snapshot: Snapshot) -> Snapshot:
+        """Go on with this snapshot."""
+        self._snapshot = snapshot
+        if self.express is not None:
+            tell_snapshot(self.express, snapshot, self._now())
+        return snapshot
 
     def _read_snapshot(self, view: View) -> Snapshot:
         heads = view.heads
@@ -99,6 +118,13 @@ class LedgerView(Struct, frozen=True, gc=False):
     def profile(self) -> ChainProfile:
         """The chain."""
         return self._ledger.profile
+
+    def tell_block(self, tag: str, text: bytes, *, full: bool) -> None:
+        """How the block at a tag reads, for those who ask for it in the same snapshot."""
+        express = self._ledger.express
+        if express is not None and tag in ANSWERED_TAGS and len(text) <= LONGEST_TEXT:
+            partial = None if self.pending is None else self.pending.partial
+            express.keep_block(self._view.heads, partial, tag, full, text)
 
     @property
     def commit(self) -> int:
@@ -131,15 +157,6 @@ class LedgerView(Struct, frozen=True, gc=False):
         if isinstance(block, SealedBlock):
             return self._view.state(block.number)
         return self._view.state_of_partial(block.partial)
-
-    def quoted_balance(self, block: ReadableBlock, address: str) -> bytes | None:
-        """A balance after a block as JSON; none for a text that is no address.
-
-        The same as the balance in `state(block)`, in half the time.
-        """
-        if isinstance(block, SealedBlock):
-            return self._view.quoted_balance(block.number, address)
-        return self._view.state_of_partial(block.partial).quoted_balance(address)
 
     def made_of(self, block: ReadableBlock) -> tuple[int, ...]:
         """The partials that hold the body of a block; none where it has a row of its own."""

@@ -52,7 +52,9 @@ class BlockMethods:
         named = read_block(params.block, 0)
         text = self._show(view, named, full=bool(params.full_transactions))
         if self._nameless and named == "pending" and view.pending is not None:
-            return without_identity(text) if isinstance(text, bytes) else _nameless(text)
+            text = without_identity(text) if isinstance(text, bytes) else _nameless(text)
+        if isinstance(text, bytes) and isinstance(named, str):
+            view.tell_block(named, text, full=bool(params.full_transactions))
         return text
 
     def get_block_by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:

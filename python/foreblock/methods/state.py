@@ -12,15 +12,8 @@ from foreblock.ledger.view import LedgerView
 from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockParam, find_block, read_block
 from foreblock.methods.options import Options
-from foreblock.methods.params import DECODING, UNUSUAL, address, explain, slot
+from foreblock.methods.params import DECODING, address, explain, slot
 from foreblock.methods.submissions import Submissions
-
-
-class UsualParams(Struct, array_like=True, forbid_unknown_fields=True, gc=False):
-    """The arguments of eth_getBalance as most of them are."""
-
-    address: str
-    block: str
 
 
 class AccountParams(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):
@@ -39,7 +32,6 @@ class SlotParams(Struct, array_like=True, forbid_unknown_fields=True, rename="ca
 
 
 _decode = Decoder(AccountParams).decode
-_decode_usual = Decoder(UsualParams).decode
 _decode_slot = Decoder(SlotParams).decode
 
 
@@ -52,21 +44,7 @@ class StateMethods:
         self._submissions = submissions
 
     def get_balance(self, view: LedgerView, raw: Raw) -> bytes:
-        """The balance in wei, as a quantity.
-
-        Most requests are answered right here, from text to text in one call of the engine.
-        What is not as expected is left to `_get_balance`, which gives the same bytes, as a
-        test shows, and knows in which order things are refused.
-        """
-        try:
-            params = _decode_usual(raw)
-            block = view.latest if params.block == "latest" else find_block(view, params.block, 1)
-            balance = view.quoted_balance(block, params.address)
-        except UNUSUAL:
-            balance = None
-        return self._get_balance(view, raw) if balance is None else balance
-
-    def _get_balance(self, view: LedgerView, raw: Raw) -> bytes:
+        """The balance in wei; at `latest` and `pending` the engine mostly answers by itself."""
         who, block = self._read(raw)
         return b'"0x%x"' % view.state(find_block(view, block, 1)).balance(who)
 

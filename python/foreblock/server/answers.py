@@ -104,10 +104,10 @@ def reply_parts(reply: Reply, date: bytes, headers: bytes) -> tuple[bytes, ...]:
     body = reply.body
     length = len(body)
     ends = HEAD_ENDS[length] if length < SHORT else _head_end(length)
-    return _SUCCESS, date, reply.headers, headers, ends, body
+    return SUCCESS, date, reply.headers, headers, ends, body
 
 
-_SUCCESS: Final = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+SUCCESS: Final = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
 
 def _head_end(length: int) -> bytes:

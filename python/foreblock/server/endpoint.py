@@ -37,7 +37,8 @@ class Endpoint:
         self.readiness: Final = served.readiness
         self.rules: Final = rules
         self.ticker: Final = ticker
-        self.heads: Final = HeadCache()
+        self.express: Final = served.express.answer
+        self.heads: Final = HeadCache(served.express)
         self._connections: Final = connections
 
     def admit(self, connection: Swept) -> Admission:

@@ -6,13 +6,16 @@ request instead of 9, however many headers there are. A head of which only heade
 that nobody looks at, such as the number of a trace, is parsed anew and found by what is
 looked at.
 
-Each endpoint has its own, since what it accepts depends on its rules.
+Each endpoint has its own, since what it accepts depends on its rules. Where some requests
+are answered from their bytes alone, whoever does so is told of the same heads.
 """
 
 from typing import Final
 
+from foreblock.server.answers import SUCCESS
 from foreblock.server.checks import Accepted, Refused, Rules, check
 from foreblock.server.head import Head
+from foreblock.server.reply import NO_EXPRESS, Express
 
 LONGEST: Final = 1024  # bytes; longer heads are rare and would make the cache heavy
 MOST: Final = 1024  # heads; then it begins anew
@@ -24,10 +27,11 @@ class HeadCache(dict[bytes, Accepted]):
     A dictionary, so that looking one up costs no more than that.
     """
 
-    __slots__ = ("_verdicts",)
+    __slots__ = ("_express", "_verdicts")
 
-    def __init__(self) -> None:
+    def __init__(self, express: Express = NO_EXPRESS) -> None:
         super().__init__()
+        self._express: Final = express
         self._verdicts: dict[Head, Accepted] = {}
 
     def remember(self, head: bytes, accepted: Accepted) -> None:
@@ -35,7 +39,9 @@ class HeadCache(dict[bytes, Accepted]):
         if accepted.repeatable and len(head) <= LONGEST:
             if len(self) >= MOST:
                 self.clear()
+                self._express.forget()
             self[head] = accepted
+            self._express.know(head, accepted.length, SUCCESS, accepted.headers)
 
     def judge(self, head: Head, rules: Rules) -> Accepted | Refused:
         """What the checks say of a head, or said when it last came."""

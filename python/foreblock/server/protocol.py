@@ -24,7 +24,7 @@ from foreblock.server.flow import AHEAD_LIMIT, ReadGate
 from foreblock.server.head_cache import HeadCache
 from foreblock.server.phase import Phase
 from foreblock.server.reader import HEAD_END, Request, RequestReader
-from foreblock.server.reply import Reply
+from foreblock.server.reply import NO_EXPRESS, Reply
 
 # A client that sends many requests at once gets so many answers before others have a turn.
 REQUESTS_PER_TURN: Final = 32
@@ -47,6 +47,7 @@ class Connection(asyncio.Protocol):
         "_draining",
         "_ended",
         "_endpoint",
+        "_express",
         "_gate",
         "_handle",
         "_heads",
@@ -67,6 +68,7 @@ class Connection(asyncio.Protocol):
         self._endpoint: Final = endpoint
         self._handle: Final = endpoint.handler
         self._ticker: Final = endpoint.ticker
+        self._express = endpoint.express
         self._heads = endpoint.heads
         self._reader = RequestReader(endpoint.rules, endpoint.heads)
         # The answers of this turn.
@@ -96,10 +98,16 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Answer what came, as far as it can be answered."""
         if self.phase is _IDLE:
+            ticker = self._ticker
+            answer = self._express(data, ticker.date)
+            if answer is not None:
+                self.since = ticker.now
+                self._transport.write(answer)
+                return
             head, end, body = data.partition(HEAD_END)
             known = self._heads.get(head)
             if known is not None and known.length == len(body) and end:
-                self.since = self._ticker.now
+                self.since = ticker.now
                 try:
                     reply = self._handle(body)
                 except Exception:
@@ -109,7 +117,7 @@ class Connection(asyncio.Protocol):
                 if not isinstance(reply, Reply):
                     self._wait_for(reply, known)
                     return
-                parts = reply_parts(reply, self._ticker.date, known.headers)
+                parts = reply_parts(reply, ticker.date, known.headers)
                 if len(reply.body) < LARGE:
                     self._transport.write(b"".join(parts))
                 else:
@@ -169,7 +177,7 @@ class Connection(asyncio.Protocol):
     def drain(self) -> None:
         """Answer what was sent, say that the connection closes, and close."""
         self._draining = True
-        self._heads = _NOTHING_KNOWN  # the short way does not say so
+        self._heads, self._express = _NOTHING_KNOWN, NO_EXPRESS.answer  # short ways do not say so
         if self.phase is Phase.IDLE:
             self.since = self._ticker.now
 

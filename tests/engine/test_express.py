@@ -1,0 +1,28 @@
+"""Balances from the bytes of a request to the bytes of its answer."""
+
+from tempfile import TemporaryDirectory
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asking import request
+from foreblock._engine import Express, Store
+from small_store import ALICE, BOB, append, balance
+
+OPENING, DATE, SNAPSHOT, HEADERS = b"opening\r\n", b"date\r\n", b"snapshot\r\n", b"headers\r\n"
+
+
+@given(st.integers(0, 2**256 - 1) | st.integers(0, 255).map(lambda bits: 1 << bits))
+def test_every_balance_is_written_as_python_writes_it(amount: int) -> None:
+    with TemporaryDirectory() as folder, Store(folder, write=True) as store:
+        append(store, balance(ALICE, amount))
+        express = Express(store, batch_items=1, batch_bytes=1)
+        with store.view() as view:
+            express.prepare(view.heads, SNAPSHOT, 0)
+        for who, held in ((ALICE, amount), (BOB, 0)):
+            body = request("eth_getBalance", f"0x{who.hex()}", "latest")
+            express.know(b"head", len(body), OPENING, HEADERS)
+            found = express.answer(b"head\r\n\r\n" + body, DATE)
+            answer = b'{"jsonrpc":"2.0","id":1,"result":"0x%x"}' % held
+            length = b"Content-Length: %d\r\n\r\n" % len(answer)
+            assert found == OPENING + DATE + SNAPSHOT + HEADERS + length + answer

@@ -1,0 +1,283 @@
+"""Answers from bytes to bytes in one call of the engine, against the long way of any request."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from asking import request
+from foreblock.app import Service, ServiceOptions
+from foreblock.errors import InvalidArgument
+from foreblock.ledger.express import LONGEST_TEXT, MOST_ITEMS, tell_snapshot
+from foreblock.ledger.view import Ledger
+from foreblock.methods.options import Options
+from foreblock.reply import Reply
+from foreblock.server.limits import ServerLimits
+from preconfirming import PAID, PreconfirmingChain
+from wire import Wire, answer, endpoint_for, post
+
+LIMITS = ServerLimits(body_limit=1_000_000)
+BATCH_BYTES = 20_000
+PAYEE = f"0x{PAID.hex()}"
+
+
+class Ways:
+    """Two connections to one service: one on which the engine answers what it can."""
+
+    def __init__(self, ledger: Ledger, options: Options) -> None:
+        self.ledger = ledger
+        self.service = Service(ledger, ServiceOptions(methods=options))
+        self.express = ledger.open_express(batch_items=1000, batch_bytes=BATCH_BYTES)
+        self.asked = 0
+        with_express = endpoint_for(self.answer, LIMITS, express=self.express)
+        self.short = Wire(self.answer, endpoint=with_express)
+        self.long = Wire(self.answer, endpoint=endpoint_for(self.answer, LIMITS))
+
+    def answer(self, body: bytes) -> Reply | Awaitable[Reply]:
+        self.asked += 1
+        reply = self.service.answer(body)
+        return reply if isinstance(reply, Reply) else asyncio.run(_awaited(reply))
+
+    def at_once(self, body: bytes) -> bytes | None:
+        """What the engine answers by itself to a request whose head it knows."""
+        self.short.send(post(b" " * len(body)))
+        before = self.asked
+        sent = self.short.send(post(body))
+        return sent if self.asked == before else None
+
+    def both(self, body: bytes) -> tuple[bytes, bytes]:
+        """The answers to a request whose head is known and whose blocks were asked for."""
+        self.short.send(post(body))
+        return self.short.send(post(body)), self.long.send(post(body))
+
+    def renew(self) -> None:
+        """Let the snapshot be fresh, however long the tests have taken."""
+        view = self.ledger.view()
+        view.close()
+        tell_snapshot(self.express, self.ledger._snapshot, self.ledger._now())
+
+
+async def _awaited(reply: Awaitable[Reply]) -> Reply:
+    return await reply
+
+
+def balance(who: str = PAYEE, block: str = "latest") -> bytes:
+    return request("eth_getBalance", who, block)
+
+
+def block(tag: str = "latest", *, full: bool = False) -> bytes:
+    return request("eth_getBlockByNumber", tag, full)
+
+
+def result(sent: bytes) -> object:
+    return json.loads(answer(sent).body)["result"]
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
+    """One sealed block; a second one in progress."""
+    found = PreconfirmingChain(tmp_path / "store")
+    found.begin()
+    found.extend([found.pay(value=1)])
+    found.begin()
+    found.extend([found.pay(value=10)])
+    yield found
+    found.close()
+
+
+@pytest.fixture(params=[Options(), Options("ethereum"), Options(pending_identity="null")])
+def ways(chain: PreconfirmingChain, request: pytest.FixtureRequest) -> Iterator[Ways]:
+    found = Ways(Ledger(chain.store, clock=chain.clock), request.param)
+    yield found
+    found.service.close()
+
+
+def test_usual_questions_never_reach_the_long_way(ways: Ways) -> None:
+    for tag, paid in (("latest", "0x1"), ("pending", "0xb")):
+        found = ways.at_once(balance(block=tag))
+        assert found is not None
+        assert result(found) == paid
+        for full in (False, True):
+            assert ways.at_once(block(tag, full=full)) is None, "nobody has rendered it yet"
+            assert ways.at_once(block(tag, full=full)) == ways.long.send(
+                post(block(tag, full=full))
+            )
+    items = [json.loads(balance(block=tag)) | {"id": tag} for tag in ("latest", "pending")]
+    found = ways.at_once(json.dumps(items).encode())
+    assert found is not None
+    assert [item["result"] for item in json.loads(answer(found).body)] == ["0x1", "0xb"]
+
+
+# What clients send, and what they might.
+_ids = st.sampled_from(
+    ["1", "0", '"a"', "null", "-1", "1.5", "1e2", "01", '"\\u0041"', "[1]", '"é"']
+)
+_methods = st.sampled_from(["eth_getBalance", "eth_getBlockByNumber", "eth_blockNumber", "eth_x"])
+_arguments = st.sampled_from(
+    [f'"{PAYEE}"', f'"{PAYEE.upper()}"', '"0X' + "Ab" * 20 + '"', '"0x12"', '"latest"', '"pending"',
+     '"safe"', '"0x1"', '"Latest"', "true", "false", "null", "{}", '""', '"lat\\u0065st"']
+)  # fmt: skip
+_spaces = st.sampled_from(["", "", " ", "\n\t", "\r"])
+
+
+@st.composite
+def _requests(draw: st.DrawFn) -> str:
+    members = [
+        ("jsonrpc", draw(st.sampled_from(['"2.0"', '"2.0"', '"2.0"', '"1.0"', "2.0"]))),
+        ("id", draw(_ids)),
+        ("method", f'"{draw(_methods)}"'),
+        ("params", "[" + ",".join(draw(st.lists(_arguments, max_size=3))) + "]"),
+    ]
+    if draw(st.booleans()):
+        who, tag = draw(_arguments), draw(st.sampled_from(['"latest"', '"pending"']))
+        members[3] = ("params", f"[{who},{tag}]")
+    for place in draw(st.lists(st.integers(0, 3), max_size=2)):
+        members[place:place] = [draw(st.sampled_from(members))] * draw(st.integers(0, 1))
+    members = draw(st.permutations(members[: draw(st.integers(3, 6))]))
+    space = draw(_spaces)
+    inside = f"{space},{space}".join(f'"{name}"{space}:{space}{value}' for name, value in members)
+    return f"{space}{{{space}{inside}{space}}}{space}"
+
+
+_bodies = _requests() | st.builds(
+    lambda items, comma: "[" + comma.join(items) + "]",
+    st.lists(_requests(), max_size=3),
+    st.sampled_from([",", " , ", ",,"]),
+)
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=200
+)
+@given(_bodies, st.lists(st.tuples(st.integers(0, 300), st.integers(0, 255)), max_size=2))
+@example(balance().decode(), [])
+def test_whatever_the_engine_answers_the_long_way_answers_too(
+    ways: Ways, text: str, changes: list[tuple[int, int]]
+) -> None:
+    body = bytearray(text.encode())
+    for place, byte in changes:
+        if place < len(body):
+            body[place] = byte
+    ways.renew()
+    short, long = ways.both(bytes(body))
+    assert short == long
+
+
+def test_next_commit_is_seen_at_once(chain: PreconfirmingChain, ways: Ways) -> None:
+    """The engine has no answer until the long way has told it of the commit."""
+    assert ways.at_once(balance(block="pending")) is not None
+    ways.both(block("pending"))
+    chain.extend([chain.pay(value=100)])
+    short = ways.short.send(post(block("pending")))
+    assert short == ways.long.send(post(block("pending")))
+    found = ways.at_once(balance(block="pending"))
+    assert found is not None
+    assert result(found) == "0x6f"
+
+
+def test_past_its_deadline_there_is_no_answer_until_the_long_way_has_seen_it(ways: Ways) -> None:
+    snapshot = ways.ledger._snapshot
+    assert snapshot.pending is not None
+    tell_snapshot(ways.express, snapshot, snapshot.deadline_ns)
+    assert ways.at_once(balance()) is None, "its headers would name the pending block"
+
+
+def test_text_of_a_pending_block_is_refused_after_its_deadline(
+    chain: PreconfirmingChain, ways: Ways
+) -> None:
+    """As when a batch that saw the block goes on after another request saw it expire."""
+    early = ways.ledger.view()
+    chain.clock.advance(10**12)
+    ways.ledger.view().close()
+    early.tell_block("pending", b'"stale"', full=False)
+    assert ways.at_once(block("pending")) is None
+    ways.ledger.view().tell_block("pending", b'"fresh"', full=False)
+    found = ways.at_once(block("pending"))
+    assert found is not None
+    assert result(found) == "fresh"
+    early.close()
+
+
+def test_long_blocks_go_the_long_way(ways: Ways) -> None:
+    view = ways.ledger.view()
+    view.tell_block("latest", b'"' + b"x" * LONGEST_TEXT + b'"', full=True)
+    view.tell_block("safe", b'"safe"', full=True)
+    view.close()
+    assert ways.at_once(block(full=True)) is None
+
+
+@pytest.mark.parametrize("count", [MOST_ITEMS, MOST_ITEMS + 1])
+def test_batches_go_the_long_way_beyond_a_number_of_items(ways: Ways, count: int) -> None:
+    body = b"[" + b",".join([balance()] * count) + b"]"
+    assert (ways.at_once(body) is not None) == (count <= MOST_ITEMS)
+
+
+def test_batches_go_the_long_way_beyond_a_number_of_bytes(chain: PreconfirmingChain) -> None:
+    ledger = Ledger(chain.store, clock=chain.clock)
+    items = [json.loads(balance())] * 10
+    body = json.dumps(items).encode()
+    size = len(answer(_known(ledger, body, 10_000) or b"").body)
+    assert _known(ledger, body, size) is not None
+    assert _known(ledger, body, size - 1) is None
+
+
+def _known(ledger: Ledger, body: bytes, batch_bytes: int) -> bytes | None:
+    express = ledger.open_express(batch_items=100, batch_bytes=batch_bytes)
+    express.know(b"head", len(body), b"HTTP/1.1 200 OK\r\n", b"")
+    return express.answer(b"head\r\n\r\n" + body, b"Date: now\r\n")
+
+
+def test_only_a_whole_request_under_a_known_head_is_answered(ways: Ways) -> None:
+    whole = post(balance())
+    assert ways.express.answer(whole, b"") is None, "nobody has accepted the head"
+    ways.short.send(whole)
+    assert ways.express.answer(whole, b"") is not None
+    for other in (
+        whole[:-1],
+        whole + b" ",
+        whole + whole,
+        whole[1:],
+        b"",
+        whole[: -len(balance())],
+    ):
+        assert ways.express.answer(other, b"") is None
+    ways.express.forget()
+    assert ways.express.answer(whole, b"") is None
+
+
+def test_head_that_closes_the_connection_is_not_known(ways: Ways) -> None:
+    whole = post(balance(), b"Connection: close")
+    ways.short.send(whole)
+    assert ways.express.answer(whole, b"") is None
+
+
+def test_connection_that_drains_says_so(ways: Ways) -> None:
+    ways.short.send(post(balance()))
+    ways.short.connection.drain()
+    assert answer(ways.short.send(post(balance()))).headers["connection"] == "close"
+
+
+def test_answer_names_the_snapshot_and_the_origin(ways: Ways) -> None:
+    for _ in range(2):
+        found = answer(ways.short.send(post(balance(), b"Origin: https://app.example")))
+        assert found.headers["foreblock-snapshot"].startswith("commit=")
+    assert ways.asked == 1
+
+
+def test_store_that_was_closed_is_no_answer(chain: PreconfirmingChain) -> None:
+    ledger = Ledger(chain.store, clock=chain.clock)
+    assert _known(ledger, balance(), 1000) is not None
+    chain.store.close()
+    express = ledger.open_express(batch_items=1, batch_bytes=1000)
+    express.know(b"head", len(balance()), b"", b"")
+    assert express.answer(b"head\r\n\r\n" + balance(), b"") is None
+
+
+def test_tag_must_be_one_that_is_answered(ways: Ways) -> None:
+    heads = ways.ledger._snapshot.heads
+    with pytest.raises(InvalidArgument, match="latest or pending"):
+        ways.express.keep_block(heads, None, "safe", False, b"")
