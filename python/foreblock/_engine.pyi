@@ -156,13 +156,28 @@ class Store:
 class Express:
     """Whole HTTP answers to the requests that are asked most.
 
-    Those are eth_getBalance, and eth_getBlockByNumber of which the text is known, at
-    `latest` and `pending`, and batches of the former. It answers only under a head that it
-    was told of, and only from the snapshot that it was told of last.
+    Those are, at `latest` and `pending`, eth_getBalance, eth_getBlockByNumber of which the
+    text is known, eth_call of a kind that is known to be short, and batches of the first and
+    the last. It answers only under a head that it was told of, and only from the snapshot
+    that it was told of last.
     """
 
-    def __new__(cls, store: Store, *, batch_items: int, batch_bytes: int) -> Self:
-        """Answers no batch of more requests, or with a longer answer."""
+    def __new__(
+        cls,
+        store: Store,
+        *,
+        batch_items: int,
+        batch_bytes: int,
+        batch_us: int,
+        call_gas: int,
+        call_us: int,
+        precompile_gas: int,
+    ) -> Self:
+        """Answers no batch of more requests, with a longer answer, or that takes longer.
+
+        A call has so much gas, and no answer when it takes longer than `call_us` or begins
+        a precompile that asks for more than `precompile_gas`.
+        """
 
     def know(self, head: bytes, length: int, opening: bytes, headers: bytes, /) -> None:
         """A head that was accepted, without the empty line that ends it.
@@ -197,6 +212,15 @@ class Express:
         text: bytes,
     ) -> None:
         """How a block reads; in vain if the last snapshot is another one than this."""
+
+    def keep_call(
+        self, heads: Heads, pending: int | None, tag: str, env: Env, to: bytes, data: bytes
+    ) -> None:
+        """What calls see at a tag; and that one with this data was short.
+
+        Calls of a contract are of one kind when their data begins with the same four bytes.
+        A kind that takes too long once is none of the short ones any more.
+        """
 
     def answer(self, data: bytes, date: bytes, /) -> bytes | None:
         """The whole answer to one whole request; none for any other, and never an error."""
@@ -431,22 +455,6 @@ class State:
         precompile_gas: int | None = None,
     ) -> Outcome:
         """`Overlay.call` on an empty overlay."""
-
-    def quoted_call(
-        self,
-        env: Env,
-        sender: str,
-        to: str,
-        data: str,
-        gas: int,
-        timeout_us: int,
-        precompile_gas: int,
-    ) -> bytes | Outcome | None:
-        """`call` with a message that has no value and no fees, from texts to text.
-
-        The output as JSON, `"0x…"`, when the call succeeds, else its outcome; None for a
-        text that is no address or no data.
-        """
 
 @final
 class Changes:

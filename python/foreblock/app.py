@@ -9,11 +9,13 @@ from typing import Final
 from foreblock.bus.link import WriterLink
 from foreblock.clock import SystemClock
 from foreblock.ledger.call import Pool
+from foreblock.ledger.express import ExpressBounds
 from foreblock.ledger.readiness import readiness
 from foreblock.ledger.view import Ledger
 from foreblock.methods import make_methods
+from foreblock.methods.call_object import UNCAPPED
 from foreblock.methods.options import Options
-from foreblock.methods.placement import Placement
+from foreblock.methods.placement import IN_PLACE_PRECOMPILE_GAS, IN_PLACE_US, Placement
 from foreblock.methods.simulations import Simulations
 from foreblock.methods.submissions import Submissions
 from foreblock.network import Network
@@ -87,10 +89,19 @@ def make_handler(settings: Settings, network: Network, link: WriterLink | None) 
     submissions = None if link is None else WriterSubmissions(link, network.name)
     options = options_of(settings)
     service = Service(ledger, options, submissions)
-    express = ledger.open_express(
-        batch_items=options.limits.batch_items, batch_bytes=options.limits.batch_bytes
-    )
+    express = ledger.open_express(express_bounds(options))
     return Served(service.answer, partial(_readiness, ledger, network, link), express)
+
+
+def express_bounds(options: ServiceOptions) -> ExpressBounds:
+    """What may be answered without the dispatcher, so that both ways have the same limits."""
+    return ExpressBounds(
+        batch_items=options.limits.batch_items,
+        batch_bytes=options.limits.batch_bytes,
+        call_gas=options.methods.gas_cap or UNCAPPED,
+        call_us=IN_PLACE_US,
+        precompile_gas=IN_PLACE_PRECOMPILE_GAS,
+    )
 
 
 def _readiness(ledger: Ledger, network: Network, link: WriterLink | None) -> Readiness:

@@ -261,9 +261,15 @@ def made(objects: Objects, kind: type) -> object:
         PlainCalls: PlainCalls,
         Changes: lambda: objects.changes,
         Executed: lambda: objects.executed,
-        Express: lambda: Express(objects.store, batch_items=9, batch_bytes=999),
+        Express: lambda: express(objects.store),
     }
     return makers[kind]()
+
+
+def express(store: Store) -> Express:
+    return Express(
+        store, batch_items=9, batch_bytes=999, batch_us=9, call_gas=9, call_us=9, precompile_gas=9
+    )
 
 
 def sealed(objects: Objects) -> Sealed:

@@ -1,5 +1,6 @@
 """Balances from the bytes of a request to the bytes of its answer."""
 
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hypothesis import given
@@ -11,12 +12,17 @@ from small_store import ALICE, BOB, append, balance
 
 OPENING, DATE, SNAPSHOT, HEADERS = b"opening\r\n", b"date\r\n", b"snapshot\r\n", b"headers\r\n"
 
+NO_CALLS = {
+    "batch_items": 1, "batch_bytes": 1, "batch_us": 1, "call_gas": 0, "call_us": 0,
+    "precompile_gas": 0,
+}  # fmt: skip
+
 
 @given(st.integers(0, 2**256 - 1) | st.integers(0, 255).map(lambda bits: 1 << bits))
 def test_every_balance_is_written_as_python_writes_it(amount: int) -> None:
     with TemporaryDirectory() as folder, Store(folder, write=True) as store:
         append(store, balance(ALICE, amount))
-        express = Express(store, batch_items=1, batch_bytes=1)
+        express = Express(store, **NO_CALLS)
         with store.view() as view:
             express.prepare(view.heads, SNAPSHOT, 0)
         for who, held in ((ALICE, amount), (BOB, 0)):
@@ -26,3 +32,17 @@ def test_every_balance_is_written_as_python_writes_it(amount: int) -> None:
             answer = b'{"jsonrpc":"2.0","id":1,"result":"0x%x"}' % held
             length = b"Content-Length: %d\r\n\r\n" % len(answer)
             assert found == OPENING + DATE + SNAPSHOT + HEADERS + length + answer
+
+
+def test_batch_is_given_up_when_it_takes_too_long(tmp_path: Path) -> None:
+    item = request("eth_getBalance", f"0x{ALICE.hex()}", "latest")
+    body = b"[%b,%b]" % (item, item)
+    with Store(str(tmp_path / "store"), write=True) as store:
+        append(store, balance(ALICE, 1))
+        for batch_us, answered in ((0, False), (10**6, True)):
+            bounds = NO_CALLS | {"batch_items": 2, "batch_bytes": 1000, "batch_us": batch_us}
+            express = Express(store, **bounds)
+            with store.view() as view:
+                express.prepare(view.heads, b"", 0)
+            express.know(b"head", len(body), b"", b"")
+            assert (express.answer(b"head\r\n\r\n" + body, b"") is not None) == answered

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bytecode import LOOP, code
-from foreblock._engine import Account, Message, Outcome, Overlay, State, Store, keccak256
+from foreblock._engine import Account, Message, Overlay, State, Store, keccak256
 from foreblock.errors import (
     DeadlineExceeded,
     InvalidArgument,
@@ -42,13 +41,6 @@ def test_accounts_are_read_field_by_field_and_whole(state: State) -> None:
     assert (account.nonce, account.balance, account.code_hash) == (1, 0, keccak256(CODE))
     assert account.generation == 1, "the number its changes were taken under"
     assert repr(account).startswith("Account(nonce=1, balance=0, code_hash=0x")
-
-
-@pytest.mark.parametrize("text", ["", "0x", "0x" + "a1" * 19, "0x" + "a1" * 21, "a1" * 20,
-                                  "0x" + "g1" * 20, "0x" + "\ud800" * 40])  # fmt: skip
-def test_text_that_is_no_address_is_not_called(state: State, text: str) -> None:
-    assert state.quoted_call(env(), text, "0x" + BOB.hex(), "0x", 21_000, 1_000, 0) is None
-    assert state.quoted_call(env(), "0x" + BOB.hex(), text, "0x", 21_000, 1_000, 0) is None
 
 
 def test_account_that_does_not_exist_reads_as_nothing(state: State) -> None:
@@ -197,51 +189,3 @@ def test_slots_have_256_bits(state: State, number: int) -> None:
         state.block_hash(number)
     with pytest.raises(InvalidArgument, match="between 0 and"):
         state.accounts(None, number)
-
-
-COPY = ("CALLDATASIZE", "PUSH0", "PUSH0", "CALLDATACOPY", "CALLDATASIZE", "PUSH0")
-ENDS = {
-    "echo": code(*COPY, "RETURN"),
-    "who calls, with what gas": code(
-        "CALLER", 0, "MSTORE", "GAS", 32, "MSTORE", "CALLVALUE", 64, "MSTORE", 96, 0, "RETURN"
-    ),
-    "revert": code(*COPY, "REVERT"),
-    "halt": code("INVALID"),
-    "nothing": "0x",
-}
-
-
-@pytest.mark.parametrize("program", ENDS.values(), ids=ENDS)
-@pytest.mark.parametrize("data", [b"", b"\0", bytes(range(100))])
-def test_call_from_text_to_text_ends_as_any_other(
-    tmp_path: Path, program: str, data: bytes
-) -> None:
-    with Store(str(tmp_path / "store"), write=True) as store:
-        append(store, lambda overlay: overlay.set(CONTRACT, code=bytes.fromhex(program[2:])))
-        with store.view() as view:
-            state = view.state(0)
-            plain = state.call(env(), Message(sender=BOB, to=CONTRACT, data=data, gas=50_000))
-            texts = ("0x" + BOB.hex(), "0x" + CONTRACT.hex(), "0x" + data.hex())
-            quoted = state.quoted_call(env(), *texts, 50_000, 10**6, 10**6)
-            if plain.status == "success":
-                assert quoted == plain.quoted_output == b'"0x%b"' % plain.output.hex().encode()
-            else:
-                assert isinstance(quoted, Outcome)
-                seen = [(end.status, end.output, end.halt, end.gas_used) for end in (quoted, plain)]
-                assert seen[0] == seen[1]
-
-
-def test_call_from_text_to_text_is_refused_and_stopped_as_any_other(tmp_path: Path) -> None:
-    sender, identity = "0x" + BOB.hex(), "0x" + (4).to_bytes(20).hex()
-    with Store(str(tmp_path / "store"), write=True) as store:
-        append(store, lambda overlay: overlay.set(CONTRACT, code=bytes.fromhex(LOOP[2:])))
-        with store.view() as view:
-            call = view.state(0).quoted_call
-            with pytest.raises(InvalidMessage):
-                call(env(), sender, sender, "0x", 20_999, 10**6, 10**6)
-            with pytest.raises(DeadlineExceeded):
-                call(env(), sender, "0x" + CONTRACT.hex(), "0x", 2**63, 1, 10**6)
-            with pytest.raises(DeadlineExceeded):
-                call(env(), sender, identity, "0x", 30_000, 10**6, 14)
-            assert call(env(), sender, identity, "0x", 30_000, 10**6, 15) == b'"0x"'
-            assert call(env(), sender, identity, "0x0", 30_000, 10**6, 15) is None

@@ -1,8 +1,7 @@
 """Answers from bytes to bytes in one call of the engine, against the long way of any request."""
 
-import asyncio
 import json
-from collections.abc import Awaitable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,59 +9,15 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from asking import request
-from foreblock.app import Service, ServiceOptions
+from expressing import Ways, bounds
 from foreblock.errors import InvalidArgument
 from foreblock.ledger.express import LONGEST_TEXT, MOST_ITEMS, tell_snapshot
 from foreblock.ledger.view import Ledger
 from foreblock.methods.options import Options
-from foreblock.reply import Reply
-from foreblock.server.limits import ServerLimits
 from preconfirming import PAID, PreconfirmingChain
-from wire import Wire, answer, endpoint_for, post
+from wire import answer, post
 
-LIMITS = ServerLimits(body_limit=1_000_000)
-BATCH_BYTES = 20_000
 PAYEE = f"0x{PAID.hex()}"
-
-
-class Ways:
-    """Two connections to one service: one on which the engine answers what it can."""
-
-    def __init__(self, ledger: Ledger, options: Options) -> None:
-        self.ledger = ledger
-        self.service = Service(ledger, ServiceOptions(methods=options))
-        self.express = ledger.open_express(batch_items=1000, batch_bytes=BATCH_BYTES)
-        self.asked = 0
-        with_express = endpoint_for(self.answer, LIMITS, express=self.express)
-        self.short = Wire(self.answer, endpoint=with_express)
-        self.long = Wire(self.answer, endpoint=endpoint_for(self.answer, LIMITS))
-
-    def answer(self, body: bytes) -> Reply | Awaitable[Reply]:
-        self.asked += 1
-        reply = self.service.answer(body)
-        return reply if isinstance(reply, Reply) else asyncio.run(_awaited(reply))
-
-    def at_once(self, body: bytes) -> bytes | None:
-        """What the engine answers by itself to a request whose head it knows."""
-        self.short.send(post(b" " * len(body)))
-        before = self.asked
-        sent = self.short.send(post(body))
-        return sent if self.asked == before else None
-
-    def both(self, body: bytes) -> tuple[bytes, bytes]:
-        """The answers to a request whose head is known and whose blocks were asked for."""
-        self.short.send(post(body))
-        return self.short.send(post(body)), self.long.send(post(body))
-
-    def renew(self) -> None:
-        """Let the snapshot be fresh, however long the tests have taken."""
-        view = self.ledger.view()
-        view.close()
-        tell_snapshot(self.express, self.ledger._snapshot, self.ledger._now())
-
-
-async def _awaited(reply: Awaitable[Reply]) -> Reply:
-    return await reply
 
 
 def balance(who: str = PAYEE, block: str = "latest") -> bytes:
@@ -226,7 +181,7 @@ def test_batches_go_the_long_way_beyond_a_number_of_bytes(chain: PreconfirmingCh
 
 
 def _known(ledger: Ledger, body: bytes, batch_bytes: int) -> bytes | None:
-    express = ledger.open_express(batch_items=100, batch_bytes=batch_bytes)
+    express = ledger.open_express(bounds(batch_bytes=batch_bytes))
     express.know(b"head", len(body), b"HTTP/1.1 200 OK\r\n", b"")
     return express.answer(b"head\r\n\r\n" + body, b"Date: now\r\n")
 
@@ -272,7 +227,7 @@ def test_store_that_was_closed_is_no_answer(chain: PreconfirmingChain) -> None:
     ledger = Ledger(chain.store, clock=chain.clock)
     assert _known(ledger, balance(), 1000) is not None
     chain.store.close()
-    express = ledger.open_express(batch_items=1, batch_bytes=1000)
+    express = ledger.open_express(bounds())
     express.know(b"head", len(balance()), b"", b"")
     assert express.answer(b"head\r\n\r\n" + balance(), b"") is None
 

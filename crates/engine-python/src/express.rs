@@ -1,17 +1,23 @@
 //! Whole answers to the requests that are asked most, from bytes to bytes in one call.
 //!
-//! Nothing is decided here. Which heads are accepted, what the snapshot of a commit is and
-//! how a block reads are handed in; this finds the request in what arrived, opens a view,
-//! and puts the answer together if all that was handed in is of that view's commit. In
-//! every other case it has no answer, and the long way has.
+//! Nothing is decided here. Which heads are accepted, what the snapshot of a commit is, how
+//! a block reads and which calls are short is handed in; this finds the request in what
+//! arrived, opens a view, and puts the answer together if all that was handed in is of that
+//! view's commit. In every other case it has no answer, and the long way has.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use foreblock_engine::error::Result;
-use foreblock_engine::express::{self, Asked, Question, Tag};
+use alloy_primitives::Address;
+use alloy_primitives::map::{DefaultHashBuilder, HashSet};
+use foreblock_engine::env::Env as EngineEnv;
+use foreblock_engine::error::{Error, Result};
+use foreblock_engine::execute::{self, Options};
+use foreblock_engine::express::{self, Asked, Call, Question, Tag};
 use foreblock_engine::json;
+use foreblock_engine::message::Message;
+use foreblock_engine::overlay::Overlay;
 use foreblock_engine::state::StateReader;
 use foreblock_engine::store;
 use memchr::memmem;
@@ -19,6 +25,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::convert::{Arg, invalid};
+use crate::env::{Env, limits};
 use crate::store::{Heads, Store};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -30,15 +37,25 @@ const HEAD_END: &[u8] = b"\r\n\r\n";
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Express {
     store: Py<Store>,
+    bounds: Bounds,
+    known: Mutex<Known>,
+}
+
+/// What is answered here at most, and how far a call may go.
+struct Bounds {
     batch_items: usize,
     batch_bytes: usize,
-    known: Mutex<Known>,
+    batch_time: Duration,
+    call_gas: u64,
+    call_us: u64,
+    precompile_gas: u64,
 }
 
 #[derive(Default)]
 struct Known {
-    heads: HashMap<Box<[u8]>, Accepted, alloy_primitives::map::DefaultHashBuilder>,
+    heads: HashMap<Box<[u8]>, Accepted, DefaultHashBuilder>,
     snapshot: Option<Snapshot>,
+    light: HashSet<Kind>,
     /// The body of the answer that is being written; kept for its memory.
     body: Vec<u8>,
 }
@@ -59,15 +76,47 @@ struct Snapshot {
     until: Option<Instant>,
     /// Of the latest block and of the pending one, with hashes and with full transactions.
     blocks: [[Option<Py<PyBytes>>; 2]; 2],
+    /// What calls see in them.
+    envs: [Option<Arc<EngineEnv>>; 2],
 }
+
+/// A contract, and as much of the data as tells functions apart, with the length of that.
+type Kind = (Address, [u8; 4], usize);
+
+fn kind(to: Address, data: &[u8]) -> Kind {
+    let mut selector = [0; 4];
+    let length = data.len().min(selector.len());
+    selector[..length].copy_from_slice(&data[..length]);
+    (to, selector, length)
+}
+
+/// So many kinds of calls are known to be short; then all are forgotten.
+const KINDS: usize = 4096;
 
 #[pymethods]
 impl Express {
     #[new]
-    #[pyo3(signature = (store, *, batch_items, batch_bytes))]
-    fn new(store: Py<Store>, batch_items: Arg<usize>, batch_bytes: Arg<usize>) -> Self {
-        let (batch_items, batch_bytes) = (batch_items.0, batch_bytes.0);
-        Self { store, batch_items, batch_bytes, known: Mutex::default() }
+    #[pyo3(signature = (
+        store, *, batch_items, batch_bytes, batch_us, call_gas, call_us, precompile_gas
+    ))]
+    fn new(
+        store: Py<Store>,
+        batch_items: Arg<usize>,
+        batch_bytes: Arg<usize>,
+        batch_us: Arg<u64>,
+        call_gas: Arg<u64>,
+        call_us: Arg<u64>,
+        precompile_gas: Arg<u64>,
+    ) -> Self {
+        let bounds = Bounds {
+            batch_items: batch_items.0,
+            batch_bytes: batch_bytes.0,
+            batch_time: Duration::from_micros(batch_us.0),
+            call_gas: call_gas.0,
+            call_us: call_us.0,
+            precompile_gas: precompile_gas.0,
+        };
+        Self { store, bounds, known: Mutex::default() }
     }
 
     #[pyo3(signature = (head, length, opening, headers, /))]
@@ -98,6 +147,7 @@ impl Express {
             pending: pending.map(|number| number.0),
             until,
             blocks: Default::default(),
+            envs: Default::default(),
         });
     }
 
@@ -110,13 +160,32 @@ impl Express {
         full: bool,
         text: Py<PyBytes>,
     ) -> PyResult<()> {
-        let tag = Tag::read(tag.as_bytes()).ok_or_else(|| invalid("tag: latest or pending"))?;
-        if let Some(snapshot) = &mut self.known().snapshot
-            && Arc::ptr_eq(&snapshot.heads, &heads.0)
-            && snapshot.pending == pending.map(|number| number.0)
-        {
+        let tag = tag_argument(tag)?;
+        if let Some(snapshot) = self.known().same(heads, pending) {
             snapshot.blocks[tag as usize][usize::from(full)] = Some(text);
         }
+        Ok(())
+    }
+
+    #[pyo3(signature = (heads, pending, tag, env, to, data))]
+    fn keep_call(
+        &self,
+        heads: &Heads,
+        pending: Option<Arg<u64>>,
+        tag: &str,
+        env: &Env,
+        to: Arg<Address>,
+        data: &[u8],
+    ) -> PyResult<()> {
+        let tag = tag_argument(tag)?;
+        let mut known = self.known();
+        if let Some(snapshot) = known.same(heads, pending) {
+            snapshot.envs[tag as usize] = Some(env.0.clone());
+        }
+        if known.light.len() >= KINDS {
+            known.light.clear();
+        }
+        known.light.insert(kind(to.0, data));
         Ok(())
     }
 
@@ -129,13 +198,13 @@ impl Express {
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let Some(end) = memmem::find(data, HEAD_END) else { return Ok(None) };
         let mut known = self.known();
-        let Known { heads, snapshot, body } = &mut *known;
+        let Known { heads, snapshot, light, body } = &mut *known;
         let Some(accepted) = heads.get(&data[..end]) else { return Ok(None) };
         let asked = &data[end + HEAD_END.len()..];
         let Some(snapshot) = snapshot.as_ref().filter(|_| asked.len() == accepted.length) else {
             return Ok(None);
         };
-        match self.write(py, snapshot, asked, body) {
+        match self.write(py, snapshot, light, asked, body) {
             Some(()) => framed(py, accepted, date, snapshot, body).map(Some),
             None => Ok(None),
         }
@@ -148,45 +217,70 @@ impl Express {
     }
 
     /// The body of the answer, if the long way would give the same.
-    fn write(&self, py: Python<'_>, is: &Snapshot, body: &[u8], out: &mut Vec<u8>) -> Option<()> {
-        let (asked, batch) = express::read(body, self.batch_items)?;
-        if is.until.is_some_and(|until| Instant::now() >= until) {
+    fn write(
+        &self,
+        py: Python<'_>,
+        snapshot: &Snapshot,
+        light: &mut HashSet<Kind>,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Option<()> {
+        let (asked, batch) = express::read(body, self.bounds.batch_items)?;
+        if snapshot.until.is_some_and(|until| Instant::now() >= until) {
             return None;
         }
         let view = self.store.get().opened().ok()?.view().ok()?;
-        if !Arc::ptr_eq(view.heads(), &is.heads) {
+        if !Arc::ptr_eq(view.heads(), &snapshot.heads) {
             return None;
         }
-        let mut reader = Reader { view: &view, snapshot: is, states: [None, None] };
+        let bounds = &self.bounds;
+        let mut reader = Reader { view: &view, snapshot, light, bounds, states: [None, None] };
         out.clear();
-        if !batch {
-            return reader.answer(py, &asked[0], out);
-        }
-        out.push(b'[');
-        for (place, asked) in asked.iter().enumerate() {
-            if place > 0 {
-                out.push(b',');
-            }
-            // Blocks are long, and nobody else has a turn before all are written.
-            if matches!(asked.question, Question::Block { .. }) || out.len() > self.batch_bytes {
-                return None;
-            }
-            reader.answer(py, asked, out)?;
-        }
-        out.push(b']');
-        (out.len() <= self.batch_bytes).then_some(())
+        if batch { reader.answer_all(py, &asked, out) } else { reader.answer(py, &asked[0], out) }
     }
+}
+
+impl Known {
+    /// The snapshot, if it is this one.
+    fn same(&mut self, heads: &Heads, pending: Option<Arg<u64>>) -> Option<&mut Snapshot> {
+        let pending = pending.map(|number| number.0);
+        let same = |is: &&mut Snapshot| Arc::ptr_eq(&is.heads, &heads.0) && is.pending == pending;
+        self.snapshot.as_mut().filter(same)
+    }
+}
+
+fn tag_argument(tag: &str) -> PyResult<Tag> {
+    Tag::read(tag.as_bytes()).ok_or_else(|| invalid("tag: latest or pending"))
 }
 
 /// Reads what one body asks for, all of it in one view.
 struct Reader<'v> {
     view: &'v store::View,
     snapshot: &'v Snapshot,
+    light: &'v mut HashSet<Kind>,
+    bounds: &'v Bounds,
     /// After the latest block and after the pending one, once somebody asked.
     states: [Option<store::State>; 2],
 }
 
 impl Reader<'_> {
+    fn answer_all(&mut self, py: Python<'_>, asked: &[Asked<'_>], out: &mut Vec<u8>) -> Option<()> {
+        let until = Instant::now() + self.bounds.batch_time;
+        for (place, asked) in asked.iter().enumerate() {
+            out.push(if place == 0 { b'[' } else { b',' });
+            // Blocks are long, and nobody else has a turn before all is written.
+            if matches!(asked.question, Question::Block { .. }) || Instant::now() >= until {
+                return None;
+            }
+            self.answer(py, asked, out)?;
+            if out.len() >= self.bounds.batch_bytes {
+                return None;
+            }
+        }
+        out.push(b']');
+        Some(())
+    }
+
     fn answer(&mut self, py: Python<'_>, asked: &Asked<'_>, out: &mut Vec<u8>) -> Option<()> {
         out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
         out.extend_from_slice(asked.id);
@@ -200,8 +294,34 @@ impl Reader<'_> {
                 let text = self.snapshot.blocks[at as usize][usize::from(full)].as_ref()?;
                 out.extend_from_slice(text.as_bytes(py));
             }
+            Question::Call { call, at } => self.call(&call, at, out)?,
         }
         out.push(b'}');
+        Some(())
+    }
+
+    /// A call of a kind that is short and that ends well, with what it returns.
+    fn call(&mut self, call: &Call<'_>, at: Tag, out: &mut Vec<u8>) -> Option<()> {
+        let env = self.snapshot.envs[at as usize].as_ref()?;
+        let data = call.data()?;
+        let kind = kind(call.to, &data);
+        if !self.light.contains(&kind) {
+            return None;
+        }
+        let &Bounds { call_gas: gas, call_us, precompile_gas, .. } = self.bounds;
+        let (from, to) = (call.from, Some(call.to));
+        let message = Message { from, to, data, gas, ..Message::default() };
+        let limits = limits(Some(Arg(call_us)), Some(Arg(precompile_gas)));
+        let mut overlay = Overlay::new(Box::new(self.state(at).ok()?.clone()));
+        let options = Options { limits, ..Options::default() };
+        match execute::call(&mut overlay, env, &message, options) {
+            Ok(outcome) if outcome.is_success() => json::data(out, &outcome.output),
+            Err(Error::DeadlineExceeded) => {
+                self.light.remove(&kind);
+                return None;
+            }
+            _ => return None,
+        }
         Some(())
     }
 

@@ -5,17 +5,15 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256};
 use foreblock_engine::error::{Error, Result};
 use foreblock_engine::execute::{self, Options};
-use foreblock_engine::message::Message as EngineMessage;
 use foreblock_engine::overlay::Overlay as EngineOverlay;
 use foreblock_engine::state::{AccountState, Changes as EngineChanges, StateReader};
 use foreblock_engine::store;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::convert::{Arg, Integer, Pair};
 use crate::env::{Env, Message, limits};
 use crate::error::to_python;
-use crate::hex;
 use crate::outcome::Outcome;
 use crate::overlay::Overlay;
 use crate::trie::BranchTrie;
@@ -160,42 +158,6 @@ impl State {
         py.detach(call).map(Outcome::from).map_err(to_python)
     }
 
-    /// A call that says no more than who calls whom with what, from texts to text.
-    #[expect(clippy::too_many_arguments, reason = "one call in place of four")]
-    fn quoted_call<'py>(
-        &self,
-        py: Python<'py>,
-        env: &Env,
-        sender: &Bound<'py, PyString>,
-        to: &Bound<'py, PyString>,
-        data: &Bound<'py, PyString>,
-        gas: Arg<u64>,
-        timeout_us: Arg<u64>,
-        precompile_gas: Arg<u64>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (Some(sender), Some(to), Some(data)) =
-            (fixed(sender), fixed(to), hex::bytes_of(data).and_then(hex::data))
-        else {
-            return Ok(None);
-        };
-        let message = EngineMessage {
-            from: Address::new(sender),
-            to: Some(Address::new(to)),
-            data: data.into(),
-            gas: gas.0,
-            ..EngineMessage::default()
-        };
-        let limits = limits(Some(timeout_us), Some(precompile_gas));
-        let options = Options { limits, ..Options::default() };
-        let mut overlay = EngineOverlay::new(Box::new(self.0.clone()));
-        let call = || execute::call(&mut overlay, &env.0, &message, options);
-        let outcome = py.detach(call).map_err(to_python)?;
-        if outcome.is_success() {
-            return Ok(Some(hex::quoted_data(py, &outcome.output)?.into_any()));
-        }
-        Ok(Some(Bound::new(py, Outcome::from(outcome))?.into_any()))
-    }
-
     fn index<'py>(&self, py: Python<'py>, key: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let row = self.0.index(key).map_err(to_python)?;
         Ok(row.map(|row| PyBytes::new(py, &row)))
@@ -229,10 +191,6 @@ impl State {
         let slots = py.detach(read).map_err(to_python)?;
         Ok(slots.into_iter().map(|(slot, value)| (Integer(slot), Integer(value))).collect())
     }
-}
-
-fn fixed<const N: usize>(text: &Bound<'_, PyString>) -> Option<[u8; N]> {
-    hex::bytes_of(text).and_then(hex::fixed)
 }
 
 /// The state below a first block.

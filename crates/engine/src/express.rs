@@ -1,27 +1,44 @@
 //! The requests that are asked most, recognised in one pass over their bytes.
 //!
-//! A balance and a block at `latest` or `pending`, alone or many balances together, written
-//! as JSON writers write them: members in any order, spaces between tokens, no escapes.
+//! A balance, a block or a call at `latest` or `pending`, alone or in a batch, written as
+//! JSON writers write them: members in any order, spaces between tokens, no escapes. Of a
+//! call, no more than who calls whom with what.
 //! Whatever else a body holds is not recognised and no judgement on it: the long way reads
 //! it anew, and answers it or says what is wrong. So this may be strict, and whatever it
 //! recognises must mean to the long way what it means here.
 
 mod scan;
 
-use alloy_primitives::{Address, hex};
+use alloy_primitives::{Address, Bytes, hex};
 use scan::Scan;
 
 /// A request, and its id as it was sent.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Asked<'b> {
     pub id: &'b [u8],
-    pub question: Question,
+    pub question: Question<'b>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Question {
+pub enum Question<'b> {
     Balance { address: Address, at: Tag },
     Block { at: Tag, full: bool },
+    Call { call: Call<'b>, at: Tag },
+}
+
+/// Who calls whom, and the digits of what with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call<'b> {
+    pub from: Address,
+    pub to: Address,
+    data: &'b [u8],
+}
+
+impl Call<'_> {
+    /// The data, if these are digits.
+    pub fn data(&self) -> Option<Bytes> {
+        hex::decode(self.data).ok().map(Bytes::from)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,19 +98,20 @@ fn once<T>(place: &mut Option<T>, value: T) -> Option<()> {
     place.replace(value).is_none().then_some(())
 }
 
-/// Two arguments: a text, and a text or a choice.
-struct Params<'b>(&'b [u8], Argument<'b>);
+/// Two arguments.
+struct Params<'b>(Argument<'b>, Argument<'b>);
 
 enum Argument<'b> {
     Text(&'b [u8]),
     Choice(bool),
+    Call(Call<'b>),
 }
 
 impl<'b> Params<'b> {
     fn read(scan: &mut Scan<'b>) -> Option<Self> {
         let (mut first, mut second) = (None, None);
         scan.array(|scan| match first {
-            None => once(&mut first, scan.text()?),
+            None => once(&mut first, Argument::read(scan)?),
             Some(_) => once(&mut second, Argument::read(scan)?),
         })?;
         Some(Self(first?, second?))
@@ -102,20 +120,37 @@ impl<'b> Params<'b> {
 
 impl<'b> Argument<'b> {
     fn read(scan: &mut Scan<'b>) -> Option<Self> {
-        match scan.word(b"true").map(|()| true).or_else(|| scan.word(b"false").map(|()| false)) {
-            Some(choice) => Some(Self::Choice(choice)),
-            None => scan.text().map(Self::Text),
+        match scan.0.first()? {
+            b'"' => scan.text().map(Self::Text),
+            b'{' => call(scan).map(Self::Call),
+            b't' => scan.word(b"true").map(|()| Self::Choice(true)),
+            _ => scan.word(b"false").map(|()| Self::Choice(false)),
         }
     }
 }
 
-fn question(method: &[u8], params: Params<'_>) -> Option<Question> {
+fn call<'b>(scan: &mut Scan<'b>) -> Option<Call<'b>> {
+    let (mut from, mut to, mut data) = (None, None, None);
+    scan.object(|scan, name| match name {
+        b"from" => once(&mut from, address(scan.text()?)?),
+        b"to" => once(&mut to, address(scan.text()?)?),
+        b"data" | b"input" => once(&mut data, scan.text()?.strip_prefix(b"0x")?),
+        _ => None,
+    })?;
+    Some(Call { from: from.unwrap_or_default(), to: to?, data: data.unwrap_or_default() })
+}
+
+fn question<'b>(method: &[u8], params: Params<'b>) -> Option<Question<'b>> {
+    use Argument::{Call, Choice, Text};
     match (method, params) {
-        (b"eth_getBalance", Params(who, Argument::Text(at))) => {
+        (b"eth_getBalance", Params(Text(who), Text(at))) => {
             Some(Question::Balance { address: address(who)?, at: Tag::read(at)? })
         }
-        (b"eth_getBlockByNumber", Params(at, Argument::Choice(full))) => {
+        (b"eth_getBlockByNumber", Params(Text(at), Choice(full))) => {
             Some(Question::Block { at: Tag::read(at)?, full })
+        }
+        (b"eth_call", Params(Call(call), Text(at))) => {
+            Some(Question::Call { call, at: Tag::read(at)? })
         }
         _ => None,
     }

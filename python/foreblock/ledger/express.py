@@ -1,23 +1,49 @@
 """What the engine is told of a snapshot, so that it answers common requests by itself.
 
 Every answer of the engine's is one that the long way, from envelope to method, would give
-as well; that one decides what a snapshot is and how its blocks read, and tells it here. A
-snapshot that the engine was not told of, or of which time has run out, it does not answer
-from, and the long way comes by here with the next.
+as well; that one decides what a snapshot is, how its blocks read and which calls are short,
+and tells it. From a snapshot that the engine was not told of, or of which time has run out,
+it does not answer, and the long way comes by here with the next.
 """
 
 from typing import Final
 
-from foreblock._engine import Express
+from msgspec import Struct
+
+from foreblock._engine import Express, Store
 from foreblock.ledger.snapshot import Snapshot
+
+ANSWERED_TAGS: Final = ("latest", "pending")
 
 # Longer texts are handed to the transport in parts, since copying them costs more than that.
 LONGEST_TEXT: Final = 32 * 1024  # bytes
 
-# More requests in one body wait for others to have their turn between them.
+# Larger batches let others have their turn in between.
 MOST_ITEMS: Final = 256
+MOST_BATCH_US: Final = 500
 
-ANSWERED_TAGS: Final = ("latest", "pending")
+
+class ExpressBounds(Struct, frozen=True):
+    """What the engine may answer by itself; more is left to the long way."""
+
+    batch_items: int
+    batch_bytes: int
+    call_gas: int  # of every call
+    call_us: int
+    precompile_gas: int  # a precompile cannot be stopped, so none above is begun
+
+
+def make_express(store: Store, bounds: ExpressBounds) -> Express:
+    """What answers from the snapshots of a store; it knows none yet."""
+    return Express(
+        store,
+        batch_items=min(bounds.batch_items, MOST_ITEMS),
+        batch_bytes=bounds.batch_bytes,
+        batch_us=MOST_BATCH_US,
+        call_gas=bounds.call_gas,
+        call_us=bounds.call_us,
+        precompile_gas=bounds.precompile_gas,
+    )
 
 
 def tell_snapshot(express: Express, snapshot: Snapshot, now_ns: int) -> None:

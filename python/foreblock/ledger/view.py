@@ -13,12 +13,18 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from foreblock._engine import Express, State, Store, View
+from foreblock._engine import Env, Express, State, Store, View
 from foreblock.clock import Clock, SystemClock, boot_id
 from foreblock.errors import NoChain, NoSuchHead, NotCanonical, UnknownBlock, UnknownBlockHash
 from foreblock.ledger import partial_rows, rows
 from foreblock.ledger.block_id import BlockId, ByHash, ByPlace
-from foreblock.ledger.express import ANSWERED_TAGS, LONGEST_TEXT, MOST_ITEMS, tell_snapshot
+from foreblock.ledger.express import (
+    ANSWERED_TAGS,
+    LONGEST_TEXT,
+    ExpressBounds,
+    make_express,
+    tell_snapshot,
+)
 from foreblock.ledger.freshness import decode_freshness
 from foreblock.ledger.known_blocks import KnownBlocks
 from foreblock.ledger.partials import check_reachable, made_of, partial_at, pending_partial
@@ -68,13 +74,9 @@ class Ledger:
             snapshot = self._see(expired(snapshot))
         return LedgerView(view, snapshot.latest, snapshot.pending, snapshot.header_line, self)
 
-    def open_express(self, *, batch_items: int, batch_bytes: int) -> Express:
-        """What answers common requests from their bytes alone, on snapshots of this ledger.
-
-        A batch of more than so many requests or bytes of answer is none of them.
-        """
-        items = min(batch_items, MOST_ITEMS)
-        self.express = Express(self._store, batch_items=items, batch_bytes=batch_bytes)
+    def open_express(self, bounds: ExpressBounds) -> Express:
+        """What answers common requests from their bytes alone, on snapshots of this ledger."""
+        self.express = make_express(self._store, bounds)
         self._see(self._snapshot)
         return self.express
 
@@ -123,8 +125,17 @@ class LedgerView(Struct, frozen=True, gc=False):
         """How the block at a tag reads, for those who ask for it in the same snapshot."""
         express = self._ledger.express
         if express is not None and tag in ANSWERED_TAGS and len(text) <= LONGEST_TEXT:
-            partial = None if self.pending is None else self.pending.partial
-            express.keep_block(self._view.heads, partial, tag, full, text)
+            express.keep_block(self._view.heads, self._pending_partial, tag, full, text)
+
+    def tell_call(self, tag: str, env: Env, to: bytes, data: bytes) -> None:
+        """What a call at a tag saw that was short, for those who make others of its kind."""
+        express = self._ledger.express
+        if express is not None and tag in ANSWERED_TAGS:
+            express.keep_call(self._view.heads, self._pending_partial, tag, env, to, data)
+
+    @property
+    def _pending_partial(self) -> int | None:
+        return None if self.pending is None else self.pending.partial
 
     @property
     def commit(self) -> int:

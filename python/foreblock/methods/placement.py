@@ -12,10 +12,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from foreblock._engine import read_address, read_data
-from foreblock.errors import DeadlineExceeded, InvalidMessage, TimedOut
-from foreblock.ledger.call import Outcome, Pool, Run, State
-from foreblock.ledger.surroundings import Surroundings
+from foreblock.errors import DeadlineExceeded, TimedOut
+from foreblock.ledger.call import Outcome, Pool, Run
 from foreblock.methods.heavy import HeavyCalls, Kind
 
 IN_PLACE_US: Final = 200
@@ -48,27 +46,6 @@ class Placement:
             except DeadlineExceeded:
                 heavy.stopped(_kind(run), self._clock())
         return self._on_pool(run)
-
-    def run_quoted(
-        self, state: State, around: Surroundings, sender: str, to: str, data: str, gas: int
-    ) -> bytes | Outcome | None:
-        """A call without value, fees and overrides, from texts to the text of its output.
-
-        Any other end than success is an outcome. None leaves the call to `run`, which says
-        what is wrong with a text, why the call is refused, or runs it on the pool.
-        """
-        heavy = self._heavy
-        if heavy.remembered and not heavy.may_run_in_place(_quoted_kind(to, data), self._clock()):
-            return None
-        try:
-            return state.quoted_call(
-                around.unpriced, sender, to, data, gas, IN_PLACE_US, IN_PLACE_PRECOMPILE_GAS
-            )
-        except InvalidMessage:
-            return None
-        except DeadlineExceeded:
-            heavy.stopped(_quoted_kind(to, data), self._clock())
-            return None
 
     def close(self) -> None:
         """Stop waiting; whoever still does is told that the call was cancelled."""
@@ -104,10 +81,6 @@ class Placement:
 
 def _kind(run: Run) -> Kind:
     return run.call.to, run.call.data[:4], run.overlay is not None
-
-
-def _quoted_kind(to: str, data: str) -> Kind:
-    return read_address(to), read_data(data[:10]) or b"", False
 
 
 def duration(milliseconds: int) -> str:

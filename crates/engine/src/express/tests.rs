@@ -2,15 +2,15 @@ use super::*;
 
 const WHO: Address = Address::repeat_byte(0xab);
 
-fn one(body: &str) -> Option<Question> {
+fn one(body: &str) -> Option<Question<'_>> {
     read(body.as_bytes(), 10).map(|(asked, _)| asked[0].question)
 }
 
-fn with_params(method: &str, params: &str) -> Option<Question> {
-    one(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#))
+fn with_params(method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#)
 }
 
-fn balance(params: &str) -> Option<Question> {
+fn balance(params: &str) -> String {
     with_params("eth_getBalance", params)
 }
 
@@ -18,11 +18,11 @@ fn balance(params: &str) -> Option<Question> {
 fn balances_and_blocks_are_recognised_at_both_tags() {
     let who = "0x".to_owned() + &"aB".repeat(20);
     for (text, at) in [("latest", Tag::Latest), ("pending", Tag::Pending)] {
-        let found = balance(&format!(r#"["{who}","{text}"]"#));
-        assert_eq!(found, Some(Question::Balance { address: WHO, at }));
+        let body = balance(&format!(r#"["{who}","{text}"]"#));
+        assert_eq!(one(&body), Some(Question::Balance { address: WHO, at }));
         for full in [true, false] {
-            let found = with_params("eth_getBlockByNumber", &format!(r#"["{text}",{full}]"#));
-            assert_eq!(found, Some(Question::Block { at, full }));
+            let body = with_params("eth_getBlockByNumber", &format!(r#"["{text}",{full}]"#));
+            assert_eq!(one(&body), Some(Question::Block { at, full }));
         }
     }
 }
@@ -73,7 +73,7 @@ fn whatever_is_unusual_is_left_to_the_long_way() {
         "[]".to_owned(),
         "null".to_owned(),
     ] {
-        assert_eq!(balance(&params), None, "{params}");
+        assert_eq!(one(&balance(&params)), None, "{params}");
     }
     let call = r#""method":"eth_getBlockByNumber","params":["latest",true]"#;
     for body in [
@@ -94,5 +94,52 @@ fn whatever_is_unusual_is_left_to_the_long_way() {
         String::new(),
     ] {
         assert_eq!(one(&body), None, "{body}");
+    }
+}
+
+#[test]
+fn calls_are_recognised_by_who_calls_whom_with_what() {
+    let [to, from] = [0xab, 0xcd].map(|byte| format!("0x{}", hex::encode([byte; 20])));
+    for (object, sender, data) in [
+        (format!(r#"{{"to":"{to}"}}"#), Address::ZERO, &[][..]),
+        (format!(r#"{{ "data":"0x", "to" : "{to}" }}"#), Address::ZERO, &[]),
+        (
+            format!(r#"{{"input":"0x01aB","from":"{from}","to":"{to}"}}"#),
+            Address::repeat_byte(0xcd),
+            &[1, 0xab],
+        ),
+    ] {
+        let body = with_params("eth_call", &format!(r#"[{object},"pending"]"#));
+        let Some(Question::Call { call, at: Tag::Pending }) = one(&body) else {
+            panic!("not recognised: {object}")
+        };
+        assert_eq!((call.to, call.from), (WHO, sender));
+        assert_eq!(call.data().expect("digits"), data);
+    }
+}
+
+#[test]
+fn calls_that_say_more_are_left_to_the_long_way() {
+    let to = format!("0x{}", hex::encode(WHO));
+    for params in [
+        r#"[{},"latest"]"#.to_owned(),
+        r#"[{"data":"0x"},"latest"]"#.to_owned(),
+        format!(r#"[{{"to":"{to}","value":"0x0"}},"latest"]"#),
+        format!(r#"[{{"to":"{to}","data":"0x","input":"0x"}},"latest"]"#),
+        format!(r#"[{{"to":"{to}","to":"{to}"}},"latest"]"#),
+        format!(r#"[{{"to":"{to}","data":""}},"latest"]"#),
+        format!(r#"[{{"to":null}},"latest"]"#),
+        format!(r#"[{{"to":"{to}"}},"latest",{{}}]"#),
+        format!(r#"[{{"to":"{to}"}}]"#),
+    ] {
+        assert_eq!(one(&with_params("eth_call", &params)), None, "{params}");
+    }
+    for data in ["0", "0x0", "zz"] {
+        let params = format!(r#"[{{"to":"{to}","data":"0x{data}"}},"latest"]"#);
+        let body = with_params("eth_call", &params);
+        let Some(Question::Call { call, .. }) = one(&body) else {
+            panic!("not recognised: {data}")
+        };
+        assert_eq!(call.data(), None);
     }
 }

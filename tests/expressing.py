@@ -1,0 +1,62 @@
+"""A service on two connections: one where the engine answers what it can, one where it may not."""
+
+import asyncio
+from collections.abc import Awaitable
+
+from msgspec import structs
+
+from foreblock.app import Service, ServiceOptions, express_bounds
+from foreblock.ledger.express import ExpressBounds, tell_snapshot
+from foreblock.ledger.view import Ledger
+from foreblock.methods.options import Options
+from foreblock.reply import Reply
+from foreblock.server.limits import ServerLimits
+from wire import Wire, endpoint_for, post
+
+LIMITS = ServerLimits(body_limit=1_000_000)
+
+
+def bounds(options: Options | None = None, batch_bytes: int = 20_000) -> ExpressBounds:
+    """What a service with these options lets the engine do."""
+    whole = express_bounds(ServiceOptions(methods=options or Options()))
+    return structs.replace(whole, batch_bytes=batch_bytes)
+
+
+class Ways:
+    """Two connections to one service: one on which the engine answers what it can."""
+
+    def __init__(self, ledger: Ledger, options: Options) -> None:
+        self.ledger = ledger
+        self.service = Service(ledger, ServiceOptions(methods=options))
+        self.express = ledger.open_express(bounds(options))
+        self.asked = 0
+        with_express = endpoint_for(self.answer, LIMITS, express=self.express)
+        self.short = Wire(self.answer, endpoint=with_express)
+        self.long = Wire(self.answer, endpoint=endpoint_for(self.answer, LIMITS))
+
+    def answer(self, body: bytes) -> Reply | Awaitable[Reply]:
+        self.asked += 1
+        reply = self.service.answer(body)
+        return reply if isinstance(reply, Reply) else asyncio.run(_awaited(reply))
+
+    def at_once(self, body: bytes) -> bytes | None:
+        """What the engine answers by itself to a request whose head it knows."""
+        self.short.send(post(b" " * len(body)))
+        before = self.asked
+        sent = self.short.send(post(body))
+        return sent if self.asked == before else None
+
+    def both(self, body: bytes) -> tuple[bytes, bytes]:
+        """The answers to a request whose head is known and whose blocks were asked for."""
+        self.short.send(post(body))
+        return self.short.send(post(body)), self.long.send(post(body))
+
+    def renew(self) -> None:
+        """Let the snapshot be fresh, however long the tests have taken."""
+        view = self.ledger.view()
+        view.close()
+        tell_snapshot(self.express, self.ledger._snapshot, self.ledger._now())
+
+
+async def _awaited(reply: Awaitable[Reply]) -> Reply:
+    return await reply
