@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPMessage
 from pathlib import Path
@@ -178,6 +178,31 @@ def following(
     ]  # fmt: skip
     with _running(command) as process:
         yield Following(process)
+
+
+@contextmanager
+def serving_several(networks: Mapping[str, Sequence[str]]) -> Iterator[dict[str, Network]]:
+    """`foreblock serve` of several networks with feeds, each told settings of its own."""
+    told = {
+        name: ("source=feed", "listen=127.0.0.1:0", "feed_listen=127.0.0.1:0", *settings)
+        for name, settings in networks.items()
+    }
+    command = [
+        sys.executable, "-m", "foreblock", "serve", "--workers=1",
+        *(f"--network={name}.{each}" for name, settings in told.items() for each in settings),
+    ]  # fmt: skip
+    with _running(command) as process:
+        assert process.stdout is not None
+        text = ""
+        while text.count("flashblocks at") < len(networks):
+            line = process.stdout.readline()
+            assert line, text
+            text += line
+        found = re.findall(
+            r"^(\w+): listening on (http://\S+).*\n\1: flashblocks at (ws://\S+)$",
+            text, re.MULTILINE,
+        )  # fmt: skip
+        yield {name: Network(url, feed) for name, url, feed in found}
 
 
 @contextmanager

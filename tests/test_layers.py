@@ -30,11 +30,13 @@ BELOW = {
     "reply": set[str](),
     "setting": {"errors"},
     "settings": {"errors", "server", "setting"},
+    "networks": {"errors", "setting", "settings"},
     "server": {"errors", "reply", "setting"},  # nothing of JSON-RPC or Ethereum
     "logs": set[str](),
     "service": {"errors", "logs", "network", "server", "settings"},
     "worker": {"bus", "errors", "logs", "server", "service", "settings"},  # its handler by name
     "writing": {
+        "backoff",
         "bus",
         "canonical",
         "clock",
@@ -85,6 +87,7 @@ BELOW = {
         "ledger",
         "logs",
         "network",
+        "networks",
         "primitives",
         "recording",
         "sequencer",

@@ -131,3 +131,37 @@ def test_serve_takes_a_chain_from_feeds() -> None:
     chain = load(ServeSettings, flags, {}).settings.chain
     assert (chain.source, chain.feed) == ("feed", ("ws://a/ws", "ws://b/ws"))
     assert chain.canonical == "http://c"
+
+
+def test_networks_of_a_file_are_the_texts_that_flags_have(tmp_path: Path) -> None:
+    file = tmp_path / "foreblock.toml"
+    file.write_text(
+        '[network.main]\nlisten = "127.0.0.1:1"\n'
+        '[network.test]\nfeed = ["ws://a", "ws://b"]\n', "utf-8",
+    )  # fmt: skip
+    loaded = load(ServeSettings, {}, {}, file)
+    texts = ("main.listen=127.0.0.1:1", "test.feed=ws://a", "test.feed=ws://b")
+    assert loaded.settings.chain.network == texts
+    assert loaded.origins["network"] == str(file)
+    flags = {"network": "a.data=b"}
+    assert load(ServeSettings, flags, {}, file).settings.chain.network == ("a.data=b",)
+    assert load(DevSettings, {}, {}, file), "other verbs pass them over"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("network = 1", "network: expected a list of strings, found 1"),
+        ("[network]\nmain = 1", "network.main: expected a table, found 1"),
+        ("[network.main]\nlisten = 8545",
+         "network.main.listen: expected a string or a list of strings, found 8545"),
+    ],
+)  # fmt: skip
+def test_bad_networks_of_a_file_are_refused_where_they_stand(
+    tmp_path: Path, text: str, why: str
+) -> None:
+    file = tmp_path / "foreblock.toml"
+    file.write_text(text, "utf-8")
+    with pytest.raises(BadSetting) as raised:
+        load(ServeSettings, {}, {}, file)
+    assert str(raised.value) == f"{file}: {why}"

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -60,6 +61,7 @@ class WritingOrder(msgspec.Struct):
     networks: list[Network]
     bus: int
     feeds: list[int | None]  # one for each network
+    is_first: bool  # no writer ran before this one
 
 
 def run(
@@ -111,11 +113,12 @@ def _writer(
 ) -> Slot:
     opened = [feed for feed in feeds if feed is not None]
     present = [feed is not None for feed in feeds]
+    is_first = chain([True], repeat(object=False))
     return Slot(
         "writer",
         [sys.executable, "-m", "foreblock.writer"],
         [bus, *opened],
-        partial(_writing_order, settings, networks, present),
+        partial(_writing_order, settings, networks, present, is_first),
     )
 
 
@@ -133,13 +136,13 @@ def _writing_order(
     settings: Settings,
     networks: list[Network],
     present: Sequence[bool],
+    is_first: Iterator[bool],
     descriptors: Sequence[int],
 ) -> bytes:
     bus, *feeds = descriptors
     left = iter(feeds)
-    order = WritingOrder(
-        settings, networks, bus, [next(left) if there else None for there in present]
-    )
+    given = [next(left) if there else None for there in present]
+    order = WritingOrder(settings, networks, bus, given, next(is_first))
     return msgspec.json.encode(order)
 
 

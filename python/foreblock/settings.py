@@ -138,7 +138,7 @@ class DevSettings:
 
 @dataclass(frozen=True)
 class SourceSettings:
-    """What the chain of `foreblock serve` is made from."""
+    """What the chain of `foreblock serve` is made from, or each chain if there are several."""
 
     source: Literal["store", "feed"] = setting(
         "store", "what the chain is made from: what the store holds, or flashblocks as they come"
@@ -146,6 +146,9 @@ class SourceSettings:
     feed: tuple[str, ...] = setting((), "WebSockets to read flashblocks from, ws:// or wss://")
     canonical: str = setting(
         "", "an endpoint to fetch sealed blocks from, where the feed does not tell them"
+    )
+    network: tuple[str, ...] = setting(
+        (), "several networks in place of one: NAME.SETTING=VALUE for what each has of its own"
     )
 
 
@@ -256,8 +259,26 @@ def _find(
     if it.variable in environment:
         return from_text(it.variable, it.kind, it.least, environment[it.variable]), it.variable
     if it.name in table:
-        return from_value(f"{file}: {it.name}", it.kind, it.least, table[it.name]), file
+        held = table[it.name]
+        if it.name == "network" and isinstance(held, dict):
+            held = _dotted(f"{file}: {it.name}", held)
+        return from_value(f"{file}: {it.name}", it.kind, it.least, held), file
     return it.default, DEFAULT
+
+
+def _dotted(place: str, tables: Mapping[str, object]) -> list[str]:
+    """Tables of a file, as in [network.main], in the form that flags and variables have."""
+    texts = []
+    for name, table in tables.items():
+        if not isinstance(table, dict):
+            raise BadSetting(f"{place}.{name}", f"expected a table, found {table!r}")
+        for key, value in table.items():
+            values = value if isinstance(value, list) else [value]
+            if not all(isinstance(each, str) for each in values):
+                expected = "a string or a list of strings"
+                raise BadSetting(f"{place}.{name}.{key}", f"expected {expected}, found {value!r}")
+            texts += [f"{name}.{key}={each}" for each in values]
+    return texts
 
 
 def _build(kind: type, prefix: str, values: Mapping[str, object]) -> Any:  # noqa: ANN401

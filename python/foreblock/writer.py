@@ -1,8 +1,9 @@
 """The writer process: `python -m foreblock.writer LINE`, started by the supervisor only.
 
 It is the one process that writes, for all networks: each has its source, its thread and its
-store. LINE is the descriptor of the socket pair over which it gets its order. It ends after
-the commit that is under way, without sealing anything early.
+store, and one that fails is begun anew while the others go on. LINE is the descriptor of the
+socket pair over which it gets its order. It ends after the commit that is under way, without
+sealing anything early.
 """
 
 import asyncio
@@ -26,6 +27,7 @@ from foreblock.server.supervisor import READY
 from foreblock.service import WritingOrder
 from foreblock.writing.dev_network import open_dev_network
 from foreblock.writing.feed_network import FeedNetwork
+from foreblock.writing.kept_network import KeptNetwork
 from foreblock.writing.network_writer import NetworkWriter
 
 
@@ -33,15 +35,15 @@ class Writer:
     """All networks of one process."""
 
     def __init__(self) -> None:
-        self._networks: dict[str, NetworkWriter | FeedNetwork] = {}
+        self._networks: dict[str, KeptNetwork] = {}
         self.exchange = Exchange(self._submitted, self._greeting)
 
-    def add(self, network: NetworkWriter | FeedNetwork) -> None:
+    def add(self, network: KeptNetwork) -> None:
         """Take transactions for one more."""
         self._networks[network.name] = network
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run all networks until told to stop; the failure of one is the failure of all."""
+        """Run all networks until told to stop."""
         async with asyncio.TaskGroup() as group:
             running = [group.create_task(each.run()) for each in self._networks.values()]
             stopper = group.create_task(stop.wait())
@@ -73,16 +75,20 @@ async def _write(text: bytes, line: socket.socket) -> None:
         for network, descriptor in zip(order.networks, order.feeds, strict=True):
             if network.source != "store":
                 feed = await _feed(descriptor, opened)
-                running = await _open(network, clock, feed, writer.exchange.tell)
-                opened.push_async_callback(running.close)
-                writer.add(running)
+                tell_workers = writer.exchange.tell
+                begin = partial(_begin, network, clock, feed, tell_workers)
+                kept = KeptNetwork(network.name, begin, clock, tell_workers)
+                if order.is_first:
+                    await kept.begin()  # what cannot be begun at all is told at once
+                opened.push_async_callback(kept.close)
+                writer.add(kept)
         await writer.exchange.listen(socket.socket(fileno=order.bus))
         opened.callback(writer.exchange.close)
         tell(line, READY)
         await writer.run(stop)
 
 
-async def _open(
+async def _begin(
     network: Network,
     clock: Clock,
     feed: FeedServer | None,

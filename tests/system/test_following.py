@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,20 +16,18 @@ from dev_processes import (
     PATIENCE,
     Dev,
     Following,
-    Network,
     RpcError,
     children,
     dev_chain,
     following,
     until,
 )
+from followed import pins, sealed, until_latest
 from foreblock.clock import SystemClock
 from foreblock.feed.messages import decode
 from foreblock.model import Flashblock
 from foreblock.recording.file import read_recording
 from foreblock.recording.record import Recorder
-
-CANDIDATES = 20  # indices of a block that are asked for; a block of a second has six
 
 
 @pytest.fixture
@@ -49,33 +46,6 @@ def dev(stack: ExitStack, tmp_path: Path) -> Dev:
 def genesis(dev: Dev, tmp_path: Path) -> Path:
     assert dev.main.url
     return tmp_path / "dev" / "main" / "genesis.json"
-
-
-def pins(network: Network, block: int) -> list[Any]:
-    """What a network answers for every flashblock of a block, up to the first it lacks."""
-    found = []
-    for index in range(CANDIDATES):
-        place = {"blockNumber": hex(block), "flashblockIndex": hex(index)}
-        try:
-            answers = network.batch(
-                ("debug_getRawBlock", (place,)),
-                ("eth_getBlockByNumber", (place, True)),
-                ("eth_getBalance", ("0x" + "00" * 20, place)),
-            )
-        except RpcError:
-            break
-        found.append(answers)
-    return found
-
-
-def sealed(network: Network, block: int) -> Any:  # noqa: ANN401, JSON
-    return network.batch(
-        ("eth_getBlockByNumber", (hex(block), True)), ("debug_getRawBlock", (hex(block),))
-    )
-
-
-def until_latest(network: Network, block: int) -> None:
-    until(lambda: network.latest() >= block, f"block {block} is sealed")
 
 
 def free_port() -> int:

@@ -1,6 +1,7 @@
-"""`foreblock serve`: the service on one address, until it is told to stop."""
+"""`foreblock serve`: networks, each on its address, until they are told to stop."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from foreblock.cli.settings_options import Given, loaded, settings_options
 from foreblock.client import Endpoint
 from foreblock.feed.target import check_url
 from foreblock.network import FeedChain, Network
+from foreblock.networks import NetworkSettings, networks_of
 from foreblock.settings import ServeSettings
 
 
@@ -23,42 +25,53 @@ def serve(given: Given) -> None:
     others as they come; --canonical URL is where it fetches what they do not tell. --feed may
     be repeated.
 
+    Several networks are served by naming what each has of its own, as in
+    --network main.listen=127.0.0.1:8545 --network test.listen=127.0.0.1:9545, or by a table
+    [network.NAME] for each in foreblock.toml. Of the settings these are a network's: data,
+    listen, source, genesis, feed, canonical, feed_listen.
+
     Every setting is an option; docs/settings.md explains them. Stop with Ctrl-C or SIGTERM:
     what was accepted is answered first. A second Ctrl-C does not wait.
     """
     with failing_in_one_line():
         settings = loaded(given, ServeSettings).settings
-        place = _place(settings)
-        cut_short = service.run(settings.service, [place], _say)
+        networks = networks_of(settings)
+        alone = not settings.chain.network
+        places = [_place(network, alone=alone) for network in networks]
+        names = [""] if alone else [f"{network.name}: " for network in networks]
+        cut_short = service.run(settings.service, places, lambda started: _say(names, started))
     if cut_short:
         sys.exit(INTERRUPTED)
 
 
-def _place(settings: ServeSettings) -> service.Place:
-    data, chain = settings.service.data, settings.chain
-    if not data:
-        raise click.UsageError("--data is needed: the folder of a store")
-    if chain.source == "store":
-        network = Network(name="main", data=data, source="store")
-        return service.Place(network, settings.service.listen)
-    if not settings.genesis or not chain.feed:
-        raise click.UsageError("--source feed needs --genesis FILE and --feed URL")
-    for url in chain.feed:
+def _place(told: NetworkSettings, *, alone: bool) -> service.Place:
+    """Where a network is served and what it is made from; says whose fault it is if not alone."""
+    option = "--" if alone else f"--network {told.name}."
+    if not told.data:
+        raise click.UsageError(f"{option}data is needed: the folder of a store")
+    if told.source == "store":
+        if told.feed:
+            raise click.UsageError(f"{option}feed needs {option}source=feed")
+        network = Network(name=told.name, data=told.data, source="store")
+        return service.Place(network, told.listen)
+    if not told.genesis or not told.feed:
+        raise click.UsageError(f"{option}source=feed needs {option}genesis and {option}feed")
+    for url in told.feed:
         check_url(url)
-    if chain.canonical:
-        Endpoint(chain.canonical).close()  # refuses what is no URL
+    if told.canonical:
+        Endpoint(told.canonical).close()  # refuses what is no URL
     feed = FeedChain(
-        genesis=str(Path(settings.genesis).absolute()),
-        feeds=list(chain.feed),
-        canonical=chain.canonical,
+        genesis=str(Path(told.genesis).absolute()),
+        feeds=list(told.feed),
+        canonical=told.canonical,
     )
-    network = Network(name="main", data=data, source="feed", feed=feed)
-    return service.Place(network, settings.service.listen, settings.feed_listen)
+    network = Network(name=told.name, data=told.data, source="feed", feed=feed)
+    return service.Place(network, told.listen, told.feed_listen)
 
 
-def _say(started: service.Started) -> None:
+def _say(names: Sequence[str], started: service.Started) -> None:
     noun = "worker" if started.workers == 1 else "workers"
-    (address,) = started.addresses
-    click.echo(f"listening on http://{address} with {started.workers} {noun}")
-    for feed in filter(None, started.feeds):
-        click.echo(f"flashblocks at ws://{feed}/ws")
+    for name, address, feed in zip(names, started.addresses, started.feeds, strict=True):
+        click.echo(f"{name}listening on http://{address} with {started.workers} {noun}")
+        if feed:
+            click.echo(f"{name}flashblocks at ws://{feed}/ws")

@@ -1,0 +1,123 @@
+"""A network that is begun anew when it fails, so that it never takes others with it.
+
+What fails is closed, and begun again after a wait that grows. Meanwhile its readers have
+what was committed, transactions are refused, and those who ask how it is hear why.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from random import Random
+from typing import Final, Protocol
+
+import structlog
+
+from foreblock.backoff import Backoff, Waits
+from foreblock.bus.exchange import Respond
+from foreblock.bus.frames import Rejected, SourceFacts, Submit, ToWorker
+from foreblock.clock import Clock
+from foreblock.errors import SequencerUnavailable
+
+# As the supervisor waits for processes.
+WAITS: Final = Waits(shortest=0.1, longest=5.0)
+_SECOND_NS: Final = 10**9
+
+log = structlog.get_logger()
+
+
+class Running(Protocol):
+    """A network that was begun."""
+
+    def submit(self, message: Submit, respond: Respond) -> None:
+        """Put a transaction before it; `respond` hears what becomes of it."""
+
+    def hints(self) -> Iterator[ToWorker]:
+        """What a worker that has just come should know."""
+
+    def stop(self) -> None:
+        """End after the commit that is under way."""
+
+    async def run(self) -> None:
+        """Run until told to stop."""
+
+    async def close(self) -> None:
+        """Let go of everything."""
+
+
+class KeptNetwork:
+    """Keeps one network running."""
+
+    def __init__(
+        self,
+        name: str,
+        begin: Callable[[], Awaitable[Running]],
+        clock: Clock,
+        tell: Callable[[ToWorker], None],
+        waits: Waits = WAITS,
+    ) -> None:
+        """`begin` opens the network and raises when it cannot. `tell` reaches all workers."""
+        self.name: Final = name
+        self._begin: Final = begin
+        self._clock: Final = clock
+        self._tell: Final = tell
+        self._backoff: Final = Backoff(waits, Random())  # noqa: S311, no secret
+        self._running: Running | None = None
+        self._failure = ""
+        self._stopping: Final = asyncio.Event()
+
+    async def begin(self) -> None:
+        """Begin before running, for who wants to know that it can be. Raises what it raises."""
+        self._running = await self._begin()
+
+    def submit(self, message: Submit, respond: Respond) -> None:
+        """Put a transaction before the network; refused while it does not run."""
+        if self._running is None:
+            respond(Rejected(message.id, str(SequencerUnavailable())))
+        else:
+            self._running.submit(message, respond)
+
+    def hints(self) -> Iterator[ToWorker]:
+        """What a worker that has just come should know."""
+        if self._running is not None:
+            yield from self._running.hints()
+        elif self._failure:
+            yield self._facts()
+
+    def stop(self) -> None:
+        """End after the commit that is under way."""
+        self._stopping.set()
+        if self._running is not None:
+            self._running.stop()
+
+    async def run(self) -> None:
+        """Run until told to stop, as often as it takes."""
+        while not self._stopping.is_set():
+            begun = self._clock.monotonic_ns()
+            try:
+                running = self._running or await self._begin()
+                self._running = running
+                if not self._stopping.is_set():
+                    await running.run()
+            except Exception as failure:
+                log.exception("network_failed", network=self.name)
+                await self.close()
+                self._failure = " ".join(str(failure).split()) or type(failure).__name__
+                self._tell(self._facts())
+                await self._rest(self._backoff.after(self._since(begun)))
+
+    async def close(self) -> None:
+        """Let go of everything."""
+        running, self._running = self._running, None
+        if running is not None:
+            await running.close()
+
+    def _facts(self) -> SourceFacts:
+        facts = (f"failed: {self._failure}; it is begun anew",)
+        return SourceFacts(self.name, self._clock.monotonic_ns(), facts)
+
+    def _since(self, begun_ns: int) -> float:
+        return (self._clock.monotonic_ns() - begun_ns) / _SECOND_NS
+
+    async def _rest(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), seconds)

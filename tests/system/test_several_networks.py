@@ -1,0 +1,90 @@
+"""Several followed networks in one service, and what one of them costs the others."""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.server import ServerConnection, serve
+
+from dev_processes import Dev, dev_chain, serving_several, until
+from followed import pins, sealed, until_latest
+from foreblock.running import free_port
+
+
+@pytest.fixture
+def dev(tmp_path: Path) -> Iterator[Dev]:
+    options = ("--block-time=1", "--load=20", f"--data={tmp_path / 'dev'}")
+    with dev_chain(*options) as running:
+        yield running
+
+
+@contextmanager
+def garbage() -> Iterator[str]:
+    """A feed of noise, as fast as it is read."""
+
+    def attend(connection: ServerConnection) -> None:
+        try:
+            while True:
+                connection.send(os.urandom(2000))
+                connection.send('{"payload_id": "0x00", "index": 10000000000000000000000}')
+        except ConnectionClosed:
+            pass
+
+    with serve(attend, "127.0.0.1", 0) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"ws://127.0.0.1:{server.socket.getsockname()[1]}/ws"
+        server.shutdown()
+        thread.join()
+
+
+def test_two_networks_are_followed_by_one_service(dev: Dev, tmp_path: Path) -> None:
+    assert dev.test is not None
+    sources = {"main": dev.main, "test": dev.test}
+    told = {
+        name: (
+            f"data={tmp_path / name}", f"genesis={tmp_path / 'dev' / name / 'genesis.json'}",
+            f"feed={source.feed}", f"canonical={source.url}",
+        )
+        for name, source in sources.items()
+    }  # fmt: skip
+    with serving_several(told) as networks:
+        for name, source in sources.items():
+            until_latest(networks[name], source.latest() + 2)
+        for name, source in sources.items():
+            block = networks[name].latest()
+            assert networks[name].ask("eth_chainId") == source.ask("eth_chainId")
+            assert sealed(networks[name], block) == sealed(source, block)
+            assert pins(networks[name], block) == pins(source, block)
+            assert networks[name].probe("/readyz")[0] == 200
+        assert networks["main"].ask("eth_chainId") != networks["test"].ask("eth_chainId")
+
+
+def test_a_network_in_bad_weather_leaves_the_other_alone(dev: Dev, tmp_path: Path) -> None:
+    genesis = {name: tmp_path / "dev" / name / "genesis.json" for name in ("main", "test")}
+    with ExitStack() as stack:
+        noise = stack.enter_context(garbage())
+        told = {
+            "main": (f"data={tmp_path / 'main'}", f"genesis={genesis['main']}",
+                     f"feed={dev.main.feed}", f"canonical={dev.main.url}"),
+            "test": (f"data={tmp_path / 'test'}", f"genesis={genesis['test']}", f"feed={noise}",
+                     f"feed=ws://127.0.0.1:{free_port()}/ws",
+                     f"canonical=http://127.0.0.1:{free_port()}"),
+        }  # fmt: skip
+        networks = stack.enter_context(serving_several(told))
+        good, bad = networks["main"], networks["test"]
+        until(lambda: "Malformed" in bad.probe("/readyz?verbose")[1], "noise is heard")
+        begun = good.latest()
+        until_latest(good, max(begun, dev.main.latest()) + 3)
+        block = good.latest()
+        assert pins(good, block) == pins(dev.main, block)
+        assert "Malformed" not in good.probe("/readyz?verbose")[1]
+        status, text = bad.probe("/readyz?verbose")
+        assert status == 503
+        assert f"feed: {noise}: connected" in text
+        assert "not reached yet" in text
+        assert bad.latest() == 0, "what it has, it serves"

@@ -1,0 +1,72 @@
+"""The networks of `foreblock serve`: one as the settings are, several by name."""
+
+import pytest
+
+from foreblock.errors import BadSetting
+from foreblock.networks import NetworkSettings, networks_of
+from foreblock.settings import ServeSettings, load
+
+
+def settings(*networks: str, **flags: str) -> ServeSettings:
+    return load(ServeSettings, {**flags, "network": ",".join(networks) or None}, {}).settings
+
+
+def test_without_names_the_settings_are_the_network() -> None:
+    told = settings(
+        data="store", source="feed", feed="ws://a,ws://b", genesis="g", canonical="http://c",
+        feed_listen="127.0.0.1:2",
+    )  # fmt: skip
+    assert networks_of(told) == [
+        NetworkSettings(
+            name="main", data="store", listen="127.0.0.1:8545", source="feed", genesis="g",
+            feed=("ws://a", "ws://b"), canonical="http://c", feed_listen="127.0.0.1:2",
+        )
+    ]  # fmt: skip
+
+
+def test_a_network_has_its_own_and_takes_the_rest_from_the_settings() -> None:
+    told = settings(
+        "a.listen=127.0.0.1:1", "b.feed=ws://x", "b.feed=ws://y", "b.source=store",
+        "b.data=elsewhere", "b.feed-listen=127.0.0.1:3",
+        data="folder", source="feed", feed="ws://z", genesis="g",
+    )  # fmt: skip
+    first, second = networks_of(told)
+    assert first == NetworkSettings(
+        name="a", data="folder/a", listen="127.0.0.1:1", source="feed", genesis="g",
+        feed=("ws://z",), canonical="", feed_listen="",
+    )  # fmt: skip
+    assert second == NetworkSettings(
+        name="b", data="elsewhere", listen="127.0.0.1:8545", source="store", genesis="g",
+        feed=("ws://x", "ws://y"), canonical="", feed_listen="127.0.0.1:3",
+    )  # fmt: skip
+
+
+def test_a_value_may_have_an_equals_sign() -> None:
+    (network,) = networks_of(settings("a.canonical=http://c/?key=1"))
+    assert network.canonical == "http://c/?key=1"
+
+
+def test_port_0_is_another_one_each_time() -> None:
+    told = settings("a.listen=127.0.0.1:0", "b.listen=127.0.0.1:0")
+    assert [each.listen for each in networks_of(told)] == ["127.0.0.1:0"] * 2
+
+
+@pytest.mark.parametrize(
+    ("texts", "why"),
+    [
+        (["a"], "network: expected NAME.SETTING=VALUE, found 'a'"),
+        (["listen=a.b:1"], "network: expected NAME.SETTING=VALUE, found 'listen=a.b:1'"),
+        (["../up.data=x"],
+         "network '../up': expected a name of up to 32 letters, digits, hyphens, underscores"),
+        (["a.workers=1"], "network a.workers: a network has the settings data, listen, source, "
+                          "genesis, feed, canonical, feed_listen"),
+        (["a.source=dev"], "network a.source: expected store or feed, found 'dev'"),
+        (["a.data=x", "a.data=y"], "network a.data: given twice: 'x' and 'y'"),
+        (["a.data=x", "b.data=y"], "network b.listen: a has '127.0.0.1:8545' already"),
+        (["a.data=x", "b.data=x"], "network b.data: a has 'x' already"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_by_name(texts: list[str], why: str) -> None:
+    with pytest.raises(BadSetting) as raised:
+        networks_of(settings(*texts))
+    assert str(raised.value) == why

@@ -1,0 +1,116 @@
+"""A network that fails is begun anew; readers hear why, and others are not touched."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from foreblock.backoff import Waits
+from foreblock.bus.exchange import Respond
+from foreblock.bus.frames import Accepted, Rejected, SourceFacts, Submit, ToWorker
+from foreblock.clock import SystemClock
+from foreblock.errors import StoreFull
+from foreblock.writing.kept_network import KeptNetwork
+
+PATIENCE = 10.0
+FULL = StoreFull(1)
+
+
+class Toy:
+    """Runs until it is told to stop, or fails."""
+
+    def __init__(self, failure: Exception | None = None) -> None:
+        self.failure = failure
+        self.stopped = asyncio.Event()
+        self.runs = False
+        self.closed = False
+
+    def submit(self, message: Submit, respond: Respond) -> None:
+        respond(Accepted(message.id))
+
+    def hints(self) -> Iterator[ToWorker]:
+        yield SourceFacts("a", 0, ("well",))
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+    async def run(self) -> None:
+        self.runs = True
+        if self.failure is not None:
+            raise self.failure
+        await self.stopped.wait()
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+class Stage:
+    """A network that is begun as often as there are outcomes for it."""
+
+    def __init__(self, *outcomes: Toy | Exception) -> None:
+        self.outcomes = list(outcomes)
+        self.said: list[ToWorker] = []
+        waits = Waits(shortest=0.001, longest=0.002)
+        self.kept = KeptNetwork("a", self.begin, SystemClock(), self.said.append, waits)
+
+    async def begin(self) -> Toy:
+        outcome = self.outcomes.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def run(self, until: Callable[[], bool]) -> None:
+        running = asyncio.create_task(self.kept.run())
+        async with asyncio.timeout(PATIENCE):
+            while not until():  # noqa: ASYNC110, what is waited for has no event
+                await asyncio.sleep(0)
+            self.kept.stop()
+            await running
+        await self.kept.close()
+
+
+def test_what_fails_is_closed_and_begun_anew() -> None:
+    async def scene() -> None:
+        first, second, third = Toy(FULL), Toy(ZeroDivisionError()), Toy()
+        stage = Stage(first, FULL, second, third)
+        await stage.run(lambda: third.runs)
+        assert first.closed
+        assert second.closed
+        assert third.closed
+        told = [each.facts for each in stage.said if isinstance(each, SourceFacts)]
+        full = (f"failed: {FULL}; it is begun anew",)
+        assert told == [full, full, ("failed: ZeroDivisionError; it is begun anew",)]
+
+    asyncio.run(scene())
+
+
+def test_while_it_does_not_run_transactions_are_refused_and_new_workers_hear_why() -> None:
+    async def scene() -> None:
+        stage, said = Stage(FULL, Toy()), list[ToWorker]()
+        kept = stage.kept
+
+        def look() -> bool:
+            kept.submit(Submit(len(said), "a", b"", b""), said.append)
+            if stage.said and not any(isinstance(each, SourceFacts) for each in said):
+                said.extend(kept.hints())
+            return isinstance(said[-1], Accepted)
+
+        await stage.run(look)
+        assert said[0] == Rejected(0, "sequencer not available")
+        (facts,) = [each for each in said if isinstance(each, SourceFacts)]
+        assert facts.facts == (f"failed: {FULL}; it is begun anew",)
+
+    asyncio.run(scene())
+
+
+def test_what_cannot_be_begun_at_first_is_told_to_who_asked() -> None:
+    async def scene() -> None:
+        with pytest.raises(StoreFull):
+            await Stage(FULL).kept.begin()
+        toy = Toy()
+        stage = Stage(toy)
+        await stage.kept.begin()
+        assert list(stage.kept.hints()) == [SourceFacts("a", 0, ("well",))]
+        await stage.run(lambda: toy.runs)
+
+    asyncio.run(scene())
