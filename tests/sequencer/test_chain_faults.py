@@ -2,18 +2,21 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from asking import asker, error
 from dev_chain import ACCOUNTS, NOBODY, DevChain, send
-from foreblock._engine import Block, Store
+from foreblock._engine import Block, Store, decode_transaction
 from foreblock.clock import DrivenClock
 from foreblock.ledger.buffered import BufferBounds
 from foreblock.ledger.chain import Chain
 from foreblock.ledger.follower import Follower
 from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.start import begin_chain
+from foreblock.ledger.view import Ledger
 from foreblock.model import Flashblock
 from foreblock.sequencer.faults import Faults
 
@@ -78,14 +81,110 @@ def test_a_sealed_block_may_leave_out_its_tail(tmp_path: Path) -> None:
     assert chain.latest_balance(NOBODY) == 40, "what was in a tail goes into the next block"
 
 
-def test_sealed_blocks_may_be_given_up(tmp_path: Path) -> None:
+def first_reorg(chain: DevChain) -> tuple[list[Flashblock], list[Block], list[Flashblock]]:
+    """Run until sealed blocks are replaced: what was announced and sealed before, and what then."""
+    for _ in range(1_000):
+        before, sealed = list(chain.published), chain.sealed()
+        for who in (ALICE, BOB):
+            chain.submit(send(who, chain.sequencer.next_nonce(who.address)))
+        new = chain.run(200)
+        while new and new[0].block_number > len(sealed):
+            before.append(new.pop(0))
+        if new:
+            return before, sealed, new
+    raise AssertionError("there was none")
+
+
+def test_sealed_blocks_are_replaced_in_one_commit(tmp_path: Path) -> None:
+    chain = chain_with(tmp_path, "reorg=0.3")
+    commits: list[tuple[int, int]] = []  # each with the number of its latest block
+
+    def watch(flashblock: Flashblock) -> None:
+        published(flashblock)
+        with chain.store.view() as view:
+            assert view.heads.latest is not None
+            commits.append((view.heads.commit, view.heads.latest[0]))
+
+    published = chain.sequencer._publish
+    chain.sequencer._publish = watch  # type: ignore[misc]
+    _, sealed, new = first_reorg(chain)
+    after = chain.sealed()
+    fork = new[0].block_number - 1
+    assert 1 <= len(sealed) - fork <= 3
+    assert after[:fork] == sealed[:fork]
+    for old, replacing in zip(sealed[fork:], after[fork:], strict=False):
+        assert old.hash != replacing.hash
+        assert old.header.timestamp == replacing.header.timestamp
+    assert len(after) == len(sealed) + 1, "the block that was due is sealed as well"
+    at = len(commits) - len(new)
+    assert len({commit for commit, _ in commits[at:]}) == 1, "all of it is one commit"
+    latest = [number for _, number in commits]
+    assert latest == sorted(latest), "the number of the latest block never falls"
+    assert [each.block_number for each in new if each.index == 0] == [
+        *range(fork + 1, len(after) + 2)
+    ]
+
+
+def test_transactions_of_replaced_blocks_are_found_where_they_are_now(tmp_path: Path) -> None:
+    chain = chain_with(tmp_path, "reorg=0.3")
+    before, sealed, new = first_reorg(chain)
+    fork = new[0].block_number - 1
+    old = {decode_transaction(raw).hash for block in sealed[fork:] for raw in block.transactions}
+    now = {
+        f"0x{decode_transaction(raw).hash.hex()}": block
+        for block in chain.sealed()
+        for raw in block.transactions
+    }
+    gone = [each for each in before if each.block_number > fork]
+    places = {(each.block_number, each.index): each.diff.block_hash for each in new}
+    with asker(Ledger(chain.store)) as client:
+        for block in sealed[fork:]:
+            number = hex(block.header.number)
+            assert client.ask("eth_getBlockByHash", f"0x{block.hash.hex()}", False) is None
+            answer = client.ask("eth_getBlockByNumber", number, False)
+            assert answer["hash"] == f"0x{chain.sealed()[block.header.number - 1].hash.hex()}"
+            pin = {"blockHash": f"0x{block.hash.hex()}"}
+            answer = client.ask("eth_getBalance", f"0x{NOBODY.hex()}", pin)
+            assert answer == error(-32000, "header for hash not found")
+        for each in gone:
+            pin = {"blockHash": f"0x{each.diff.block_hash.hex()}"}
+            answer = client.ask("eth_getBalance", f"0x{NOBODY.hex()}", pin)
+            assert answer == error(-32000, "header for hash not found")
+            place = {"blockNumber": hex(each.block_number), "flashblockIndex": hex(each.index)}
+            answer = client.ask("eth_getBlockByNumber", place, False)
+            there = places.get((each.block_number, each.index))
+            if there is None:
+                assert answer is None
+                answer = client.ask("eth_getBalance", f"0x{NOBODY.hex()}", place)
+                assert answer == error(-32000, "header for hash not found")
+            else:
+                assert answer["hash"] == f"0x{there.hex()}"
+        moved = 0
+        for name in (f"0x{each.hex()}" for each in old):
+            transaction = client.ask("eth_getTransactionByHash", name)
+            receipt = client.ask("eth_getTransactionReceipt", name)
+            if name in now:
+                block_hash = f"0x{now[name].hash.hex()}"
+                assert transaction["blockHash"] == receipt["blockHash"] == block_hash
+                moved += 1
+            else:
+                assert transaction is receipt is None
+        assert moved
+    chain.run(4_000)
+    found = {decode_transaction(raw).hash for block in chain.sealed() for raw in block.transactions}
+    deposits = {decode_transaction(each.transactions[0]).hash for each in sealed[fork:]}
+    assert old - deposits <= found, "nothing of the users' is lost"
+
+
+def test_a_chain_with_reorganisations_passes_every_rule(tmp_path: Path) -> None:
     chain = chain_with(tmp_path, "reorg=0.3")
     pay(chain, 40)
     chain.run(4_000)
     firsts = Counter(each.block_number for each in chain.published if each.index == 0)
     assert max(firsts.values()) > 1
     assert all(len(jobs(chain.published)[block]) == count for block, count in firsts.items())
-    check_by_import(chain, tmp_path / "check")
+    blocks = check_by_import(chain, tmp_path / "check")
+    assert {b.header.timestamp - a.header.timestamp for a, b in pairwise(blocks)} == {2}
     assert chain.latest_balance(NOBODY) == 80, "what was in them goes into others"
 
 
@@ -149,19 +248,34 @@ def test_a_follower_alone_ends_with_the_same_blocks(
     assert follower.follower.counters.get("Diverged", 0) == 0
 
 
-def test_a_follower_comes_along_with_reorganisations(tmp_path: Path, follow: list[Follow]) -> None:
+def test_a_follower_alone_comes_along_with_reorganisations(
+    tmp_path: Path, follow: list[Follow]
+) -> None:
     chain = chain_with(tmp_path, "reorg=0.3")
     follower = Follow(tmp_path / "followed", chain)
     follow.append(follower)
-    for _ in range(20):
-        before = len(chain.published)
+    heard = 0
+    for _ in range(40):
         pay(chain, 1)
-        follower.receive(chain.published[before:])
-        if follower.writer.latest != chain.writer.latest:
-            for block in chain.sealed():
-                follower.follower.canonical(block)
-    follower.receive(chain.run(4_000))
+        follower.receive(chain.published[heard:])
+        heard = len(chain.published)
+        assert follower.writer.latest == chain.writer.latest
+    assert follower.follower.counters["Reorg"] >= 3
+
+
+def test_a_follower_that_misses_a_reorganisation_gets_it_from_canonical(
+    tmp_path: Path, follow: list[Follow]
+) -> None:
+    chain = chain_with(tmp_path, "reorg=0.3")
+    follower = Follow(tmp_path / "followed", chain)
+    follow.append(follower)
+    before, _, new = first_reorg(chain)
+    follower.receive(before)
+    lost = {each.payload_id for each in new[:-1]}
+    follower.receive([each for each in new if each.payload_id not in lost])
+    assert follower.writer.latest != chain.writer.latest
     for block in chain.sealed():
         follower.follower.canonical(block)
+    follower.receive(chain.run(4_000))
     assert follower.writer.latest == chain.writer.latest
-    assert follower.follower.counters["Reorg"] >= 1
+    assert follower.follower.counters["Reorg"] == 1

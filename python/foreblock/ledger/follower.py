@@ -386,7 +386,9 @@ class Follower:
         if self._is_broken:
             self._branches.close()
         jobs = Jobs(self._bounds.jobs_per_height)
-        self._branches = Branches(self._writer, self._clock, jobs, self._publish, self._depth)
+        self._branches = Branches(
+            self._writer, self._clock, jobs, self._publish, self._tally, self._depth
+        )
         with self._writer.store.view() as view:
             for job in read_jobs(view, self._depth):
                 jobs.add(job)

@@ -27,6 +27,7 @@ from foreblock.ledger.partial_pruning import prunable
 from foreblock.ledger.partial_steps import add_partial, add_seal, add_seals_as
 from foreblock.ledger.partials import sealed_number
 from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.side_branch import SideBranch
 from foreblock.ledger.start import stored_profile
 from foreblock.ledger.tip import read_header
 from foreblock.model import Base, Flashblock, FlashblockId
@@ -83,13 +84,9 @@ class LedgerWriter:
         with self.store.view() as view:
             return read_header(view, number)[0]
 
-    def begin(self, base: Base, payload_id: bytes, parent: int | None = None) -> BlockInProgress:
-        """A block on the latest, or for `reorganize` on an earlier sealed one.
-
-        Raises `BadBlock` for a base that cannot follow it.
-        """
-        number = self.latest.number if parent is None else parent
-        foundation = on_sealed(self.store, self.profile, number)
+    def begin(self, base: Base, payload_id: bytes) -> BlockInProgress:
+        """A block on the latest. Raises `BadBlock` for a base that cannot follow it."""
+        foundation = on_sealed(self.store, self.profile, self.latest.number)
         return BlockInProgress.begin(foundation, base, payload_id)
 
     def without_tail(self, block: BlockInProgress) -> BlockInProgress:
@@ -155,31 +152,31 @@ class LedgerWriter:
         """
         draft = self.draft()
         draft.drop(block.partials, "its job was begun anew")
-        return self._change_to(again, self.latest, draft, block)
+        closed = again.close_index(draft.next)
+        partial = draft.extend(closed, (), self._clock.wall_ns())
+        self.commit(draft, self.latest, partial, self._clock.monotonic_ns())
+        again.committed(partial, closed.header)
+        block.close()
+        self._current = again
+        return closed.flashblock()
 
-    def reorganize(self, block: BlockInProgress, following: BlockInProgress) -> Flashblock:
-        """Give up all above the block that `following` stands on, the pending one included.
-
-        Its first index becomes pending, in the same commit.
-        """
+    def branch(self, fork: int, block: BlockInProgress) -> SideBranch:
+        """A branch on a sealed block, for `reorganize`; `block` is what is pending till then."""
         draft = self.draft()
         draft.drop(block.partials, "it stood on what was given up")
-        draft.rewind(following.parent.number)
-        flashblock = self._change_to(following, following.parent, draft, block)
-        following.roots.restart(self.store.trie)
-        return flashblock
+        draft.rewind(fork)
+        ground = on_sealed(self.store, self.profile, fork)
+        return SideBranch(draft, ground, self._clock, self.total_difficulty)
 
-    def _change_to(
-        self, block: BlockInProgress, latest: Header, draft: Draft, before: BlockInProgress
-    ) -> Flashblock:
-        closed = block.close_index(draft.next)
-        partial = draft.extend(closed, (), self._clock.wall_ns())
-        draft.seals_as(block.roots.take_new())
-        self.commit(draft, latest, partial, self._clock.monotonic_ns())
-        block.committed(partial, closed.header)
-        before.close()
-        self._current = block
-        return closed.flashblock()
+    def reorganize(self, branch: SideBranch, block: BlockInProgress) -> list[Flashblock]:
+        """Let a branch take the place of all above its fork, `block` included, in one commit."""
+        pending = branch.block
+        branch.draft.seals_as(pending.roots.take_new())
+        self.commit(branch.draft, branch.latest, pending.partials[-1], self._clock.monotonic_ns())
+        pending.roots.restart(self.store.trie)
+        block.close()
+        self._current = pending
+        return branch.flashblocks
 
     def draft(self) -> Draft:
         """An empty draft that follows the last commit."""

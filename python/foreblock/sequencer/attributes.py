@@ -33,16 +33,21 @@ _OPERATOR: Final = struct.Struct(">IQH")
 
 
 def next_base(
-    parent: Header, timestamp: int, profile: ChainProfile, options: SequencerOptions
+    parent: Header,
+    timestamp: int,
+    profile: ChainProfile,
+    options: SequencerOptions,
+    instead_of: bytes = b"",
 ) -> Base:
-    """What is fixed for the block after `parent`."""
+    """What is fixed for the block after `parent`; another one for each that it is instead of."""
     number = parent.number + 1
+    chance = parent.hash + instead_of
     rules = profile.rules(number, timestamp, merged=True)
     parent_rules = profile.rules(parent.number, parent.timestamp, merged=True)
     return Base(
         parent_hash=parent.hash,
-        parent_beacon_block_root=derive(options.seed, "beacon root", number, parent.hash),
-        prev_randao=derive(options.seed, "randao", number, parent.hash),
+        parent_beacon_block_root=derive(options.seed, "beacon root", number, chance),
+        prev_randao=derive(options.seed, "randao", number, chance),
         fee_recipient=SEQUENCER_FEE_VAULT,
         block_number=number,
         gas_limit=parent.gas_limit if options.gas_limit is None else options.gas_limit,

@@ -14,7 +14,7 @@ nothing else: the same chain meets the same weather, whatever other kinds are sw
 | garbage | something that is no flashblock is sent before it |
 | restart | the block is given up and begun anew as another job |
 | tail | the sealed block leaves out the last flashblock |
-| reorg | up to three sealed blocks are given up |
+| reorg | up to three sealed blocks are replaced |
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,6 @@
 """Transactions of the newest blocks, for a chain that is made to give some of them up."""
 
 from collections import deque
-from collections.abc import Iterator
 from typing import Final
 
 from foreblock.ledger.transactions import Transaction
@@ -27,9 +26,11 @@ class Recent:
         """Forget the newest index; gives what was in it."""
         return self._blocks[-1].pop() if self._blocks and self._blocks[-1] else []
 
-    def take_blocks(self, count: int) -> Iterator[Transaction]:
-        """Forget the newest blocks; gives what was in them, the oldest first."""
-        taken = [self._blocks.pop() for _ in range(min(count, len(self._blocks)))]
-        for block in reversed(taken):
-            for index in block:
-                yield from index
+    def take_blocks(self, count: int) -> list[list[Transaction]]:
+        """Forget the newest blocks; gives what was in each, the oldest first.
+
+        Of those from before this was begun nothing is known.
+        """
+        known = min(count, len(self._blocks))
+        taken = [self._blocks.pop() for _ in range(known)] + [[]] * (count - known)
+        return [[each for index in block for each in index] for block in reversed(taken)]

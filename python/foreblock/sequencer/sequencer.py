@@ -24,6 +24,7 @@ from foreblock.clock import Clock
 from foreblock.errors import AlreadyKnown, InvalidTransaction, PoolRefusal
 from foreblock.ledger.block_in_progress import BlockInProgress
 from foreblock.ledger.ledger_writer import LedgerWriter
+from foreblock.ledger.side_branch import SideBranch
 from foreblock.ledger.transactions import Account, Header, Transaction
 from foreblock.model import Base, Flashblock
 from foreblock.sequencer.attributes import attributes_deposit, next_base, payload_id, terms_of
@@ -283,24 +284,59 @@ class Sequencer:
         again = writer.begin(base, payload_id(base, self._options.seed, attempt=self._block.index))
         again.run(attributes_deposit(base, self._options))
         flashblock = writer.restart(self._block, again)
-        slot, given_up = self._slot, [*self._recent.take_blocks(1), *self._ran.values()]
+        slot, given_up = self._slot, [*self._recent.take_blocks(1)[0], *self._ran.values()]
         self._ran.clear()
         self._go_on_with(again, flashblock, now_ns, due_ns)
         self._slot = slot
         self._put_back(given_up)
 
     def _reorg(self, now_ns: int, due_ns: int) -> None:
-        """Give up the block and some that are sealed, and go on from there."""
-        writer, latest = self._writer, self._writer.latest.number
+        """Replace some sealed blocks and the one in progress by others, and begin the next.
+
+        In the new branch transactions stand one block higher than they stood: its first
+        block has none, and those of the block in progress go back to the pool.
+        """
+        writer, options, latest = self._writer, self._options, self._writer.latest.number
         depth = 1 + int(self._faults.draw(Fault.REORG, "depth", latest, 0) * LONGEST_REORG)
-        base = self._base_on(writer.sealed_header(latest - depth))
-        job = payload_id(base, self._options.seed, attempt=base.timestamp)
-        following = writer.begin(base, job, parent=latest - depth)
-        following.run(attributes_deposit(base, self._options))
-        flashblock = writer.reorganize(self._block, following)
-        given_up = list(self._recent.take_blocks(depth + 1))
-        self._go_on_with(following, flashblock, now_ns, due_ns)
-        self._put_back(given_up)
+        fork = latest - depth
+        old = [writer.sealed_header(number) for number in range(fork + 1, latest + 1)]
+        times = [*(header.timestamp for header in old), self._block.base.timestamp]
+        given_up = self._recent.take_blocks(depth + 1)
+        left = given_up[-1]
+        branch = writer.branch(fork, self._block)
+        for timestamp, moved in zip(times, [[], *given_up[:-1]], strict=True):
+            base = next_base(branch.latest, timestamp, writer.profile, options, old[0].hash)
+            left = [*self._build(branch, base, moved), *left]
+            branch.seal()
+        base = self._base_on(branch.latest)
+        following = branch.begin(base, payload_id(base, options.seed))
+        following.run(attributes_deposit(base, options))
+        branch.close_index()
+        *before, last = writer.reorganize(branch, self._block)
+        for flashblock in before:
+            self._publish(flashblock)
+        self._go_on_with(following, last, now_ns, due_ns)
+        self._put_back(left)
+
+    def _build(
+        self, branch: SideBranch, base: Base, transactions: list[Transaction]
+    ) -> list[Transaction]:
+        """A whole block of a branch, with all of these that can run; gives those that cannot."""
+        seed, attempt = self._options.seed, int.from_bytes(base.prev_randao[:7])
+        block, left = branch.begin(base, payload_id(base, seed, attempt)), []
+        block.run(attributes_deposit(base, self._options))
+        branch.close_index()
+        self._recent.begin_block()
+        self._recent.close_index([])
+        for transaction in transactions:
+            try:
+                block.run(transaction)
+            except InvalidTransaction:
+                left.append(transaction)
+        if transactions:
+            branch.close_index()
+            self._recent.close_index([each for each in transactions if each not in left])
+        return left
 
     def _put_back(self, transactions: Iterable[Transaction]) -> None:
         for transaction in transactions:

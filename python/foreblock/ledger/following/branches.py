@@ -42,6 +42,7 @@ class Branches:
         clock: Clock,
         jobs: Jobs,
         publish: Callable[[Flashblock], None],
+        count: Callable[[str], None],
         depth: int,
     ) -> None:
         """`depth` is how many sealed blocks the messages of a feed may still change."""
@@ -50,6 +51,7 @@ class Branches:
         self.given_up: list[Received] = []  # messages to be placed anew
         self._writer: Final = writer
         self._clock: Final = clock
+        self._count: Final = count
         self._next: Final = NextCommit(writer, publish)
 
     @property
@@ -247,6 +249,7 @@ class Branches:
 
     def rewind(self, fork: int) -> None:
         """Give up the sealed blocks above this one, and all that stands on them."""
+        self._count("Reorg")
         self.drop_from(self.latest.number + 1, "it stood on what was given up")
         self.draft.rewind(fork)
         for job in self.jobs:

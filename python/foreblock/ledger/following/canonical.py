@@ -69,8 +69,6 @@ class Canonical:
     def _seal(self, block: Block) -> tuple[str | None, bytes | None]:
         """Seal a block whose parent is sealed: what is wrong, and the hash of the last sealed."""
         number, branches = block.header.number, self._branches
-        if number <= branches.latest.number:
-            self._count("Reorg")
         if self._learn(number, block.hash):
             ours = branches.sealing_as(number, block.hash)
             if ours is not None and isinstance(branches.seal(ours), Applied):
