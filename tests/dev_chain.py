@@ -74,6 +74,7 @@ class DevChain:
         self.faults = faults
         self.clock = DrivenClock(GENESIS_TIME * SECOND + begins_ms * MS, 5 * SECOND)
         self.published: list[Flashblock] = []
+        self.others: list[Flashblock] = []  # that contradict some of them
         self.open()
 
     def open(self) -> None:
@@ -82,8 +83,9 @@ class DevChain:
         begin_chain(self.store, self.genesis)
         self.writer = LedgerWriter(self.store, self.clock)
         self.sequencer = Sequencer(
-            self.writer, self.clock, self.options, self.published.append, self.load, self.faults
-        )
+            self.writer, self.clock, self.options, self.published.append, self.load, self.faults,
+            self.others.append,
+        )  # fmt: skip
         self.settle()
 
     def kill(self) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from asking import asker, error
-from dev_chain import ACCOUNTS, NOBODY, DevChain, send
+from dev_chain import ACCOUNTS, NOBODY, DevChain, sealed_blocks, send
 from foreblock._engine import Block, Store, decode_transaction
 from foreblock.clock import DrivenClock
 from foreblock.ledger.buffered import BufferBounds
@@ -19,6 +19,7 @@ from foreblock.ledger.start import begin_chain
 from foreblock.ledger.view import Ledger
 from foreblock.model import Flashblock
 from foreblock.sequencer.faults import Faults
+from foreblock.sequencer.feed_faults import FeedFaults
 
 ALICE, BOB = ACCOUNTS[:2]
 
@@ -279,3 +280,57 @@ def test_a_follower_that_misses_a_reorganisation_gets_it_from_canonical(
     follower.receive(chain.run(4_000))
     assert follower.writer.latest == chain.writer.latest
     assert follower.follower.counters["Reorg"] == 1
+
+
+def contradicted(chain: DevChain, words: list[str]) -> list[Flashblock]:
+    """What a feed sends of a chain that contradicts itself."""
+    feed, others = (
+        FeedFaults(Faults.parse(words, seed=3)),
+        {place(each): each for each in chain.others},
+    )
+    sent = [feed.send(each, 0, others.get(place(each))) for each in chain.published]
+    contents = [each.content for sendings in sent for each in sendings]
+    return [each for each in contents if isinstance(each, Flashblock)]
+
+
+def place(flashblock: Flashblock) -> tuple[bytes, int]:
+    return flashblock.payload_id, flashblock.index
+
+
+def test_a_contradiction_is_as_true_as_what_it_contradicts(
+    tmp_path: Path, follow: list[Follow]
+) -> None:
+    """Each one is taken by a follower that hears it instead of the other."""
+    chain = chain_with(tmp_path, "equivocate=0.3")
+    pay(chain, 8)
+    assert {each.index > 0 for each in chain.others} == {True, False}
+    more = set()
+    for number, other in enumerate(chain.others):
+        follower = Follow(tmp_path / f"{number}", chain)
+        follow.append(follower)
+        end = next(at for at, each in enumerate(chain.published) if place(each) == place(other))
+        true = chain.published[end]
+        assert (true.base, true.previous) == (other.base, other.previous)
+        assert true.diff.block_hash != other.diff.block_hash
+        more.add(len(other.diff.transactions) - len(true.diff.transactions))
+        follower.receive([*chain.published[:end], other])
+        assert follower.follower.counters["Applied"] == end + 1
+        assert follower.published[-1] == other
+    assert more == {-1, 1}
+
+
+@pytest.mark.parametrize("words", [["equivocate=0.5"], ["equivocate=1"]], ids=" ".join)
+def test_a_follower_alone_ends_with_what_a_contradicting_sequencer_sealed(
+    tmp_path: Path, follow: list[Follow], words: list[str]
+) -> None:
+    chain = chain_with(tmp_path, *words)
+    pay(chain, 20)
+    chain.run(4_000)
+    follower = Follow(tmp_path / "followed", chain)
+    follow.append(follower)
+    follower.receive(contradicted(chain, words))
+    counters = follower.follower.counters
+    assert follower.writer.latest == chain.writer.latest
+    assert counters["Equivocation"] >= 20
+    assert counters["Replaced"] >= 5, "it had believed the wrong one, and found out"
+    assert sealed_blocks(follower.store) == chain.sealed()

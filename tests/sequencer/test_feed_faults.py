@@ -1,6 +1,7 @@
 """What a feed with faults sends instead of its flashblocks."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -65,17 +66,20 @@ def _index(content: Flashblock | bytes) -> int:
     return content.index
 
 
-def test_equivocation_is_another_message_for_the_same_place() -> None:
-    firsts = set()
-    for original, (one, two) in zip(JOB, sent("equivocate=1"), strict=True):
-        pair = [one.content, two.content]
-        assert original in pair
-        (other,) = [each for each in pair if each != original]
-        assert isinstance(other, Flashblock)
-        assert (other.payload_id, other.index) == (original.payload_id, original.index)
-        assert other.diff.block_hash != original.diff.block_hash
+def test_another_message_for_a_place_goes_before_or_after_the_first() -> None:
+    feed, firsts = FeedFaults(Faults.parse(["equivocate=1"])), set()
+    for at, original in enumerate(JOB):
+        other = replace(original, diff=replace(original.diff, block_hash=hash_of("other")))
+        sendings = feed.send(original, at * 200 * MS, other)
+        pair = [each.content for each in sendings]
+        assert {each.at_ns for each in sendings} == {at * 200 * MS}
+        assert pair in ([original, other], [other, original])
         firsts.add(pair.index(other))
     assert firsts == {0, 1}
+
+
+def test_another_message_is_lost_with_the_first() -> None:
+    assert FeedFaults(Faults.parse(["drop=1"])).send(JOB[1], 0, JOB[2]) == []
 
 
 def test_a_stall_holds_everything_back_in_order() -> None:
@@ -100,7 +104,7 @@ def test_garbage_is_no_flashblock_and_comes_before_a_good_message() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["drop=0.1", "delay=0.2", "garbage=0.2"], ["reorder=0.5", "equivocate=0.2"]]
+    "words", [["drop=0.1", "delay=0.2", "garbage=0.2"], ["reorder=0.5", "duplicate=0.2"]]
 )
 def test_equal_seeds_give_equal_weather(words: list[str]) -> None:
     assert sent(*words) == sent(*words)

@@ -15,7 +15,7 @@ gives back the one that is pending, as of its last commit.
 from collections.abc import Sequence
 from typing import Final
 
-from foreblock._engine import Batch, Header, Heads, Store
+from foreblock._engine import Batch, Header, Heads, Store, Transaction
 from foreblock.clock import Clock, boot_id
 from foreblock.errors import NoChain
 from foreblock.ledger.block_in_progress import BlockInProgress
@@ -177,6 +177,20 @@ class LedgerWriter:
         block.close()
         self._current = pending
         return branch.flashblocks
+
+    def otherwise(self, block: BlockInProgress, transactions: Sequence[Transaction]) -> Flashblock:
+        """What the last index of a block would be with other transactions; it is not stored."""
+        if len(block.partials) > 1:
+            other = resume(self.store, self.profile, block.partials[-2])
+        else:
+            ground = on_sealed(self.store, self.profile, block.number - 1)
+            other = BlockInProgress.begin(ground, block.base, block.payload_id)
+        try:
+            for transaction in transactions:
+                other.run(transaction)
+            return other.close_index(self.store.batch().next).flashblock()
+        finally:
+            other.close()
 
     def draft(self) -> Draft:
         """An empty draft that follows the last commit."""

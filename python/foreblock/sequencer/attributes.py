@@ -24,6 +24,7 @@ DEPOSITOR: Final = bytes.fromhex("deaddeaddeaddeaddeaddeaddeaddeaddead0001")  # 
 ATTRIBUTES_GAS: Final = 1_000_000  # OP, from Regolith on
 # op-geth: what a pool takes off the gas limit of a block for the attributes deposit.
 ATTRIBUTES_GAS_USED: Final = 70_000
+STRAY_GAS: Final = 100_000  # more than nothing needs
 ATTRIBUTES_DOMAIN: Final = 1  # OP: of source hashes
 SELECTOR: Final = bytes.fromhex("3db6be2b")  # setL1BlockValuesJovian()
 PAYLOAD_VERSION: Final = 3  # the first byte of payload ids, as public sequencers have it
@@ -77,6 +78,19 @@ def attributes_deposit(base: Base, options: SequencerOptions) -> Transaction:
         value=0,
         gas_limit=ATTRIBUTES_GAS,
         input=attributes_data(origin, options.l1_fees, _batcher(options.seed)),
+    )
+
+
+def stray_deposit(base: Base, options: SequencerOptions) -> Transaction:
+    """A deposit of nothing, by nobody: what a sequencer can say that no user asked for."""
+    return deposit_transaction(
+        source_hash=derive(options.seed, "stray", base.block_number, base.parent_hash),
+        sender=derive(options.seed, "stranger", base.block_number)[12:],
+        to=derive(options.seed, "stranger", 0)[12:],
+        mint=0,
+        value=0,
+        gas_limit=STRAY_GAS,
+        input=b"",
     )
 
 

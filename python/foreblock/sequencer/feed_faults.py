@@ -3,7 +3,6 @@
 The chain knows nothing of it: what is committed and served is what was published here.
 """
 
-from dataclasses import replace
 from random import Random
 from typing import Final, NamedTuple
 
@@ -42,8 +41,13 @@ class FeedFaults:
         self._held: list[Flashblock] = []  # what goes out after the next one
         self._stalled_until_ns = 0
 
-    def send(self, flashblock: Flashblock, now_ns: int) -> list[Sending]:
-        """What to send for a flashblock that is published now, in this order."""
+    def send(
+        self, flashblock: Flashblock, now_ns: int, other: Flashblock | None = None
+    ) -> list[Sending]:
+        """What to send for a flashblock that is published now, in this order.
+
+        `other` is another one for the same place, which is as true by itself.
+        """
         if self._happens(Fault.STALL, flashblock):
             wait = self._draw(Fault.STALL, flashblock) * LONGEST_STALL_MS * _MILLISECOND_NS
             self._stalled_until_ns = max(self._stalled_until_ns, now_ns + int(wait))
@@ -55,20 +59,21 @@ class FeedFaults:
         elif self._happens(Fault.REORDER, flashblock):
             self._held = [flashblock]
         else:
-            sendings += self._copies(flashblock, at_ns)
+            sendings += self._copies(flashblock, at_ns, other)
         return sendings + [Sending(at_ns, each) for each in held]
 
-    def _copies(self, flashblock: Flashblock, at_ns: int) -> list[Sending]:
+    def _copies(
+        self, flashblock: Flashblock, at_ns: int, other: Flashblock | None
+    ) -> list[Sending]:
         if self._happens(Fault.DELAY, flashblock):
             delay = self._draw(Fault.DELAY, flashblock) * LONGEST_DELAY_MS * _MILLISECOND_NS
             at_ns += int(delay)
         copies = [Sending(at_ns, flashblock)]
         if self._happens(Fault.DUPLICATE, flashblock):
             copies.append(copies[0])
-        if self._happens(Fault.EQUIVOCATE, flashblock):
-            other = Sending(at_ns, _other(flashblock))
+        if other is not None:
             is_first = self._draw(Fault.EQUIVOCATE, flashblock) < 1 / 2
-            copies.insert(0 if is_first else len(copies), other)
+            copies.insert(0 if is_first else len(copies), Sending(at_ns, other))
         return copies
 
     def _noise(self, flashblock: Flashblock) -> list[bytes]:
@@ -84,12 +89,3 @@ class FeedFaults:
 
     def _draw(self, kind: Fault, flashblock: Flashblock) -> float:
         return self._faults.draw(kind, "how", flashblock.block_number, flashblock.index)
-
-
-def _other(flashblock: Flashblock) -> Flashblock:
-    """Another message for the same place, whose hash nothing will ever follow."""
-    diff = flashblock.diff
-    other = bytes(255 - byte for byte in diff.block_hash)
-    return replace(
-        flashblock, diff=replace(diff, block_hash=other, transactions=diff.transactions[:-1])
-    )

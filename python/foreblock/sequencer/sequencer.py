@@ -27,7 +27,13 @@ from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.side_branch import SideBranch
 from foreblock.ledger.transactions import Account, Header, Transaction
 from foreblock.model import Base, Flashblock
-from foreblock.sequencer.attributes import attributes_deposit, next_base, payload_id, terms_of
+from foreblock.sequencer.attributes import (
+    attributes_deposit,
+    next_base,
+    payload_id,
+    stray_deposit,
+    terms_of,
+)
 from foreblock.sequencer.budget import Budget, budget
 from foreblock.sequencer.faults import Fault, Faults
 from foreblock.sequencer.load import Load
@@ -58,8 +64,12 @@ class Sequencer:
         publish: Callable[[Flashblock], None],
         load: Load | None = None,
         faults: Faults | None = None,
+        contradict: Callable[[Flashblock], None] = lambda _: None,
     ) -> None:
-        """Goes on with the block that is open, or begins one; the first `tick` commits it."""
+        """Goes on with the block that is open, or begins one; the first `tick` commits it.
+
+        `contradict` is told what else is to be said of the place that is published next.
+        """
         self._writer: Final = writer
         self._clock: Final = clock
         self._options: Final = options
@@ -70,6 +80,7 @@ class Sequencer:
         self._faults: Final = faults or Faults({})
         self._recent: Final = Recent(LONGEST_REORG + 1)
         self._struck: dict[Fault, int] = {}
+        self._contradict: Final = contradict
 
         # The block, its schedule, and which of its slots has ended.
         block = writer.open_block()
@@ -248,6 +259,8 @@ class Sequencer:
     def _announce(self, flashblock: Flashblock, now_ns: int, due_ns: int) -> None:
         self._closed_at_ns = now_ns
         self._instant_due_ns = None
+        if self._faults.happens(Fault.EQUIVOCATE, flashblock.block_number, flashblock.index):
+            self._contradict(self._writer.otherwise(self._block, self._other_transactions()))
         self._recent.close_index(list(self._ran.values()))
         self._ran.clear()
         self._pool.begin_index()
@@ -277,6 +290,15 @@ class Sequencer:
         self._struck[kind] = number
         log.info("fault", kind=kind.value, block=number, index=self._block.index)
         return True
+
+    def _other_transactions(self) -> list[Transaction]:
+        """Others for the last index, which can run as well: one less, or one more."""
+        block, others = self._block, list(self._ran.values())
+        if others:
+            return others[:-1]
+        if len(block.partials) == 1:
+            others.append(attributes_deposit(block.base, self._options))
+        return [*others, stray_deposit(block.base, self._options)]
 
     def _restart(self, now_ns: int, due_ns: int) -> None:
         """Give the block up and begin it anew, as another job."""

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from foreblock.bus.frames import ToWorker
 from foreblock.clock import Clock
@@ -33,12 +33,20 @@ GENESIS_FILE: Final = "genesis.json"  # in the store's folder
 POOL_FILE: Final = "pool"  # in the store's folder, from a clean stop to the next start
 
 
+class Publisher(Protocol):
+    """Where flashblocks go."""
+
+    def publish(self, flashblock: Flashblock) -> None:
+        """Send one."""
+
+    def contradict(self, other: Flashblock) -> None:
+        """Let the place that is published next have another one, too."""
+
+
 class DevChainSource:
     """A sequencer with its store, as `NetworkWriter` needs it."""
 
-    def __init__(
-        self, network: Network, clock: Clock, publish: Callable[[Flashblock], None]
-    ) -> None:
+    def __init__(self, network: Network, clock: Clock, publisher: Publisher) -> None:
         """Begin the chain or go on with it. Raises `ForeblockError`."""
         chain = network.dev
         assert chain is not None, "a development chain is told what to be like"
@@ -57,7 +65,13 @@ class DevChainSource:
             )
             load = _load(chain, self._writer.profile.chain_id)
             self._sequencer: Final = Sequencer(
-                self._writer, clock, options, publish, load, _faults(chain)
+                self._writer,
+                clock,
+                options,
+                publisher.publish,
+                load,
+                _faults(chain),
+                publisher.contradict,
             )
             self._take_up(take_saved_pool(self._pool_file))
         except BaseException:
@@ -111,15 +125,11 @@ async def open_dev_network(
     `tell` is called on the running loop. Raises `ForeblockError`.
     """
     loop = asyncio.get_running_loop()
-    publish = _publisher(network, clock, feed)
+    publisher = _OnLoop(loop, _publisher(network, clock, feed))
     executor = ThreadPoolExecutor(1, f"foreblock-{network.name}")
-
-    def on_loop(flashblock: Flashblock) -> None:
-        loop.call_soon_threadsafe(publish, flashblock)
-
     try:
         source = await loop.run_in_executor(
-            executor, partial(DevChainSource, network, clock, on_loop)
+            executor, partial(DevChainSource, network, clock, publisher)
         )
     except BaseException:
         executor.shutdown()
@@ -127,14 +137,33 @@ async def open_dev_network(
     return NetworkWriter(network.name, source, clock, executor, tell)
 
 
-def _publisher(
-    network: Network, clock: Clock, feed: FeedServer | None
-) -> Callable[[Flashblock], None]:
+class _OnLoop:
+    """A publisher that is called on another thread than the loop's."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, publisher: Publisher) -> None:
+        self._loop: Final = loop
+        self._publisher: Final = publisher
+
+    def publish(self, flashblock: Flashblock) -> None:
+        self._loop.call_soon_threadsafe(self._publisher.publish, flashblock)
+
+    def contradict(self, other: Flashblock) -> None:
+        self._loop.call_soon_threadsafe(self._publisher.contradict, other)
+
+
+class _ToNobody:
+    """Where flashblocks go that nobody is to hear."""
+
+    def publish(self, flashblock: Flashblock) -> None:
+        pass
+
+    def contradict(self, other: Flashblock) -> None:
+        pass
+
+
+def _publisher(network: Network, clock: Clock, feed: FeedServer | None) -> Publisher:
     """Where flashblocks go: to the feed, through its faults if it is to have some."""
-    if feed is None:
-        return lambda _: None
-    faults = _faults(network.dev)
-    return FaultyFeed(feed, faults, clock).publish if faults else feed.publish
+    return _ToNobody() if feed is None else FaultyFeed(feed, _faults(network.dev), clock)
 
 
 def _faults(chain: DevChain | None) -> Faults:

@@ -20,11 +20,17 @@ class FaultyFeed:
         self._faults: Final = FeedFaults(faults)
         self._clock: Final = clock
         self._waiting: list[Sending] = []  # in the order in which they go out
+        self._other: Flashblock | None = None  # for the place that is published next
+
+    def contradict(self, other: Flashblock) -> None:
+        """Let the place that is published next have another one, too."""
+        self._other = other
 
     def publish(self, flashblock: Flashblock) -> None:
         """Send what is to be sent for this one, now or later."""
         now_ns = self._clock.monotonic_ns()
-        for sending in self._faults.send(flashblock, now_ns):
+        other, self._other = self._other, None
+        for sending in self._faults.send(flashblock, now_ns, other):
             if sending.at_ns > now_ns:
                 self._waiting.append(sending)
                 wait = (sending.at_ns - now_ns) / _SECOND_NS
