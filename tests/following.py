@@ -31,6 +31,7 @@ from foreblock.ledger.follower import Follower
 from foreblock.ledger.foundations import on_sealed
 from foreblock.ledger.genesis import read_genesis
 from foreblock.ledger.header_rules import base_fee_after
+from foreblock.ledger.l1_attributes import ATTRIBUTES_DEPOSITOR, L1_BLOCK
 from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.preconfirmed_block import PreconfirmedBlock
 from foreblock.ledger.rows import transaction_index_key
@@ -41,7 +42,6 @@ from foreblock.ledger.view import Ledger
 from foreblock.model import Base, Flashblock, FlashblockId
 from writing import (
     CHAIN_ID,
-    DEPOSITOR,
     KEYS,
     NOBODY,
     PRICE,
@@ -164,10 +164,10 @@ class Truth:
 def _deposit(base: Base) -> Transaction:
     return deposit_transaction(
         source_hash=keccak256(b"deposit" + base.parent_hash),
-        sender=DEPOSITOR,
-        to=NOBODY,
-        mint=1,
-        value=1,
+        sender=ATTRIBUTES_DEPOSITOR,
+        to=L1_BLOCK,
+        mint=0,
+        value=0,
         gas_limit=200_000,
         input=b"",
     )

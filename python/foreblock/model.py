@@ -4,7 +4,8 @@ Frozen, and free of any encoding: JSON, hex and compression belong to `feed`. A 
 named as on the wire, except where the wire's name would mislead.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,24 @@ class FlashblockId:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimedReceipt:
+    """What a sequencer says became of a transaction."""
+
+    success: bool
+    cumulative_gas_used: int
+    logs: tuple[tuple[bytes, tuple[bytes, ...], bytes], ...]  # address, topics, data
+    deposit_nonce: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a sequencer says beside the block, in some dialects; nothing may depend on it."""
+
+    receipts: Mapping[bytes, ClaimedReceipt]  # by hash, of this flashblock's transactions
+    balances: Mapping[bytes, int]  # after it, of accounts that its block has changed
+
+
+@dataclass(frozen=True, slots=True)
 class Flashblock:
     """One announcement of a build job."""
 
@@ -54,3 +73,5 @@ class Flashblock:
     diff: Diff
     block_number: int
     previous: FlashblockId | None  # what it follows, where the sequencer says so
+    # Two announcements that differ in nothing else are the same one.
+    claims: Claims | None = field(default=None, compare=False)

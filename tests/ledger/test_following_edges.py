@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from following import Built, Following, Truth
-from foreblock._engine import Block
+from foreblock._engine import Block, State, deposit_transaction, keccak256
 from foreblock.ledger.candidates import DEFAULT_DEPTH
-from foreblock.model import Flashblock, FlashblockId
+from foreblock.ledger.l1_attributes import ATTRIBUTES_DEPOSITOR, L1_BLOCK
+from foreblock.model import ClaimedReceipt, Claims, Flashblock, FlashblockId
+from writing import NOBODY
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)], [(0, 5)]]
 OTHER = [[], [(2, 7)], [(1, 8), (0, 9)], [(1, 11)]]
@@ -409,3 +411,67 @@ def test_heads_are_those_that_canonical_names(truth: Truth, following: Following
     with following.store.view() as view:
         assert view.heads.safe == (2, jobs[1].blocks[-1].hash)
         assert view.heads.finalized == (1, jobs[0].blocks[-1].hash)
+
+
+def without_attributes(message: Flashblock) -> list[Flashblock]:
+    """A first message that does not begin as an OP block does, in several ways."""
+    (attributes,) = message.diff.transactions
+    stranger = deposit_transaction(
+        source_hash=bytes(32), sender=NOBODY, to=L1_BLOCK, mint=0, value=0, gas_limit=100_000,
+        input=b"",
+    )  # fmt: skip
+    elsewhere = deposit_transaction(
+        source_hash=bytes(32), sender=ATTRIBUTES_DEPOSITOR, to=NOBODY, mint=0, value=0,
+        gas_limit=100_000, input=b"",
+    )  # fmt: skip
+    others = [(), (stranger.raw, attributes), (elsewhere.raw,), (attributes[:-1],), (b"\x02",)]
+    return [replace(message, diff=replace(message.diff, transactions=raws)) for raws in others]
+
+
+def test_a_block_that_does_not_begin_with_what_it_is_told_of_l1_is_none(
+    truth: Truth, following: Following
+) -> None:
+    (job,) = sealed_jobs(truth, 1)
+    bad = without_attributes(job.messages[0])
+    for message in bad:
+        assert unchanged(following, message)
+        assert following.follower.last_error == "a: malformed diff.transactions[0]"
+    assert following.counted("Malformed") == len(bad)
+    following.hear(*job.messages)
+    assert following.pending == (1, 3)
+
+
+def claims_of(message: Flashblock, block: Block, state: State) -> Claims:
+    """What the metadata of a message says that has run last in this state."""
+    count = len(message.diff.transactions)
+    execution = [keccak256(raw) for raw in block.transactions[-count:]]
+    receipts = {
+        name: ClaimedReceipt(
+            success=True, cumulative_gas_used=message.diff.gas_used, logs=(), deposit_nonce=None
+        )
+        for name in execution
+    }
+    return Claims(receipts, {NOBODY: state.balance(NOBODY)})
+
+
+def test_metadata_is_held_against_execution_and_refuses_nothing(
+    truth: Truth, following: Following
+) -> None:
+    job = truth.job("1p", [[], [(0, 2)], [(1, 4)], [(2, 6)]])
+    block = truth.seal(job)
+    first, second, third, last = job.messages
+    with truth.store.view() as view:
+        true = claims_of(last, block, view.state(1))
+    (name,) = true.receipts
+    wrong_gas = replace(true.receipts[name], cumulative_gas_used=1)
+    following.hear(first, replace(second, claims=Claims({}, {NOBODY: 2})))
+    assert following.counted("MetadataAgrees") == 1
+    following.hear(replace(third, claims=Claims({}, {NOBODY: 7})))
+    assert following.counted("MetadataDiffers") == 1
+    following.hear(replace(last, claims=Claims({name: wrong_gas}, {})))
+    assert following.counted("MetadataDiffers") == 2
+    assert following.pending == (1, 3), "a flashblock is true or not by its hash"
+    again = Following(following.folder.with_name("again"))
+    again.hear(first, second, third, replace(last, claims=true))
+    assert (again.counted("MetadataAgrees"), again.counted("MetadataDiffers")) == (1, 0)
+    again.close()

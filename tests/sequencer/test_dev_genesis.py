@@ -19,8 +19,8 @@ from foreblock.ledger.execution import HISTORY_STORAGE
 from foreblock.ledger.forks import OptimismFork
 from foreblock.ledger.genesis import EMPTY_ROOT, Genesis, GenesisAccount, read_genesis
 from foreblock.ledger.genesis_text import genesis_text
+from foreblock.ledger.l1_attributes import L1_BLOCK
 from foreblock.ledger.optimism_rules import decode_extra_data, next_optimism_base_fee
-from foreblock.ledger.simulation.open_block import L1_BLOCK
 from foreblock.ledger.start import begin_chain
 from foreblock.ledger.tip import read_header
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis

@@ -7,8 +7,8 @@ from dev_chain import ACCOUNTS, ETHER, GWEI, NOBODY, DevChain, indices, places, 
 from foreblock._engine import Store, decode_transaction
 from foreblock.errors import PoolRefusal
 from foreblock.ledger.chain import Chain
+from foreblock.ledger.l1_attributes import ATTRIBUTES_DEPOSITOR
 from foreblock.ledger.start import begin_chain
-from foreblock.sequencer.attributes import DEPOSITOR
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.options import SequencerOptions
 
@@ -112,7 +112,7 @@ def test_every_block_begins_with_the_attributes_deposit_alone(chain: DevChain) -
         types = [decode_transaction(raw).type for raw in raws]
         assert (0x7E in types) == (flashblock.index == 0)
         if flashblock.index == 0:
-            assert [decode_transaction(raw).sender for raw in raws] == [DEPOSITOR]
+            assert [decode_transaction(raw).sender for raw in raws] == [ATTRIBUTES_DEPOSITOR]
             assert (flashblock.base is not None) == (flashblock.index == 0)
 
 

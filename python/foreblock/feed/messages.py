@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from foreblock.errors import MalformedFlashblock
+from foreblock.feed.claims import read_claims
 from foreblock.feed.places import format_place, parse_place
 from foreblock.feed.wire import (
     MessageLimits,
@@ -72,6 +73,7 @@ def decode(data: bytes, limits: MessageLimits = _DEFAULT_LIMITS) -> Flashblock |
         diff=_diff(message.diff),
         block_number=_block_number(metadata, base),
         previous=_previous(metadata.prev_flashblock_id),
+        claims=read_claims(metadata.receipts, metadata.new_account_balances),
     )
 
 

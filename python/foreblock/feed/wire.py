@@ -15,6 +15,8 @@ import msgspec
 from foreblock.errors import MalformedFlashblock
 from foreblock.feed.compression import decompress
 
+NOTHING: Final = msgspec.Raw()
+
 # How msgspec ends a message about a value inside a document.
 _PATH: Final = re.compile(r" - at `\$\.?([^`]+)`$")
 
@@ -55,10 +57,12 @@ class WireDiff(msgspec.Struct):
 
 
 class WireMetadata(msgspec.Struct):
-    """The part of the metadata that is reliable."""
+    """The part of the metadata that is reliable, and as bare text the part that is not."""
 
     block_number: int | None = None
     prev_flashblock_id: str | None = None
+    receipts: msgspec.Raw = NOTHING
+    new_account_balances: msgspec.Raw = NOTHING
 
 
 class WireMessage(msgspec.Struct):

@@ -444,4 +444,9 @@ class Follower:
 
 def _size(message: Flashblock) -> int:
     """About what it takes in memory."""
-    return 1_024 + sum(len(raw) + 64 for raw in message.diff.transactions)
+    size = 1_024 + sum(len(raw) + 64 for raw in message.diff.transactions)
+    if message.claims is not None:
+        logs = (log for each in message.claims.receipts.values() for log in each.logs)
+        size += 512 * len(message.claims.receipts) + 256 * len(message.claims.balances)
+        size += sum(512 + len(data) for _, _, data in logs)
+    return size

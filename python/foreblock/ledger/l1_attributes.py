@@ -21,6 +21,8 @@ from typing import Final
 from foreblock._engine import decode_transaction
 from foreblock.ledger.l1_fees import L1Fees
 
+L1_BLOCK: Final = bytes.fromhex("4200000000000000000000000000000000000015")  # OP
+ATTRIBUTES_DEPOSITOR: Final = bytes.fromhex("deaddeaddeaddeaddeaddeaddeaddeaddead0001")  # OP
 DEPOSIT: Final = 0x7E  # the type of the transaction that carries them
 BEDROCK: Final = bytes.fromhex("015d8eb9")
 # Selectors of the later layouts, each of which adds to the one before, and their lengths.

@@ -9,10 +9,10 @@ from typing import Final
 
 from foreblock.ledger.forks import OptimismFork, Rules
 from foreblock.ledger.header_rules import base_fee_after
+from foreblock.ledger.l1_attributes import ATTRIBUTES_DEPOSITOR, L1_BLOCK
 from foreblock.ledger.l1_fees import L1Fees
 from foreblock.ledger.optimism_rules import FeeParameters, decode_extra_data, encode_extra_data
 from foreblock.ledger.profile import ChainProfile
-from foreblock.ledger.simulation.open_block import L1_BLOCK
 from foreblock.ledger.transactions import Header, Transaction, deposit_transaction, keccak256
 from foreblock.model import Base
 from foreblock.sequencer.l1_origin import L1Origin, derive, l1_origin
@@ -20,7 +20,6 @@ from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.pooled import Terms
 from foreblock.sequencer.predeploys import SEQUENCER_FEE_VAULT
 
-DEPOSITOR: Final = bytes.fromhex("deaddeaddeaddeaddeaddeaddeaddeaddead0001")  # OP
 ATTRIBUTES_GAS: Final = 1_000_000  # OP, from Regolith on
 # op-geth: what a pool takes off the gas limit of a block for the attributes deposit.
 ATTRIBUTES_GAS_USED: Final = 70_000
@@ -72,7 +71,7 @@ def attributes_deposit(base: Base, options: SequencerOptions) -> Transaction:
     place = origin.hash + origin.sequence_number.to_bytes(32)
     return deposit_transaction(
         source_hash=keccak256(ATTRIBUTES_DOMAIN.to_bytes(32) + keccak256(place)),
-        sender=DEPOSITOR,
+        sender=ATTRIBUTES_DEPOSITOR,
         to=L1_BLOCK,
         mint=0,
         value=0,

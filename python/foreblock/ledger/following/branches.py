@@ -18,6 +18,7 @@ from foreblock.ledger.buffered import Received
 from foreblock.ledger.candidates import PartialPlace, Standing
 from foreblock.ledger.closed_index import ClosedIndex
 from foreblock.ledger.draft import Draft
+from foreblock.ledger.following.claims import check_claims
 from foreblock.ledger.following.execution import apply, begin
 from foreblock.ledger.following.foreign import ForeignRun, Verified
 from foreblock.ledger.following.jobs import Job, Jobs, Place, Step
@@ -377,6 +378,7 @@ class Branches:
     ) -> None:
         """Add a closed index to its job and to the draft."""
         assert job.progress is not None, "it was executed there"
+        check_claims(received.message, closed, job.progress, self._count)
         number = self._store(job, received, closed, stacked_on)
         job.progress.committed(number, closed.header)
 

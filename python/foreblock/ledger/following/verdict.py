@@ -9,8 +9,10 @@ prefix than ours.
 from dataclasses import dataclass
 from typing import Final
 
-from foreblock._engine import Header
+from foreblock._engine import Header, decode_transaction
+from foreblock.errors import Undecodable as UndecodableBytes
 from foreblock.ledger.forks import OptimismFork, Rules
+from foreblock.ledger.l1_attributes import ATTRIBUTES_DEPOSITOR, DEPOSIT, L1_BLOCK
 from foreblock.model import Base, Diff, Flashblock
 from foreblock.primitives import ZERO_HASH, format_data
 
@@ -71,17 +73,27 @@ def malformed(message: Flashblock) -> str | None:
         return "metadata.block_number"
     if message.index >= MOST_INDICES:
         return "index"
-    if base is not None and (field := _malformed_base(base)):
-        return field
-    return _malformed_diff(diff)
+    field = None if base is None else _malformed_beginning(base, diff)
+    return field or _malformed_diff(diff)
 
 
-def _malformed_base(base: Base) -> str | None:
+def _malformed_beginning(base: Base, diff: Diff) -> str | None:
     if not 0 < base.gas_limit < _U64:
         return "base.gas_limit"
     if not base.timestamp < _U64:
         return "base.timestamp"
-    return None
+    return None if _brings_attributes(diff.transactions) else "diff.transactions[0]"
+
+
+def _brings_attributes(transactions: tuple[bytes, ...]) -> bool:
+    """Whether a block begins as every OP block does: by being told of L1."""
+    if not transactions or transactions[0][0] != DEPOSIT:
+        return False
+    try:
+        first = decode_transaction(transactions[0])
+    except UndecodableBytes:
+        return False
+    return (first.sender, first.to) == (ATTRIBUTES_DEPOSITOR, L1_BLOCK)
 
 
 def _malformed_diff(diff: Diff) -> str | None:

@@ -5,6 +5,7 @@ from typing import Final
 from foreblock._engine import Body, Env, PlainCalls, Precompiles
 from foreblock.ledger.fees import GAS_PER_BLOB
 from foreblock.ledger.forks import CANCUN, JOVIAN
+from foreblock.ledger.l1_attributes import L1_BLOCK
 from foreblock.ledger.simulation.branch import Branch
 from foreblock.ledger.surroundings import Surroundings
 
@@ -13,7 +14,6 @@ LEGACY: Final = 0
 DYNAMIC_FEE: Final = 2
 SET_CODE: Final = 4
 
-L1_BLOCK: Final = bytes.fromhex("4200000000000000000000000000000000000015")  # OP
 FOOTPRINT_SLOT: Final = 8  # of L1Block: the scalar lies 96 bits from the right, OP from Jovian on
 LEAST_SIZE: Final = 100  # bytes that the data of a transaction counts for at least, the same
 

@@ -1,0 +1,77 @@
+"""Receipts and balances in the metadata of older dialects, read as far as they can be.
+
+Feeds have dropped and changed them without notice, so nothing depends on them: where one
+cannot be read, or they are too large to be worth it, there are none. Keys are in camel case
+inside receipts; the kind of a receipt stands around it in the oldest dialect and inside it in
+a later one, and is not needed.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from foreblock.model import ClaimedReceipt, Claims
+from foreblock.primitives import parse_address, parse_data, parse_hash, parse_quantity
+
+# More text than this is not read; a full block of 200 transactions has a quarter of it.
+LONGEST: Final = 1024 * 1024
+
+
+class _WireLog(msgspec.Struct):
+    address: str
+    topics: list[str]
+    data: str
+
+
+class _WireReceipt(msgspec.Struct, rename="camel"):
+    status: str | bool
+    cumulative_gas_used: str
+    logs: list[_WireLog]
+    deposit_nonce: str | None = None
+
+
+_receipts: Final = msgspec.json.Decoder(dict[str, dict[str, Any]])
+_balances: Final = msgspec.json.Decoder(dict[str, str])
+
+
+def read_claims(receipts: msgspec.Raw, balances: msgspec.Raw) -> Claims | None:
+    """What is said of receipts and balances; none where nothing is that can be read."""
+    texts = (bytes(receipts), bytes(balances))
+    if not any(texts) or sum(map(len, texts)) > LONGEST:
+        return None
+    try:
+        said = Claims(_read_receipts(texts[0]), _read_balances(texts[1]))
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    return said if said.receipts or said.balances else None
+
+
+def _read_receipts(text: bytes) -> dict[bytes, ClaimedReceipt]:
+    if text in (b"", b"null"):
+        return {}
+    return {parse_hash(key): _receipt(said) for key, said in _receipts.decode(text).items()}
+
+
+def _receipt(said: dict[str, Any]) -> ClaimedReceipt:
+    if len(said) == 1:  # its kind stands around it
+        (said,) = said.values()
+    wire = msgspec.convert(said, _WireReceipt)
+    status = wire.status if isinstance(wire.status, bool) else parse_quantity(wire.status, 1)
+    nonce = wire.deposit_nonce
+    return ClaimedReceipt(
+        success=bool(status),
+        cumulative_gas_used=parse_quantity(wire.cumulative_gas_used, 64),
+        logs=tuple(
+            (parse_address(log.address), tuple(map(parse_hash, log.topics)), parse_data(log.data))
+            for log in wire.logs
+        ),
+        deposit_nonce=None if nonce is None else parse_quantity(nonce, 64),
+    )
+
+
+def _read_balances(text: bytes) -> dict[bytes, int]:
+    if text in (b"", b"null"):
+        return {}
+    return {
+        parse_address(key): parse_quantity(said) for key, said in _balances.decode(text).items()
+    }
