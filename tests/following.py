@@ -9,6 +9,7 @@ import gc
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from foreblock._engine import (
     Block,
@@ -40,6 +41,7 @@ from foreblock.ledger.start import begin_chain, stored_profile
 from foreblock.ledger.tip import read_header
 from foreblock.ledger.view import Ledger
 from foreblock.model import Base, Flashblock, FlashblockId
+from profiles import JOVIAN
 from writing import (
     CHAIN_ID,
     KEYS,
@@ -76,9 +78,11 @@ class Built:
 class Truth:
     """The chain as its sequencer knows it."""
 
-    def __init__(self, folder: Path, *, linked: bool = True) -> None:
+    def __init__(
+        self, folder: Path, *, linked: bool = True, config: dict[str, Any] = JOVIAN
+    ) -> None:
         self.store = Store(str(folder), write=True)
-        begin_chain(self.store, read_genesis(genesis()))
+        begin_chain(self.store, read_genesis(genesis(config)))
         self.linked = linked
         with self.store.view() as view:
             self.profile = stored_profile(view)
@@ -111,13 +115,24 @@ class Truth:
             base_fee_per_gas=base_fee_after(parent, rules, parent_rules, self.profile),
         )
 
-    def job(self, name: str, plan: Plan, number: int | None = None, salt: bytes = b"") -> Built:
-        """A job for the next height, or for another one on what is sealed below it."""
+    def job(
+        self,
+        name: str,
+        plan: Plan,
+        number: int | None = None,
+        salt: bytes = b"",
+        upgrades: Sequence[Transaction] = (),
+    ) -> Built:
+        """A job for the next height, or for another one on what is sealed below it.
+
+        `upgrades` are deposits that come right after the first.
+        """
         number = self.latest.number + 1 if number is None else number
         base = self.base(number, salt)
         foundation = on_sealed(self.store, self.profile, number - 1)
         block = BlockInProgress.begin(foundation, base, keccak256(name.encode())[:8])
-        block.run(_deposit(base))
+        for deposit in (_deposit(base), *upgrades):
+            block.run(deposit)
         messages, blocks = [], []
         raws: tuple[bytes, ...] = ()
         for index, wishes in enumerate(plan):
@@ -195,8 +210,14 @@ def _transaction(block: BlockInProgress, who: int, what: int) -> Transaction:
 class Following:
     """A follower with its store; what it publishes and what it asks for is kept."""
 
-    def __init__(self, folder: Path, bounds: BufferBounds | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        bounds: BufferBounds | None = None,
+        config: dict[str, Any] = JOVIAN,
+    ) -> None:
         self.folder = folder
+        self.config = config
         self.bounds = bounds or BufferBounds()
         self.clock = DrivenClock()
         self.published: list[Flashblock] = []
@@ -206,7 +227,7 @@ class Following:
     def open(self) -> None:
         """Start, as a process does."""
         self.store = Store(str(self.folder), write=True)
-        begin_chain(self.store, read_genesis(genesis()))
+        begin_chain(self.store, read_genesis(genesis(self.config)))
         self.writer = LedgerWriter(self.store, self.clock)
         self.follower = Follower(
             self.writer, self.clock, self.bounds, self.published.append, self.wanted.append
