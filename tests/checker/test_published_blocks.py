@@ -1,6 +1,6 @@
 """Headers, receipts, transactions and fees, against blocks of public chains."""
 
-from pathlib import Path
+import json
 
 import pytest
 
@@ -11,9 +11,10 @@ from checker.messages import announced_header, read_message
 from checker.ordered_trie import ordered_root
 from checker.receipts import receipt
 from checker.transactions import DEPOSIT, decode_deposit
+from public_payloads import base_mainnet_50393250
 
 # Index 0 of Base mainnet's block 50393250.
-MESSAGE = Path(__file__).with_name("base-mainnet-50393250-0.json").read_text("utf-8")
+MESSAGE = json.dumps(base_mainnet_50393250())
 
 
 def test_the_hash_of_a_flashblock_of_base() -> None:
