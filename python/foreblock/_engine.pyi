@@ -664,7 +664,6 @@ class Overlay:
         address: bytes,
         data: bytes,
         precompiles: Precompiles | None = None,
-        *,
         timeout_us: int | None = None,
         precompile_gas: int | None = None,
     ) -> Outcome | None:
@@ -833,19 +832,13 @@ class PlainCalls:
     def add(
         self, sender: bytes, to: bytes | None, value: int, data: bytes, gas: int | None = None
     ) -> None: ...
-    def read(
-        self,
-        sender: str | None,
-        to: str | None,
-        value: str | None,
-        data: str | None,
-        gas: str | None,
-        /,
-    ) -> bool:
-        """Add the call of these texts.
+    @staticmethod
+    def read(json: Buffer, /) -> PlainCalls | None:
+        """The calls of a JSON array of call objects.
 
-        False, and nothing is added, when `read_address`, `read_quantity` or `read_data` could
-        not read one of them. A call without a sender is the zero address's.
+        None when one of them says anything else, or the same twice, or something that
+        `read_address`, `read_quantity` or `read_data` could not read, or when anything is
+        written with escapes. A call without a sender is the zero address's.
         """
     def __len__(self) -> int: ...
     def __getitem__(self, index: int, /) -> tuple[bytes, bytes | None, int, bytes, int | None]:
@@ -863,7 +856,6 @@ class Body:
         cls,
         overlay: Overlay,
         env: Env,
-        *,
         precompiles: Precompiles | None = None,
         trace_transfers: bool = False,
     ) -> Self: ...
@@ -915,7 +907,6 @@ class Body:
     def seal(
         self,
         header: Header,
-        *,
         state_root: bytes,
         blob_gas_used: int | None = None,
         requests_hash: bytes | None = None,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock import primitives
-from foreblock._engine import PlainCalls, read_address, read_data, read_hash, read_quantity
+from foreblock._engine import read_address, read_data, read_hash, read_quantity
 
 DIGITS = "0123456789abcdefABCDEF"
 TEXTS = st.one_of(
@@ -37,29 +37,6 @@ def test_bytes_are_read_as_the_plain_functions_read_them(text: str) -> None:
 def test_quantities_are_read_as_the_plain_function_reads_them(text: str, bits: int) -> None:
     expected = plainly(lambda each: primitives.parse_quantity(each, bits), text)
     assert read_quantity(text, bits) == expected
-
-
-MAYBE = st.one_of(st.none(), TEXTS)
-
-
-@given(MAYBE, MAYBE, MAYBE, MAYBE, MAYBE)
-def test_a_plain_call_is_read_as_its_texts_are(
-    sender: str | None, to: str | None, value: str | None, data: str | None, gas: str | None
-) -> None:
-    texts = (sender, to, value, data, gas)
-    each = (
-        bytes(20) if sender is None else read_address(sender),
-        None if to is None else read_address(to),
-        0 if value is None else read_quantity(value, 256),
-        b"" if data is None else read_data(data),
-        None if gas is None else read_quantity(gas, 64),
-    )
-    readable = all(
-        value is not None or text is None for text, value in zip(texts, each, strict=True)
-    )
-    calls = PlainCalls()
-    assert calls.read(*texts) == readable
-    assert [calls[index] for index in range(len(calls))] == ([each] if readable else [])
 
 
 @given(st.integers(0, 2**256 - 1))

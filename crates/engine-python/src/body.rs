@@ -43,7 +43,7 @@ impl Body {
 #[pymethods]
 impl Body {
     #[new]
-    #[pyo3(signature = (overlay, env, *, precompiles = None, trace_transfers = false))]
+    #[pyo3(signature = (overlay, env, precompiles = None, trace_transfers = false))]
     fn new(
         overlay: Py<Overlay>,
         env: Py<Env>,
@@ -140,7 +140,7 @@ impl Body {
     }
 
     #[pyo3(signature = (
-        header, *, state_root, blob_gas_used = None, requests_hash = None, withdrawals = None
+        header, state_root, blob_gas_used = None, requests_hash = None, withdrawals = None
     ))]
     fn seal(
         &self,

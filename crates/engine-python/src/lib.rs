@@ -11,6 +11,7 @@ mod env;
 mod error;
 mod express;
 mod hex;
+mod json_text;
 mod outcome;
 mod overlay;
 mod plain_calls;

@@ -170,7 +170,7 @@ impl Overlay {
     }
 
     #[pyo3(signature = (
-        env, address, data, precompiles = None, *, timeout_us = None, precompile_gas = None
+        env, address, data, precompiles = None, timeout_us = None, precompile_gas = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
     fn system_call(

@@ -4,13 +4,16 @@ use std::sync::{Mutex, MutexGuard};
 
 use alloy_primitives::{Address, Bytes, U256};
 use foreblock_engine::body::PlainCall;
+use foreblock_engine::json_text::Text;
 use foreblock_engine::message::Message;
+use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::PyBytes;
 
 use crate::convert::{Arg, Integer};
 use crate::hex;
+use crate::json_text::reading;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PlainCalls>()
@@ -50,26 +53,10 @@ impl PlainCalls {
         self.calls().push(PlainCall { message, gas: gas.map(|gas| gas.0) });
     }
 
-    #[pyo3(signature = (sender, to, value, data, gas, /))]
-    fn read(
-        &self,
-        sender: Option<&Bound<'_, PyString>>,
-        to: Option<&Bound<'_, PyString>>,
-        value: Option<&Bound<'_, PyString>>,
-        data: Option<&Bound<'_, PyString>>,
-        gas: Option<&Bound<'_, PyString>>,
-    ) -> PyResult<bool> {
-        let read = Texts {
-            sender: sender.map(|text| text.to_str()).transpose()?,
-            to: to.map(|text| text.to_str()).transpose()?,
-            value: value.map(|text| text.to_str()).transpose()?,
-            data: data.map(|text| text.to_str()).transpose()?,
-            gas: gas.map(|text| text.to_str()).transpose()?,
-        }
-        .read();
-        let is_call = read.is_some();
-        self.calls().extend(read);
-        Ok(is_call)
+    #[staticmethod]
+    #[pyo3(signature = (json, /))]
+    fn read(json: PyBuffer<u8>) -> PyResult<Option<Self>> {
+        Ok(reading(&json, parse)?.map(|calls| Self(Mutex::new(calls))))
     }
 
     fn __len__(&self) -> usize {
@@ -91,16 +78,50 @@ impl PlainCalls {
     }
 }
 
-/// What JSON says of a call.
-struct Texts<'a> {
-    sender: Option<&'a str>,
-    to: Option<&'a str>,
-    value: Option<&'a str>,
-    data: Option<&'a str>,
-    gas: Option<&'a str>,
+/// An array of call objects; `None` for everything else.
+fn parse(text: &[u8]) -> Option<Vec<PlainCall>> {
+    let mut text = Text::new(text);
+    let mut calls = Vec::new();
+    text.list(*b"[]", |text| {
+        calls.push(Texts::parse(text)?.read()?);
+        Some(())
+    })?;
+    text.end()?;
+    Some(calls)
 }
 
-impl Texts<'_> {
+/// What JSON says of a call.
+#[derive(Default)]
+struct Texts<'a> {
+    sender: Option<&'a [u8]>,
+    to: Option<&'a [u8]>,
+    value: Option<&'a [u8]>,
+    data: Option<&'a [u8]>,
+    gas: Option<&'a [u8]>,
+}
+
+impl<'a> Texts<'a> {
+    /// The texts of an object that says nothing twice and nothing else; null says nothing.
+    fn parse(text: &mut Text<'a>) -> Option<Self> {
+        let mut texts = Self::default();
+        text.list(*b"{}", |text| {
+            let field = match text.string()? {
+                b"from" => &mut texts.sender,
+                b"to" => &mut texts.to,
+                b"value" => &mut texts.value,
+                b"data" | b"input" => &mut texts.data,
+                b"gas" => &mut texts.gas,
+                _ => return None,
+            };
+            text.sign(b':')?;
+            match text.word(b"null") {
+                None => field.replace(text.string()?).is_none().then_some(()),
+                Some(()) => field.is_none().then_some(()),
+            }
+        })?;
+        Some(texts)
+    }
+
     fn read(&self) -> Option<PlainCall> {
         let message = Message {
             from: optional(self.sender, hex::fixed)?.map(Address::new).unwrap_or_default(),
@@ -115,9 +136,9 @@ impl Texts<'_> {
 }
 
 /// What is read of a text that is there; `None` when it cannot be read.
-fn optional<T>(text: Option<&str>, read: impl FnOnce(&[u8]) -> Option<T>) -> Option<Option<T>> {
+fn optional<T>(text: Option<&[u8]>, read: impl FnOnce(&[u8]) -> Option<T>) -> Option<Option<T>> {
     match text {
         None => Some(None),
-        Some(text) => read(text.as_bytes()).map(Some),
+        Some(text) => read(text).map(Some),
     }
 }

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use alloy_primitives::U256;
+use foreblock_engine::json_text::Text;
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 
-use crate::convert::{Arg, Integer, invalid};
+use crate::convert::{Arg, Integer};
 use crate::hex;
+use crate::json_text::reading;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Slots>()?;
@@ -73,48 +75,26 @@ impl<'py> FromPyObject<'_, 'py> for Slot {
 #[pyfunction]
 #[pyo3(signature = (json, /))]
 fn read_slots(json: PyBuffer<u8>) -> PyResult<Option<Slots>> {
-    let Some(text) = json.as_slice_ptr() else {
-        return Err(invalid("the text must lie in one piece"));
-    };
-    // SAFETY: the buffer keeps its bytes in place, and nobody writes to them: the interpreter,
-    // which every writer needs, is not released while they are read.
-    Ok(parse(unsafe { text.as_ref() }).map(Slots))
+    Ok(reading(&json, parse)?.map(Slots))
 }
 
 /// Quote, prefix, digits and quote of a word.
 const WORD_TEXT: usize = 68;
 
-/// An object of words, written without escapes; `None` for everything else.
+/// An object of words; `None` for everything else.
 fn parse(text: &[u8]) -> Option<Vec<(U256, U256)>> {
-    let mut rest = punctuation(text, b'{')?;
-    let mut slots = Vec::with_capacity(rest.len() / (2 * WORD_TEXT));
-    if let Some(end) = punctuation(rest, b'}') {
-        return space(end).is_empty().then_some(slots);
-    }
-    loop {
-        let (slot, after) = word(rest)?;
-        let (value, after) = word(punctuation(after, b':')?)?;
-        slots.push((slot, value));
-        match punctuation(after, b',') {
-            Some(more) => rest = more,
-            None => return space(punctuation(after, b'}')?).is_empty().then_some(slots),
-        }
-    }
+    let mut text = Text::new(text);
+    let mut slots = Vec::with_capacity(text.len() / (2 * WORD_TEXT));
+    text.list(*b"{}", |text| {
+        let slot = word(text)?;
+        text.sign(b':')?;
+        slots.push((slot, word(text)?));
+        Some(())
+    })?;
+    text.end()?;
+    Some(slots)
 }
 
-fn word(text: &[u8]) -> Option<(U256, &[u8])> {
-    let (quoted, rest) = space(text).split_at_checked(WORD_TEXT)?;
-    let text = quoted.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    Some((U256::from_be_bytes(hex::fixed::<32>(text)?), rest))
-}
-
-fn punctuation(text: &[u8], sign: u8) -> Option<&[u8]> {
-    space(text).strip_prefix(&[sign])
-}
-
-/// What follows the white space of JSON, RFC 8259.
-fn space(text: &[u8]) -> &[u8] {
-    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
-    let count = text.iter().take_while(|byte| is_space(byte)).count();
-    &text[count..]
+fn word(text: &mut Text<'_>) -> Option<U256> {
+    text.string().and_then(hex::fixed::<32>).map(U256::from_be_bytes)
 }

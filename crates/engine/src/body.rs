@@ -233,12 +233,8 @@ impl Call {
 
 /// The bloom of all receipts, and each receipt as in its trie.
 fn encode_receipts(calls: &[Call]) -> (Bloom, Vec<Vec<u8>>) {
-    let logs = calls.iter().flat_map(|call| &call.outcome.logs);
-    let hashed = logs.flat_map(|log| {
-        let topics = log.topics().iter().map(|topic| topic.as_slice());
-        std::iter::once(log.address.as_slice()).chain(topics)
-    });
-    let mut hashes = hash_all(&hashed.collect::<Vec<_>>()).into_iter();
+    let hashes = hash_logs(calls.iter().flat_map(|call| &call.outcome.logs));
+    let mut hashes = hashes.into_iter();
     let mut all = Bloom::ZERO;
     let encode = |call: &Call| {
         let count = call.outcome.logs.iter().map(|log| 1 + log.topics().len()).sum();
@@ -249,6 +245,31 @@ fn encode_receipts(calls: &[Call]) -> (Bloom, Vec<Vec<u8>>) {
     };
     let encoded = calls.iter().map(encode).collect();
     (all, encoded)
+}
+
+/// The hashes of address and topics of each log, in order.
+fn hash_logs<'a>(logs: impl Iterator<Item = &'a Log>) -> Vec<B256> {
+    let (mut texts, mut places): (Vec<&[u8]>, Vec<usize>) = Default::default();
+    // Where the log before has its address and topics among the texts: most of them are the
+    // same again.
+    let mut before = Vec::new();
+    for log in logs {
+        let topics = log.topics().iter().map(|topic| topic.as_slice());
+        let each = std::iter::once(log.address.as_slice()).chain(topics);
+        before = each
+            .enumerate()
+            .map(|(position, text)| match before.get(position) {
+                Some(&place) if texts[place] == text => place,
+                _ => {
+                    texts.push(text);
+                    texts.len() - 1
+                }
+            })
+            .collect();
+        places.extend_from_slice(&before);
+    }
+    let hashes = hash_all(&texts);
+    places.into_iter().map(|place| hashes[place]).collect()
 }
 
 /// A block that is finished, with what came of its calls.

@@ -7,10 +7,9 @@
 //! it anew, and answers it or says what is wrong. So this may be strict, and whatever it
 //! recognises must mean to the long way what it means here.
 
-mod scan;
-
 use alloy_primitives::{Address, Bytes, hex};
-use scan::Scan;
+
+use crate::json_text::Text;
 
 /// A request, and its id as it was sent.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,7 +36,9 @@ pub struct Call<'b> {
 impl Call<'_> {
     /// The data, if these are digits.
     pub fn data(&self) -> Option<Bytes> {
-        hex::decode(self.data).ok().map(Bytes::from)
+        let mut bytes = vec![0; self.data.len() / 2];
+        decode(self.data, &mut bytes)?;
+        Some(bytes.into())
     }
 }
 
@@ -59,32 +60,35 @@ impl Tag {
 
 /// The requests of a body, of which there may be so many, and whether they are a batch.
 pub fn read(body: &[u8], most: usize) -> Option<(Vec<Asked<'_>>, bool)> {
-    let mut scan = Scan(body);
-    scan.space();
-    let batch = scan.begins_with(b'[');
-    let mut asked = Vec::with_capacity(if batch { most.min(body.len() / SHORTEST) } else { 1 });
+    let mut text = Text::new(body);
+    let batch = text.next()? == b'[';
+    let mut asked = Vec::new();
     if batch {
-        scan.array(|scan| {
-            asked.push(request(scan)?);
+        asked.reserve(most.min(body.len() / SHORTEST));
+        text.list(*b"[]", |text| {
+            asked.push(request(text)?);
             (asked.len() <= most).then_some(())
         })?;
     } else {
-        asked.push(request(&mut scan)?);
+        asked.push(request(&mut text)?);
     }
-    scan.space();
-    (scan.0.is_empty() && !asked.is_empty()).then_some((asked, batch))
+    text.end()?;
+    (!asked.is_empty()).then_some((asked, batch))
 }
 
 /// No request that is recognised takes fewer bytes.
 const SHORTEST: usize = 64;
 
-fn request<'b>(scan: &mut Scan<'b>) -> Option<Asked<'b>> {
+/// Longer ids are not usual.
+const LONGEST_ID: usize = 40;
+
+fn request<'b>(text: &mut Text<'b>) -> Option<Asked<'b>> {
     let (mut version, mut id, mut method, mut params) = (None, None, None, None);
-    scan.object(|scan, name| match name {
-        b"jsonrpc" => once(&mut version, scan.text()?),
-        b"id" => once(&mut id, scan.id()?),
-        b"method" => once(&mut method, scan.text()?),
-        b"params" => once(&mut params, Params::read(scan)?),
+    text.object(|text, name| match name {
+        b"jsonrpc" => once(&mut version, text.plain_string()?),
+        b"id" => once(&mut id, text.scalar().filter(|id| id.len() <= LONGEST_ID)?),
+        b"method" => once(&mut method, text.plain_string()?),
+        b"params" => once(&mut params, Params::read(text)?),
         _ => None,
     })?;
     if version? != b"2.0" {
@@ -108,33 +112,33 @@ enum Argument<'b> {
 }
 
 impl<'b> Params<'b> {
-    fn read(scan: &mut Scan<'b>) -> Option<Self> {
+    fn read(text: &mut Text<'b>) -> Option<Self> {
         let (mut first, mut second) = (None, None);
-        scan.array(|scan| match first {
-            None => once(&mut first, Argument::read(scan)?),
-            Some(_) => once(&mut second, Argument::read(scan)?),
+        text.list(*b"[]", |text| match first {
+            None => once(&mut first, Argument::read(text)?),
+            Some(_) => once(&mut second, Argument::read(text)?),
         })?;
         Some(Self(first?, second?))
     }
 }
 
 impl<'b> Argument<'b> {
-    fn read(scan: &mut Scan<'b>) -> Option<Self> {
-        match scan.0.first()? {
-            b'"' => scan.text().map(Self::Text),
-            b'{' => call(scan).map(Self::Call),
-            b't' => scan.word(b"true").map(|()| Self::Choice(true)),
-            _ => scan.word(b"false").map(|()| Self::Choice(false)),
+    fn read(text: &mut Text<'b>) -> Option<Self> {
+        match text.next()? {
+            b'"' => text.plain_string().map(Self::Text),
+            b'{' => call(text).map(Self::Call),
+            b't' => text.word(b"true").map(|()| Self::Choice(true)),
+            _ => text.word(b"false").map(|()| Self::Choice(false)),
         }
     }
 }
 
-fn call<'b>(scan: &mut Scan<'b>) -> Option<Call<'b>> {
+fn call<'b>(text: &mut Text<'b>) -> Option<Call<'b>> {
     let (mut from, mut to, mut data) = (None, None, None);
-    scan.object(|scan, name| match name {
-        b"from" => once(&mut from, address(scan.text()?)?),
-        b"to" => once(&mut to, address(scan.text()?)?),
-        b"data" | b"input" => once(&mut data, scan.text()?.strip_prefix(b"0x")?),
+    text.object(|text, name| match name {
+        b"from" => once(&mut from, address(text.plain_string()?)?),
+        b"to" => once(&mut to, address(text.plain_string()?)?),
+        b"data" | b"input" => once(&mut data, text.plain_string()?.strip_prefix(b"0x")?),
         _ => None,
     })?;
     Some(Call { from: from.unwrap_or_default(), to: to?, data: data.unwrap_or_default() })
@@ -157,10 +161,15 @@ fn question<'b>(method: &[u8], params: Params<'b>) -> Option<Question<'b>> {
 }
 
 fn address(text: &[u8]) -> Option<Address> {
-    let digits = text.strip_prefix(b"0x")?;
     let mut bytes = [0; 20];
-    hex::decode_to_slice(digits, &mut bytes).ok()?;
+    decode(text.strip_prefix(b"0x")?, &mut bytes)?;
     Some(Address::new(bytes))
+}
+
+/// Exactly as many digits as fill the bytes: the decoder alone would take a prefix as well.
+fn decode(digits: &[u8], bytes: &mut [u8]) -> Option<()> {
+    (digits.len() == 2 * bytes.len()).then_some(())?;
+    hex::decode_to_slice(digits, bytes).ok()
 }
 
 #[cfg(test)]

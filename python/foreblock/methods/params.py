@@ -13,13 +13,15 @@ import msgspec
 from msgspec import DecodeError, Raw, Struct, ValidationError, structs
 
 from foreblock._engine import read_address, read_data, read_hash, read_quantity, read_slots
-from foreblock.errors import BadArgument, InvalidParams
+from foreblock.errors import BadArgument, ForeblockError, InvalidParams
 from foreblock.ledger.overrides import Slots
 
 S = TypeVar("S", bound=Struct)
 
 # Everything that decoding may raise.
 DECODING: Final = (DecodeError, UnicodeDecodeError, RecursionError)
+# What makes a short way give up, so that the long way says what is wrong.
+UNUSUAL: Final = (*DECODING, ForeblockError)
 
 SLOT_DIGITS: Final = 64
 

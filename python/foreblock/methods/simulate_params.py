@@ -1,8 +1,9 @@
 """The payload of eth_simulateV1 as JSON, read into a request.
 
 A payload is decoded all at once, which is quickest, or block by block: where it is long,
-so that blocks after the first call too many are never looked at, and where something is
-wrong with it, so that a refusal can name the account.
+and where something is wrong with it, so that a refusal can name the account. The calls of
+a block are left to the engine, which reads plain ones; what it leaves is decoded here.
+Blocks after the first call too many are never looked at.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from msgspec.json import Decoder
 from foreblock.errors import BadArgument
 from foreblock.ledger.block_overrides import AS_IT_IS
 from foreblock.ledger.overrides import AccountOverride
-from foreblock.ledger.simulation.limits import SimulationLimits, check_counts
+from foreblock.ledger.simulation.limits import SimulationLimits, check_blocks, check_calls
 from foreblock.ledger.simulation.request import (
     BlockRequest,
     CallRequest,
@@ -28,6 +29,8 @@ from foreblock.methods.call_object import CallObject, CallReader
 from foreblock.methods.overrides import AccountObject, read_overrides
 from foreblock.methods.params import DECODING, decode, quantity
 
+NO_CALLS: Final = Raw(b"[]")
+
 # What an account's override and a block are decoded into: all of it at once, or nothing yet.
 Account = TypeVar("Account")
 Block = TypeVar("Block")
@@ -36,7 +39,7 @@ Block = TypeVar("Block")
 class BlockStateCall(Struct, Generic[Account], rename="camel", gc=False, frozen=True):
     """A block to be simulated."""
 
-    calls: list[CallObject] | None = None
+    calls: Raw = NO_CALLS
     state_overrides: dict[str, Account] | None = None
     block_overrides: BlockOverridesObject | None = None
 
@@ -61,6 +64,7 @@ UsualBlock = BlockStateCall[AccountObject | None]
 UsualParams = SimulateParams[UsualBlock]
 BlockwiseParams = SimulateParams[Raw]
 Payload = SimulationPayload[UsualBlock] | SimulationPayload[Raw]
+Calls = PlainCalls | Sequence[CallObject]
 
 _decode_block = Decoder(BlockStateCall[Raw]).decode
 _reader = CallReader(0, creates=True)
@@ -70,22 +74,24 @@ _NOTHING: Final = BlockOverridesObject()
 def read_simulation(
     payload: Payload, limits: SimulationLimits, pace: Pace, *, state_roots: bool
 ) -> Steps[SimulationRequest]:
-    """The request; raises `InvalidParams`, and `RefusedSimulation` before anything is read."""
+    """The request; raises `InvalidParams`, and `RefusedSimulation` before any call is judged."""
     given: Sequence[UsualBlock | Raw] = payload.block_state_calls or []
-    counts = [0 if isinstance(block, Raw) else len(block.calls or ()) for block in given]
-    check_counts(counts, limits)
-    blocks: list[BlockRequest] = []
+    check_blocks(len(given), limits)
+    decoded: list[tuple[UsualBlock | BlockStateCall[Raw], Calls]] = []
+    total = 0
     for index, found in enumerate(given):
+        if decoded and pace.is_over():
+            yield None
+        block = _decode(found, index) if isinstance(found, Raw) else found
+        calls = _decode_calls(block.calls, index)
+        total += len(calls)
+        check_calls(len(calls), total, limits)
+        decoded.append((block, calls))
+    blocks: list[BlockRequest] = []
+    for index, (block, calls) in enumerate(decoded):
         if blocks and pace.is_over():
             yield None
-        block: UsualBlock | BlockStateCall[Raw]
-        if isinstance(found, Raw):
-            block = _decode(found, index)
-            counts[index] = len(block.calls or ())
-            check_counts(counts, limits)
-        else:
-            block = found
-        blocks.append(_read_block(block, index))
+        blocks.append(_read_block(block, calls, index))
     return SimulationRequest(
         blocks=blocks,
         validation=bool(payload.validation),
@@ -104,12 +110,21 @@ def _decode(raw: Raw, index: int) -> BlockStateCall[Raw]:
         return found
 
 
-def _read_block(given: UsualBlock | BlockStateCall[Raw], index: int) -> BlockRequest:
+def _decode_calls(raw: Raw, index: int) -> Calls:
+    plain = PlainCalls.read(raw)
+    if plain is not None:
+        return plain
+    place = f"$.blockStateCalls[{index}].calls"
+    calls: Sequence[CallObject] = decode(raw, list[CallObject] | None, 0, place) or ()
+    return calls
+
+
+def _read_block(given: UsualBlock | BlockStateCall[Raw], found: Calls, index: int) -> BlockRequest:
     accounts: dict[bytes, AccountOverride] = {}
     overrides = AS_IT_IS
     reading = ""
     try:
-        calls = _read_plain_calls(given.calls or ()) or _read_calls(given.calls or ())
+        calls = found if isinstance(found, PlainCalls) else _read_calls(found)
         if given.state_overrides:
             reading = ".stateOverrides"
             accounts = read_overrides(given.state_overrides, 0)
@@ -120,21 +135,6 @@ def _read_block(given: UsualBlock | BlockStateCall[Raw], index: int) -> BlockReq
         place = f"$.blockStateCalls[{index}]{reading}{bad.path.removeprefix('$')}"
         raise BadArgument(bad.why, 0, place) from None
     return BlockRequest(calls, accounts, overrides)
-
-
-def _read_plain_calls(given: Sequence[CallObject]) -> PlainCalls | None:
-    """The calls of a block at once; none if one of them says more, or cannot be read."""
-    calls = PlainCalls()
-    for call in given:
-        one_name = call.data is None or call.input is None
-        data = call.input if call.data is None else call.data
-        if not (
-            call.is_plain
-            and one_name
-            and calls.read(call.sender, call.to, call.value, data, call.gas)
-        ):
-            return None
-    return calls
 
 
 def _read_calls(given: Sequence[CallObject]) -> list[CallRequest]:

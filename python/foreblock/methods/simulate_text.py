@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from foreblock.ledger.call import Outcome
-from foreblock.ledger.simulation.block import SimulatedBlock
+from foreblock.ledger.simulation.block import Sealed, SimulatedBlock
 from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.methods import shapes
 from foreblock.methods.options import Dialect
@@ -44,11 +44,18 @@ def render(blocks: Sequence[SimulatedBlock], shape: BlockShape, pace: Pace) -> S
         transactions = None
         if shape.full_transactions:
             transactions = yield from _full_transactions(block, pace)
-        sealed, failures = block.block, []
-        for outcome, lowered in sealed.failures:
-            failures.append(_failure(outcome, shape.dialect, lowered=lowered))
-        texts.append(sealed.json(failures, transactions))
+        texts.append(_block(block.block, shape.dialect, transactions))
     return shapes.array(texts)
+
+
+def render_block(block: Sealed, dialect: Dialect) -> bytes:
+    """One block alone, with the hashes of its transactions."""
+    return shapes.array((_block(block, dialect),))
+
+
+def _block(block: Sealed, dialect: Dialect, transactions: bytes | None = None) -> bytes:
+    failures = [_failure(outcome, dialect, lowered=lowered) for outcome, lowered in block.failures]
+    return block.json(failures, transactions)
 
 
 def _full_transactions(simulated: SimulatedBlock, pace: Pace) -> Steps[bytes]:

@@ -63,6 +63,8 @@ fn whatever_is_unusual_is_left_to_the_long_way() {
         r#"["0xab","latest"]"#.to_owned(),
         format!(r#"["{}","latest"]"#, who.replace("0x", "0X")),
         format!(r#"["{who}00","latest"]"#),
+        format!(r#"["0x{who}","latest"]"#),
+        format!(r#"["0x{}","latest"]"#, &who[..40]),
         format!(r#"["{who}","0x1"]"#),
         format!(r#"["{who}","lat\u0065st"]"#),
         format!(r#"["{who}"]"#),
@@ -134,7 +136,7 @@ fn calls_that_say_more_are_left_to_the_long_way() {
     ] {
         assert_eq!(one(&with_params("eth_call", &params)), None, "{params}");
     }
-    for data in ["0", "0x0", "zz"] {
+    for data in ["0", "0x0", "0x00", "zz"] {
         let params = format!(r#"[{{"to":"{to}","data":"0x{data}"}},"latest"]"#);
         let body = with_params("eth_call", &params);
         let Some(Question::Call { call, .. }) = one(&body) else {

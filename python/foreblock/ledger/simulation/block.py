@@ -1,37 +1,35 @@
 """One simulated block: everything that happens in it, in its order."""
 
+from collections.abc import Sequence
 from functools import partial
 
 from msgspec import Struct
 
-from foreblock._engine import Outcome, Sealed, Withdrawal, requests_hash
+from foreblock._engine import Outcome, Sealed, requests_hash
 from foreblock.errors import DeadlineExceeded, RefusedOverride, RefusedSimulation, Rule, Undecodable
 from foreblock.ledger.block_overrides import AS_IT_IS, BlockOverrides
 from foreblock.ledger.checksum import checksum_address
 from foreblock.ledger.execution import (
-    BEACON_ROOTS,
     CONSOLIDATION_REQUEST,
     CONSOLIDATION_REQUESTS,
     DEPOSIT_REQUEST,
-    HISTORY_STORAGE,
     WEI_PER_GWEI,
     WITHDRAWAL_REQUEST,
     WITHDRAWAL_REQUESTS,
 )
-from foreblock.ledger.forks import PARIS, PRAGUE, SHANGHAI
-from foreblock.ledger.genesis import EMPTY_REQUESTS_HASH
+from foreblock.ledger.forks import PARIS
 from foreblock.ledger.overrides import apply
 from foreblock.ledger.simulation.branch import Branch
-from foreblock.ledger.simulation.calls import run_calls
+from foreblock.ledger.simulation.calls import run_at_once, run_calls
 from foreblock.ledger.simulation.header import open_header
-from foreblock.ledger.simulation.open_block import OpenBlock
-from foreblock.ledger.simulation.request import BlockRequest
+from foreblock.ledger.simulation.open_block import OpenBlock, has_queues, told
+from foreblock.ledger.simulation.request import FILLER
 from foreblock.ledger.simulation.steps import Steps, Work
 from foreblock.ledger.simulation.timeline import Place
 from foreblock.ledger.surroundings import Surroundings
 from foreblock.primitives import ZERO_HASH
 
-FILLER = BlockRequest()
+__all__ = ["Sealed", "SimulatedBlock", "run_block"]
 
 
 class SimulatedBlock(Struct, frozen=True):
@@ -41,30 +39,44 @@ class SimulatedBlock(Struct, frozen=True):
     is_filler: bool
 
 
-def run_block(branch: Branch, place: Place) -> Steps[SimulatedBlock]:
-    """Simulate the block at this place and make it the branch's last one."""
-    asked = FILLER if place.request is None else place.request
-    block = _open(branch, place, asked)
-    yield from _begin(block)
-    yield from run_calls(block, asked.calls)
-    fork = block.rules.ethereum
-    requests = (yield from _requests(block)) if fork >= PRAGUE else None
-    withdrawals = _withdraw(block, asked) if fork >= SHANGHAI else None
-    if fork < PARIS:
-        _reward(block)
+def run_block(branch: Branch, place: Place) -> SimulatedBlock | Steps[SimulatedBlock]:
+    """Simulate the block at this place and make it the branch's last one.
+
+    Most blocks are finished at once. Of one that is not, these are the steps that are left.
+    """
+    block = _open(branch, place)
+    late = _begin(block)
+    done = 0 if late else run_at_once(block, block.asked.calls)
+    if late or done < len(block.asked.calls) or branch.has_roots or has_queues(block.rules):
+        return _go_on(block, late, done)
+    _pay(block)
+    return _seal(block, ZERO_HASH, block.header.requests_hash)
+
+
+def _go_on(block: OpenBlock, late: Sequence[Work], done: int) -> Steps[SimulatedBlock]:
+    """What is left of a block: calls of the system that are late, and calls from `done` on."""
+    for work in late:  # noqa: UP028, what comes of them is sent
+        yield work
+    yield from run_calls(block, block.asked.calls, done)
+    requests = block.header.requests_hash
+    if has_queues(block.rules):
+        requests = yield from _requests(block)
+    _pay(block)
+    root = yield from block.branch.state_root()
+    return _seal(block, root, requests)
+
+
+def _seal(block: OpenBlock, state_root: bytes, requests: bytes | None) -> SimulatedBlock:
     sealed = block.body.seal(
-        block.header,
-        state_root=(yield from branch.state_root()) if branch.has_roots else ZERO_HASH,
-        blob_gas_used=block.blob_gas_used,
-        requests_hash=requests,
-        withdrawals=withdrawals,
+        block.header, state_root, block.blob_gas_used, requests, block.withdrawals
     )
-    branch.extend(sealed, block.rules)
-    return SimulatedBlock(sealed, is_filler=place.request is None)
+    block.branch.extend(sealed, block.rules)
+    return SimulatedBlock(sealed, block.is_filler)
 
 
-def _open(branch: Branch, place: Place, asked: BlockRequest) -> OpenBlock:
+def _open(branch: Branch, place: Place) -> OpenBlock:
     """Overrides come first; a precompile moved for this block is back for the next one."""
+    asked = FILLER if place.request is None else place.request
     around = _surroundings(branch, place, asked.block)
     precompiles = None
     if asked.accounts:
@@ -72,7 +84,7 @@ def _open(branch: Branch, place: Place, asked: BlockRequest) -> OpenBlock:
     if asked.block.block_hashes:
         for number, block_hash in asked.block.block_hashes.items():
             branch.overlay.set_block_hash(number, block_hash)
-    return OpenBlock(branch, around, precompiles)
+    return OpenBlock(branch, asked, around, precompiles)
 
 
 def _surroundings(branch: Branch, place: Place, overrides: BlockOverrides) -> Surroundings:
@@ -94,20 +106,24 @@ def _surroundings(branch: Branch, place: Place, overrides: BlockOverrides) -> Su
     return around
 
 
-def _begin(block: OpenBlock) -> Steps[None]:
-    """Tell the system contracts what they keep; what they answer does not matter."""
-    header, told = block.header, []
-    if header.parent_beacon_block_root is not None:
-        told.append((BEACON_ROOTS, header.parent_beacon_block_root))
-    if block.rules.ethereum >= PRAGUE:
-        told.append((HISTORY_STORAGE, header.parent_hash))
-    pace = block.branch.pace
-    for contract, data in told:
-        run = _system_call(block, contract, data)
+def _begin(block: OpenBlock) -> Sequence[Work]:
+    """Tell the system contracts what they keep; what they answer does not matter.
+
+    Gives what is left to be told, from the first that takes long.
+    """
+    overlay, pace, messages = (
+        block.branch.overlay,
+        block.branch.pace,
+        told(block.header, block.rules),
+    )
+    for index, (contract, data) in enumerate(messages):
         try:
-            run(timeout_us=pace.timeout_us, precompile_gas=pace.precompile_gas)
+            overlay.system_call(
+                block.env, contract, data, block.precompiles, pace.timeout_us, pace.precompile_gas
+            )
         except DeadlineExceeded:
-            yield run
+            return [_system_call(block, *message) for message in messages[index:]]
+    return ()
 
 
 def _system_call(block: OpenBlock, contract: bytes, data: bytes) -> Work:
@@ -116,9 +132,7 @@ def _system_call(block: OpenBlock, contract: bytes, data: bytes) -> Work:
 
 
 def _requests(block: OpenBlock) -> Steps[bytes]:
-    """What the block asks of the consensus layer, hashed (EIP-7685); nothing on OP chains."""
-    if block.rules.optimism is not None:
-        return EMPTY_REQUESTS_HASH
+    """What the block asks of the consensus layer, hashed (EIP-7685)."""
     try:
         deposits = block.body.deposit_requests(block.branch.profile.deposit_contract)
     except Undecodable as undecodable:
@@ -154,14 +168,10 @@ def _drain(block: OpenBlock, contract: bytes, queue: str) -> Steps[bytes]:
     return outcome.output
 
 
-def _withdraw(block: OpenBlock, asked: BlockRequest) -> list[Withdrawal]:
-    """Pay out what left the consensus layer (EIP-4895)."""
-    withdrawals = asked.block.withdrawals or []
-    for withdrawal in withdrawals:
-        block.branch.overlay.credit(withdrawal.address, withdrawal.amount * WEI_PER_GWEI)
-    return withdrawals
-
-
-def _reward(block: OpenBlock) -> None:
-    """Pay whoever mined the block."""
-    block.branch.overlay.credit(block.header.beneficiary, block.rules.block_reward)
+def _pay(block: OpenBlock) -> None:
+    """Pay out what left the consensus layer (EIP-4895), and whoever mined the block."""
+    overlay = block.branch.overlay
+    for withdrawal in block.withdrawals or ():
+        overlay.credit(withdrawal.address, withdrawal.amount * WEI_PER_GWEI)
+    if block.rules.ethereum < PARIS:
+        overlay.credit(block.header.beneficiary, block.rules.block_reward)

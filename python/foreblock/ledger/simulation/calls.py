@@ -29,38 +29,35 @@ from foreblock.ledger.simulation.open_block import DYNAMIC_FEE, LEGACY, SET_CODE
 from foreblock.ledger.simulation.request import CallRequest, plain_request
 from foreblock.ledger.simulation.steps import Steps, Work
 
+Calls = Sequence[CallRequest] | PlainCalls
+
 LAST_NONCE: Final = 2**64 - 1
 
 
-def run_calls(block: OpenBlock, calls: Sequence[CallRequest] | PlainCalls) -> Steps[None]:
-    """Run the calls of a block one after the other, and keep their effects."""
-    if isinstance(calls, PlainCalls):
-        yield from _run_plain(block, calls)
-        return
-    for index, request in enumerate(calls):
-        if index and block.branch.pace.is_over():
-            yield None
-        yield from _run(block, request)
-
-
-def _run_plain(block: OpenBlock, calls: PlainCalls) -> Steps[None]:
-    """Run calls that offer nothing for gas.
+def run_at_once(block: OpenBlock, calls: Calls, start: int = 0) -> int:
+    """Run plain calls from `start` on; gives the first that has to be judged, or has to wait.
 
     Where neither fees nor nonces are judged, the engine runs them for as long as there is
-    nothing to decide: what the checks would refuse, it refuses to begin. The call at which
-    it ends is judged by the checks, so that the first of them speaks.
+    nothing to decide: what the checks would refuse, it refuses to begin.
     """
-    at_once = not block.branch.validation and block.rules.ethereum >= BYZANTIUM
-    index = 0
+    judged = block.branch.validation or block.rules.ethereum < BYZANTIUM
+    if judged or not isinstance(calls, PlainCalls):
+        return start
+    return block.run_plain(calls, start)
+
+
+def run_calls(block: OpenBlock, calls: Calls, start: int) -> Steps[None]:
+    """Run the calls of a block from `start` on, one after the other, and keep their effects.
+
+    Those at which the engine ends are judged by the checks, so that the first of them speaks.
+    """
+    index = start
     while index < len(calls):
-        if at_once:
-            index = block.run_plain(calls, index)
-            if index == len(calls):
-                return
-        if block.branch.pace.is_over():
+        if index and block.branch.pace.is_over():
             yield None
-        yield from _run(block, plain_request(calls, index))
-        index += 1
+        request = plain_request(calls, index) if isinstance(calls, PlainCalls) else calls[index]
+        yield from _run(block, request)
+        index = run_at_once(block, calls, index + 1)
 
 
 def _run(block: OpenBlock, request: CallRequest) -> Steps[None]:

@@ -1,7 +1,5 @@
 """How much one simulation may ask for, looked at before any work is done."""
 
-from collections.abc import Sequence
-
 from msgspec import Struct
 
 from foreblock.errors import InvalidParams, RefusedSimulation, Rule
@@ -16,17 +14,18 @@ class SimulationLimits(Struct, frozen=True):
     gas: int = 50_000_000  # of all calls together; calls are lowered to what is left of it
 
 
-def check_counts(calls: Sequence[int], limits: SimulationLimits) -> None:
-    """Raise for a simulation whose blocks have these many calls."""
-    if not calls:
+def check_blocks(count: int, limits: SimulationLimits) -> None:
+    """Raise for a simulation of so many blocks."""
+    if not count:
         raise InvalidParams("empty input")
-    if len(calls) > limits.blocks:
+    if count > limits.blocks:
         raise RefusedSimulation(Rule.LIMIT, "too many blocks")
-    total = 0
-    for count in calls:
-        total += count
-        if count > limits.block_calls:
-            why = f"too many calls in block: {count} > {limits.block_calls}"
-            raise RefusedSimulation(Rule.LIMIT, why)
+
+
+def check_calls(count: int, total: int, limits: SimulationLimits) -> None:
+    """Raise for a block of so many calls, and so many with those before it."""
+    if count > limits.block_calls:
+        why = f"too many calls in block: {count} > {limits.block_calls}"
+        raise RefusedSimulation(Rule.LIMIT, why)
     if total > limits.calls:
         raise RefusedSimulation(Rule.LIMIT, f"too many calls: {total} > {limits.calls}")

@@ -1,12 +1,15 @@
 """A simulated block that is being filled: what its calls see, and what they used so far."""
 
+from collections.abc import Sequence
 from typing import Final
 
-from foreblock._engine import Body, Env, PlainCalls, Precompiles
+from foreblock._engine import Body, Env, Header, Overlay, PlainCalls, Precompiles, Withdrawal
+from foreblock.ledger.execution import BEACON_ROOTS, HISTORY_STORAGE
 from foreblock.ledger.fees import GAS_PER_BLOB
-from foreblock.ledger.forks import CANCUN, JOVIAN
+from foreblock.ledger.forks import CANCUN, JOVIAN, PRAGUE, SHANGHAI, Rules
 from foreblock.ledger.l1_attributes import L1_BLOCK
 from foreblock.ledger.simulation.branch import Branch
+from foreblock.ledger.simulation.request import FILLER, BlockRequest
 from foreblock.ledger.surroundings import Surroundings
 
 # Types of transactions, EIP-2718.
@@ -22,8 +25,13 @@ class OpenBlock:
     """One block between its header and its seal."""
 
     def __init__(
-        self, branch: Branch, around: Surroundings, precompiles: Precompiles | None
+        self,
+        branch: Branch,
+        asked: BlockRequest,
+        around: Surroundings,
+        precompiles: Precompiles | None,
     ) -> None:
+        self.asked: Final = asked
         # What its calls see.
         self.branch: Final = branch
         self.around: Final = around
@@ -33,13 +41,20 @@ class OpenBlock:
         self.precompiles: Final = precompiles
         # What they used, and have become.
         self.gas_left = self.header.gas_limit
-        self.body: Final = Body(
-            branch.overlay,
-            self.env,
-            precompiles=precompiles,
-            trace_transfers=branch.trace_transfers,
-        )
+        self.body: Final = Body(branch.overlay, self.env, precompiles, branch.trace_transfers)
         self._blobs = 0
+
+    @property
+    def is_filler(self) -> bool:
+        """Whether nobody asked for it, and it only fills a gap."""
+        return self.asked is FILLER
+
+    @property
+    def withdrawals(self) -> Sequence[Withdrawal] | None:
+        """What leaves the consensus layer in it; none before Shanghai, where none could."""
+        if self.rules.ethereum < SHANGHAI:
+            return None
+        return self.asked.block.withdrawals or ()
 
     def environment(self, *, free_blobs: bool) -> Env:
         """What a call sees of the block; blob gas costs nothing for one that offers nothing."""
@@ -56,7 +71,7 @@ class OpenBlock:
         index, gas = self.body.run_plain(
             calls,
             start,
-            LEGACY if self.around.base_fee is None else DYNAMIC_FEE,
+            type_of_plain(self.around),
             self.gas_left,
             branch.budget,
             pace.timeout_us,
@@ -77,14 +92,39 @@ class OpenBlock:
 
     @property
     def blob_gas_used(self) -> int | None:
-        """What the header states as such: on OP chains from Jovian on the data's footprint.
+        """What the header states as such."""
+        return blob_gas_used(self.rules, self.branch.overlay, len(self.body), self._blobs)
 
-        Nobody signed a simulated call, so its data counts with the least that any
-        transaction does, as in reth.
-        """
-        if self.rules.ethereum < CANCUN:
-            return None
-        if self.rules.includes(JOVIAN):
-            scalar = self.branch.overlay.storage(L1_BLOCK, FOOTPRINT_SLOT) >> 96 & 0xFFFF
-            return len(self.body) * LEAST_SIZE * scalar
-        return self._blobs * GAS_PER_BLOB
+
+def blob_gas_used(rules: Rules, overlay: Overlay, calls: int, blobs: int) -> int | None:
+    """What a header states as such: on OP chains from Jovian on the data's footprint.
+
+    Nobody signed a simulated call, so its data counts with the least that any
+    transaction does, as in reth.
+    """
+    if rules.ethereum < CANCUN:
+        return None
+    if rules.includes(JOVIAN):
+        scalar = overlay.storage(L1_BLOCK, FOOTPRINT_SLOT) >> 96 & 0xFFFF
+        return calls * LEAST_SIZE * scalar
+    return blobs * GAS_PER_BLOB
+
+
+def type_of_plain(around: Surroundings) -> int:
+    """The type of transaction that a call is shown as which says nothing of fees."""
+    return LEGACY if around.base_fee is None else DYNAMIC_FEE
+
+
+def told(header: Header, rules: Rules) -> list[tuple[bytes, bytes]]:
+    """What the system contracts are told before a block's first call."""
+    messages = []
+    if header.parent_beacon_block_root is not None:
+        messages.append((BEACON_ROOTS, header.parent_beacon_block_root))
+    if rules.ethereum >= PRAGUE:
+        messages.append((HISTORY_STORAGE, header.parent_hash))
+    return messages
+
+
+def has_queues(rules: Rules) -> bool:
+    """Whether requests to the consensus layer wait in contracts; on OP chains there are none."""
+    return rules.ethereum >= PRAGUE and rules.optimism is None

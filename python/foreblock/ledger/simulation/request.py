@@ -1,6 +1,7 @@
 """What a simulation is asked for."""
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from msgspec import Struct
 
@@ -9,7 +10,14 @@ from foreblock.ledger.block_overrides import AS_IT_IS, BlockOverrides
 from foreblock.ledger.call_request import Call
 from foreblock.ledger.overrides import AccountOverride
 
-__all__ = ["BlockRequest", "CallRequest", "PlainCalls", "SimulationRequest", "plain_request"]
+__all__ = [
+    "FILLER",
+    "BlockRequest",
+    "CallRequest",
+    "PlainCalls",
+    "SimulationRequest",
+    "plain_request",
+]
 
 
 class CallRequest(Struct, frozen=True):
@@ -32,6 +40,9 @@ class BlockRequest(Struct, frozen=True):
     calls: Sequence[CallRequest] | PlainCalls = ()
     accounts: Mapping[bytes, AccountOverride] = {}
     block: BlockOverrides = AS_IT_IS
+
+
+FILLER: Final = BlockRequest()  # a block that nobody asked for
 
 
 class SimulationRequest(Struct, frozen=True):

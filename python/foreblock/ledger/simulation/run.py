@@ -39,6 +39,8 @@ def simulate(
     for place in places:
         if blocks and pace.is_over():
             yield None
-        block = yield from run_block(branch, place)
+        block = run_block(branch, place)
+        if not isinstance(block, SimulatedBlock):
+            block = yield from block
         blocks.append(block)
     return blocks

@@ -1,0 +1,125 @@
+"""The short way of a usual simulation against the long way of any simulation."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from asking import Asker, asker, request
+from bytecode import LOOP, returning
+from foreblock.bench.rpc import chain as cancun
+from foreblock.ledger.import_files import import_files
+from foreblock.ledger.view import Ledger
+from foreblock.methods.simulate import MANY
+from foreblock.methods.simulations import Simulations
+from simulating import A0, A1, A2, funded
+from simulation_chain import build_optimism
+from simulation_strategy import CODES, CONTRACTS, PEOPLE
+
+SHA256 = "0x" + "00" * 19 + "02"
+PLACES = ["0x" + each.hex() for each in (*PEOPLE, *CONTRACTS)]
+PEOPLE_ARE_FUNDED = funded(*("0x" + each.hex() for each in PEOPLE))
+CONTRACTS_HAVE_CODE: dict[str, dict[str, Any]] = {
+    "0x" + who.hex(): {"code": "0x" + code.hex(), "balance": "0x3e8"}
+    for who, code in zip(CONTRACTS, CODES, strict=True)
+}
+TEXTS = st.sampled_from(["0x", "0x1", "0x01", "", "nope", None])
+CALLS = st.fixed_dictionaries(
+    {"from": st.sampled_from(PLACES)},
+    optional={
+        "to": st.sampled_from([*PLACES, SHA256]) | TEXTS,
+        "value": st.integers(0, 60).map(hex) | st.just(hex(2**255)) | TEXTS,
+        "data": st.binary(max_size=40).map(lambda data: "0x" + data.hex()) | TEXTS,
+        "input": st.just("0x12"),
+        "gas": st.integers(20_000, 300_000).map(hex) | TEXTS,
+        "nonce": st.just("0x0"),
+    },
+)
+MORE = st.fixed_dictionaries(
+    {},
+    optional={
+        A0: st.just(None),
+        SHA256: st.sampled_from([{"code": "0x"}, {"movePrecompileToAddress": A1}]),
+        A2: st.sampled_from([{"balance": "0x01"}, {"state": {}, "stateDiff": {}}, {"nonce": 1}]),
+    },
+)
+often = settings(
+    max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+
+
+@pytest.fixture(scope="module", params=["cancun", "jovian", "published"])
+def client(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Asker]:
+    """Of chains with and without queues of requests, on Ethereum and on an OP chain."""
+    folder: Path = tmp_path_factory.mktemp("chain")
+    store = folder / "store"
+    if request.param == "cancun":
+        (folder / "genesis.json").write_bytes(cancun.genesis())
+        import_files(folder / "genesis.json", cancun.BLOCKS, store, None, lambda _: None)
+    elif request.param == "jovian":
+        build_optimism(store)
+    else:
+        files = request.getfixturevalue("published")
+        import_files(files.genesis, files.chain, store, files.fork_choice, lambda _: None)
+    ledger = Ledger.open(str(store))
+    with asker(ledger) as made:
+        yield made
+    ledger.close()
+
+
+def both_ways(client: Asker, block: dict[str, Any], at: str = "latest") -> tuple[bytes, bytes]:
+    """Empty block overrides change nothing, but are nothing that a usual simulation has."""
+    short = request("eth_simulateV1", {"blockStateCalls": [block]}, at)
+    long = request("eth_simulateV1", {"blockStateCalls": [block | {"blockOverrides": {}}]}, at)
+    client.reply(short)  # from now on the block after this one is kept
+    return client.reply(short).body, client.reply(long).body
+
+
+@often
+@given(st.lists(CALLS, max_size=4), MORE, st.sampled_from(["latest", "pending", "0x0", "0x01"]))
+def test_both_ways_give_the_same_bytes(
+    client: Asker, calls: list[dict[str, Any]], more: dict[str, Any], at: str
+) -> None:
+    accounts = PEOPLE_ARE_FUNDED | CONTRACTS_HAVE_CODE | more
+    short, long = both_ways(client, {"calls": calls, "stateOverrides": accounts}, at)
+    assert short == long
+
+
+def test_a_simulation_without_calls_or_overrides_is_a_block_like_others(client: Asker) -> None:
+    blocks: list[dict[str, Any]] = [{}, {"calls": []}, {"stateOverrides": {}}, {"calls": None}]
+    for block in blocks:
+        short, long = both_ways(client, block)
+        assert short == long
+        assert json.loads(short)["result"][0]["calls"] == []
+
+
+def test_usual_simulation_does_take_the_short_way(
+    client: Asker, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """Except where requests wait in contracts, which is for the long way."""
+    block = {"calls": [{"from": A0, "to": A1, "value": "0x1"}], "stateOverrides": funded(A0)}
+    both_ways(client, block)
+    monkeypatch.setattr(Simulations, "run", None)
+    found = client.ask("eth_simulateV1", {"blockStateCalls": [block]}, "latest")
+    assert ("code" in found) == ("published" in request.node.name)
+
+
+def test_what_takes_long_leaves_the_short_way(client: Asker) -> None:
+    loops = {"calls": [{"to": A1, "gas": "0x989680"}], "stateOverrides": {A1: {"code": LOOP}}}
+    short, long = both_ways(client, loops)
+    assert short == long
+    assert json.loads(short)["result"][0]["calls"][0]["error"] == "out of gas"
+
+
+def test_many_calls_are_not_begun_in_place(client: Asker) -> None:
+    code = {A1: {"code": returning("NUMBER")}}
+    for count in (MANY, MANY + 1):
+        short, long = both_ways(client, {"calls": [{"to": A1}] * count, "stateOverrides": code})
+        assert short == long
+        assert len(json.loads(short)["result"][0]["calls"]) == count
