@@ -181,8 +181,13 @@ def following(
 
 
 @contextmanager
-def serving_several(networks: Mapping[str, Sequence[str]]) -> Iterator[dict[str, Network]]:
-    """`foreblock serve` of several networks with feeds, each told settings of its own."""
+def serving_several(
+    networks: Mapping[str, Sequence[str]],
+) -> Iterator[tuple[int, dict[str, Network]]]:
+    """`foreblock serve` of several networks with feeds, each told settings of its own.
+
+    Gives its process, and the networks by name.
+    """
     told = {
         name: ("source=feed", "listen=127.0.0.1:0", "feed_listen=127.0.0.1:0", *settings)
         for name, settings in networks.items()
@@ -202,7 +207,7 @@ def serving_several(networks: Mapping[str, Sequence[str]]) -> Iterator[dict[str,
             r"^(\w+): listening on (http://\S+).*\n\1: flashblocks at (ws://\S+)$",
             text, re.MULTILINE,
         )  # fmt: skip
-        yield {name: Network(url, feed) for name, url, feed in found}
+        yield process.pid, {name: Network(url, feed) for name, url, feed in found}
 
 
 @contextmanager

@@ -1,8 +1,9 @@
 """Several followed networks in one service, and what one of them costs the others."""
 
 import os
+import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
 
-from dev_processes import Dev, dev_chain, serving_several, until
+from dev_processes import Dev, Network, children, dev_chain, serving_several, until
 from followed import pins, sealed, until_latest
 from foreblock.running import free_port
 
@@ -42,17 +43,23 @@ def garbage() -> Iterator[str]:
         thread.join()
 
 
-def test_two_networks_are_followed_by_one_service(dev: Dev, tmp_path: Path) -> None:
+def both(dev: Dev, folder: Path) -> tuple[dict[str, Network], dict[str, Sequence[str]]]:
+    """The two networks of a dev chain, and what a service is told to follow them."""
     assert dev.test is not None
     sources = {"main": dev.main, "test": dev.test}
     told = {
         name: (
-            f"data={tmp_path / name}", f"genesis={tmp_path / 'dev' / name / 'genesis.json'}",
+            f"data={folder / name}", f"genesis={folder / 'dev' / name / 'genesis.json'}",
             f"feed={source.feed}", f"canonical={source.url}",
         )
         for name, source in sources.items()
     }  # fmt: skip
-    with serving_several(told) as networks:
+    return sources, dict(told)
+
+
+def test_two_networks_are_followed_by_one_service(dev: Dev, tmp_path: Path) -> None:
+    sources, told = both(dev, tmp_path)
+    with serving_several(told) as (_, networks):
         for name, source in sources.items():
             until_latest(networks[name], source.latest() + 2)
         for name, source in sources.items():
@@ -75,7 +82,7 @@ def test_a_network_in_bad_weather_leaves_the_other_alone(dev: Dev, tmp_path: Pat
                      f"feed=ws://127.0.0.1:{free_port()}/ws",
                      f"canonical=http://127.0.0.1:{free_port()}"),
         }  # fmt: skip
-        networks = stack.enter_context(serving_several(told))
+        _, networks = stack.enter_context(serving_several(told))
         good, bad = networks["main"], networks["test"]
         until(lambda: "Malformed" in bad.probe("/readyz?verbose")[1], "noise is heard")
         begun = good.latest()
@@ -88,3 +95,28 @@ def test_a_network_in_bad_weather_leaves_the_other_alone(dev: Dev, tmp_path: Pat
         assert f"feed: {noise}: connected" in text
         assert "not reached yet" in text
         assert bad.latest() == 0, "what it has, it serves"
+
+
+def test_a_network_that_cannot_be_begun_again_leaves_the_other_alone(
+    dev: Dev, tmp_path: Path
+) -> None:
+    sources, told = both(dev, tmp_path)
+    genesis = tmp_path / "dev" / "test" / "genesis.json"
+    hidden = genesis.with_suffix(".hidden")
+    with serving_several(told) as (pid, networks):
+        good, bad = networks["main"], networks["test"]
+        for name, network in networks.items():
+            until_latest(network, sources[name].latest() + 1)
+        genesis.rename(hidden)
+        (writer,) = children(pid)["writer"]
+        os.kill(writer, signal.SIGKILL)
+        until(lambda: "failed:" in bad.probe("/readyz?verbose")[1], "it says that it failed")
+        until(lambda: bad.probe("/readyz")[0] == 503, "it says that it stands still")
+        assert "genesis.json" in bad.probe("/readyz?verbose")[1]
+        held = bad.latest()
+        until_latest(good, dev.main.latest() + 2)
+        assert good.probe("/readyz")[0] == 200
+        assert bad.latest() == held > 0, "what it has, it serves"
+        hidden.rename(genesis)
+        until_latest(bad, sources["test"].latest() + 1)
+        until(lambda: bad.probe("/readyz")[0] == 200, "it is well again")

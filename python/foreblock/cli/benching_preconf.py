@@ -9,6 +9,12 @@ from rich.table import Table
 
 from foreblock.bench.machine import describe
 from foreblock.bench.measure import Figure
+from foreblock.bench.preconf.remote import (
+    SIZES,
+    followed_figures,
+    followed_remarks,
+    run_followed,
+)
 from foreblock.bench.preconf.report import figures, remarks
 from foreblock.bench.preconf.run import ACCOUNTS, Options, run
 from foreblock.bench.rpc.peers import find
@@ -27,10 +33,15 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--peers", type=_FOLDER, default=Path("build/peers"), show_default=True,
               help="Where bench/peers.sh put wrk, if it is not installed.")  # fmt: skip
 @click.option("--data", type=_FOLDER, help="Where to make the chain (removed afterwards).")
+@click.option("--feed", is_flag=True, help="Measure a chain that is followed over its feed.")
+@click.option("--transactions", type=click.IntRange(1, 1_000), multiple=True, default=SIZES,
+              show_default=True, help="With --feed: of a message; may be repeated.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def preconf(
+def preconf(  # noqa: PLR0913, one for each option
     *,
     tps: int,
+    feed: bool,
+    transactions: tuple[int, ...],
     seconds: int,
     connections: int,
     workers: int,
@@ -43,6 +54,9 @@ def preconf(
     A dev chain takes transfers and token transfers while readers keep every worker busy. One
     client asks again and again, one listens to the feed, one pays and waits to see it. The
     disk is probed all the while.
+
+    With --feed, from the moment a message of a feed is received: a chain that others sequence
+    is followed, whose messages have so many transactions by turns.
     """
     with failing_in_one_line():
         wrk = find("wrk", peers)
@@ -52,18 +66,23 @@ def preconf(
             data.mkdir(parents=True, exist_ok=True)
         options = Options(wrk, tps, seconds, connections, workers, data)
         machine = describe(data or Path.cwd())
-        seen = run(options)
-    found, notes = figures(seen), list(remarks(seen))
+        if feed:
+            followed = run_followed(options, transactions)
+            entered = _followed_input(options, transactions)
+            found, notes = followed_figures(followed), list(followed_remarks(followed))
+        else:
+            seen = run(options)
+            entered, found, notes = _input(options), figures(seen), list(remarks(seen))
     if as_json:
         plain = {
             "machine": machine,
-            "input": _input(options),
+            "input": entered,
             "figures": [{**vars(each), "median": each.median} for each in found],
             "remarks": notes,
         }
         click.echo(json.dumps(plain))
     else:
-        _print(machine, _input(options), found, notes)
+        _print(machine, entered, found, notes)
 
 
 def _input(options: Options) -> str:
@@ -72,6 +91,15 @@ def _input(options: Options) -> str:
         f"{options.tps:,} transactions a second, half of them of a token, from {ACCOUNTS - 1} "
         f"accounts; blocks of 2 s, flashblocks of 200 ms; readers on {options.connections} "
         f"connections; workers: {workers}; {options.seconds} s"
+    )
+
+
+def _followed_input(options: Options, transactions: tuple[int, ...]) -> str:
+    workers, sizes = options.workers or "one a core", " and ".join(map(str, transactions))
+    return (
+        f"messages of {sizes} transactions by turns, half of them of a token; blocks of 2 s, "
+        f"a message every 200 ms; readers on {options.connections} connections; "
+        f"workers: {workers}; {options.seconds} s"
     )
 
 

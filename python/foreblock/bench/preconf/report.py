@@ -46,10 +46,10 @@ def first_seen(sightings: Sequence[Sequence[int]]) -> dict[Place, int]:
 
 def figures(seen: Seen) -> list[Figure]:
     """The figures of a run, the ones that are asked for first."""
-    accepted = [_milliseconds(accepted - sent) for sent, accepted, _ in seen.paid]
-    readable = [_milliseconds(readable - sent) for sent, _, readable in seen.paid]
+    accepted = [milliseconds(accepted - sent) for sent, accepted, _ in seen.paid]
+    readable = [milliseconds(readable - sent) for sent, _, readable in seen.paid]
     found = [
-        _soon(_since_due("due to readable over HTTP", seen.closed, seen.polled)),
+        soon(_since_due("due to readable over HTTP", seen.closed, seen.polled)),
         _since_due(
             "the same without the commit", seen.closed, seen.polled, lambda it: it.commit_ns
         ),
@@ -84,7 +84,7 @@ def remarks(seen: Seen) -> Iterator[str]:
         f"median {readers.p50_us / 1e3:.2f} ms, p99 {readers.p99_us / 1e3:.2f} ms, "
         f"{readers.failed} failed; the writer used {seen.writer_cpu:.2f} of a core"
     )
-    late = [_milliseconds(it.committed_ns - it.due_ns) for it in seen.closed if it.index == 0]
+    late = [milliseconds(it.committed_ns - it.due_ns) for it in seen.closed if it.index == 0]
     if late:
         yield (
             "index 0, which comes with the seal of the block before: due to committed "
@@ -116,7 +116,7 @@ def _since_due(
     unseen = sum(each.place not in seen for each in closed)
     remark = (f"{unseen} never seen",) if unseen else ()
     samples = [
-        _milliseconds(seen[each.place] - each.due_ns - less(each))
+        milliseconds(seen[each.place] - each.due_ns - less(each))
         for each in closed
         if each.place in seen
     ]
@@ -124,10 +124,11 @@ def _since_due(
 
 
 def _of(question: str, closed: Sequence[Closed], span: Span) -> Figure:
-    return Figure(question, "ms", [_milliseconds(span(each)) for each in closed])
+    return Figure(question, "ms", [milliseconds(span(each)) for each in closed])
 
 
-def _soon(figure: Figure) -> Figure:
+def soon(figure: Figure) -> Figure:
+    """A figure held against what a pre-confirmation may take."""
     met = bool(figure.samples) and figure.median < MEDIAN_MS and figure.percentile(99) < P99_MS
     return replace(figure, aim=f"median below {MEDIAN_MS:g}, p99 below {P99_MS:g}", met=met)
 
@@ -137,5 +138,6 @@ def _soon_enough(figure: Figure) -> Figure:
     return replace(figure, aim=f"median below {SENT_MEDIAN_MS:g}", met=met)
 
 
-def _milliseconds(nanoseconds: int) -> float:
+def milliseconds(nanoseconds: int) -> float:
+    """A span of time, for people."""
     return nanoseconds / MILLISECOND_NS

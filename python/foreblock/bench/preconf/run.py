@@ -61,7 +61,7 @@ def run(options: Options) -> Seen:
             ]
             with begun(parts), probing(folder) as probes:
                 since_ns = time.monotonic_ns() + options.warm_up * SECOND_NS
-                readers, cpu = _read(options, url, folder, pid)
+                readers, cpu = read(options, url, folder, pid)
                 polled, heard, paid, sent = (part.found(seconds) for part in parts)
         counted = _counted(log, since_ns, since_ns + options.seconds * SECOND_NS)
     (counts,) = sent
@@ -92,7 +92,7 @@ def _dev(options: Options, folder: Path, log: Path) -> Iterator[tuple[int, str, 
         yield process.pid, url, f"ws://{feed}/ws"
 
 
-def _read(options: Options, url: str, folder: Path, pid: int) -> tuple[load.Load, float]:
+def read(options: Options, url: str, folder: Path, pid: int) -> tuple[load.Load, float]:
     """Readers at full load for the whole run; what they got, and the writer's share of a core."""
     lua = folder / "readers.lua"
     lua.write_text(load.script(_questions()), "ascii")

@@ -63,7 +63,7 @@ async def _send(url: str, seconds: float, tps: int, requests: list[bytes]) -> li
     return [sent, sum(each.answers for _, each in ways), sum(each.errors for _, each in ways)]
 
 
-def _signed(load: Load, tps: int, count: int) -> list[Transaction]:
+def signed(load: Load, tps: int, count: int) -> list[Transaction]:
     """The first transactions of a load, in its order."""
     transactions: list[Transaction] = list(load.due(0))  # none: it begins with this question
     while len(transactions) < count:
@@ -80,7 +80,7 @@ def main() -> None:
     load = Load(rate, senders, CHAIN_ID)
     requests = [
         request(url, "eth_sendRawTransaction", [format_data(each.raw)])
-        for each in _signed(load, rate, int(rate * time_s))
+        for each in signed(load, rate, int(rate * time_s))
     ]
     tell([asyncio.run(_send(url, time_s, rate, requests))])
 

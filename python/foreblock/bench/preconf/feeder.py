@@ -1,0 +1,121 @@
+"""A feed of flashblocks that have exactly so many transactions, at the pace of a real one.
+
+The chain is built before anything is measured, by the sequencer of dev chains on a clock that
+is driven: what is sent then costs next to nothing, and the machine is left to who follows.
+Sizes take turns from index to index; index 0 holds the deposit alone, as on a public chain.
+
+    python -m foreblock.bench.preconf.feeder FOLDER PORT BLOCKS SIZE...
+"""
+
+import asyncio
+import itertools
+import socket
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from foreblock.bench.preconf.part import tell, wait_to_begin
+from foreblock.bench.preconf.sender import CHAIN_ID, signed
+from foreblock.clock import DrivenClock
+from foreblock.feed.messages import encode
+from foreblock.feed.options import FeedOptions
+from foreblock.feed.server import FeedServer
+from foreblock.ledger.genesis_text import genesis_text
+from foreblock.ledger.ledger_writer import LedgerWriter
+from foreblock.ledger.opening import open_to_write
+from foreblock.ledger.transactions import Transaction
+from foreblock.logs import configure
+from foreblock.model import Flashblock
+from foreblock.running import HOST
+from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
+from foreblock.sequencer.load import Load
+from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
+from foreblock.sequencer.options import SequencerOptions
+from foreblock.sequencer.sequencer import Sequencer
+
+ACCOUNTS: Final = 20
+GENESIS_FILE: Final = "genesis.json"
+LINGER_SECONDS: Final = 1.0  # after the last message, before the feed ends
+LOOK_SECONDS: Final = 0.005  # between two looks whether somebody listens
+MILLISECOND_NS: Final = 10**6
+SECOND_NS: Final = 10**9
+
+
+class Timed(NamedTuple):
+    """A flashblock, and when it goes out after the first."""
+
+    after_ns: int
+    flashblock: Flashblock
+
+
+def build(folder: Path, blocks: int, sizes: Sequence[int]) -> list[Timed]:
+    """The flashblocks of a chain of so many blocks, and its genesis as a file in the folder."""
+    genesis_options = DevGenesisOptions(accounts=ACCOUNTS)
+    genesis = dev_genesis(genesis_options)
+    with open_to_write(str(folder), genesis) as store:
+        (folder / GENESIS_FILE).write_bytes(genesis_text(genesis))
+        clock, timed = DrivenClock(genesis_options.timestamp * SECOND_NS, 0), list[Timed]()
+
+        def publish(flashblock: Flashblock) -> None:
+            timed.append(Timed(clock.monotonic_ns(), flashblock))
+
+        options = SequencerOptions()
+        writer = LedgerWriter(store, clock)
+        sequencer = Sequencer(writer, clock, options, publish)
+        slots = blocks * (options.block_time * SECOND_NS) // (options.interval_ms * MILLISECOND_NS)
+        counts = list(itertools.islice(itertools.cycle(sizes), slots))
+        waiting = iter(_transactions(sum(counts)))
+        for count in counts:
+            for transaction in itertools.islice(waiting, count):
+                sequencer.submit(transaction)
+            _run(sequencer, clock, options.interval_ms * MILLISECOND_NS)
+        writer.close()
+    return timed
+
+
+def _transactions(count: int) -> Iterator[Transaction]:
+    load = Load(count, dev_accounts(TEST_MNEMONIC, ACCOUNTS), CHAIN_ID)
+    return iter(signed(load, count, count))
+
+
+def _run(sequencer: Sequencer, clock: DrivenClock, span_ns: int) -> None:
+    """Let time pass, and do what is due."""
+    end = clock.monotonic_ns() + span_ns
+    while (due := sequencer.next_due_ns) <= end:
+        clock.advance(max(due - clock.monotonic_ns(), 0))
+        sequencer.tick()
+    clock.advance(end - clock.monotonic_ns())
+
+
+async def _serve(port: int, timed: Sequence[Timed]) -> list[tuple[int, ...]]:
+    """Send everything at its time; gives when each was sent, its place and its size."""
+    messages = [(each, encode(each.flashblock)) for each in timed]
+    server, loop = FeedServer(FeedOptions(resumable=False)), asyncio.get_running_loop()
+    await server.start(socket.create_server((HOST, port)))
+    await loop.run_in_executor(None, wait_to_begin)
+    while not server.clients:  # noqa: ASYNC110, a client is nobody's event
+        await asyncio.sleep(LOOK_SECONDS)
+    begun, sent = loop.time(), list[tuple[int, ...]]()
+    for (after_ns, flashblock), message in messages:
+        await asyncio.sleep(max(0.0, begun + after_ns / SECOND_NS - loop.time()))
+        at_ns = time.monotonic_ns()
+        server.publish_bytes(message)
+        count = len(flashblock.diff.transactions)
+        sent.append((at_ns, flashblock.block_number, flashblock.index, count))
+    await asyncio.sleep(LINGER_SECONDS)
+    await server.stop()
+    return sent
+
+
+def main() -> None:
+    """Print time, block, index and number of transactions of each flashblock that was sent."""
+    configure("error")
+    folder, port, blocks, *sizes = sys.argv[1:]
+    timed = build(Path(folder), int(blocks), list(map(int, sizes)))
+    tell(asyncio.run(_serve(int(port), timed)))
+
+
+if __name__ == "__main__":
+    main()

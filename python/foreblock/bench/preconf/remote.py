@@ -1,0 +1,132 @@
+"""One run of a followed chain: a feed, `foreblock serve` on it, clients around that, figures."""
+
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from foreblock.bench.measure import Figure
+from foreblock.bench.preconf import feeder, listener, poller
+from foreblock.bench.preconf.disk import probing
+from foreblock.bench.preconf.part import Part, begun
+from foreblock.bench.preconf.report import SECOND_NS, Place, first_seen, milliseconds, soon
+from foreblock.bench.preconf.run import Options, read
+from foreblock.bench.rpc.load import Load
+from foreblock.running import HOST, free_port, started
+
+SIZES: Final = (50, 200)  # transactions of a message
+HELD_UP_TO: Final = 50  # messages of so many are held against the aim
+BLOCK_SECONDS: Final = 2
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A message, and when it was handed to the connection, in monotonic time."""
+
+    at_ns: int
+    block: int
+    index: int
+    transactions: int
+
+    @property
+    def place(self) -> Place:
+        """Where it stands."""
+        return self.block, self.index
+
+
+@dataclass(frozen=True)
+class Followed:
+    """Everything that a run left behind."""
+
+    sent: Sequence[Sent]  # in the time that counts
+    polled: Mapping[Place, int]  # when each flashblock was first seen
+    heard: Mapping[Place, int]  # when it was passed on
+    readers: Load
+    probes: Sequence[float]
+    writer_cpu: float  # of one core
+
+
+def run_followed(options: Options, sizes: Sequence[int]) -> Followed:
+    """Run, and give back what was seen after the warm-up."""
+    with tempfile.TemporaryDirectory(prefix="foreblock-bench-", dir=options.folder) as path:
+        folder, port = Path(path), free_port()
+        source = folder / "source"
+        # As many blocks as there is time for, and one that is never sealed.
+        blocks = options.in_all // BLOCK_SECONDS + 1
+        feed = Part(feeder, source, port, blocks, *sizes)
+        try:
+            feed.wait_until_ready()
+            with _following(options, folder, source, port) as (pid, url, passed_on):
+                seconds = options.in_all
+                parts = [Part(poller, url, seconds), Part(listener, passed_on, seconds)]
+                with begun(parts), probing(folder) as probes:
+                    feed.begin()
+                    since_ns = time.monotonic_ns() + options.warm_up * SECOND_NS
+                    readers, cpu = read(options, url, folder, pid)
+                    polled, heard = (part.found(seconds) for part in parts)
+                sent = [Sent(*each) for each in feed.found(seconds)]
+        finally:
+            feed.end()
+    until_ns = since_ns + options.seconds * SECOND_NS
+    counted = [each for each in sent if since_ns <= each.at_ns < until_ns]
+    return Followed(counted, first_seen(polled), first_seen(heard), readers, probes, cpu)
+
+
+@contextmanager
+def _following(
+    options: Options, folder: Path, source: Path, port: int
+) -> Iterator[tuple[int, str, str]]:
+    """A service on the feed of that port: its process, its address, where it passes on."""
+    address, feed = (f"{HOST}:{free_port()}" for _ in range(2))
+    command = [
+        sys.executable, "-m", "foreblock", "serve", "--source=feed", f"--data={folder / 'data'}",
+        f"--genesis={source / feeder.GENESIS_FILE}", f"--feed=ws://{HOST}:{port}/ws",
+        f"--listen={address}", f"--feed-listen={feed}", f"--workers={options.workers}",
+        "--nice=5",
+    ]  # fmt: skip
+    url = f"http://{address}"
+    with (folder / "log").open("w+b") as output, started(command, url, output) as process:
+        yield process.pid, url, f"ws://{feed}/ws"
+
+
+def followed_figures(seen: Followed) -> list[Figure]:
+    """The figures of a run, by the size of messages, the smallest first."""
+    found = []
+    for size in sorted({each.transactions for each in seen.sent if each.index}):
+        alike = [each for each in seen.sent if each.index and each.transactions == size]
+        readable = _after(f"received to readable, {size} transactions", alike, seen.polled)
+        found.append(soon(readable) if size <= HELD_UP_TO else readable)
+        found.append(_after(f"received to passed on, {size} transactions", alike, seen.heard))
+    firsts = [each for each in seen.sent if each.index == 0]
+    found.append(_after("received to readable, first of a block", firsts, seen.polled))
+    found.append(Figure("fdatasync of 4 kB", "ms", seen.probes))
+    return [each for each in found if each.samples]
+
+
+def followed_remarks(seen: Followed) -> Iterator[str]:
+    """What else belongs beside the figures."""
+    span = seen.sent[-1].at_ns - seen.sent[0].at_ns if seen.sent else 0
+    count = sum(each.transactions for each in seen.sent)
+    rate = count * SECOND_NS / span if span else 0.0
+    size = statistics.mean(each.transactions for each in seen.sent) if seen.sent else 0.0
+    yield (
+        f"{len(seen.sent)} messages, {size:.0f} transactions in each on average, "
+        f"{rate:,.0f} transactions a second"
+    )
+    readers = seen.readers
+    yield (
+        f"readers: {readers.requests / readers.seconds:,.0f} requests a second, "
+        f"median {readers.p50_us / 1e3:.2f} ms, p99 {readers.p99_us / 1e3:.2f} ms, "
+        f"{readers.failed} failed; the writer used {seen.writer_cpu:.2f} of a core"
+    )
+
+
+def _after(question: str, sent: Sequence[Sent], seen: Mapping[Place, int]) -> Figure:
+    unseen = sum(each.place not in seen for each in sent)
+    samples = [milliseconds(seen[each.place] - each.at_ns) for each in sent if each.place in seen]
+    return Figure(question, "ms", samples, remarks=(f"{unseen} never seen",) if unseen else ())
