@@ -190,6 +190,21 @@ def test_a_chain_with_reorganisations_passes_every_rule(tmp_path: Path) -> None:
 
 
 def test_a_chain_with_faults_goes_on_after_a_kill(tmp_path: Path) -> None:
+    """What was included before it is not lost by a fault that strikes after it."""
+    chain = chain_with(tmp_path, "tail=0.3", "reorg=0.3")
+    chain.run(1_000)  # so that it is killed amid blocks, when nothing waits
+    for _ in range(12):
+        pay(chain, 3)
+        chain.run(1_000)
+        assert chain.sequencer.waiting == 0
+        chain.kill()
+        chain.open()
+    chain.run(6_000)
+    assert len(check_by_import(chain, tmp_path / "check")) >= 20
+    assert chain.latest_balance(NOBODY) == 12 * 6
+
+
+def test_a_chain_with_all_faults_goes_on_after_a_kill(tmp_path: Path) -> None:
     chain = chain_with(tmp_path, "restart=0.1", "tail=0.3", "reorg=0.2")
     for _ in range(6):
         pay(chain, 3)

@@ -5,7 +5,9 @@ in progress as it is in memory, whose last index need not be stored yet. Whoever
 foundation owns its view.
 """
 
-from foreblock._engine import Header, Partial, Store, View
+from collections.abc import Iterable
+
+from foreblock._engine import Header, Partial, Store, Transaction, View, decode_transactions
 from foreblock.ledger import partial_rows
 from foreblock.ledger.block_in_progress import BlockInProgress, Foundation, StoredIndices
 from foreblock.ledger.forks import Rules
@@ -96,6 +98,17 @@ def read_block(view: View, profile: ChainProfile, partial: int) -> BlockInProgre
         proven=proven,
     )
     return BlockInProgress.resume(foundation, stored)
+
+
+def transactions_in(view: View, block: int, partials: Iterable[int]) -> list[Transaction]:
+    """The transactions that these partials of a block have brought, in order."""
+    raws: list[bytes] = []
+    senders: list[bytes] = []
+    for each in partials:
+        raws += decode_items(read_row(view, partial_rows.transactions_key(block, each), block))
+        row = read_row(view, partial_rows.senders_key(block, each), block)
+        senders += partial_rows.split_senders(row)
+    return decode_transactions(raws, senders=senders)
 
 
 def last_index(view: View, block: int) -> FlashblockId | None:

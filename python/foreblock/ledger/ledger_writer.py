@@ -20,12 +20,12 @@ from foreblock.clock import Clock, boot_id
 from foreblock.errors import NoChain
 from foreblock.ledger.block_in_progress import BlockInProgress
 from foreblock.ledger.draft import Draft
-from foreblock.ledger.foundations import on_partial, on_sealed, resume
+from foreblock.ledger.foundations import on_partial, on_sealed, resume, transactions_in
 from foreblock.ledger.freshness import Freshness, decode_freshness
 from foreblock.ledger.open_block import read_open_block
 from foreblock.ledger.partial_pruning import prunable
 from foreblock.ledger.partial_steps import add_partial, add_seal, add_seals_as
-from foreblock.ledger.partials import sealed_number
+from foreblock.ledger.partials import made_of, sealed_number
 from foreblock.ledger.profile import ChainProfile
 from foreblock.ledger.side_branch import SideBranch
 from foreblock.ledger.start import stored_profile
@@ -83,6 +83,16 @@ class LedgerWriter:
         """The header of a sealed block."""
         with self.store.view() as view:
             return read_header(view, number)[0]
+
+    def transactions_of(self, number: int) -> list[Transaction]:
+        """The transactions of a sealed block that was made of indices."""
+        with self.store.view() as view:
+            return transactions_in(view, number, made_of(view, number))
+
+    def transactions_in(self, block: BlockInProgress, start: int = 0) -> list[Transaction]:
+        """The transactions in the committed indices of a block, from this one on."""
+        with self.store.view() as view:
+            return transactions_in(view, block.number, block.partials[start:])
 
     def begin(self, base: Base, payload_id: bytes) -> BlockInProgress:
         """A block on the latest. Raises `BadBlock` for a base that cannot follow it."""

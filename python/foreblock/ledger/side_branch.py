@@ -60,8 +60,3 @@ class SideBranch:
         self.latest = roots.last.header
         self.draft.seals_as(roots.take_new())
         self.draft.seal(self.block.partials, self.latest, self._total_difficulty, None)
-
-    def close(self) -> None:
-        """Throw it away."""
-        self._ground.view.close()
-        self.draft.close()

@@ -23,6 +23,7 @@ import structlog
 from foreblock.clock import Clock
 from foreblock.errors import AlreadyKnown, InvalidTransaction, PoolRefusal
 from foreblock.ledger.block_in_progress import BlockInProgress
+from foreblock.ledger.l1_attributes import DEPOSIT
 from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.side_branch import SideBranch
 from foreblock.ledger.transactions import Account, Header, Transaction
@@ -39,7 +40,6 @@ from foreblock.sequencer.faults import Fault, Faults
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.pool import Pool
-from foreblock.sequencer.recent import Recent
 from foreblock.sequencer.timing import SECOND_NS, Schedule, next_timestamp, schedule
 
 # With `instant`, the least time from one flashblock to the next.
@@ -78,14 +78,12 @@ class Sequencer:
 
         # Faults of the chain itself; each kind strikes a height once at most.
         self._faults: Final = faults or Faults({})
-        self._recent: Final = Recent(LONGEST_REORG + 1)
         self._struck: dict[Fault, int] = {}
         self._contradict: Final = contradict
 
         # The block, its schedule, and which of its slots has ended.
         block = writer.open_block()
         self._block = self._begin_on(writer.latest) if block is None else block
-        self._recent.begin_block()
         self._schedule = self._schedule_of(self._block)
         self._slot = self._schedule.slots_before
 
@@ -234,8 +232,8 @@ class Sequencer:
         tail: Sequence[Transaction] = ()
         if len(block.partials) > 1 and self._strikes(Fault.TAIL):
             left_out = block.partials[-1:]
+            tail = _of_users(writer.transactions_in(block, len(block.partials) - 1))
             block = writer.without_tail(block)
-            tail = self._recent.take_index()
         sealed = writer.header_if_sealed(block)
         base = self._base_on(sealed)
         following = writer.begin_next(block, sealed, base, payload_id(base, self._options.seed))
@@ -251,7 +249,6 @@ class Sequencer:
         self._block = block
         self._schedule = self._schedule_of(block)
         self._slot = 0
-        self._recent.begin_block()
         self._pool.begin_block(terms_of(block.base, self._writer.profile, self._options))
         self._pool_is_stale = True
         self._announce(flashblock, now_ns, due_ns)
@@ -261,7 +258,6 @@ class Sequencer:
         self._instant_due_ns = None
         if self._faults.happens(Fault.EQUIVOCATE, flashblock.block_number, flashblock.index):
             self._contradict(self._writer.otherwise(self._block, self._other_transactions()))
-        self._recent.close_index(list(self._ran.values()))
         self._ran.clear()
         self._pool.begin_index()
         self._may_run_more = True
@@ -305,8 +301,9 @@ class Sequencer:
         writer, base = self._writer, self._block.base
         again = writer.begin(base, payload_id(base, self._options.seed, attempt=self._block.index))
         again.run(attributes_deposit(base, self._options))
+        included = _of_users(writer.transactions_in(self._block))
         flashblock = writer.restart(self._block, again)
-        slot, given_up = self._slot, [*self._recent.take_blocks(1)[0], *self._ran.values()]
+        slot, given_up = self._slot, [*included, *self._ran.values()]
         self._ran.clear()
         self._go_on_with(again, flashblock, now_ns, due_ns)
         self._slot = slot
@@ -323,10 +320,10 @@ class Sequencer:
         fork = latest - depth
         old = [writer.sealed_header(number) for number in range(fork + 1, latest + 1)]
         times = [*(header.timestamp for header in old), self._block.base.timestamp]
-        given_up = self._recent.take_blocks(depth + 1)
-        left = given_up[-1]
+        given_up = [_of_users(writer.transactions_of(header.number)) for header in old]
+        left = _of_users(writer.transactions_in(self._block))
         branch = writer.branch(fork, self._block)
-        for timestamp, moved in zip(times, [[], *given_up[:-1]], strict=True):
+        for timestamp, moved in zip(times, [[], *given_up], strict=True):
             base = next_base(branch.latest, timestamp, writer.profile, options, old[0].hash)
             left = [*self._build(branch, base, moved), *left]
             branch.seal()
@@ -348,8 +345,6 @@ class Sequencer:
         block, left = branch.begin(base, payload_id(base, seed, attempt)), []
         block.run(attributes_deposit(base, self._options))
         branch.close_index()
-        self._recent.begin_block()
-        self._recent.close_index([])
         for transaction in transactions:
             try:
                 block.run(transaction)
@@ -357,7 +352,6 @@ class Sequencer:
                 left.append(transaction)
         if transactions:
             branch.close_index()
-            self._recent.close_index([each for each in transactions if each not in left])
         return left
 
     def _put_back(self, transactions: Iterable[Transaction]) -> None:
@@ -414,6 +408,11 @@ class Sequencer:
             except PoolRefusal as refusal:
                 log.debug("load_refused", why=str(refusal))
                 load.refused(transaction)
+
+
+def _of_users(transactions: Iterable[Transaction]) -> list[Transaction]:
+    """Those that came through the pool."""
+    return [each for each in transactions if each.type != DEPOSIT]
 
 
 def _tell_about_time(parent: Header, timestamp: int, wall_ns: int, block_time: int) -> None:

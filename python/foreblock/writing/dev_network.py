@@ -151,19 +151,24 @@ class _OnLoop:
         self._loop.call_soon_threadsafe(self._publisher.contradict, other)
 
 
-class _ToNobody:
-    """Where flashblocks go that nobody is to hear."""
+class _Honest:
+    """A publisher that says one thing of each place, to whoever listens."""
+
+    def __init__(self, feed: FeedServer | None) -> None:
+        self._feed: Final = feed
 
     def publish(self, flashblock: Flashblock) -> None:
-        pass
+        if self._feed is not None:
+            self._feed.publish(flashblock)
 
     def contradict(self, other: Flashblock) -> None:
-        pass
+        pass  # nobody is to hear it
 
 
 def _publisher(network: Network, clock: Clock, feed: FeedServer | None) -> Publisher:
     """Where flashblocks go: to the feed, through its faults if it is to have some."""
-    return _ToNobody() if feed is None else FaultyFeed(feed, _faults(network.dev), clock)
+    faults = _faults(network.dev)
+    return FaultyFeed(feed, faults, clock) if feed is not None and faults else _Honest(feed)
 
 
 def _faults(chain: DevChain | None) -> Faults:
