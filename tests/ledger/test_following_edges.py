@@ -312,10 +312,23 @@ def test_first_message_with_an_index_above_zero_waits(truth: Truth, following: F
     assert following.pending == (1, 3)
 
 
-def test_message_far_ahead_is_not_kept(truth: Truth, following: Following) -> None:
-    jobs = sealed_jobs(truth, DEFAULT_DEPTH + 1)
-    following.hear(jobs[-1].messages[0])
+def test_message_far_ahead_is_not_kept_and_its_parent_is_named(
+    truth: Truth, following: Following
+) -> None:
+    *jobs, below, far = sealed_jobs(truth, DEFAULT_DEPTH + 2)
+    assert unchanged(following, far.messages[0])
     assert following.counted("TooFar") == 1
+    assert following.follower.missing == below.blocks[-1].hash
+    following.hear(jobs[0].messages[0])
+    assert following.follower.missing is None, "it goes on"
+
+
+def test_what_is_missed_far_ahead_is_not_named_once_canonical_brings_blocks(
+    truth: Truth, following: Following
+) -> None:
+    *_, far = sealed_jobs(truth, DEFAULT_DEPTH + 2)
+    following.hear(far.messages[0])
+    following.canonical(truth.blocks[1])
     assert following.follower.missing is None
 
 

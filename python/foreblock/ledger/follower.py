@@ -80,6 +80,7 @@ class Follower:
         self._is_behind = True
         self._is_broken = False  # what is in memory differs from the store
         self._asked: bytes | None = None
+        self._far: bytes | None = None  # the parent of what was too far ahead to be kept
         self.last_error: str | None = None
         self._branches: Branches
         self._recover()
@@ -94,14 +95,7 @@ class Follower:
     @property
     def missing(self) -> bytes | None:
         """The hash of the block without which it cannot go on."""
-        latest = self._branches.latest.number
-        tip = latest + len(self._branches.jobs.above(latest))
-        firsts = [each.message for each in self._buffered if each.message.base is not None]
-        waiting = [each for each in firsts if each.block_number > tip]
-        if not waiting:
-            return None
-        base = min(waiting, key=lambda each: each.block_number).base
-        return None if base is None else base.parent_hash
+        return self._missing_below_kept() or self._far
 
     def receive(self, message: Flashblock, feed: str) -> None:
         """Take a message in."""
@@ -119,6 +113,7 @@ class Follower:
         with self._recovering():
             error = self._canonical.take_in(block)
             self.last_error = error or self.last_error
+            self._far = None
             self._stirred.add(block.header.number)
             self._finish()
 
@@ -158,7 +153,10 @@ class Follower:
         self._finish()
         base = received.message.base
         if base is not None and isinstance(outcome, TooFar | Restart | FirstOnUnknown):
-            waits = isinstance(outcome, TooFar) or received in self._buffered
+            is_far = isinstance(outcome, TooFar)
+            if is_far:
+                self._far = base.parent_hash
+            waits = is_far or received in self._buffered
             if waits and base.parent_hash != self._asked:
                 self._ask(base.parent_hash)
 
@@ -169,7 +167,7 @@ class Follower:
         self._stirred.clear()
         self._branches.flush()
         self._is_behind = True
-        missing = self.missing
+        missing = self._missing_below_kept()
         if missing is not None and missing != self._asked:
             self._ask(missing)
 
@@ -405,6 +403,7 @@ class Follower:
     def _count(self, received: Received, verdict: Verdict) -> bool:
         self._tally(type(verdict).__name__)
         if isinstance(verdict, Applied):
+            self._far = None  # it goes on, so nothing is missed
             return True
         message = received.message
         where = f"{message.block_number}.{message.index}"
@@ -418,6 +417,17 @@ class Follower:
     def _ask(self, block_hash: bytes) -> None:
         self._asked = block_hash
         self._wanted(block_hash)
+
+    def _missing_below_kept(self) -> bytes | None:
+        """The parent of the lowest block that waits."""
+        latest = self._branches.latest.number
+        tip = latest + len(self._branches.jobs.above(latest))
+        firsts = [each.message for each in self._buffered if each.message.base is not None]
+        waiting = [each for each in firsts if each.block_number > tip]
+        if not waiting:
+            return None
+        base = min(waiting, key=lambda each: each.block_number).base
+        return None if base is None else base.parent_hash
 
     def _place(self, message: Flashblock, parent: PartialPlace) -> Place:
         job = self._branches.jobs.get(message.block_number - 1, parent.payload_id)
