@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from dev_processes import (
 from followed import pins, sealed, until_latest
 from foreblock.clock import SystemClock
 from foreblock.feed.messages import decode
-from foreblock.model import Flashblock
+from foreblock.model import Flashblock, FlashblockId
 from foreblock.recording.file import read_recording
 from foreblock.recording.record import Recorder
 
@@ -189,11 +190,14 @@ def record(url: str, file: Path, is_enough: Callable[[Recorder], bool]) -> Recor
 def test_a_recorded_feed_replayed_into_another_instance_gives_the_same_answers(
     stack: ExitStack, tmp_path: Path
 ) -> None:
-    data, file = tmp_path / "dev", tmp_path / "recording"
+    data, file, feed = tmp_path / "dev", tmp_path / "recording", f"127.0.0.1:{free_port()}"
     options = ("--block-time=3", "--test-listen=", "--load=50", f"--data={data}")
-    dev = stack.enter_context(dev_chain(*options)).main
-    recorder = record(dev.feed, file, lambda it: it.place is not None and it.place.index == 3
-                      and it.place.block_number == 3)  # fmt: skip
+    with ThreadPoolExecutor(1) as beside:  # it is there before the chain is
+        recording = beside.submit(
+            record, f"ws://{feed}/ws", file, lambda it: it.place == FlashblockId(3, 3)
+        )
+        dev = stack.enter_context(dev_chain(*options, f"--feed-listen={feed}")).main
+        recorder = recording.result()
     assert recorder.unreadable == 0
     with file.open("rb") as opened:
         messages = [decode(each.message) for each in read_recording("file", opened)]
