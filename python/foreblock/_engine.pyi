@@ -31,6 +31,7 @@ __all__ = [
     "Log",
     "Message",
     "NodeWrites",
+    "Opening",
     "Outcome",
     "Overlay",
     "Partial",
@@ -901,6 +902,9 @@ class Body:
     def set_post_state(self, root: bytes) -> None:
         """Put a state root in the place of the status in the last receipt, before Byzantium."""
     @property
+    def overlay(self) -> Overlay:
+        """What its calls ran on."""
+    @property
     def gas_used(self) -> int: ...
     def deposit_requests(self, contract: bytes) -> bytes:
         """The function `deposit_requests` of the receipts of this body."""
@@ -919,6 +923,37 @@ class Body:
         from now on.
         """
     def __len__(self) -> int: ...
+
+@final
+class Opening:
+    """The block after another one as every simulation begins it, for usual ones."""
+
+    def __new__(
+        cls,
+        env: Env,
+        type: int,
+        parent_number: int,
+        parent_hash: bytes,
+        told: Sequence[tuple[bytes, bytes]],
+    ) -> Self:
+        """Plain calls are shown as transactions of this type. `told` are calls of the system."""
+    def fill(
+        self,
+        state: State,
+        calls: Buffer,
+        overrides: Buffer,
+        budget: int,
+        timeout_us: int | None = None,
+        precompile_gas: int | None = None,
+    ) -> Body | None:
+        """The body of the block above `state`, of texts as JSON has them.
+
+        Sets overrides as `Overlay.set` does, in the order of addresses, makes the calls of the
+        system and runs the calls as `Body.run_plain` does. None where that would end before
+        the last, all of it would take longer than `timeout_us`, a precompile is overridden,
+        `PlainCalls.read` reads no calls, or something else than balance, nonce, code and either
+        `state` or `stateDiff` is said of an account.
+        """
 
 @final
 class Sealed:

@@ -29,6 +29,7 @@ from foreblock._engine import (
     GrowingRoot,
     Header,
     Message,
+    Opening,
     Overlay,
     PlainCalls,
     Pool,
@@ -178,7 +179,8 @@ PLAUSIBLE: dict[str, st.SearchStrategy[Any]] = {
     **dict.fromkeys(["hash", "parent_hash", "prevrandao", "post_state", "code_hash"], WORDS),
     **dict.fromkeys(["data", "key", "value", "prefix", "note", "item", "code"], BYTES),
     **dict.fromkeys(["rules", "reason"], TEXTS),
-    **dict.fromkeys(["state", "state_diff"], SLOTS),
+    "state": st.one_of(SLOTS, named("state")),
+    "state_diff": SLOTS,
     "rows": ROWS,
     "env": named("env", "optimism"),
     "message": named("message", "creation"),
@@ -200,7 +202,9 @@ PLAUSIBLE: dict[str, st.SearchStrategy[Any]] = {
     "blob_hashes": st.lists(WORDS, max_size=2),
     "authorization_list": st.just([]),
     "header": named("header"),
-    "calls": named("calls"),
+    "calls": st.one_of(named("calls"), st.sampled_from([b"[]", b"[{}]", b"{}"])),
+    "overrides": st.sampled_from([b"{}", b"null", b'{"0x%b":{"nonce":"0x1"}}' % (b"00" * 20)]),
+    "told": st.lists(st.tuples(ADDRESSES, BYTES), max_size=2),
     "slots": SLOTS,
     "failures": st.lists(st.tuples(BYTES, BYTES), max_size=2),
 }
@@ -257,6 +261,7 @@ def made(objects: Objects, kind: type) -> object:
         GrowingRoot: GrowingRoot,
         Body: lambda: Body(objects.state.overlay(), objects.env),
         Sealed: lambda: sealed(objects),
+        Opening: lambda: Opening(objects.env, 2, 1, bytes(32), [(CONTRACT, bytes(32))]),
         Slots: lambda: Slots({1: 2}),
         PlainCalls: PlainCalls,
         Changes: lambda: objects.changes,
@@ -286,7 +291,7 @@ def sealed(objects: Objects) -> Sealed:
 
 KINDS = [
     Store, View, State, Batch, Overlay, StateTrie, BranchTrie, GrowingRoot, Body, Changes, Executed,
-    Sealed, Slots, PlainCalls, Express,
+    Opening, Sealed, Slots, PlainCalls, Express,
 ]  # fmt: skip
 METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]
 many = settings(

@@ -14,9 +14,9 @@ from bytecode import LOOP, returning
 from foreblock.bench.rpc import chain as cancun
 from foreblock.ledger.import_files import import_files
 from foreblock.ledger.view import Ledger
-from foreblock.methods.simulate import MANY
+from foreblock.methods.simulate import SHORT
 from foreblock.methods.simulations import Simulations
-from simulating import A0, A1, A2, funded
+from simulating import A0, A1, funded, word
 from simulation_chain import build_optimism
 from simulation_strategy import CODES, CONTRACTS, PEOPLE
 
@@ -31,7 +31,7 @@ TEXTS = st.sampled_from(["0x", "0x1", "0x01", "", "nope", None])
 CALLS = st.fixed_dictionaries(
     {"from": st.sampled_from(PLACES)},
     optional={
-        "to": st.sampled_from([*PLACES, SHA256]) | TEXTS,
+        "to": st.sampled_from([*PLACES, A1, SHA256]) | TEXTS,
         "value": st.integers(0, 60).map(hex) | st.just(hex(2**255)) | TEXTS,
         "data": st.binary(max_size=40).map(lambda data: "0x" + data.hex()) | TEXTS,
         "input": st.just("0x12"),
@@ -39,12 +39,26 @@ CALLS = st.fixed_dictionaries(
         "nonce": st.just("0x0"),
     },
 )
+CONTRACTS_CODE = returning(1, "SLOAD")
+SLOTS = st.sampled_from([{}, {word(1): word(2)}, {word(1): word(2), word(3): "0x4"}, None])
 MORE = st.fixed_dictionaries(
     {},
     optional={
         A0: st.just(None),
         SHA256: st.sampled_from([{"code": "0x"}, {"movePrecompileToAddress": A1}]),
-        A2: st.sampled_from([{"balance": "0x01"}, {"state": {}, "stateDiff": {}}, {"nonce": 1}]),
+        A1: st.fixed_dictionaries(
+            {},
+            optional={
+                "balance": st.sampled_from(["0x5", "0x01", None, 5]),
+                "nonce": st.sampled_from(["0x7", hex(2**64 - 1), hex(2**64)]),
+                "code": st.sampled_from(["0x00", "0x", "", "0x1", CONTRACTS_CODE]),
+                "state": SLOTS,
+                "stateDiff": SLOTS,
+                "storage": SLOTS,
+                "other": st.just(1),
+            },
+        ),
+        A1.upper().replace("X", "x"): st.just({"balance": "0x6"}),
     },
 )
 often = settings(
@@ -53,9 +67,9 @@ often = settings(
 
 
 @pytest.fixture(scope="module", params=["cancun", "jovian", "published"])
-def client(
+def client_ledger(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Asker]:
+) -> Iterator[Ledger]:
     """Of chains with and without queues of requests, on Ethereum and on an OP chain."""
     folder: Path = tmp_path_factory.mktemp("chain")
     store = folder / "store"
@@ -68,9 +82,15 @@ def client(
         files = request.getfixturevalue("published")
         import_files(files.genesis, files.chain, store, files.fork_choice, lambda _: None)
     ledger = Ledger.open(str(store))
-    with asker(ledger) as made:
-        yield made
+    yield ledger
     ledger.close()
+
+
+@pytest.fixture(scope="module")
+def client(client_ledger: Ledger) -> Iterator[Asker]:
+    """A client of a service over the chain."""
+    with asker(client_ledger) as made:
+        yield made
 
 
 def both_ways(client: Asker, block: dict[str, Any], at: str = "latest") -> tuple[bytes, bytes]:
@@ -117,9 +137,16 @@ def test_what_takes_long_leaves_the_short_way(client: Asker) -> None:
     assert json.loads(short)["result"][0]["calls"][0]["error"] == "out of gas"
 
 
-def test_many_calls_are_not_begun_in_place(client: Asker) -> None:
+def test_many_calls_leave_the_short_way(client: Asker) -> None:
     code = {A1: {"code": returning("NUMBER")}}
-    for count in (MANY, MANY + 1):
+    for count in (50, 2_000, SHORT // len(A1)):
         short, long = both_ways(client, {"calls": [{"to": A1}] * count, "stateOverrides": code})
         assert short == long
-        assert len(json.loads(short)["result"][0]["calls"]) == count
+
+
+def test_limits_are_an_operators_here_as_well(client_ledger: Ledger) -> None:
+    with asker(client_ledger, simulate_block_calls=2) as client:
+        for count in (2, 3):
+            short, long = both_ways(client, {"calls": [{}] * count})
+            assert short == long
+            assert ("error" in json.loads(short)) == (count == 3)

@@ -35,6 +35,11 @@ pub struct Body {
 }
 
 impl Body {
+    /// A body that calls were run in already.
+    pub fn filled(overlay: Py<Overlay>, env: Py<Env>, body: EngineBody) -> Self {
+        Self { overlay, env, precompiles: None, trace_transfers: false, body: Mutex::new(body) }
+    }
+
     fn body(&self) -> MutexGuard<'_, EngineBody> {
         self.body.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -128,6 +133,11 @@ impl Body {
 
     fn set_post_state(&self, root: Arg<B256>) {
         self.body().set_post_state(root.0);
+    }
+
+    #[getter]
+    fn overlay(&self, py: Python<'_>) -> Py<Overlay> {
+        self.overlay.clone_ref(py)
     }
 
     #[getter]

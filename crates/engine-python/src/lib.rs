@@ -12,8 +12,10 @@ mod error;
 mod express;
 mod hex;
 mod json_text;
+mod opening;
 mod outcome;
 mod overlay;
+mod overrides;
 mod plain_calls;
 mod pool;
 mod slots;
@@ -30,6 +32,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     env::register(module)?;
     express::register(module)?;
     hex::register(module)?;
+    opening::register(module)?;
     outcome::register(module)?;
     overlay::register(module)?;
     plain_calls::register(module)?;

@@ -48,7 +48,11 @@ pub struct Overlay(Mutex<EngineOverlay>);
 
 impl Overlay {
     pub fn above(state: &State) -> Self {
-        Self(Mutex::new(EngineOverlay::new(Box::new(state.0.clone()))))
+        Self::of(EngineOverlay::new(Box::new(state.0.clone())))
+    }
+
+    pub fn of(overlay: EngineOverlay) -> Self {
+        Self(Mutex::new(overlay))
     }
 
     pub fn overlay(&self) -> MutexGuard<'_, EngineOverlay> {

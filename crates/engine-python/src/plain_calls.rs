@@ -79,7 +79,7 @@ impl PlainCalls {
 }
 
 /// An array of call objects; `None` for everything else.
-fn parse(text: &[u8]) -> Option<Vec<PlainCall>> {
+pub fn parse(text: &[u8]) -> Option<Vec<PlainCall>> {
     let mut text = Text::new(text);
     let mut calls = Vec::new();
     text.list(*b"[]", |text| {

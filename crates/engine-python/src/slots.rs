@@ -81,9 +81,16 @@ fn read_slots(json: PyBuffer<u8>) -> PyResult<Option<Slots>> {
 /// Quote, prefix, digits and quote of a word.
 const WORD_TEXT: usize = 68;
 
-/// An object of words; `None` for everything else.
+/// An object of words and nothing else.
 fn parse(text: &[u8]) -> Option<Vec<(U256, U256)>> {
     let mut text = Text::new(text);
+    let slots = object(&mut text)?;
+    text.end()?;
+    Some(slots)
+}
+
+/// An object of words; `None` for everything else.
+pub fn object(text: &mut Text<'_>) -> Option<Vec<(U256, U256)>> {
     let mut slots = Vec::with_capacity(text.len() / (2 * WORD_TEXT));
     text.list(*b"{}", |text| {
         let slot = word(text)?;
@@ -91,7 +98,6 @@ fn parse(text: &[u8]) -> Option<Vec<(U256, U256)>> {
         slots.push((slot, word(text)?));
         Some(())
     })?;
-    text.end()?;
     Some(slots)
 }
 

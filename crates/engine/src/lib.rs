@@ -18,6 +18,7 @@ pub mod json;
 pub mod json_text;
 pub mod keccak;
 pub mod keys;
+pub mod opening;
 pub mod ordered_root;
 pub mod receipt;
 pub mod requests;

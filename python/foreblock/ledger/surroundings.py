@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Final
 
-from foreblock._engine import Env, Header
+from foreblock._engine import Env, Header, Opening
 from foreblock.ledger.execution import environment
 from foreblock.ledger.fees import blob_base_fee
 from foreblock.ledger.forks import Rules
@@ -35,6 +35,8 @@ class Surroundings:
         self.base_fee: Final = header.base_fee_per_gas
         self._blob_fee: Final = blob_fee
         self._priced: Env | None = None
+        # What usual simulations of it begin with, from the first of them on.
+        self.opening: Opening | None = None
 
     @cached_property
     def blob_fee(self) -> int:

@@ -5,59 +5,51 @@ gives up where anything has to be decided or takes long; nothing has happened th
 state that it ran on is gone with it.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
-from foreblock._engine import Body, PlainCalls, Sealed, State
-from foreblock.errors import DeadlineExceeded
+from typing_extensions import Buffer
+
+from foreblock._engine import Opening, Sealed, State
 from foreblock.ledger.forks import BYZANTIUM, SHANGHAI
-from foreblock.ledger.overrides import AccountOverride, apply
 from foreblock.ledger.preconfirmed_block import ReadableBlock
 from foreblock.ledger.simulation.limits import SimulationLimits, check_calls
 from foreblock.ledger.simulation.open_block import blob_gas_used, has_queues, told, type_of_plain
 from foreblock.primitives import ZERO_HASH
 
-IN_PLACE_US: Final = 500  # for all calls together, and once more for the last of them
+IN_PLACE_US: Final = 500  # for all of it
 PRECOMPILE_GAS: Final = 100_000  # one precompile that takes more is not begun
 
 
 def simulate_usual(
-    base: ReadableBlock,
-    state: State,
-    accounts: Mapping[bytes, AccountOverride],
-    calls: PlainCalls,
-    limits: SimulationLimits,
+    base: ReadableBlock, state: State, calls: Buffer, accounts: Buffer, limits: SimulationLimits
 ) -> Sealed | None:
     """The block after `base`, if somebody has simulated it before; its state root is zero.
 
-    Neither fees nor nonces are judged, and transfers are not traced. Raises
-    `RefusedOverride`, `RefusedSimulation`.
+    Calls and overrides of accounts are JSON. Neither fees nor nonces are judged, and transfers
+    are not traced. Raises `RefusedSimulation`.
     """
-    check_calls(len(calls), len(calls), limits)
+    around = base.following
+    if around is None:
+        return None
+    opening = around.opening or _opening(base)
+    if opening is None:
+        return None
+    body = opening.fill(state, calls, accounts, limits.gas, IN_PLACE_US, PRECOMPILE_GAS)
+    if body is None:
+        return None
+    count, header, rules = len(body), around.header, around.rules
+    check_calls(count, count, limits)
+    blob_gas = blob_gas_used(rules, body.overlay, count, 0)
+    withdrawals = None if rules.ethereum < SHANGHAI else ()
+    return body.seal(header, ZERO_HASH, blob_gas, header.requests_hash, withdrawals)
+
+
+def _opening(base: ReadableBlock) -> Opening | None:
+    """What the engine is to know of the block after this one; none if there is more to it."""
     around = base.following
     if around is None or around.rules.ethereum < BYZANTIUM or has_queues(around.rules):
         return None
-    header, env, overlay = around.header, around.priced, state.overlay()
-    overlay.set_block_hash(base.number, base.hash)
-    precompiles = apply(accounts, overlay, around.rules) if accounts else None
-    try:
-        for contract, data in told(header, around.rules):
-            overlay.system_call(env, contract, data, precompiles, IN_PLACE_US, PRECOMPILE_GAS)
-    except DeadlineExceeded:
-        return None
-    body = Body(overlay, env, precompiles)
-    done, _ = body.run_plain(
-        calls,
-        0,
-        type_of_plain(around),
-        header.gas_limit,
-        limits.gas,
-        IN_PLACE_US,
-        PRECOMPILE_GAS,
-        IN_PLACE_US,
-    )
-    if done < len(calls):
-        return None
-    withdrawals = None if around.rules.ethereum < SHANGHAI else ()
-    blob_gas = blob_gas_used(around.rules, overlay, done, 0)
-    return body.seal(header, ZERO_HASH, blob_gas, header.requests_hash, withdrawals)
+    system = told(around.header, around.rules)
+    kind = type_of_plain(around)
+    around.opening = Opening(around.priced, kind, base.number, base.hash, system)
+    return around.opening

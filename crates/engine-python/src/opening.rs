@@ -1,0 +1,69 @@
+//! What the block after another one begins with, kept for all simulations of it.
+
+use alloy_primitives::{Address, B256, Bytes};
+use foreblock_engine::opening::{Asked, Opening as EngineOpening};
+use foreblock_engine::overlay::Overlay as EngineOverlay;
+use pyo3::buffer::PyBuffer;
+use pyo3::prelude::*;
+
+use crate::body::Body;
+use crate::convert::{Arg, Pair};
+use crate::env::{Env, limits};
+use crate::error::to_python;
+use crate::json_text::reading;
+use crate::overlay::Overlay;
+use crate::state::State;
+use crate::{overrides, plain_calls};
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Opening>()
+}
+
+/// The block after another one as every simulation begins it.
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct Opening {
+    env: Py<Env>,
+    opening: EngineOpening,
+}
+
+#[pymethods]
+impl Opening {
+    #[new]
+    fn new(
+        env: Py<Env>,
+        r#type: Arg<u8>,
+        parent_number: Arg<u64>,
+        parent_hash: Arg<B256>,
+        told: Vec<Pair<Arg<Address>, Arg<Bytes>>>,
+    ) -> Self {
+        let told = told.into_iter().map(|Pair(contract, data)| (contract.0, data.0)).collect();
+        let parent = (parent_number.0, parent_hash.0);
+        Self { env, opening: EngineOpening { tx_type: r#type.0, parent, told } }
+    }
+
+    #[pyo3(signature = (
+        state, calls, overrides, budget, timeout_us = None, precompile_gas = None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "what is asked for, and what bounds it")]
+    fn fill(
+        &self,
+        py: Python<'_>,
+        state: &State,
+        calls: PyBuffer<u8>,
+        overrides: PyBuffer<u8>,
+        budget: Arg<u64>,
+        timeout_us: Option<Arg<u64>>,
+        precompile_gas: Option<Arg<u64>>,
+    ) -> PyResult<Option<Body>> {
+        let calls = reading(&calls, plain_calls::parse)?;
+        let overrides = reading(&overrides, overrides::parse)?;
+        let Some((calls, overrides)) = calls.zip(overrides) else { return Ok(None) };
+        let asked = Asked { overrides, calls, gas: budget.0 };
+        let (env, limits) = (&self.env.get().0, limits(timeout_us, precompile_gas));
+        let mut overlay = EngineOverlay::new(Box::new(state.0.clone()));
+        let filled = py.detach(|| self.opening.fill(&mut overlay, env, &asked, &limits));
+        let Some(body) = filled.map_err(to_python)? else { return Ok(None) };
+        let overlay = Py::new(py, Overlay::of(overlay))?;
+        Ok(Some(Body::filled(overlay, self.env.clone_ref(py), body)))
+    }
+}
