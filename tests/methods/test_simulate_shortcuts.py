@@ -7,8 +7,10 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from foreblock.errors import ForeblockError
+from foreblock.ledger.block_overrides import AS_IT_IS, BlockOverrides
 from foreblock.ledger.call_request import Call
 from foreblock.ledger.intrinsic_gas import MAX_INIT_CODE
 from foreblock.ledger.overrides import AccountOverride, Slots
@@ -219,6 +221,39 @@ def test_blocks_that_are_judged_or_overridden_are_not_kept(chain: Chain) -> None
     (usual,) = simulated(chain, [BlockRequest()])
     assert usual.block.header.base_fee_per_gas == 0
     assert len({strict.block.hash, other.block.hash, usual.block.hash}) == 3
+
+
+# --- Blocks that are opened like those before them -------------------------------------
+
+SAID = st.sampled_from(
+    [
+        BlockOverrides(),
+        BlockOverrides(mix_hash=b"\7" * 32),
+        BlockOverrides(base_fee_per_gas=7, gas_limit=10**8, beneficiary=b"\xbe" * 20),
+        BlockOverrides(parent_beacon_block_root=b"\5" * 32, blob_base_fee=3),
+    ]
+)
+
+
+@often
+@given(said=st.lists(st.none() | SAID, min_size=1, max_size=6), validation=st.booleans())
+def test_blocks_are_opened_the_same_whether_like_the_last_or_anew(
+    chain: Chain, said: list[BlockOverrides | None], validation: bool
+) -> None:
+    """Of a block whose number is stated something is said, even if it is what it would be."""
+    view = chain.ledger.view()
+    base = view.latest
+    view.close()
+    like, anew = [], []
+    for number, overrides in enumerate(said, base.number + 1):
+        stated = structs.replace(overrides or AS_IT_IS, number=number)
+        like.append(BlockRequest(block=AS_IT_IS if overrides is None else stated))
+        anew.append(BlockRequest(block=stated))
+    found = [
+        [each.block.hash for each in simulated(chain, requests, validation=validation)]
+        for requests in (like, anew)
+    ]
+    assert found[0] == found[1]
 
 
 # --- Large roots -----------------------------------------------------------------------

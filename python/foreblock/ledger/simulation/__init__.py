@@ -9,6 +9,7 @@
     calls      its calls: defaults, checks in their order, what comes of them
     block      one block: everything that happens in it, in its order
     run        all blocks
+    usual      one block of plain calls, the short way
     steps      how it goes on in slices, and elsewhere where it takes long
 
 Reads as the specification does. What a block is made of in the end stays in the engine

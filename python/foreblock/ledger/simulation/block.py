@@ -21,7 +21,7 @@ from foreblock.ledger.forks import PARIS
 from foreblock.ledger.overrides import apply
 from foreblock.ledger.simulation.branch import Branch
 from foreblock.ledger.simulation.calls import run_at_once, run_calls
-from foreblock.ledger.simulation.header import open_header
+from foreblock.ledger.simulation.header import header_after, open_header
 from foreblock.ledger.simulation.open_block import OpenBlock, has_queues, told
 from foreblock.ledger.simulation.request import FILLER
 from foreblock.ledger.simulation.steps import Steps, Work
@@ -92,16 +92,22 @@ def _surroundings(branch: Branch, place: Place, overrides: BlockOverrides) -> Su
 
     Most simulations begin with the same block after theirs, which is kept with that one.
     """
-    base = branch.base
-    usual = branch.is_at_base and overrides is AS_IT_IS and not branch.validation
-    if usual and base.following is not None:
+    base, like = branch.base, branch.usual
+    usual = overrides is AS_IT_IS and not branch.validation
+    if usual and branch.is_at_base and base.following is not None:
+        branch.usual = base.following
         return base.following
     rules = branch.rules_of_next(place.number, place.time)
+    if usual and like is not None and like.rules == rules:
+        header = header_after(like.header, branch, place, rules)
+        branch.usual = Surroundings(header, rules, branch.profile)
+        return branch.usual
     if overrides.withdrawals and rules.optimism is not None:
         raise RefusedOverride('block override "withdrawals" is not supported on this chain')
     header = open_header(branch, place, overrides, rules)
     around = Surroundings(header, rules, branch.profile, overrides.blob_base_fee)
-    if usual:
+    branch.usual = around if usual else None
+    if usual and branch.is_at_base:
         base.following = around
     return around
 

@@ -13,6 +13,7 @@ from foreblock.ledger.forks import PARIS, Rules
 from foreblock.ledger.preconfirmed_block import ReadableBlock
 from foreblock.ledger.simulation.request import SimulationRequest
 from foreblock.ledger.simulation.steps import UNHURRIED, Pace, Steps
+from foreblock.ledger.surroundings import Surroundings
 from foreblock.primitives import ZERO_HASH
 
 LARGE: Final = 200  # accounts and slots whose root is not computed in place
@@ -43,6 +44,8 @@ class Branch:
         # What every block changes.
         self.budget = gas  # that all calls to come may use together
         self.rules = base.rules  # of the parent
+        # What calls saw of the last block, if nothing was said of it and nothing is judged.
+        self.usual: Surroundings | None = None
         self._last: Sealed | None = None
         self._total_difficulty = base.total_difficulty
         self._trie: Final = state.trie() if request.state_roots else None

@@ -46,6 +46,24 @@ def open_header(branch: Branch, place: Place, overrides: BlockOverrides, rules: 
     )
 
 
+def header_after(like: Header, branch: Branch, place: Place, rules: Rules) -> Header:
+    """The header of the next block of a branch, if nothing is said of it.
+
+    `like` is what the last block was opened with, under the same rules and with nothing said
+    of it either, nor is anything judged: then all that is carried on, or is not, is there.
+    """
+    parent = branch.parent
+    excess = like.excess_blob_gas
+    if excess is not None:
+        excess = excess_blob_gas_after(parent, place.time, branch.profile, rules)
+    return like.replace(
+        parent_hash=parent.hash,
+        number=place.number,
+        timestamp=place.time,
+        excess_blob_gas=excess,
+    )
+
+
 def _difficulty(parent: Header, overrides: BlockOverrides, rules: Rules) -> int:
     if rules.merged:
         return 0
