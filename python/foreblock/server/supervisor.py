@@ -18,7 +18,7 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -34,6 +34,9 @@ SHORTEST_DELAY: Final = 0.1  # seconds until a dead worker's successor is starte
 LONGEST_DELAY: Final = 5.0
 STEADY: Final = 10.0  # a worker that lived so long did not die of its start
 KILL_MARGIN: Final = 1.0  # beyond the grace, before a worker that drains is killed
+
+TCACHE_COUNT: Final = "glibc.malloc.tcache_count"
+PIECES_AT_HAND: Final = 256
 
 log = structlog.get_logger()
 
@@ -206,7 +209,21 @@ def _execute(
         stdin=subprocess.DEVNULL,
         pass_fds=[line, *inherited],
         process_group=0,  # Ctrl-C on the terminal is for the supervisor alone
+        env=environment(os.environ),
     )
+
+
+def environment(ours: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a process: ours, and what glibc's malloc reads of it once at its start.
+
+    It keeps so many freed pieces of a size at hand; with its own 7, a simulation with
+    hundreds of calls takes a tenth longer. What an operator has set stays.
+    """
+    tunables = ours.get("GLIBC_TUNABLES", "")
+    if TCACHE_COUNT in tunables:
+        return dict(ours)
+    kept = f"{TCACHE_COUNT}={PIECES_AT_HAND}"
+    return {**ours, "GLIBC_TUNABLES": f"{tunables}:{kept}" if tunables else kept}
 
 
 def _raise_first(outcomes: Sequence[BaseException | None]) -> None:
