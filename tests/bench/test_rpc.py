@@ -129,3 +129,17 @@ def test_programs_are_found_in_the_folder_first(tmp_path: Path) -> None:
     (tmp_path / "bin" / "sh").touch()
     assert peers.find("sh", tmp_path) == tmp_path / "bin" / "sh"
     assert peers.find("sh", tmp_path / "elsewhere") is not None
+
+
+def test_memory_is_compared_after_the_first_round_of_each_question_and_at_the_end() -> None:
+    def rounds(*seen: tuple[int, int]) -> Cell:
+        return Cell([Round(1, 1, 1, 0, 1, 1, 0, 10, size, ended) for ended, size in seen])
+
+    cells = {
+        ("a", peers.FOREBLOCK): rounds((1, 100), (4, 300)),
+        ("b", peers.FOREBLOCK): rounds((2, 200), (5, 210)),
+        ("a", "anvil"): rounds((3, 9), (6, 9)),
+    }
+    assert Answers({}, cells).memory() == ((20, 200), (40, 210))
+    once = {key: Cell(cell.rounds[:1]) for key, cell in cells.items()}
+    assert Answers({}, once).memory() is None

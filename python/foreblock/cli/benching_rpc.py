@@ -150,6 +150,9 @@ def _ratio(ratio: Ratio) -> tuple[str, ...]:
 def _remarks(found: Answers) -> Iterator[str]:
     rounds = [each for cell in found.cells.values() for each in cell.rounds]
     unfit = sum(not each.counts for each in rounds)
+    if (memory := found.memory()) is not None:
+        once, end = (f"{it.resident / 2**20:.1f} MiB after {it.requests:,}" for it in memory)
+        yield f"memory of the worker and its supervisor: {once} requests, {end}"
     yield f"{unfit} of {len(rounds)} rounds do not count: the server got under {SHARE} of its core"
     for (question, server), cell in found.cells.items():
         if not cell.clean:

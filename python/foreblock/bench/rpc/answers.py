@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from foreblock.bench.rpc import load, peers
 from foreblock.bench.rpc.peers import FOREBLOCK, Server
@@ -70,6 +70,13 @@ class Ratio:
         return "must met" if self.value <= self.bound.must else "missed"
 
 
+class Memory(NamedTuple):
+    """How much of it a server had of its own, after so many requests."""
+
+    requests: int
+    resident: int
+
+
 @dataclass(frozen=True)
 class Answers:
     """Everything that was found out."""
@@ -95,6 +102,16 @@ class Answers:
                     bound,
                     ours.clean and theirs.clean,
                 )
+
+    def memory(self) -> tuple[Memory, Memory] | None:
+        """Ours once every question had its first round, and at the end, if there were more."""
+        cells = [cell for (_, server), cell in self.cells.items() if server == FOREBLOCK]
+        rounds = sorted((each for cell in cells for each in cell.rounds), key=lambda it: it.ended)
+        first, every = rounds[: len(cells)], sum(each.requests for each in rounds)
+        if len(rounds) == len(first):
+            return None
+        once = Memory(sum(each.requests for each in first), first[-1].resident)
+        return once, Memory(every, rounds[-1].resident)
 
 
 def cores() -> tuple[int, int]:

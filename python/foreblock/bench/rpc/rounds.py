@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Final
 
 from foreblock.bench.rpc import load
 from foreblock.bench.rpc.peers import Server
-from foreblock.bench.rpc.processes import cpu_seconds, family, idle_seconds
+from foreblock.bench.rpc.processes import cpu_seconds, family, idle_seconds, resident_bytes
 
 SHARE: Final = 0.9  # of its core; with less, somebody else's work is in the figure
 
@@ -38,6 +39,9 @@ class Round:
     p50_us: int
     p99_us: int
     failed: int
+    requests: int = 0  # answered, with those of the warm-up
+    resident: int = 0  # bytes of the server's own memory afterwards
+    ended: float = 0.0  # seconds, to tell which round came first
 
     @property
     def counts(self) -> bool:
@@ -47,7 +51,7 @@ class Round:
 
 def measure(bench: Bench, server: Server, url: str, lua: Path, connections: int) -> Round:
     """Warm up, then load the server and divide its CPU time by the requests answered."""
-    load.run(bench.wrk, url, lua, connections, bench.warm_up, bench.client_core)
+    warm = load.run(bench.wrk, url, lua, connections, bench.warm_up, bench.client_core)
     processes = family(server.pid)
     before, idle = cpu_seconds(processes), idle_seconds(bench.server_core)
     seen = load.run(bench.wrk, url, lua, connections, bench.seconds, bench.client_core)
@@ -61,6 +65,9 @@ def measure(bench: Bench, server: Server, url: str, lua: Path, connections: int)
         p50_us=seen.p50_us,
         p99_us=seen.p99_us,
         failed=seen.failed if seen.requests else 1,
+        requests=warm.requests + seen.requests,
+        resident=resident_bytes(processes),
+        ended=time.monotonic(),
     )
 
 
