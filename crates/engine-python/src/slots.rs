@@ -91,7 +91,7 @@ fn parse(text: &[u8]) -> Option<Vec<(U256, U256)>> {
 
 /// An object of words; `None` for everything else.
 pub fn object(text: &mut Text<'_>) -> Option<Vec<(U256, U256)>> {
-    let mut slots = Vec::with_capacity(text.len() / (2 * WORD_TEXT));
+    let mut slots = Vec::with_capacity(text.left() / (2 * WORD_TEXT));
     text.list(*b"{}", |text| {
         let slot = word(text)?;
         text.sign(b':')?;

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use alloy_primitives::Address;
+use alloy_primitives::{Address, B256};
+use foreblock_engine::error::Result;
 use foreblock_engine::ordered_root;
 use foreblock_engine::store::{self, HeadTrie, Store};
 use foreblock_engine::trie::NodeWrites as EngineWrites;
@@ -18,6 +19,15 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<GrowingRoot>()?;
     module.add_class::<BranchTrie>()?;
     module.add_class::<StateTrie>()
+}
+
+/// The bytes of a hash that is found with the interpreter released.
+fn hashed(
+    py: Python<'_>,
+    find: impl FnOnce() -> Result<B256> + Send,
+) -> PyResult<Bound<'_, PyBytes>> {
+    let hash = py.detach(find).map_err(to_python)?;
+    Ok(PyBytes::new(py, hash.as_slice()))
 }
 
 #[pyclass(frozen, module = "foreblock._engine")]
@@ -50,8 +60,7 @@ impl StateTrie {
     }
 
     fn root<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let root = py.detach(|| self.trie().root()).map_err(to_python)?;
-        Ok(PyBytes::new(py, root.as_slice()))
+        hashed(py, || self.trie().root())
     }
 
     fn storage_root<'py>(
@@ -59,8 +68,7 @@ impl StateTrie {
         py: Python<'py>,
         address: Arg<Address>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let root = py.detach(|| self.trie().storage_root(&address.0)).map_err(to_python)?;
-        Ok(PyBytes::new(py, root.as_slice()))
+        hashed(py, || self.trie().storage_root(&address.0))
     }
 
     fn take(&self, py: Python<'_>) -> PyResult<NodeWrites> {
@@ -90,8 +98,7 @@ impl BranchTrie {
     }
 
     fn root<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let root = py.detach(|| self.trie().root()).map_err(to_python)?;
-        Ok(PyBytes::new(py, root.as_slice()))
+        hashed(py, || self.trie().root())
     }
 
     fn storage_root<'py>(
@@ -99,8 +106,7 @@ impl BranchTrie {
         py: Python<'py>,
         address: Arg<Address>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let root = py.detach(|| self.trie().storage_root(&address.0)).map_err(to_python)?;
-        Ok(PyBytes::new(py, root.as_slice()))
+        hashed(py, || self.trie().storage_root(&address.0))
     }
 }
 

@@ -13,7 +13,8 @@ impl<'a> Text<'a> {
         Self(text)
     }
 
-    pub fn len(&self) -> usize {
+    /// How many bytes are left.
+    pub fn left(&self) -> usize {
         self.0.len()
     }
 

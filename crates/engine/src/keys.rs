@@ -4,21 +4,18 @@
 //! an observer of the process.
 
 use alloy_consensus::{
-    SignableTransaction, TxEip1559, TxEip2930, TxEip7702, TxLegacy,
+    SignableTransaction,
     crypto::secp256k1::{public_key_to_address, sign_message},
 };
 use alloy_eips::eip2718::Encodable2718;
-use alloy_primitives::{Address, B256, Bytes, TxKind};
+use alloy_primitives::{Address, B256, Bytes};
 use secp256k1::{PublicKey, Secp256k1, SecretKey};
 
 use crate::error::{Error, Result};
-use crate::message::{Fees, Message};
-use crate::transaction::{Envelope, Signed, Transaction};
+use crate::message::Message;
+use crate::transaction::{Envelope, Transaction, typed};
 
-const LEGACY: u8 = 0;
-const ACCESS_LIST: u8 = 1;
-const DYNAMIC_FEE: u8 = 2;
-const SET_CODE: u8 = 4;
+const BLOB: u8 = 3;
 
 /// The compressed public key of a secret.
 pub fn public_key(secret: &B256) -> Result<[u8; 33]> {
@@ -46,74 +43,16 @@ pub fn sign_transaction(
     nonce: u64,
     secret: &B256,
 ) -> Result<Transaction> {
-    let (cap, tip) = match message.fees {
-        Fees::Legacy { gas_price } => (gas_price, gas_price),
-        Fees::Dynamic { max_fee_per_gas, max_priority_fee_per_gas } => {
-            (max_fee_per_gas, max_priority_fee_per_gas)
-        }
-    };
-    let Message { gas: gas_limit, value, .. } = *message;
-    let (to, input) = (message.to.map_or(TxKind::Create, TxKind::Call), message.data.clone());
-    let access_list = message.access_list.clone();
-    let envelope: Signed = match tx_type {
-        LEGACY => {
-            let chain_id = Some(chain_id);
-            let gas_price = cap;
-            sign(TxLegacy { chain_id, nonce, gas_price, gas_limit, to, value, input }, secret)?
-                .into()
-        }
-        ACCESS_LIST => sign(
-            TxEip2930 { chain_id, nonce, gas_price: cap, gas_limit, to, value, access_list, input },
-            secret,
-        )?
-        .into(),
-        DYNAMIC_FEE => sign(
-            TxEip1559 {
-                chain_id,
-                nonce,
-                gas_limit,
-                max_fee_per_gas: cap,
-                max_priority_fee_per_gas: tip,
-                to,
-                value,
-                access_list,
-                input,
-            },
-            secret,
-        )?
-        .into(),
-        SET_CODE => sign(
-            TxEip7702 {
-                chain_id,
-                nonce,
-                gas_limit,
-                max_fee_per_gas: cap,
-                max_priority_fee_per_gas: tip,
-                to: message.to.ok_or_else(|| {
-                    Error::invalid("this type of transaction cannot create a contract")
-                })?,
-                value,
-                access_list,
-                authorization_list: message.authorization_list.clone(),
-                input,
-            },
-            secret,
-        )?
-        .into(),
-        other => return Err(Error::invalid(format!("type {other} cannot be signed here"))),
-    };
+    if tx_type == BLOB {
+        return Err(Error::invalid("type 3 cannot be signed here"));
+    }
+    let typed = typed(message, tx_type, chain_id, nonce)?;
+    let signature = sign_message(*secret, typed.signature_hash())
+        .map_err(|_| Error::invalid("a secret key is between 1 and the curve order"))?;
+    let envelope = typed.into_envelope(signature);
     let raw: Bytes = envelope.encoded_2718().into();
     let (hash, sender) = (*envelope.tx_hash(), address_of(secret)?);
     Ok(Transaction { envelope: Envelope::Signed(envelope), hash, sender, raw })
-}
-
-fn sign<T>(transaction: T, secret: &B256) -> Result<alloy_consensus::Signed<T>>
-where
-    T: SignableTransaction<alloy_primitives::Signature>,
-{
-    let signature = sign_message(*secret, transaction.signature_hash())
-        .map_err(|_| Error::invalid("a secret key is between 1 and the curve order"))?;
-    Ok(transaction.into_signed(signature))
 }
 
 #[cfg(test)]
@@ -121,6 +60,7 @@ mod tests {
     use alloy_primitives::{U256, address, b256, hex};
 
     use super::*;
+    use crate::message::Fees;
     use crate::transaction::decode;
 
     /// The first account of the mnemonic that development tools share.
@@ -149,7 +89,7 @@ mod tests {
 
     #[test]
     fn what_is_signed_decodes_to_its_signer() {
-        for tx_type in [LEGACY, ACCESS_LIST, DYNAMIC_FEE, SET_CODE] {
+        for tx_type in [0, 1, 2, 4] {
             let made = sign_transaction(&message(), tx_type, 31337, 7, &SECRET).expect("signed");
             assert_eq!(decode(&made.raw).expect("decodes"), made);
             assert_eq!((made.sender, made.fields().nonce()), (OWNER, 7));

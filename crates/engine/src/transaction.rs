@@ -12,6 +12,7 @@
 mod decode;
 #[cfg(test)]
 mod tests;
+mod typed;
 mod unsigned;
 
 use alloy_consensus::{EthereumTxEnvelope, TxEip4844, crypto::secp256k1::recover_signer};
@@ -21,6 +22,7 @@ use alloy_primitives::{Address, B256, Bytes, Signature};
 pub use op_alloy_consensus::TxDeposit;
 
 pub use decode::{check, decode, decode_all, decode_at, decode_known, deposit};
+pub use typed::typed;
 pub use unsigned::{encode_unsigned, unsigned};
 
 /// The type byte of a deposit transaction (OP stack specification, deposits).

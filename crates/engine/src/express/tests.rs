@@ -116,7 +116,7 @@ fn calls_are_recognised_by_who_calls_whom_with_what() {
             panic!("not recognised: {object}")
         };
         assert_eq!((call.to, call.from), (WHO, sender));
-        assert_eq!(call.data().expect("digits"), data);
+        assert_eq!(call.data().expect("digits")[..], *data);
     }
 }
 
@@ -130,7 +130,7 @@ fn calls_that_say_more_are_left_to_the_long_way() {
         format!(r#"[{{"to":"{to}","data":"0x","input":"0x"}},"latest"]"#),
         format!(r#"[{{"to":"{to}","to":"{to}"}},"latest"]"#),
         format!(r#"[{{"to":"{to}","data":""}},"latest"]"#),
-        format!(r#"[{{"to":null}},"latest"]"#),
+        r#"[{"to":null},"latest"]"#.to_owned(),
         format!(r#"[{{"to":"{to}"}},"latest",{{}}]"#),
         format!(r#"[{{"to":"{to}"}}]"#),
     ] {

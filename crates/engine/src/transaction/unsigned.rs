@@ -3,22 +3,17 @@
 //! They are encoded and hashed like signed ones whose signature is all zeros. A legacy
 //! one says 0 for `v` as well, which no signature could, so it never decodes.
 
-use alloy_consensus::{
-    Signed as SignedWith, TxEip1559, TxEip4844, TxEip7702, TxLegacy,
-    transaction::RlpEcdsaEncodableTx,
-};
+use alloy_consensus::{TxLegacy, transaction::RlpEcdsaEncodableTx};
 use alloy_eips::eip2718::Encodable2718;
-use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256, keccak256};
+use alloy_primitives::{Bytes, Signature, U256, keccak256};
 use alloy_rlp::Encodable;
 
+use super::typed::{Typed, typed};
 use super::{Envelope, Signed, Transaction};
 use crate::error::{Error, Result};
-use crate::message::{Fees, Message};
+use crate::message::Message;
 
-const LEGACY: u8 = 0;
-const DYNAMIC_FEE: u8 = 2;
-const BLOB: u8 = 3;
-const SET_CODE: u8 = 4;
+const ACCESS_LIST: u8 = 1;
 
 /// The message as a transaction of type `tx_type` (0, 2, 3 or 4) with this nonce.
 ///
@@ -36,74 +31,14 @@ pub fn encode_unsigned(message: &Message, tx_type: u8, chain_id: u64, nonce: u64
 }
 
 fn envelope(message: &Message, tx_type: u8, chain_id: u64, nonce: u64) -> Result<Signed> {
-    let (cap, tip) = match message.fees {
-        Fees::Legacy { gas_price } => (gas_price, gas_price),
-        Fees::Dynamic { max_fee_per_gas, max_priority_fee_per_gas } => {
-            (max_fee_per_gas, max_priority_fee_per_gas)
-        }
-    };
-    let Message { gas, value, data, access_list, .. } = message;
-    let kind = message.to.map_or(TxKind::Create, TxKind::Call);
-    Ok(match tx_type {
-        LEGACY => Signed::Legacy(with_zeros(TxLegacy {
-            chain_id: None,
-            nonce,
-            gas_price: cap,
-            gas_limit: *gas,
-            to: kind,
-            value: *value,
-            input: data.clone(),
-        })),
-        DYNAMIC_FEE => Signed::Eip1559(with_zeros(TxEip1559 {
-            chain_id,
-            nonce,
-            gas_limit: *gas,
-            max_fee_per_gas: cap,
-            max_priority_fee_per_gas: tip,
-            to: kind,
-            value: *value,
-            access_list: access_list.clone(),
-            input: data.clone(),
-        })),
-        BLOB => Signed::Eip4844(with_zeros(TxEip4844 {
-            chain_id,
-            nonce,
-            gas_limit: *gas,
-            max_fee_per_gas: cap,
-            max_priority_fee_per_gas: tip,
-            to: recipient(message)?,
-            value: *value,
-            access_list: access_list.clone(),
-            blob_versioned_hashes: message.blob_hashes.clone(),
-            max_fee_per_blob_gas: message.max_fee_per_blob_gas,
-            input: data.clone(),
-        })),
-        SET_CODE => Signed::Eip7702(with_zeros(TxEip7702 {
-            chain_id,
-            nonce,
-            gas_limit: *gas,
-            max_fee_per_gas: cap,
-            max_priority_fee_per_gas: tip,
-            to: recipient(message)?,
-            value: *value,
-            access_list: access_list.clone(),
-            authorization_list: message.authorization_list.clone(),
-            input: data.clone(),
-        })),
-        other => {
-            return Err(Error::invalid(format!("no call makes a transaction of type {other}")));
-        }
-    })
-}
-
-/// The hash kept with alloy's value is never read: `Transaction` has the right one.
-fn with_zeros<T>(transaction: T) -> SignedWith<T> {
-    let zeros = Signature::new(U256::ZERO, U256::ZERO, false);
-    SignedWith::new_unchecked(transaction, zeros, B256::ZERO)
-}
-
-fn recipient(message: &Message) -> Result<Address> {
-    message.to.ok_or_else(|| Error::invalid("this type of transaction cannot create a contract"))
+    if tx_type == ACCESS_LIST {
+        return Err(Error::invalid("no call makes a transaction of type 1"));
+    }
+    let mut typed = typed(message, tx_type, chain_id, nonce)?;
+    if let Typed::Legacy(legacy) = &mut typed {
+        legacy.chain_id = None;
+    }
+    Ok(typed.into_envelope(Signature::new(U256::ZERO, U256::ZERO, false)))
 }
 
 fn encode(envelope: &Signed) -> Bytes {
@@ -125,7 +60,7 @@ fn encode_legacy(transaction: &TxLegacy) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use alloy_primitives::{b256, hex};
+    use alloy_primitives::{Address, B256, b256, hex};
 
     use super::*;
     use crate::transaction::decode;
