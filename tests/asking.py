@@ -10,7 +10,7 @@ from typing import Any
 from foreblock.app import Service, ServiceOptions
 from foreblock.ledger.view import Ledger
 from foreblock.methods.options import Dialect, Options
-from foreblock.reply import Reply
+from foreblock.reply import Reply, whole
 
 
 class Asker:
@@ -44,8 +44,9 @@ class Asker:
         return answer["result"] if "result" in answer else answer["error"]
 
     async def _reply(self, body: bytes) -> Reply:
-        reply = self._service.answer(body)
-        return await reply if inspect.isawaitable(reply) else reply
+        answer = self._service.answer(body)
+        reply = await answer if inspect.isawaitable(answer) else answer
+        return Reply(whole([reply.body, *reply.rest]), reply.headers)
 
 
 def request(method: str, *params: object) -> bytes:

@@ -28,6 +28,8 @@ BELOW = {
     "clock": set[str](),
     "backoff": set[str](),
     "reply": set[str](),
+    "turns": set[str](),
+    "long_json": {"_engine"},
     "setting": {"errors"},
     "settings": {"errors", "server", "setting"},
     "networks": {"errors", "setting", "settings"},
@@ -64,9 +66,21 @@ BELOW = {
     "feed": {"backoff", "clock", "errors", "model", "primitives"},  # nothing of who listens
     "canonical": {"backoff", "client", "clock", "errors", "ledger", "primitives"},
     "recording": {"clock", "errors", "feed", "model"},
-    "rpc": {"errors", "reply"},  # nothing of HTTP or Ethereum
-    "methods": {"_engine", "errors", "ledger", "primitives"},  # the engine reads hex
-    "app": {"bus", "clock", "network", "errors", "ledger", "methods", "reply", "rpc", "settings"},
+    "rpc": {"errors", "long_json", "reply", "turns"},  # nothing of HTTP or Ethereum
+    # The engine reads hex.
+    "methods": {"_engine", "errors", "ledger", "long_json", "primitives", "reply", "turns"},
+    "app": {
+        "bus",
+        "clock",
+        "errors",
+        "ledger",
+        "methods",
+        "network",
+        "reply",
+        "rpc",
+        "settings",
+        "turns",
+    },
     "abi": {"_engine", "errors", "primitives"},  # keccak for selectors
     "client": {"errors"},
     "running": {"client", "errors"},

@@ -35,11 +35,13 @@ __all__ = [
     "Outcome",
     "Overlay",
     "Partial",
+    "Parts",
     "PlainCalls",
     "Pool",
     "Precompiles",
     "Receipt",
     "Sealed",
+    "SealedText",
     "Slots",
     "State",
     "StateTrie",
@@ -63,6 +65,7 @@ __all__ = [
     "read_address",
     "read_data",
     "read_hash",
+    "read_parts",
     "read_quantity",
     "read_slots",
     "receipts_root",
@@ -841,6 +844,8 @@ class PlainCalls:
         `read_address`, `read_quantity` or `read_data` could not read, or when anything is
         written with escapes. A call without a sender is the zero address's.
         """
+    def read_more(self, json: Buffer, /) -> bool:
+        """Add the calls of such an array, if it is one."""
     def __len__(self) -> int: ...
     def __getitem__(self, index: int, /) -> tuple[bytes, bytes | None, int, bytes, int | None]:
         """Sender, recipient, value, data and gas."""
@@ -982,6 +987,20 @@ class Sealed:
         returned, and the text of further members with a comma before each. `transactions`
         is the JSON array that takes the place of their hashes.
         """
+    def long_json(
+        self, failures: Sequence[tuple[bytes, bytes]], transactions: bytes | None = None
+    ) -> SealedText:
+        """The same text, to be written in pieces."""
+    @property
+    def results_size(self) -> int:
+        """About how long the results of all calls are in that text, failures apart."""
+
+@final
+class SealedText:
+    """The JSON text of a finished block on its way."""
+
+    def take(self, bytes: int, /) -> bytes:
+        """The next piece of at most so many bytes; nothing when all was taken."""
 
 # --- Transactions, headers, blocks and receipts ---------------------------------------
 #
@@ -1494,3 +1513,29 @@ def read_slots(json: Buffer, /) -> Slots | None:
 
 def read_quantity(text: str, bits: int, /) -> int | None:
     """A number at most `bits` wide (256 at most), without leading zeros."""
+
+# --- Long JSON texts -------------------------------------------------------------------
+
+def read_parts(json: Buffer, /) -> Parts | None:
+    """Take a text apart, in stretches; None for one that is neither array nor object."""
+
+@final
+class Parts:
+    """The parts of a JSON array or object: items, or members with their keys.
+
+    What was taken apart to its end is JSON by RFC 8259, down to the last bracket.
+    """
+
+    @property
+    def is_object(self) -> bool: ...
+    @property
+    def done(self) -> bool:
+        """Whether the text was read to its end."""
+    def take(self, bytes: int, parts: int, /) -> tuple[int, int, int, int]:
+        """Read on for so many bytes, and at most so many parts.
+
+        Gives how many parts ended, where the first of them begins, with its key, where the
+        value of the last begins, and where that ends. A part that had begun before comes
+        alone; others are shorter than `bytes`, unless one is a number, which is read at once.
+        Raises `Undecodable` for what is no JSON.
+        """

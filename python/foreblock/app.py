@@ -24,6 +24,7 @@ from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
 from foreblock.settings import Settings
+from foreblock.turns import Turns
 
 NO_LIMIT: Final = sys.maxsize
 DAY_MS: Final = 24 * 60 * 60 * 1000
@@ -49,14 +50,19 @@ class Service:
         """Without `submissions`, the way to a sequencer, it only reads."""
         pool = Pool(threads=options.pool_threads, capacity=options.pool_capacity)
         self._placement = Placement(pool, options.methods.call_timeout_ms)
+        turns = Turns()
         self._simulations = Simulations(
-            options.methods.call_timeout_ms, options.pool_threads, options.pool_capacity
+            options.methods.call_timeout_ms,
+            options.pool_threads,
+            options.pool_capacity,
+            turns=turns,
         )
         dispatcher = Dispatcher(
             make_methods(options.methods, self._placement, self._simulations, submissions),
             ledger.view,
             partial(fault_of, dialect=options.methods.dialect),
             options.limits,
+            turns=turns,
         )
         # The reply to a body; never raises. This is the handler that a server needs.
         self.answer: Final[Handler] = dispatcher.answer

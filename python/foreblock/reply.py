@@ -5,6 +5,14 @@ from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
+# A text, or one so long that it is left in pieces: joining it would hold up others.
+Text = bytes | list[bytes]
+
+
+def whole(text: Text) -> bytes:
+    """The text in one piece."""
+    return text if isinstance(text, bytes) else b"".join(text)
+
 
 class Reply(Struct, frozen=True, gc=False):
     """An answer: its bytes, and header lines that go with them.
@@ -15,6 +23,12 @@ class Reply(Struct, frozen=True, gc=False):
 
     body: bytes
     headers: bytes = b""  # whole lines, each ending in CRLF
+    rest: tuple[bytes, ...] = ()  # of a body that is too long to be joined; never at once
+
+    @property
+    def size(self) -> int:
+        """The length of the whole body."""
+        return len(self.body) + sum(map(len, self.rest))
 
 
 class Readiness(NamedTuple):

@@ -15,6 +15,7 @@ Json = dict[str, Any]
 CONTRACT = "0x" + "fe" * 20
 LOOP = "0x5b600056"  # JUMPDEST PUSH1 0 JUMP
 LONG_RETURN = "0x620fffff5ff3"  # PUSH3 1048575 PUSH0 RETURN
+LONG_REVERT = "0x620fffff5ffd"
 BEACON_ROOTS = "0x000f3df6d732807ef1319fb7b8bb8522d0beac02"  # called at the start of each block
 RESULT = None  # in place of a code
 LIMIT, STOPPED = -38026, -32000  # more than is allowed; the deadline, or an override refused
@@ -71,6 +72,12 @@ def accounts(scale: float) -> Excess:
     return Excess(simulation(block({}, stateOverrides=named)), (RESULT, STOPPED))
 
 
+def long_code(scale: float) -> Excess:
+    """Code of as many bytes."""
+    code = "0x" + "5b" * int(2_400_000 * scale)
+    return Excess(simulation(overriding(code=code)), (RESULT, STOPPED))
+
+
 def far_ahead(scale: float) -> Excess:
     """A block whose number nobody will ever see, with all the blocks before it."""
     del scale
@@ -108,6 +115,13 @@ def long_output(scale: float) -> Excess:
     return Excess(simulation(block(*calls, stateOverrides=code)), (RESULT, STOPPED))
 
 
+def long_reverts(scale: float) -> Excess:
+    """Calls that revert with as much."""
+    calls = [{"to": CONTRACT, "gas": hex(4_000_000)}] * max(1, int(12 * scale))
+    code = {CONTRACT: {"code": LONG_REVERT}}
+    return Excess(simulation(block(*calls, stateOverrides=code)), (RESULT, STOPPED))
+
+
 EXCESSES: dict[str, Callable[[float], Excess]] = {
     each.__name__: each
     for each in (
@@ -116,10 +130,12 @@ EXCESSES: dict[str, Callable[[float], Excess]] = {
         long_body,
         slots,
         accounts,
+        long_code,
         far_ahead,
         cyclic_moves,
         loop,
         loop_in_every_block,
         long_output,
+        long_reverts,
     )
 }

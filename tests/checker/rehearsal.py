@@ -31,7 +31,7 @@ from foreblock.methods.options import Options
 from foreblock.methods.placement import Placement
 from foreblock.methods.simulations import Simulations
 from foreblock.model import Flashblock
-from foreblock.reply import Reply
+from foreblock.reply import Reply, Text
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
@@ -44,7 +44,7 @@ INTERVAL_MS = 400
 TIMEOUT_MS = 5_000
 PAYEES = [bytes([0xA0 + at]) * 20 for at in range(4)]
 
-Run = Callable[[Method, LedgerView, Raw], bytes | Awaitable[bytes]]
+Run = Callable[[Method, LedgerView, Raw], bytes | Awaitable[Text]]
 
 
 class Rehearsal:
@@ -206,9 +206,9 @@ class Rehearsal:
         return reply if isinstance(reply, Reply) else await reply
 
     def _run(
-        self, method: Callable[[LedgerView, Raw], bytes | Awaitable[bytes]], view: LedgerView,
+        self, method: Callable[[LedgerView, Raw], bytes | Awaitable[Text]], view: LedgerView,
         raw: Raw,
-    ) -> bytes | Awaitable[bytes]:  # fmt: skip
+    ) -> bytes | Awaitable[Text]:  # fmt: skip
         result = method(view, raw)
         self._called += 1
         if self._called % 2 == 0:
@@ -218,11 +218,11 @@ class Rehearsal:
         self.go_on()
         return result
 
-    async def _go_on_after(self, result: Awaitable[bytes]) -> bytes:
+    async def _go_on_after(self, result: Awaitable[Text]) -> Text:
         text = await result
         self.go_on()
         return text
 
 
-def _plainly(method: Method, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+def _plainly(method: Method, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
     return method(view, raw)

@@ -26,6 +26,7 @@ from foreblock.ledger.partials import read_partial
 from foreblock.ledger.preconfirmed_block import PreconfirmedBlock
 from foreblock.ledger.view import LedgerView
 from foreblock.methods import Method
+from foreblock.reply import Text, whole
 
 Begin = Callable[..., Rehearsal]
 
@@ -95,7 +96,7 @@ def verdict_on(rehearsal: Rehearsal) -> Verdict:
     return judge_journal(journal, truths[feed])
 
 
-def at_latest(method: Method, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+def at_latest(method: Method, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
     """Runs a method on the latest block, whichever the request names."""
     return method(view, Raw(bytes(raw).replace(b'"pending"', b'"latest"')))
 
@@ -150,7 +151,7 @@ def test_a_journal_is_judged_again_without_the_service(begin: Begin, tmp_path: P
     ],
 )
 def test_a_view_per_call(begin: Begin, method: str, kind: Kind) -> None:
-    def run(method: Method, _: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+    def run(method: Method, _: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         return method(rehearsal.ledger.view(), raw)
 
     rehearsal = begin(**{method: run})
@@ -218,7 +219,7 @@ def test_a_pin_that_is_forgotten(begin: Begin) -> None:
 
 
 def test_a_pin_that_means_the_newest_flashblock(begin: Begin) -> None:
-    def newest(method: Method, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+    def newest(method: Method, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         params = msgspec.json.decode(raw)
         name = params[0]
         return method(
@@ -248,14 +249,14 @@ def test_a_deadline_that_comes_too_early(begin: Begin) -> None:
 
 
 def changed(
-    text: bytes | Awaitable[bytes], change: Callable[[bytes], bytes]
-) -> bytes | Awaitable[bytes]:
+    text: bytes | Awaitable[Text], change: Callable[[bytes], bytes]
+) -> bytes | Awaitable[Text]:
     """An answer that is changed, now or when it comes."""
     if isinstance(text, bytes):
         return change(text)
 
-    async def later(text: Awaitable[bytes]) -> bytes:
-        return change(await text)
+    async def later(text: Awaitable[Text]) -> bytes:
+        return change(whole(await text))
 
     return later(text)
 
@@ -272,7 +273,7 @@ def test_transactions_that_name_another_block_than_their_own(begin: Begin) -> No
                 transaction["blockHash"] = hashes[0]
         return json.dumps(block).encode()
 
-    def stale(method: Method, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+    def stale(method: Method, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         return changed(method(view, raw), name_first)
 
     assert Kind.BLOCK in verdict_on(begin(eth_getBlockByNumber=stale)).kinds()
@@ -283,7 +284,7 @@ def test_a_simulated_block_whose_hash_is_not_its_own(begin: Begin) -> None:
         (block,) = json.loads(text)
         return json.dumps([block | {"extraData": "0x" + "00" * 17}]).encode()
 
-    def other(method: Method, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+    def other(method: Method, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         return changed(method(view, raw), rewrite)
 
     assert verdict_on(begin(eth_simulateV1=other)).kinds() == {Kind.SIMULATION}
@@ -296,7 +297,7 @@ def test_a_receipt_with_the_l1_fee_of_another(begin: Begin) -> None:
         found = json.loads(text)
         return json.dumps(found and found | {"l1Fee": "0x1"}).encode()
 
-    def other(method: Method, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+    def other(method: Method, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         return changed(method(view, raw), rewrite)
 
     assert verdict_on(begin(eth_getTransactionReceipt=other)).kinds() == {Kind.INCLUSION}

@@ -31,16 +31,19 @@ from foreblock._engine import (
     Message,
     Opening,
     Overlay,
+    Parts,
     PlainCalls,
     Pool,
     Precompiles,
     Sealed,
+    SealedText,
     Slots,
     State,
     StateTrie,
     Store,
     View,
     decode_transaction,
+    read_parts,
 )
 from foreblock.errors import ForeblockError
 from small_store import ALICE, CONTRACT, append, env, message, with_code
@@ -262,6 +265,8 @@ def made(objects: Objects, kind: type) -> object:
         Body: lambda: Body(objects.state.overlay(), objects.env),
         Sealed: lambda: sealed(objects),
         Opening: lambda: Opening(objects.env, 2, 1, bytes(32), [(CONTRACT, bytes(32))]),
+        SealedText: lambda: sealed(objects).long_json([]),
+        Parts: lambda: read_parts(b'[1,{"a":2},"\\u00e9",[]]'),
         Slots: lambda: Slots({1: 2}),
         PlainCalls: PlainCalls,
         Changes: lambda: objects.changes,
@@ -291,7 +296,7 @@ def sealed(objects: Objects) -> Sealed:
 
 KINDS = [
     Store, View, State, Batch, Overlay, StateTrie, BranchTrie, GrowingRoot, Body, Changes, Executed,
-    Opening, Sealed, Slots, PlainCalls, Express,
+    Opening, Parts, Sealed, SealedText, Slots, PlainCalls, Express,
 ]  # fmt: skip
 METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]
 many = settings(

@@ -19,7 +19,7 @@ from foreblock.methods import Method, make_methods
 from foreblock.methods.options import Options
 from foreblock.methods.placement import Placement
 from foreblock.methods.simulations import Simulations
-from foreblock.reply import Reply
+from foreblock.reply import Reply, Text
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
@@ -65,7 +65,7 @@ class Interrupting:
             Limits(),
         )
 
-    def _run(self, method: Method, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+    def _run(self, method: Method, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         result = method(view, raw)
         grow(self._chain)
         return result

@@ -13,6 +13,7 @@ from bytecode import LOOP, returning
 from foreblock.app import Service, ServiceOptions
 from foreblock.ledger.view import Ledger
 from foreblock.methods.options import Options
+from foreblock.reply import Reply, whole
 from simulating import A0, A1, A2, block, funded, simulate, word
 
 BEACON_ROOTS = "0x000f3df6d732807ef1319fb7b8bb8522d0beac02"
@@ -166,7 +167,8 @@ def test_others_are_served_while_a_simulation_runs(published_ledger: Ledger) -> 
         reply = service.answer(body)
         reply = await reply if asyncio.iscoroutine(reply) else reply
         ended[body] = next(order)
-        return json.loads(reply.body)  # type: ignore[union-attr]
+        assert isinstance(reply, Reply)
+        return json.loads(whole([reply.body, *reply.rest]))
 
     async def all_at_once() -> list[Any]:
         return list(await asyncio.gather(ask(long), ask(many), ask(short)))

@@ -27,6 +27,7 @@ from foreblock.ledger.simulation.steps import UNHURRIED, Pace, Steps, Work, fini
 from foreblock.methods import shapes
 from foreblock.methods.options import Dialect
 from foreblock.methods.simulate_text import BlockShape, render
+from foreblock.reply import whole
 from simulation_chain import Chain, priced, simulated, simulated_steps
 from simulation_strategy import CODES, CONTRACTS, PEOPLE, accounts, blocks
 
@@ -98,7 +99,7 @@ def plain_text(block: SimulatedBlock) -> dict[str, Any]:
 
 def shown(found: list[SimulatedBlock], dialect: Dialect) -> Any:  # noqa: ANN401, it is JSON
     shape = BlockShape(dialect, full_transactions=False)
-    return json.loads(finish(render(found, shape, UNHURRIED)))
+    return json.loads(whole(finish(render(found, shape, UNHURRIED))))
 
 
 @often

@@ -3,9 +3,11 @@
 use std::sync::{Mutex, MutexGuard};
 
 use alloy_primitives::{Address, B256};
-use foreblock_engine::body::{Allowance, Body as EngineBody, Sealed as EngineSealed, Shown};
+use foreblock_engine::body::{
+    Allowance, Body as EngineBody, RESULTS_END, Sealed as EngineSealed, Shown,
+};
 use foreblock_engine::execute::Options;
-use foreblock_engine::json::FailureText;
+use foreblock_engine::json::{BlockText, FailureText};
 use foreblock_engine::requests::deposit_requests;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -21,7 +23,8 @@ use crate::plain_calls::PlainCalls;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Body>()?;
-    module.add_class::<Sealed>()
+    module.add_class::<Sealed>()?;
+    module.add_class::<SealedText>()
 }
 
 /// A block being put together from calls that are run on an overlay.
@@ -216,23 +219,111 @@ impl Sealed {
         Ok(transactions.into_iter().map(Transaction).collect())
     }
 
+    #[getter]
+    fn results_size(&self) -> usize {
+        self.0.results_size()
+    }
+
     #[pyo3(signature = (failures, transactions = None))]
     fn json<'py>(
         &self,
         py: Python<'py>,
-        failures: Vec<Pair<PyBackedBytes, PyBackedBytes>>,
+        failures: Vec<Failure>,
         transactions: Option<&[u8]>,
     ) -> PyResult<Bound<'py, PyBytes>> {
+        self.check_failures(&failures)?;
+        let text = py.detach(|| self.0.json(failures.iter().map(told), transactions));
+        Ok(PyBytes::new(py, &text))
+    }
+
+    #[pyo3(signature = (failures, transactions = None))]
+    fn long_json(
+        this: &Bound<'_, Self>,
+        failures: Vec<Failure>,
+        transactions: Option<&[u8]>,
+    ) -> PyResult<SealedText> {
+        let sealed = &this.get().0;
+        this.get().check_failures(&failures)?;
+        let mut beginning = Vec::new();
+        sealed.write_beginning(&mut beginning, transactions);
+        Ok(SealedText {
+            sealed: this.clone().unbind(),
+            failures,
+            block: BlockText::new(&sealed.block.header),
+            progress: Mutex::new(Progress { piece: beginning, ..Progress::default() }),
+        })
+    }
+}
+
+impl Sealed {
+    fn check_failures(&self, failures: &[Failure]) -> PyResult<()> {
         let expected = self.0.outcomes().filter(|outcome| !outcome.is_success()).count();
         let given = failures.len();
-        if given != expected {
-            return Err(invalid(format!("{expected} calls failed, and {given} are told of")));
+        if given == expected {
+            return Ok(());
         }
-        let text = py.detach(|| {
-            let failures = failures.iter();
-            let told = failures.map(|Pair(returned, members)| FailureText { returned, members });
-            self.0.json(told, transactions)
-        });
-        Ok(PyBytes::new(py, &text))
+        Err(invalid(format!("{expected} calls failed, and {given} are told of")))
+    }
+}
+
+/// What a failed call is said to have returned, and further members of its result.
+type Failure = Pair<PyBackedBytes, PyBackedBytes>;
+
+fn told(Pair(returned, members): &Failure) -> FailureText<'_> {
+    FailureText { returned, members }
+}
+
+/// The text of a finished block, written a piece at a time.
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct SealedText {
+    sealed: Py<Sealed>,
+    failures: Vec<Failure>,
+    block: BlockText,
+    progress: Mutex<Progress>,
+}
+
+/// How much of a text is written.
+#[derive(Default)]
+struct Progress {
+    /// What was written last, and how much of it was taken.
+    piece: Vec<u8>,
+    taken: usize,
+    calls: usize,
+    failures: usize,
+    ended: bool,
+}
+
+impl SealedText {
+    /// Writes results of calls until there are so many bytes, or all.
+    fn write(&self, progress: &mut Progress, bytes: usize) {
+        let sealed = &self.sealed.get().0;
+        let Progress { piece, taken, calls, failures, ended } = progress;
+        piece.clear();
+        *taken = 0;
+        while piece.len() < bytes && *calls < sealed.len() {
+            sealed.write_result(piece, &self.block, *calls, || {
+                *failures += 1;
+                self.failures.get(*failures - 1).map(told)
+            });
+            *calls += 1;
+        }
+        if *calls == sealed.len() && !*ended {
+            piece.extend_from_slice(RESULTS_END);
+            *ended = true;
+        }
+    }
+}
+
+#[pymethods]
+impl SealedText {
+    #[pyo3(signature = (bytes, /))]
+    fn take<'py>(&self, py: Python<'py>, bytes: Arg<usize>) -> Bound<'py, PyBytes> {
+        let mut progress = self.progress.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if progress.taken == progress.piece.len() {
+            self.write(&mut progress, bytes.0);
+        }
+        let start = progress.taken;
+        progress.taken = progress.piece.len().min(start.saturating_add(bytes.0));
+        PyBytes::new(py, &progress.piece[start..progress.taken])
     }
 }

@@ -11,6 +11,7 @@ mod env;
 mod error;
 mod express;
 mod hex;
+mod json_parts;
 mod json_text;
 mod opening;
 mod outcome;
@@ -32,6 +33,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     env::register(module)?;
     express::register(module)?;
     hex::register(module)?;
+    json_parts::register(module)?;
     opening::register(module)?;
     outcome::register(module)?;
     overlay::register(module)?;

@@ -24,6 +24,9 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Overlay>()
 }
 
+/// Code that takes long to hash: the interpreter is released meanwhile.
+const LONG_CODE: usize = 64 * 1024;
+
 /// Precompiles moved or switched off, for the runs of one block.
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Precompiles(pub Arc<PrecompileOverrides>);
@@ -88,8 +91,10 @@ impl Overlay {
     #[pyo3(signature = (
         address, *, balance = None, nonce = None, code = None, state = None, state_diff = None
     ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
     fn set(
         &self,
+        py: Python<'_>,
         address: Arg<Address>,
         balance: Option<Arg<U256>>,
         nonce: Option<Arg<u64>>,
@@ -104,7 +109,9 @@ impl Overlay {
             state: state.map(|slots| slots.0),
             state_diff: state_diff.map(|slots| slots.0),
         };
-        self.overlay().apply(address.0, &new).map_err(to_python)
+        let apply = || self.overlay().apply(address.0, &new);
+        let is_long = new.code.as_ref().is_some_and(|code| code.len() > LONG_CODE);
+        if is_long { py.detach(apply) } else { apply() }.map_err(to_python)
     }
 
     fn set_block_hash(&self, number: Arg<u64>, hash: Arg<B256>) {

@@ -59,6 +59,14 @@ impl PlainCalls {
         Ok(reading(&json, parse)?.map(|calls| Self(Mutex::new(calls))))
     }
 
+    #[pyo3(signature = (json, /))]
+    fn read_more(&self, json: PyBuffer<u8>) -> PyResult<bool> {
+        let read = reading(&json, parse)?;
+        let are_calls = read.is_some();
+        self.calls().extend(read.into_iter().flatten());
+        Ok(are_calls)
+    }
+
     fn __len__(&self) -> usize {
         self.calls().len()
     }

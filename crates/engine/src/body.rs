@@ -305,38 +305,70 @@ impl Sealed {
         transactions: Option<&[u8]>,
     ) -> Vec<u8> {
         let mut out = Vec::with_capacity(2048 + 256 * self.calls.len());
+        self.write_beginning(&mut out, transactions);
+        let (block, mut failures) = (BlockText::new(&self.block.header), failures.into_iter());
+        for index in 0..self.calls.len() {
+            self.write_result(&mut out, &block, index, || failures.next());
+        }
+        out.extend_from_slice(RESULTS_END);
+        out
+    }
+
+    /// About how long the results of all calls are as text, failures apart.
+    pub fn results_size(&self) -> usize {
+        let size = |call: &Call| {
+            let logs = call.outcome.logs.iter().map(|log| 700 + 2 * log.data.data.len());
+            256 + 2 * call.outcome.output.len() + logs.sum::<usize>()
+        };
+        self.calls.iter().map(size).sum()
+    }
+
+    /// The block object up to the first result of a call.
+    pub fn write_beginning(&self, out: &mut Vec<u8>, transactions: Option<&[u8]>) {
         out.push(b'{');
-        json::header(&mut out, &self.block.header, self.block.size);
+        json::header(out, &self.block.header, self.block.size);
         out.extend_from_slice(b",\"uncles\":[]");
         if let Some(withdrawals) = &self.block.withdrawals {
             out.extend_from_slice(b",\"withdrawals\":");
-            json::array(&mut out, withdrawals, json::withdrawal);
+            json::array(out, withdrawals, json::withdrawal);
         }
         out.extend_from_slice(b",\"transactions\":");
         match transactions {
             Some(array) => out.extend_from_slice(array),
-            None => json::array(&mut out, &self.hashes, json::data),
+            None => json::array(out, &self.hashes, json::data),
         }
-        out.extend_from_slice(b",\"calls\":");
-        self.write_results(&mut out, failures);
-        out.push(b'}');
-        out
+        out.extend_from_slice(b",\"calls\":[");
     }
 
-    fn write_results<'a>(
+    /// The result of one call, with a comma before it where it is not the first. After the
+    /// last comes `RESULTS_END`. What is told of it is asked for if it failed.
+    pub fn write_result<'a>(
         &self,
         out: &mut Vec<u8>,
-        failures: impl IntoIterator<Item = FailureText<'a>>,
+        block: &BlockText,
+        index: usize,
+        failure: impl FnOnce() -> Option<FailureText<'a>>,
     ) {
-        let block = BlockText::new(&self.block.header);
-        let mut failures = failures.into_iter();
-        json::array(out, self.outcomes().enumerate(), |out, (index, outcome)| {
-            let place = Place { block: &block, transaction_hash: self.hashes[index], index };
-            let failure = if outcome.is_success() { None } else { failures.next() };
-            json::call(out, outcome, &place, failure);
-        });
+        if index > 0 {
+            out.push(b',');
+        }
+        let outcome = &self.calls[index].outcome;
+        let place = Place { block, transaction_hash: self.hashes[index], index };
+        let failure = if outcome.is_success() { None } else { failure() };
+        json::call(out, outcome, &place, failure);
+    }
+
+    pub fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty()
     }
 }
+
+/// What ends the results of calls, and the block.
+pub const RESULTS_END: &[u8] = b"]}";
 
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,7 @@ pub mod block;
 pub mod body;
 pub mod header;
 pub mod json;
+pub mod json_parts;
 pub mod json_text;
 pub mod keccak;
 pub mod keys;

@@ -10,14 +10,12 @@
 //! writes entries directly and so is not subject to the clearing of empty accounts,
 //! which belongs to transactions.
 
+mod accounts;
 mod entry;
 
 use std::{fmt, mem};
 
-use alloy_primitives::{
-    Address, B256, Bytes, KECCAK256_EMPTY, U256, keccak256,
-    map::{AddressMap, B256Map},
-};
+use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256, keccak256, map::B256Map};
 use revm::{bytecode::Bytecode, state::EvmState};
 
 use crate::{
@@ -25,6 +23,7 @@ use crate::{
     error::{Error, Result},
     state::{AccountState, Changes, StateReader},
 };
+use accounts::Accounts;
 use entry::Entry;
 
 /// The state override of one account. Fields that are absent stay as they are.
@@ -42,7 +41,7 @@ pub struct Override {
 #[derive(Default)]
 pub struct Overlay {
     reader: Option<Box<dyn StateReader>>,
-    accounts: AddressMap<Entry>,
+    accounts: Accounts,
     /// The accounts that may have changed since the last `take`, each once.
     changed: Vec<Address>,
     codes: B256Map<Bytecode>,
@@ -184,7 +183,7 @@ impl Overlay {
             }
             let entry = self.accounts.entry(address).or_insert_with(|| {
                 let existed = !account.is_loaded_as_not_existing();
-                Entry::new(existed.then(|| entry::loaded(&account.original_info)))
+                Box::new(Entry::new(existed.then(|| entry::loaded(&account.original_info))))
             });
             if entry.mark_changed() {
                 self.changed.push(address);
@@ -247,13 +246,13 @@ impl Overlay {
 
     fn entry(&self, address: &Address) -> Option<&Entry> {
         // Most calls run on an empty overlay: do not even hash the address then.
-        if self.accounts.is_empty() { None } else { self.accounts.get(address) }
+        if self.accounts.is_empty() { None } else { self.accounts.get(address).map(Box::as_ref) }
     }
 
     fn entry_mut(&mut self, address: Address) -> Result<&mut Entry> {
         if !self.accounts.contains_key(&address) {
             let account = self.reader()?.account(&address)?;
-            self.accounts.insert(address, Entry::new(account));
+            self.accounts.insert(address, Box::new(Entry::new(account)));
         }
         let entry = self.accounts.entry(address).or_default();
         if entry.mark_changed() {
@@ -285,7 +284,7 @@ impl StateReader for Overlay {
 
 impl fmt::Debug for Overlay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Overlay").field("accounts", &self.accounts).finish_non_exhaustive()
+        f.debug_struct("Overlay").field("accounts", &*self.accounts).finish_non_exhaustive()
     }
 }
 

@@ -1,7 +1,8 @@
 """The methods, by their names on the wire.
 
 Each is a function of a view and the raw parameters that gives the JSON text of its
-result, at once or later, or raises. Nothing here knows of envelopes, codes or HTTP.
+result, at once or later, and then perhaps in pieces, or raises. Nothing here knows of
+envelopes, codes or HTTP.
 """
 
 from collections.abc import Awaitable, Callable
@@ -26,8 +27,9 @@ from foreblock.methods.state import StateMethods
 from foreblock.methods.submissions import NoSequencer, Submissions
 from foreblock.methods.tips import Tips
 from foreblock.methods.transactions import TransactionMethods
+from foreblock.reply import Text
 
-Method = Callable[[LedgerView, Raw], bytes | Awaitable[bytes]]
+Method = Callable[[LedgerView, Raw], bytes | Awaitable[Text]]
 
 
 def make_methods(

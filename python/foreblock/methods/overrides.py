@@ -1,10 +1,12 @@
 """State overrides as JSON: accounts by address, each with the fields to be seen otherwise.
 
-There may be tens of thousands of accounts and slots in one request, and nothing else is
-served while they are read. So where one stood is put into words only when it is refused.
+There may be tens of thousands of accounts and slots in one request. So where one stood is
+put into words only when it is refused, and many are read in steps. Texts that are too long
+to be decoded at once are for `long_overrides`.
 """
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Final
 
 from msgspec import Raw, Struct
@@ -12,7 +14,16 @@ from msgspec.json import Decoder
 
 from foreblock._engine import read_address
 from foreblock.ledger.overrides import AccountOverride
-from foreblock.methods.params import DECODING, address, data, decode, quantity, refuse, slots
+from foreblock.ledger.simulation.steps import Pace, Steps
+from foreblock.methods.params import (
+    DECODING,
+    address,
+    data,
+    decode,
+    quantity,
+    refuse,
+    slots,
+)
 
 ABSENT: Final = Raw(b"null")
 
@@ -29,6 +40,8 @@ class AccountObject(Struct, rename="camel", gc=False, frozen=True):
     move_precompile_to_address: str | None = None
 
 
+PORTION: Final = 64  # accounts that are read between two looks at the time
+
 _decode_account = Decoder(AccountObject | None).decode
 
 
@@ -40,14 +53,28 @@ def read_overrides(
     for text, found in given.items():
         who = read_address(text)
         if who is None:
-            who = address(text, argument, _path(text))
+            who = address(text, argument, path_of(text))
         account = _decode(found, argument, text) if isinstance(found, Raw) else found
         if account is not None:
-            overrides[who] = _read(account, argument, text)
+            overrides[who] = read_account(account, argument, text)
     return overrides
 
 
-def _path(text: str) -> str:
+def read_many_overrides(
+    given: Mapping[str, Raw | AccountObject | None], argument: int, pace: Pace
+) -> Steps[dict[bytes, AccountOverride]]:
+    """The same in steps."""
+    overrides: dict[bytes, AccountOverride] = {}
+    rest = iter(given.items())
+    while portion := dict(islice(rest, PORTION)):
+        overrides |= read_overrides(portion, argument)
+        if pace.is_over():
+            yield None
+    return overrides
+
+
+def path_of(text: str) -> str:
+    """Where an account stands, by the text of its address."""
     return f"$.{text[:42]}"
 
 
@@ -56,14 +83,15 @@ def _decode(raw: Raw, argument: int, text: str) -> AccountObject | None:
     try:
         found = _decode_account(raw)
     except DECODING:
-        found = decode(raw, AccountObject | None, argument, _path(text))
+        found = decode(raw, AccountObject | None, argument, path_of(text))
     return found
 
 
-def _read(given: AccountObject, argument: int, text: str) -> AccountOverride:
+def read_account(given: AccountObject, argument: int, text: str) -> AccountOverride:
+    """One override; the text is its address."""
     balance, nonce, code = given.balance, given.nonce, given.code
     moved = given.move_precompile_to_address
-    path = _path(text)
+    path = path_of(text)
     state = diff = alias = None
     if given.state is not ABSENT:
         state = slots(given.state, argument, f"{path}.state")

@@ -7,6 +7,7 @@ below: `argument` and `path` tell where the text stood, and cost nothing when it
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any, Final, NoReturn, TypeVar
 
 import msgspec
@@ -56,6 +57,12 @@ def explain(raw: Raw, shape: type[S], required: int) -> S:
         decode(item, field.type, argument)
         for argument, (item, field) in enumerate(zip(items, fields, strict=False))
     ]
+    return complete(values, shape, required)
+
+
+def complete(values: Sequence[Any], shape: type[S], required: int) -> S:
+    """The arguments, of which the first `required` must be there and not null."""
+    fields = structs.fields(shape)
     for argument, field in enumerate(fields[:required]):
         if argument >= len(values):
             raise InvalidParams(

@@ -1,6 +1,6 @@
 """eth_simulateV1: blocks that could follow one, run and shown as whole blocks."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
 
@@ -15,6 +15,7 @@ from foreblock.methods.block_param import BlockParam, find_block
 from foreblock.methods.call_object import UNCAPPED
 from foreblock.methods.options import Options
 from foreblock.methods.params import DECODING, explain
+from foreblock.methods.simulate_long import read_long_params
 from foreblock.methods.simulate_params import (
     BlockwiseParams,
     Payload,
@@ -24,12 +25,13 @@ from foreblock.methods.simulate_params import (
 from foreblock.methods.simulate_text import BlockShape, render
 from foreblock.methods.simulate_usual import answer_usual
 from foreblock.methods.simulations import Simulations
+from foreblock.reply import Text
 
 SHORT: Final = 256 * 1024  # bytes of params that the engine may read at once
-LONG: Final = 512 * 1024  # bytes of params that are not decoded all at once
+FEW: Final = 16 * 1024  # bytes of params that cannot hold many calls or accounts
+MANY: Final = 300  # of them, which are read and laid over the state in steps
 
 _decode = Decoder(UsualParams).decode
-_decode_blockwise = Decoder(BlockwiseParams).decode
 
 
 class SimulateMethods:
@@ -48,30 +50,42 @@ class SimulateMethods:
             gas=options.gas_cap or UNCAPPED,
         )
 
-    def simulate(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+    def simulate(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The simulated blocks with the results of their calls.
 
         Most simulations are answered by `answer_usual`, in half the time and, as a test shows,
         with the same bytes. It gives up on whatever is not as it expects.
         """
         size = memoryview(raw).nbytes
-        if size < SHORT and not self._state_roots:
+        if size >= FEW and (size >= SHORT or bytes(raw).count(b"{") > MANY):
+            return self._simulate(partial(self._long_steps, view, raw))
+        if not self._state_roots:
             answer = answer_usual(view, raw, self._limits, self._dialect)
             if answer is not None:
-                return answer
+                return answer if isinstance(answer, bytes) else self._simulate(answer)
         params: UsualParams | BlockwiseParams
         try:
-            params = _decode(raw) if size < LONG else _decode_blockwise(raw)
+            params = _decode(raw)
         except DECODING:
             params = explain(raw, BlockwiseParams, self._required)
         if params.payload is None or (params.block is None and self._required == 2):
             params = explain(raw, BlockwiseParams, self._required)
         assert params.payload is not None, "explain refuses a missing one"
-        return self._simulations.run(partial(self._steps, view, params.payload, params.block))
+        return self._simulate(partial(self._steps, view, params.payload, params.block))
+
+    def _simulate(self, begin: Callable[[Pace], Steps[Text]]) -> bytes | Awaitable[Text]:
+        text = self._simulations.run(begin)
+        assert not isinstance(text, list), "pieces come after a turn of others"
+        return text
+
+    def _long_steps(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[Text]:
+        params = yield from read_long_params(raw, self._required, self._limits.blocks, pace)
+        assert params.payload is not None, "a missing one is refused"
+        return (yield from self._steps(view, params.payload, params.block, pace))
 
     def _steps(
         self, view: LedgerView, payload: Payload, block: BlockParam, pace: Pace
-    ) -> Steps[bytes]:
+    ) -> Steps[Text]:
         request = yield from read_simulation(
             payload, self._limits, pace, state_roots=self._state_roots
         )

@@ -14,14 +14,17 @@ import msgspec
 from msgspec import Struct
 
 from foreblock.ledger.call import Outcome
-from foreblock.ledger.simulation.block import Sealed, SimulatedBlock
+from foreblock.ledger.simulation.block import Sealed, SealedText, SimulatedBlock
 from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.methods import shapes
 from foreblock.methods.options import Dialect
 from foreblock.methods.revert import revert_reason
+from foreblock.reply import Text
 
 PORTION: Final = 64  # transactions rendered at once
 REVERTED: Final = 3  # the code of a call that reverted, in `ethereum`
+LONG: Final = 256 * 1024  # bytes of an answer that is not put together at once
+PIECE: Final = 128 * 1024
 VM_ERROR: Final = -32015  # the code of one that failed otherwise
 LOWERED: Final = " (gas limit was capped by the RPC server's global gas cap)"
 
@@ -33,9 +36,10 @@ class BlockShape(Struct, frozen=True):
     full_transactions: bool
 
 
-def render(blocks: Sequence[SimulatedBlock], shape: BlockShape, pace: Pace) -> Steps[bytes]:
-    """All blocks that are shown."""
-    texts: list[bytes] = []
+def render(blocks: Sequence[SimulatedBlock], shape: BlockShape, pace: Pace) -> Steps[Text]:
+    """All blocks that are shown; in pieces where that is long."""
+    texts: list[Text] = []
+    size = 0
     for block in blocks:
         if texts and pace.is_over():
             yield None
@@ -44,8 +48,55 @@ def render(blocks: Sequence[SimulatedBlock], shape: BlockShape, pace: Pace) -> S
         transactions = None
         if shape.full_transactions:
             transactions = yield from _full_transactions(block, pace)
-        texts.append(_block(block.block, shape.dialect, transactions))
-    return shapes.array(texts)
+        if is_long_block(block.block):
+            texts.append((yield from _long_block(block.block, shape, transactions, pace)))
+            size += LONG
+        else:
+            text = _block(block.block, shape.dialect, transactions)
+            texts.append(text)
+            size += len(text)
+    if size < LONG:
+        return shapes.array(texts)  # type: ignore[arg-type]  # nothing long is among them
+    yield None
+    return _join(texts)
+
+
+def is_long_block(block: Sealed) -> bool:
+    """Whether the text of a block has to be written in pieces."""
+    return block.results_size > LONG
+
+
+def _long_block(
+    block: Sealed, shape: BlockShape, transactions: bytes | None, pace: Pace
+) -> Steps[list[bytes]]:
+    failures: list[tuple[bytes, bytes]] = []
+    for outcome, lowered in block.failures:
+        failures.append(_failure(outcome, shape.dialect, lowered=lowered))
+        if pace.is_over():
+            yield None
+    return (yield from _pieces(block.long_json(failures, transactions), pace))
+
+
+def _pieces(text: SealedText, pace: Pace) -> Steps[list[bytes]]:
+    pieces: list[bytes] = []
+    while piece := text.take(PIECE):
+        pieces.append(piece)
+        if pace.is_over():
+            yield None
+    return pieces
+
+
+def _join(texts: Sequence[Text]) -> list[bytes]:
+    """The pieces of an array of texts, none of which is copied."""
+    pieces = [b"["]
+    for text in texts:
+        if isinstance(text, bytes):
+            pieces.append(text)
+        else:
+            pieces += text
+        pieces.append(b",")
+    pieces[-1] = b"]"
+    return pieces
 
 
 def render_block(block: Sealed, dialect: Dialect) -> bytes:

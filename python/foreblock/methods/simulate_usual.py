@@ -3,18 +3,28 @@
 What is not as expected here is left to `simulate`, which says what is wrong with it.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
+from foreblock.ledger.simulation.block import SimulatedBlock
 from foreblock.ledger.simulation.limits import SimulationLimits
+from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.ledger.simulation.usual import simulate_usual
 from foreblock.ledger.view import LedgerView
 from foreblock.methods.block_param import find_block
 from foreblock.methods.options import Dialect
 from foreblock.methods.params import UNUSUAL
-from foreblock.methods.simulate_text import render_block
+from foreblock.methods.simulate_text import (
+    BlockShape,
+    is_long_block,
+    render,
+    render_block,
+)
+from foreblock.reply import Text
 
 NO_CALLS: Final = Raw(b"[]")
 NO_ACCOUNTS: Final = Raw(b"{}")
@@ -48,8 +58,11 @@ _decode = Decoder(UsualParams).decode
 
 def answer_usual(
     view: LedgerView, raw: Raw, limits: SimulationLimits, dialect: Dialect
-) -> bytes | None:
-    """The simulated block, without a state root; none where it takes more than this."""
+) -> bytes | Callable[[Pace], Steps[Text]] | None:
+    """The simulated block, without a state root; none where it takes more than this.
+
+    If it returned so much that it cannot be written at once, these are the steps that do.
+    """
     try:
         params = _decode(raw)
         payload = params.payload
@@ -61,4 +74,9 @@ def answer_usual(
         sealed = simulate_usual(base, state, block.calls, block.state_overrides, limits)
     except UNUSUAL:
         return None
-    return None if sealed is None else render_block(sealed, dialect)
+    if sealed is None:
+        return None
+    if is_long_block(sealed):
+        shown = BlockShape(dialect, full_transactions=False)
+        return partial(render, [SimulatedBlock(sealed, is_filler=False)], shown)
+    return render_block(sealed, dialect)

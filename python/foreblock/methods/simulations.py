@@ -1,7 +1,8 @@
 """Where simulations run: in slices of the loop, and heavy runs on a thread beside it.
 
 Most simulations end within a slice and are answered at once. A longer one goes on in
-slices, other requests having their turn in between. A single run that takes long in
+slices, other requests having their turn in between: one slice of one of them in each round
+of the loop, however many there are. A single run that takes long in
 place is stopped, which changes nothing, and begun anew on a thread: the engine does not
 hold the interpreter while it runs. All of it counts against one deadline.
 """
@@ -16,6 +17,7 @@ from typing import Final, TypeVar
 from foreblock.errors import DeadlineExceeded, PoolFull, TimedOut
 from foreblock.ledger.simulation.steps import Pace, Steps, Work
 from foreblock.methods.placement import IN_PLACE_PRECOMPILE_GAS, duration
+from foreblock.turns import Turns
 
 T = TypeVar("T")
 
@@ -55,7 +57,10 @@ class Simulations:
         threads: int = 1,
         waiting: int = 64,
         clock: Callable[[], float] = time.monotonic,
+        turns: Turns | None = None,
     ) -> None:
+        """`turns` are those of everything that takes long in the same loop."""
+        self._turns: Final = turns or Turns()
         self._timeout_ms: Final = timeout_ms
         self._clock: Final = clock
         self._threads: Final = ThreadPoolExecutor(threads, thread_name_prefix="simulation")
@@ -88,10 +93,10 @@ class Simulations:
                 raise TimedOut(duration(self._timeout_ms))
             outcome: object = None
             failure: Exception | None = None
-            if work is None:
-                await asyncio.sleep(0)
-            else:
+            if work is not None:
                 outcome, failure = await self._on_thread(work, int(left * 1_000_000))
+            if work is None or self._turns.are_awaited:
+                await self._turns.wait()
             pace.renew()
             try:
                 work = steps.send(outcome) if failure is None else steps.throw(failure)

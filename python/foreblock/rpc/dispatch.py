@@ -6,14 +6,13 @@ answered without a coroutine. Nothing is raised: what a method raises becomes a 
 How a batch goes on is in `batch`.
 """
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Generic, Protocol, TypeVar
 
 from msgspec import Raw
 
-from foreblock.reply import Reply
+from foreblock.reply import Reply, Text, whole
 from foreblock.rpc.batch import Batch, Limits, too_large
 from foreblock.rpc.envelope import (
     EMPTY_BATCH,
@@ -27,6 +26,8 @@ from foreblock.rpc.envelope import (
     unknown_method,
 )
 from foreblock.rpc.fault import Fault
+from foreblock.rpc.long_body import LONG, Reading, read_long
+from foreblock.turns import Turns
 
 
 class Context(Protocol):
@@ -43,7 +44,7 @@ class Context(Protocol):
 C = TypeVar("C", bound=Context)
 
 # The JSON text of `result`, at once or later; an exception is the error.
-Method = Callable[[C, Raw], bytes | Awaitable[bytes]]
+Method = Callable[[C, Raw], bytes | Awaitable[Text]]
 
 
 class Dispatcher(Generic[C]):
@@ -56,16 +57,45 @@ class Dispatcher(Generic[C]):
         fault: Callable[[Exception], Fault],
         limits: Limits,
         clock: Callable[[], float] = time.monotonic,
+        turns: Turns | None = None,
     ) -> None:
+        """`turns` are those of everything that takes long in the same loop."""
         self._methods: Final = methods
         self._open: Final = open_context
         self._fault: Final = fault
         self._limits: Final = limits
         self._clock: Final = clock
+        self._turns: Final = turns or Turns()
 
     def answer(self, body: bytes) -> Reply | Awaitable[Reply]:
         """The reply to a body, at once where nothing has to be waited for."""
-        asked = read_usual(body) or read(body)
+        if len(body) >= LONG:
+            return self._answer_long(body)
+        return self._answer(read_usual(body) or read(body, self._limits.batch_items))
+
+    async def _answer_long(self, body: bytes) -> Reply:
+        """The reply to a body that is read in slices."""
+        reading = read_long(body, self._limits.batch_items)
+        asked: Item | list[Item] | None = None
+        while asked is None:
+            await self._turns.wait()
+            asked = self._read_on(reading)
+        await self._turns.wait()
+        reply = self._answer(asked)
+        return reply if isinstance(reply, Reply) else await reply
+
+    def _read_on(self, reading: Reading) -> Item | list[Item] | None:
+        """Read for a slice; gives what was read when that is all."""
+        until = self._clock() + self._limits.slice_seconds
+        try:
+            while self._clock() < until:
+                next(reading)
+        except StopIteration as done:
+            asked: Item | list[Item] = done.value
+            return asked
+        return None
+
+    def _answer(self, asked: Item | list[Item]) -> Reply | Awaitable[Reply]:
         if not isinstance(asked, tuple):
             return self._answer_unusual(asked)
         try:
@@ -78,7 +108,7 @@ class Dispatcher(Generic[C]):
         context.close()
         return Reply(answer, context.headers)
 
-    def _answer_request(self, context: C, asked: Asked) -> bytes | Awaitable[bytes]:
+    def _answer_request(self, context: C, asked: Asked) -> bytes | Awaitable[Text]:
         """The answer to one request; nothing for a notification, which runs all the same."""
         request, opening = asked
         method = self._methods.get(request.method)
@@ -92,19 +122,26 @@ class Dispatcher(Generic[C]):
             return b"".join((opening, result, b"}")) if opening else b""
         return self._await(asked, result)
 
-    async def _await(self, asked: Asked, result: Awaitable[bytes]) -> bytes:
+    async def _await(self, asked: Asked, result: Awaitable[Text]) -> Text:
         try:
             text = await result
         except Exception as error:  # noqa: BLE001, every failure is answered
             return failure(asked, self._fault(error))
         opening = asked[1]
-        return b"".join((opening, text, b"}")) if opening else b""
+        if not opening:
+            return b""
+        if isinstance(text, list):
+            return [opening, *text, b"}"]
+        return b"".join((opening, text, b"}"))
 
-    async def _finish(self, context: C, answer: Awaitable[bytes]) -> Reply:
+    async def _finish(self, context: C, answer: Awaitable[Text]) -> Reply:
         try:
-            return Reply(await answer, context.headers)
+            text = await answer
         finally:
             context.close()
+        if isinstance(text, list):
+            return Reply(text[0], context.headers, tuple(text[1:]))
+        return Reply(text, context.headers)
 
     def _answer_unusual(self, asked: Malformed | list[Item]) -> Reply | Awaitable[Reply]:
         if isinstance(asked, list):
@@ -128,7 +165,7 @@ class Dispatcher(Generic[C]):
         context.close()
         return Reply(join(batch.answers), context.headers)
 
-    def _advance(self, context: C, batch: Batch) -> Awaitable[bytes] | None:
+    def _advance(self, context: C, batch: Batch) -> Awaitable[Text] | None:
         """Answer items until one has to be waited for, or others should have their turn."""
         clock, answers = self._clock, batch.answers
         now = clock()
@@ -152,14 +189,14 @@ class Dispatcher(Generic[C]):
         return None
 
     async def _finish_batch(
-        self, context: C, batch: Batch, waiting: Awaitable[bytes] | None
+        self, context: C, batch: Batch, waiting: Awaitable[Text] | None
     ) -> Reply:
         try:
             while not batch.done:
                 if waiting is None:
-                    await asyncio.sleep(0)
+                    await self._turns.wait()
                 else:
-                    batch.take(await waiting)
+                    batch.take(whole(await waiting))
                 waiting = self._advance(context, batch)
             return Reply(join(batch.answers), context.headers)
         finally:

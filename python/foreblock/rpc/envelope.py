@@ -79,38 +79,48 @@ def read_usual(body: bytes) -> Asked | None:
     return request, opening
 
 
-def read(body: bytes) -> Item | list[Item]:
-    """What a body holds: one request, or those of a batch in their order."""
+def read(body: bytes, most: int) -> Item | list[Item]:
+    """What a body holds: one request, or those of a batch in their order.
+
+    Of more than `most` that are not all requests, one more is looked at.
+    """
     if not body.isascii() and not _is_utf8(body):
         return Malformed(PARSE_ERROR)
     if body.lstrip(_SPACE)[:1] != b"[":
-        return _judge(Raw(body)) if _is_json(body) else Malformed(PARSE_ERROR)
+        return judge(Raw(body)) if _is_json(body) else Malformed(PARSE_ERROR)
     try:
         requests = _decode_requests(body)
     except DECODING:
-        return _judge_items(body)
+        return _judge_items(body, most)
     usual: list[Item] = [
         (request, opening)
         for request in requests
         if (opening := b"".join((_BEFORE_ID, request.id, _BEFORE_RESULT)))[_ID_AT] not in _COMPOSED
     ]
-    return usual if len(usual) == len(requests) else _judge_items(body)
+    return usual if len(usual) == len(requests) else _judge_items(body, most)
 
 
-def _judge_items(body: bytes) -> Item | list[Item]:
+def _judge_items(body: bytes, most: int) -> Item | list[Item]:
     """A batch that holds something else than requests."""
     try:
         items = _decode_items(body)
     except DECODING:
         return Malformed(PARSE_ERROR)
-    return [_judge(item) for item in items]
+    return [judge(item) for item in items[: most + 1]]
 
 
-def _judge(item: Raw) -> Item:
+def judge(item: Raw) -> Item:
     """One JSON value: the request it is, or why it is none. Of equal keys the last counts."""
     try:
         fields = _decode_fields(item)
     except DECODING:
+        fields = None
+    return judge_fields(fields)
+
+
+def judge_fields(fields: dict[str, Raw] | None) -> Item:
+    """The members of one JSON object; none for what is no object."""
+    if fields is None:
         return Malformed(INVALID_REQUEST)
     id = fields.get("id", NULL)  # noqa: A001, its name on the wire
     if bytes(id)[0] in _COMPOSED:

@@ -98,11 +98,13 @@ def render(answer: Answer, date: bytes, headers: bytes) -> bytes:
 def reply_parts(reply: Reply, date: bytes, headers: bytes) -> tuple[bytes, ...]:
     """Head and body of a reply of the handler, to be joined once with what else is written.
 
+    The rest of a body in pieces is not among them.
+
     Nothing is formatted: `%` takes 0.2 µs for a head, and on a body of 157 kB 68 µs where
     joining it takes 4.
     """
     body = reply.body
-    length = len(body)
+    length = len(body) if not reply.rest else reply.size
     ends = HEAD_ENDS[length] if length < SHORT else _head_end(length)
     return SUCCESS, date, reply.headers, headers, ends, body
 

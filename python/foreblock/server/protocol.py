@@ -33,6 +33,9 @@ WRITE_SIZE: Final = 256 * 1024
 # From here on copying an answer costs more than handing its parts over one by one.
 LARGE: Final = 32 * 1024
 
+# Of an answer in pieces, so many are written before others have a turn: half a megabyte.
+PIECES_PER_TURN: Final = 4
+
 _IDLE: Final = Phase.IDLE  # a name of the module is found faster than a member of the class
 _READING: Final = frozenset({Phase.IDLE, Phase.HEAD, Phase.BODY})
 _NOTHING_KNOWN: Final = HeadCache()
@@ -51,12 +54,14 @@ class Connection(asyncio.Protocol):
         "_gate",
         "_handle",
         "_heads",
+        "_last",
         "_out",
         "_out_size",
         "_reader",
         "_task",
         "_ticker",
         "_transport",
+        "_unwritten",
         "phase",
         "since",
     )  # fmt: skip
@@ -74,6 +79,10 @@ class Connection(asyncio.Protocol):
         # The answers of this turn.
         self._out: list[bytes] = []
         self._out_size = 0
+        # What is left of an answer in pieces, the last of them first, and whether it is the
+        # connection's last answer.
+        self._unwritten: list[bytes] = []
+        self._last = False
         # How far it has come.
         self._task: asyncio.Future[Reply] | None = None
         self._ended = False  # the client will send no more
@@ -189,6 +198,8 @@ class Connection(asyncio.Protocol):
 
     def _proceed(self) -> None:
         """Take a turn: answer what can be answered, in order, and write it at once."""
+        if self._unwritten and not self._write_on():
+            return
         for _ in range(REQUESTS_PER_TURN):
             if self._gate.unread_answers:
                 self._enter(Phase.WRITING)
@@ -206,6 +217,10 @@ class Connection(asyncio.Protocol):
             else:
                 self._out.append(answers.CONTINUE)
         self._flush()
+        self._let_others()
+
+    def _let_others(self) -> None:
+        """Go on in the next round of the loop."""
         self._enter(Phase.ANSWERING)
         asyncio.get_running_loop().call_soon(self._take_next_turn)
 
@@ -261,6 +276,10 @@ class Connection(asyncio.Protocol):
         if isinstance(answer, Reply):
             self._out += reply_parts(answer, date, headers)
             self._out_size += len(answer.body)
+            if answer.rest:
+                self._unwritten.extend(reversed(answer.rest))
+                self._last = last
+                return True
         else:
             self._out.append(render(answer, date, headers))
         if last:
@@ -268,6 +287,23 @@ class Connection(asyncio.Protocol):
         elif self._out_size > WRITE_SIZE:
             self._flush()
         return not last
+
+    def _write_on(self) -> bool:
+        """Write some of an answer in pieces; true when all is written and more may follow."""
+        self._flush()
+        for _ in range(PIECES_PER_TURN):
+            if self._gate.unread_answers:
+                self._enter(Phase.WRITING)
+                return False
+            self._transport.write(self._unwritten.pop())
+            if not self._unwritten:
+                break
+        if self._unwritten:
+            self._let_others()
+            return False
+        if self._last:
+            self._end()
+        return not self._last
 
     def _flush(self) -> None:
         if self._out:

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Final
 
 from msgspec import Struct
 
-from foreblock._engine import Outcome, Sealed, requests_hash
+from foreblock._engine import Outcome, Precompiles, Sealed, SealedText, requests_hash
 from foreblock.errors import DeadlineExceeded, RefusedOverride, RefusedSimulation, Rule, Undecodable
 from foreblock.ledger.block_overrides import AS_IT_IS, BlockOverrides
 from foreblock.ledger.checksum import checksum_address
@@ -18,18 +19,20 @@ from foreblock.ledger.execution import (
     WITHDRAWAL_REQUESTS,
 )
 from foreblock.ledger.forks import PARIS
-from foreblock.ledger.overrides import apply
+from foreblock.ledger.overrides import apply, apply_in_steps
 from foreblock.ledger.simulation.branch import Branch
 from foreblock.ledger.simulation.calls import run_at_once, run_calls
 from foreblock.ledger.simulation.header import header_after, open_header
 from foreblock.ledger.simulation.open_block import OpenBlock, has_queues, told
-from foreblock.ledger.simulation.request import FILLER
+from foreblock.ledger.simulation.request import FILLER, BlockRequest
 from foreblock.ledger.simulation.steps import Steps, Work
 from foreblock.ledger.simulation.timeline import Place
 from foreblock.ledger.surroundings import Surroundings
 from foreblock.primitives import ZERO_HASH
 
-__all__ = ["Sealed", "SimulatedBlock", "run_block"]
+__all__ = ["Sealed", "SealedText", "SimulatedBlock", "run_block"]
+
+LARGE: Final = 512  # calls of a block that is not sealed in place, which takes a millisecond
 
 
 class SimulatedBlock(Struct, frozen=True):
@@ -44,13 +47,45 @@ def run_block(branch: Branch, place: Place) -> SimulatedBlock | Steps[SimulatedB
 
     Most blocks are finished at once. Of one that is not, these are the steps that are left.
     """
-    block = _open(branch, place)
+    asked = FILLER if place.request is None else place.request
+    around = _surroundings(branch, place, asked.block)
+    if asked.in_steps:
+        return _override(branch, asked, around)
+    precompiles = None
+    if asked.accounts:
+        precompiles = apply(asked.accounts, branch.overlay, around.rules)
+    return _run(_open(branch, asked, around, precompiles))
+
+
+def _override(branch: Branch, asked: BlockRequest, around: Surroundings) -> Steps[SimulatedBlock]:
+    """A block with very many overrides."""
+    precompiles = yield from apply_in_steps(
+        asked.accounts, branch.overlay, around.rules, branch.pace
+    )
+    found = _run(_open(branch, asked, around, precompiles))
+    return found if isinstance(found, SimulatedBlock) else (yield from found)
+
+
+def _open(
+    branch: Branch, asked: BlockRequest, around: Surroundings, precompiles: Precompiles | None
+) -> OpenBlock:
+    """The block after its overrides; a precompile moved for it is back for the next one."""
+    if asked.block.block_hashes:
+        for number, block_hash in asked.block.block_hashes.items():
+            branch.overlay.set_block_hash(number, block_hash)
+    return OpenBlock(branch, asked, around, precompiles)
+
+
+def _run(block: OpenBlock) -> SimulatedBlock | Steps[SimulatedBlock]:
     late = _begin(block)
-    done = 0 if late else run_at_once(block, block.asked.calls)
-    if late or done < len(block.asked.calls) or branch.has_roots or has_queues(block.rules):
+    calls = block.asked.calls
+    done = 0 if late else run_at_once(block, calls)
+    if late or done < len(calls) or block.branch.has_roots or has_queues(block.rules):
+        return _go_on(block, late, done)
+    if done > LARGE:
         return _go_on(block, late, done)
     _pay(block)
-    return _seal(block, ZERO_HASH, block.header.requests_hash)
+    return _finished(block, _seal(block, ZERO_HASH, block.header.requests_hash))
 
 
 def _go_on(block: OpenBlock, late: Sequence[Work], done: int) -> Steps[SimulatedBlock]:
@@ -63,28 +98,24 @@ def _go_on(block: OpenBlock, late: Sequence[Work], done: int) -> Steps[Simulated
         requests = yield from _requests(block)
     _pay(block)
     root = yield from block.branch.state_root()
-    return _seal(block, root, requests)
+    if len(block.body) > LARGE:
+        sealed: Sealed = yield partial(_seal, block, root, requests)
+        return _finished(block, sealed)
+    return _finished(block, _seal(block, root, requests))
 
 
-def _seal(block: OpenBlock, state_root: bytes, requests: bytes | None) -> SimulatedBlock:
-    sealed = block.body.seal(
+def _seal(
+    block: OpenBlock, state_root: bytes, requests: bytes | None, **_limits: int | None
+) -> Sealed:
+    """It cannot be stopped, and takes longer the more calls there are."""
+    return block.body.seal(
         block.header, state_root, block.blob_gas_used, requests, block.withdrawals
     )
+
+
+def _finished(block: OpenBlock, sealed: Sealed) -> SimulatedBlock:
     block.branch.extend(sealed, block.rules)
     return SimulatedBlock(sealed, block.is_filler)
-
-
-def _open(branch: Branch, place: Place) -> OpenBlock:
-    """Overrides come first; a precompile moved for this block is back for the next one."""
-    asked = FILLER if place.request is None else place.request
-    around = _surroundings(branch, place, asked.block)
-    precompiles = None
-    if asked.accounts:
-        precompiles = apply(asked.accounts, branch.overlay, around.rules)
-    if asked.block.block_hashes:
-        for number, block_hash in asked.block.block_hashes.items():
-            branch.overlay.set_block_hash(number, block_hash)
-    return OpenBlock(branch, asked, around, precompiles)
 
 
 def _surroundings(branch: Branch, place: Place, overrides: BlockOverrides) -> Surroundings:

@@ -40,6 +40,7 @@ class BlockRequest(Struct, frozen=True):
     calls: Sequence[CallRequest] | PlainCalls = ()
     accounts: Mapping[bytes, AccountOverride] = {}
     block: BlockOverrides = AS_IT_IS
+    in_steps: bool = False  # whether there are so many accounts or slots
 
 
 FILLER: Final = BlockRequest()  # a block that nobody asked for

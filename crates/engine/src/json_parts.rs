@@ -1,0 +1,380 @@
+//! A JSON array or object taken apart a stretch at a time.
+//!
+//! For texts so long that others should not wait until they are read. The parts are those
+//! directly in it, items or keys with their values; what lies in a part is passed over. All of
+//! it is held to RFC 8259 on the way, down to the last bracket, so that a text which was taken
+//! apart to its end is JSON. The text is handed in anew each time, and must be the same.
+
+/// How deep a text may be nested. Readers of JSON in Python end there too.
+const DEEPEST: usize = 1000;
+
+/// Why a text is no JSON array or object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    Malformed,
+    TooDeep,
+}
+
+/// Parts that follow one another, as a place in the text: with a bracket before it and one
+/// after it, it is an array or object by itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Portion {
+    pub count: usize,
+    /// Where the first part begins, with its key if it has one.
+    pub start: usize,
+    /// Where the value of the last part begins.
+    pub value: usize,
+    pub end: usize,
+}
+
+/// How far a text was taken apart.
+#[derive(Debug, Clone)]
+pub struct Parts {
+    at: usize,
+    expected: Expected,
+    /// The containers that are open, whether each is an object.
+    open: Vec<bool>,
+    /// The string that is being read: where it began, and whether all of it is ASCII.
+    string: Option<(usize, bool)>,
+    /// Where the part that is being read begins, and its value; 0 as long as it has not.
+    part: usize,
+    value: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    Value,
+    ValueOrEnd,
+    Key,
+    KeyOrEnd,
+    Colon,
+    CommaOrEnd,
+    Nothing,
+}
+
+impl Parts {
+    /// Begins; `None` for a text that is neither array nor object.
+    pub fn of(text: &[u8]) -> Option<Self> {
+        let at = text.iter().position(|byte| !is_space(*byte))?;
+        let is_object = match text[at] {
+            b'{' => true,
+            b'[' => false,
+            _ => return None,
+        };
+        Some(Self {
+            at: at + 1,
+            expected: if is_object { Expected::KeyOrEnd } else { Expected::ValueOrEnd },
+            open: vec![is_object],
+            string: None,
+            part: 0,
+            value: 0,
+        })
+    }
+
+    /// Whether the parts are members of an object, as long as the text is not read to its end.
+    pub fn is_object(&self) -> bool {
+        self.open.first() == Some(&true)
+    }
+
+    /// Whether all was read.
+    pub fn is_done(&self, text: &[u8]) -> bool {
+        self.at == text.len() && self.expected == Expected::Nothing
+    }
+
+    /// Reads on for so many bytes, and at most so many parts, and gives those that ended. One
+    /// that had begun before comes alone: it may be long, others are shorter than `bytes`, but
+    /// for a number, which is read at once.
+    pub fn take(&mut self, text: &[u8], bytes: usize, parts: usize) -> Result<Portion, Fault> {
+        let until = self.at.saturating_add(bytes).min(text.len());
+        let most = if self.part > 0 { 1 } else { parts };
+        let mut found = Portion::default();
+        while self.at < until && found.count < most {
+            if self.string.is_some() {
+                self.read_string(text, until)?;
+            } else if is_space(text[self.at]) {
+                self.at += 1;
+            } else {
+                self.read_token(text)?;
+            }
+            self.add_finished(&mut found);
+        }
+        let is_cut = self.at == text.len() && !self.is_done(text);
+        if is_cut { Err(Fault::Malformed) } else { Ok(found) }
+    }
+
+    /// Adds the part that has just ended, if one has.
+    fn add_finished(&mut self, found: &mut Portion) {
+        let is_between = self.open.len() == 1 && self.expected == Expected::CommaOrEnd;
+        if !is_between || self.part == 0 {
+            return;
+        }
+        let start = if found.count == 0 { self.part } else { found.start };
+        let count = found.count + 1;
+        *found = Portion { count, start, value: self.value, end: self.at };
+        self.part = 0;
+    }
+
+    fn read_token(&mut self, text: &[u8]) -> Result<(), Fault> {
+        let byte = text[self.at];
+        match (self.expected, byte) {
+            (Expected::ValueOrEnd, b']') | (Expected::KeyOrEnd, b'}') => self.close(),
+            (Expected::Value | Expected::ValueOrEnd, _) => return self.begin_value(text),
+            (Expected::Key | Expected::KeyOrEnd, b'"') => {
+                if self.open.len() == 1 {
+                    self.begin_part();
+                }
+                self.begin_string();
+            }
+            (Expected::Colon, b':') => self.go_on(1, Expected::Value),
+            (Expected::CommaOrEnd, b',') => {
+                let next = if self.in_object() { Expected::Key } else { Expected::Value };
+                self.go_on(1, next);
+            }
+            (Expected::CommaOrEnd, b'}') if self.in_object() => self.close(),
+            (Expected::CommaOrEnd, b']') if !self.in_object() => self.close(),
+            _ => return Err(Fault::Malformed),
+        }
+        Ok(())
+    }
+
+    fn begin_value(&mut self, text: &[u8]) -> Result<(), Fault> {
+        if self.open.len() == 1 {
+            self.value = self.at;
+            self.begin_part();
+        }
+        let rest = &text[self.at..];
+        match rest[0] {
+            b'"' => {
+                self.expected = Expected::Value;
+                self.begin_string();
+            }
+            b'{' => self.open(true)?,
+            b'[' => self.open(false)?,
+            b't' if rest.starts_with(b"true") => self.go_on(4, Expected::CommaOrEnd),
+            b'f' if rest.starts_with(b"false") => self.go_on(5, Expected::CommaOrEnd),
+            b'n' if rest.starts_with(b"null") => self.go_on(4, Expected::CommaOrEnd),
+            _ => self.go_on(number(rest)?, Expected::CommaOrEnd),
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, is_object: bool) -> Result<(), Fault> {
+        if self.open.len() == DEEPEST {
+            return Err(Fault::TooDeep);
+        }
+        self.open.push(is_object);
+        self.go_on(1, if is_object { Expected::KeyOrEnd } else { Expected::ValueOrEnd });
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.open.pop();
+        let next = if self.open.is_empty() { Expected::Nothing } else { Expected::CommaOrEnd };
+        self.go_on(1, next);
+    }
+
+    fn begin_part(&mut self) {
+        if self.part == 0 {
+            self.part = self.at;
+        }
+    }
+
+    fn begin_string(&mut self) {
+        self.string = Some((self.at, true));
+        self.at += 1;
+    }
+
+    /// Reads on in a string, which is a key or a value as is expected.
+    fn read_string(&mut self, text: &[u8], until: usize) -> Result<(), Fault> {
+        let Some((begun, mut is_ascii)) = self.string else { return Ok(()) };
+        while self.at < until {
+            let byte = text[self.at];
+            match byte {
+                b'"' => {
+                    self.at += 1;
+                    self.string = None;
+                    if !is_ascii && std::str::from_utf8(&text[begun..self.at]).is_err() {
+                        return Err(Fault::Malformed);
+                    }
+                    let is_value = self.expected == Expected::Value;
+                    self.expected = if is_value { Expected::CommaOrEnd } else { Expected::Colon };
+                    return Ok(());
+                }
+                b'\\' => self.at += escape(&text[self.at..])?,
+                0..0x20 => return Err(Fault::Malformed),
+                _ => {
+                    is_ascii &= byte.is_ascii();
+                    self.at += 1;
+                }
+            }
+        }
+        self.string = Some((begun, is_ascii));
+        Ok(())
+    }
+
+    fn in_object(&self) -> bool {
+        self.open.last() == Some(&true)
+    }
+
+    fn go_on(&mut self, bytes: usize, expected: Expected) {
+        self.at += bytes;
+        self.expected = expected;
+    }
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+/// How long an escape is, with the second half of a surrogate pair; a half alone is no text.
+fn escape(text: &[u8]) -> Result<usize, Fault> {
+    match text.get(1) {
+        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => return Ok(2),
+        Some(b'u') => (),
+        _ => return Err(Fault::Malformed),
+    }
+    match (code_unit(text), code_unit(text.get(6..).unwrap_or_default())) {
+        (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => Ok(12),
+        (Some(0xd800..0xe000) | None, _) => Err(Fault::Malformed),
+        (Some(_), _) => Ok(6),
+    }
+}
+
+/// The number of an escape by number.
+fn code_unit(text: &[u8]) -> Option<u32> {
+    let digits = text.strip_prefix(b"\\u")?.get(..4)?;
+    digits.iter().try_fold(0, |unit, digit| Some(unit * 16 + char::from(*digit).to_digit(16)?))
+}
+
+/// How long a number is.
+fn number(text: &[u8]) -> Result<usize, Fault> {
+    let digits = |at: usize| text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let mut at = usize::from(text.first() == Some(&b'-'));
+    let whole = digits(at);
+    if whole == 0 || (whole > 1 && text[at] == b'0') {
+        return Err(Fault::Malformed);
+    }
+    at += whole;
+    if text.get(at) == Some(&b'.') {
+        let fraction = digits(at + 1);
+        if fraction == 0 {
+            return Err(Fault::Malformed);
+        }
+        at += 1 + fraction;
+    }
+    if matches!(text.get(at), Some(b'e' | b'E')) {
+        at += 1;
+        at += usize::from(matches!(text.get(at), Some(b'+' | b'-')));
+        let exponent = digits(at);
+        if exponent == 0 {
+            return Err(Fault::Malformed);
+        }
+        at += exponent;
+    }
+    Ok(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The parts of a text, read in stretches of so many bytes and at most so many parts.
+    fn portions(text: &str, stretch: usize, most: usize) -> Result<Vec<(usize, &str)>, Fault> {
+        let mut parts = Parts::of(text.as_bytes()).ok_or(Fault::Malformed)?;
+        let mut found = Vec::new();
+        while !parts.is_done(text.as_bytes()) {
+            let portion = parts.take(text.as_bytes(), stretch, most)?;
+            if portion.count > 0 {
+                found.push((portion.count, &text[portion.start..portion.end]));
+            }
+        }
+        Ok(found)
+    }
+
+    #[test]
+    fn parts_do_not_depend_on_where_reading_paused() {
+        let text = r#" { "a" : [1, {"x":[]}] ,"\u00e9\"":"b\\", "ü":-1.5e+3 ,"\ud83d\ude00":{} } "#;
+        let members = [
+            r#""a" : [1, {"x":[]}]"#,
+            r#""\u00e9\"":"b\\""#,
+            r#""ü":-1.5e+3"#,
+            r#""\ud83d\ude00":{}"#,
+        ];
+        let expected: Vec<_> = members.iter().map(|member| (1, *member)).collect();
+        for stretch in 1..text.len() + 1 {
+            assert_eq!(portions(text, stretch, 1).as_ref(), Ok(&expected), "{stretch}");
+        }
+        assert_eq!(
+            portions("[true,null , \"\",[[]]]", 99, 99),
+            Ok(vec![(4, "true,null , \"\",[[]]")])
+        );
+        assert_eq!(portions("[]", 1, 1), Ok(vec![]));
+    }
+
+    #[test]
+    fn a_part_that_is_longer_than_a_stretch_comes_alone() {
+        let text = r#"{"a":1,"b":2,"c":"0123456789012345678901234567890123456789","d":3,"e":4}"#;
+        let long = r#""c":"0123456789012345678901234567890123456789""#;
+        let expected = vec![(2, r#""a":1,"b":2"#), (1, long), (2, r#""d":3,"e":4"#)];
+        assert_eq!(portions(text, 20, 99), Ok(expected));
+    }
+
+    #[test]
+    fn the_value_of_the_last_part_is_told() {
+        let text = br#"{"a": 1, "b" : [2]}"#;
+        let portion = Parts::of(text).unwrap().take(text, 99, 99).unwrap();
+        assert_eq!(&text[portion.value..portion.end], b"[2]");
+    }
+
+    #[test]
+    fn what_is_no_json_is_refused_wherever_it_lies() {
+        let texts = [
+            "[1,]",
+            "[,1]",
+            "[1 2]",
+            "{\"a\"}",
+            "{\"a\":}",
+            "{\"a\":1,}",
+            "{1:2}",
+            "[01]",
+            "[1.]",
+            "[-]",
+            "[1e]",
+            "[tru]",
+            "[\"\\x\"]",
+            "[\"\\u12g4\"]",
+            "[\"\n\"]",
+            "[}",
+            "{]",
+            "[[1]",
+            "[\"a]",
+            "[]]",
+            "[] x",
+            "[[[{\"a\":[nul]}]]]",
+            "[\"\\",
+            "[\"\\u00\"]",
+            "[é]",
+            "[",
+            "{ ",
+            "[\"\\ud800\"]",
+            "[\"\\udc00\"]",
+            "[\"\\ud800\\ud800\"]",
+            "[\"\\ud800x\"]",
+        ];
+        for text in texts {
+            for stretch in [1, 2, 100] {
+                assert_eq!(portions(text, stretch, 99), Err(Fault::Malformed), "{text}");
+            }
+        }
+        let invalid = b"[\"\xff\"]";
+        assert_eq!(Parts::of(invalid).unwrap().take(invalid, 100, 9), Err(Fault::Malformed));
+        assert!(Parts::of(b" 1").is_none());
+    }
+
+    #[test]
+    fn depth_ends_somewhere() {
+        let deep = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        assert!(portions(&deep(DEEPEST), 64, 99).is_ok());
+        assert_eq!(portions(&deep(DEEPEST + 1), 64, 99), Err(Fault::TooDeep));
+    }
+}

@@ -1,0 +1,143 @@
+"""Params of eth_simulateV1 that are read in steps: the same requests, the same refusals."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asking import Asker, request
+from bytecode import returning
+from cases import read_case
+from foreblock import long_json
+from foreblock.methods import simulate
+from foreblock.rpc import dispatch
+from simulating import A0, A1, A2, block, funded, word
+
+ODD = "0x" + "00" * 19 + "0g"
+SLOTS = {word(number): word(number + 1) for number in range(9)}
+
+
+@pytest.fixture
+def long(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """Nearly everything counts as long, and is cut everywhere."""
+    with monkeypatch.context() as patch:
+        patch.setattr(long_json, "LONG", 64)
+        patch.setattr(long_json, "STRETCH", 48)
+        patch.setattr(long_json, "MOST_PARTS", 3)
+        patch.setattr(dispatch, "LONG", 64)
+        patch.setattr(simulate, "FEW", 64)
+        patch.setattr(simulate, "SHORT", 64)
+        yield patch
+
+
+def test_published_cases_are_answered_literally(
+    conformance: Path, ethereum: Asker, long: pytest.MonkeyPatch
+) -> None:
+    del long
+    for path in sorted((conformance / "eth_simulateV1").glob("*.io")):
+        for body, expected in read_case(path):
+            assert json.loads(ethereum.reply(body).body) == expected, path.stem
+
+
+PARAMS: dict[str, list[Any]] = {
+    "calls": [{"blockStateCalls": [block(*[{"to": A1, "data": "0x1234"}] * 9)]}, "latest"],
+    "calls of other kinds": [
+        {"blockStateCalls": [block(*[{"from": A0, "to": A1, "nonce": hex(at)} for at in range(9)],
+                                   accounts=funded(A0))],
+         "validation": False},
+        "latest",
+    ],
+    "a long call": [{"blockStateCalls": [block({"to": A1}, {"data": "0x" + "00" * 99})]}, "latest"],
+    "accounts": [
+        {"blockStateCalls": [block({"to": A1, "from": A2, "value": "0x5"},
+                                   accounts=funded(A0, A1, A2))]}, "latest"],
+    "slots": [
+        {"blockStateCalls": [block({"to": A1}, accounts={
+            A1: {"stateDiff": SLOTS, "code": returning(8, "SLOAD")}})]}, "latest"],
+    "slots that replace all": [
+        {"blockStateCalls": [block({"to": A1}, accounts={
+            A1: {"code": returning(8, "SLOAD"), "state": SLOTS, "balance": "0x1"}})]}, "latest"],
+    "slots by another name": [
+        {"blockStateCalls": [block({"to": A1}, accounts={
+            A1: {"code": returning(8, "SLOAD"), "storage": SLOTS}})]}, "latest"],
+    "slots by both names": [
+        {"blockStateCalls": [block({"to": A1}, accounts={
+            A1: {"code": returning(8, "SLOAD"), "storage": SLOTS, "stateDiff": SLOTS}})]},
+        "latest"],
+    "slots by both names that differ": [
+        {"blockStateCalls": [block({"to": A1}, accounts={
+            A1: {"storage": SLOTS, "stateDiff": dict(list(SLOTS.items())[:-1])}})]}, "latest"],
+    "state and stateDiff": [
+        {"blockStateCalls": [block(accounts={A1: {"state": SLOTS, "stateDiff": SLOTS}})]},
+        "latest"],
+    "nulls": [
+        {"blockStateCalls": [
+            {"calls": None, "stateOverrides": None, "blockOverrides": None, "x": "y" * 99},
+            {"stateOverrides": {A1: None, A2: {"balance": None, "stateDiff": None, "x": [SLOTS]}}},
+        ], "validation": None, "traceTransfers": None, "returnFullTransactions": True}, "latest"],
+    "block overrides": [{"blockStateCalls": [block(gasLimit="0x5208", time="0xffffffff",
+                                                   withdrawals=[])]}, "latest"],
+    "nothing": [{"blockStateCalls": [], "more": "x" * 99}, "latest"],
+    "null": [None, "latest" + " " * 99],
+    "no block": [{"blockStateCalls": [block({})] * 4}],
+    "a block by object": [{"blockStateCalls": [block({})] * 4}, {"blockNumber": "0x1"}],
+    "three arguments": [{"blockStateCalls": [block({})] * 4}, "latest", 1],
+    "a block that is none": [{"blockStateCalls": [block({})] * 4}, 5],
+    "no object": [["x" * 99], "latest"],
+    "no array of blocks": [{"blockStateCalls": {"x": "y" * 99}}, "latest"],
+    "a text for blocks": [{"blockStateCalls": "y" * 99}, "latest"],
+    "a switch that is none": [{"blockStateCalls": [block({})] * 4, "validation": "yes"}, "latest"],
+    "a block that is an array": [{"blockStateCalls": [block({}), ["x" * 99]]}, "latest"],
+    "calls that are an object": [{"blockStateCalls": [{"calls": {"x": "y" * 99}}]}, "latest"],
+    "a call that is a text": [{"blockStateCalls": [{"calls": [{}, {}, {}, "x" * 9]}]}, "latest"],
+    "a long call that is a text": [{"blockStateCalls": [{"calls": [{}, "x" * 99]}]}, "latest"],
+    "a field of a call": [
+        {"blockStateCalls": [{}, block(*[{"to": A1}] * 5, {"to": A1, "gas": 5})]}, "latest"],
+    "an address of a call": [
+        {"blockStateCalls": [{}, block(*[{"to": A1}] * 5, {"to": ODD})]}, "latest"],
+    "accounts that are an array": [{"blockStateCalls": [{"stateOverrides": ["x" * 99]}]}, "latest"],
+    "accounts that are a text": [{"blockStateCalls": [{"stateOverrides": "x" * 99}]}, "latest"],
+    "an address of an account": [
+        {"blockStateCalls": [block(accounts={**funded(A0, A1), ODD: {}})]}, "latest"],
+    "an address of a long account": [
+        {"blockStateCalls": [block(accounts={**funded(A0, A1), ODD: {"state": SLOTS}})]}, "latest"],
+    "a field of an account": [
+        {"blockStateCalls": [block(accounts={**funded(A0, A1), A2: {"nonce": "0x00"}})]}, "latest"],
+    "a field of a long account": [
+        {"blockStateCalls": [block(accounts={A2: {"state": SLOTS, "nonce": 1}})]}, "latest"],
+    "long code that is none": [
+        {"blockStateCalls": [block(accounts={A2: {"code": "0x" + "0" * 99}})]}, "latest"],
+    "a slot that is none": [
+        {"blockStateCalls": [block(accounts={A2: {"stateDiff": SLOTS | {"0x1": word(1)}}})]},
+        "latest"],
+    "a value that is none": [
+        {"blockStateCalls": [block(accounts={A2: {"stateDiff": SLOTS | {word(1): "x" * 99}}})]},
+        "latest"],
+    "slots that are an array": [
+        {"blockStateCalls": [block(accounts={A2: {"stateDiff": [word(1)] * 9}})]}, "latest"],
+    "a field of the block": [{"blockStateCalls": [{}, {}, block({}, time="x" * 99)]}, "latest"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PARAMS)
+def test_answers_do_not_depend_on_the_way(
+    ethereum: Asker, preconf: Asker, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    body = request("eth_simulateV1", *PARAMS[name])
+    answers = [json.loads(client.reply(body).body) for client in (ethereum, preconf)]
+    monkeypatch.setattr(long_json, "LONG", 64)
+    monkeypatch.setattr(long_json, "STRETCH", 48)
+    monkeypatch.setattr(long_json, "MOST_PARTS", 3)
+    monkeypatch.setattr(dispatch, "LONG", 64)
+    monkeypatch.setattr(simulate, "FEW", 64)
+    monkeypatch.setattr(simulate, "SHORT", 64)
+    assert [json.loads(client.reply(body).body) for client in (ethereum, preconf)] == answers
+
+
+def test_params_that_are_no_array_are_refused(preconf: Asker, long: pytest.MonkeyPatch) -> None:
+    del long
+    body = b'{"jsonrpc":"2.0","id":1,"method":"eth_simulateV1","params":{"x":"%b"}}' % (b"y" * 99)
+    error = json.loads(preconf.reply(body).body)["error"]
+    assert error == {"code": -32602, "message": "non-array args"}

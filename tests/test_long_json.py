@@ -1,0 +1,129 @@
+"""Long JSON texts in portions, against the decoder that reads them at once."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from msgspec import Raw
+
+from foreblock import long_json
+from foreblock.errors import Undecodable
+from foreblock.long_json import LongPart, portions
+
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=30),
+)
+KEYS = st.text(max_size=9)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(KEYS, inner, max_size=5),
+    max_leaves=20,
+)
+TEXTS = st.builds(
+    lambda value, indent, ascii_only: json.dumps(value, indent=indent, ensure_ascii=ascii_only),
+    st.lists(VALUES, max_size=9) | st.dictionaries(KEYS, VALUES, max_size=9),
+    st.sampled_from([None, 0, 2]),
+    st.booleans(),
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _short_stretches() -> Any:  # noqa: ANN401, a fixture
+    """What is long is short here, so that cuts fall everywhere."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(long_json, "STRETCH", 13)
+    patch.setattr(long_json, "LONG", 29)
+    patch.setattr(long_json, "MOST_PARTS", 3)
+    yield
+    patch.undo()
+
+
+def put_together(text: bytes) -> Any:  # noqa: ANN401, it is JSON
+    found = portions(text)
+    assert found is not None
+    items: list[Any] = []
+    members: dict[str, Any] = {}
+    while not found.done:
+        portion = found.take()
+        if isinstance(portion, LongPart):
+            value = json.loads(bytes(portion.value))
+            items.append(value)
+            members[portion.key] = value
+        elif portion is not None:
+            some = json.loads(portion)
+            if found.is_object:
+                members |= some
+            else:
+                items += some
+    return members if found.is_object else items
+
+
+@given(text=TEXTS)
+@example(text='{"a" : {"b":[1,2,3,4,5,6,7,8,9,10,11,12,13]}, "c":"\\ud83d\\ude00\\"" }')
+@example(text="[" + "[]," * 50 + "[]]")
+def test_portions_hold_what_the_text_does(text: str) -> None:
+    assert put_together(text.encode()) == json.loads(text)
+
+
+@given(
+    text=TEXTS,
+    at=st.integers(min_value=0, max_value=300),
+    instead=st.sampled_from([*'"\\{}[],:1t é', "", "\\u"]),
+)
+def test_the_same_texts_are_json(text: str, at: int, instead: str) -> None:
+    """With a character changed, as the decoder sees it."""
+    changed = (text[:at] + instead + text[at + 1 :]).encode()
+    try:
+        msgspec.json.decode(changed, type=Raw)
+        is_json = changed.strip()[:1] in (b"[", b"{")
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        is_json = False
+    assert takes_apart(changed) is is_json
+
+
+def takes_apart(text: bytes) -> bool:
+    found = portions(text)
+    try:
+        while found is not None and not found.done:
+            found.take()
+    except Undecodable:
+        return False
+    return found is not None
+
+
+def test_bytes_that_are_no_text_are_no_json() -> None:
+    assert not takes_apart(b'["\xff"]')
+    assert not takes_apart(b'["\xed\xa0\x80"]')
+    assert takes_apart('["é"]'.encode())
+
+
+def test_what_is_neither_array_nor_object_has_no_parts() -> None:
+    assert [portions(text) for text in (b"1", b'"[]"', b"", b"  ", b"null")] == [None] * 5
+
+
+def test_parts_are_counted_without_a_look_at_them() -> None:
+    found = portions(b"[" + b'{"a":[1,2]},' * 99 + b"{}]")
+    assert found is not None
+    while not found.done:
+        found.pass_over()
+    assert found.count == 100
+
+
+def test_a_stretch_is_no_longer_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_json, "STRETCH", 100)
+    monkeypatch.setattr(long_json, "LONG", 100)
+    text = b"[" + b'"0123456789",' * 1000 + b"0]"
+    found, taken = portions(text), 0
+    assert found is not None
+    while not found.done:
+        portion = found.take()
+        assert portion is None or (isinstance(portion, bytes) and len(portion) <= 102)
+        taken += 1
+    assert taken >= len(text) // 100
