@@ -7,6 +7,7 @@ at its address; it may be moved to another one.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
@@ -22,6 +23,7 @@ __all__ = ["AccountOverride", "Slots", "apply", "apply_in_steps"]
 
 # Precompiles have small addresses; overrides of all others leave them as they are.
 ORDINARY: Final = bytes(18) + b"\x10\0"
+LONG_CODE: Final = 64 * 1024  # bytes that are hashed and analysed elsewhere
 PORTION: Final = 64  # accounts that are laid over the state between two looks at the time
 
 
@@ -66,7 +68,10 @@ def apply_in_steps(
     """The same, others having their turn in between."""
     found = _Found([], [])
     for index, (address, account) in enumerate(overrides.items(), 1):
-        _lay(address, account, overlay, found)
+        if account.code is not None and len(account.code) > LONG_CODE:
+            yield partial(_lay_elsewhere, address, account, overlay, found)
+        else:
+            _lay(address, account, overlay, found)
         for slots in account.further:
             if pace.is_over():
                 yield None
@@ -74,6 +79,13 @@ def apply_in_steps(
         if not index % PORTION and pace.is_over():
             yield None
     return _precompiles(overrides, found, rules)
+
+
+def _lay_elsewhere(
+    address: bytes, account: AccountOverride, overlay: Overlay, found: _Found, **_limits: int | None
+) -> None:
+    """It cannot be stopped, and takes longer the more code there is."""
+    _lay(address, account, overlay, found)
 
 
 def _lay(address: bytes, account: AccountOverride, overlay: Overlay, found: _Found) -> None:
