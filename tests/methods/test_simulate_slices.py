@@ -18,7 +18,7 @@ from abuse.simulations import EXCESSES
 from foreblock.app import Service, ServiceOptions
 from foreblock.ledger import overrides as laying
 from foreblock.ledger.forks import Rules
-from foreblock.ledger.overrides import AccountOverride, Slots, apply_in_steps
+from foreblock.ledger.overrides import AccountOverride, Slots, apply_in_steps, forget
 from foreblock.ledger.simulation.request import CallRequest, PlainCalls
 from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.ledger.view import Ledger
@@ -75,6 +75,13 @@ def test_accounts_are_laid_over_the_state_in_portions() -> None:
     accounts = {address: AccountOverride(balance=1) for address in addresses(1000)}
     most, _ = longest(apply_in_steps(accounts, overlay, RULES, Over()), lambda: overlay.laid)
     assert overlay.laid == 1000
+    assert most <= laying.PORTION
+
+
+def test_accounts_are_forgotten_in_portions() -> None:
+    accounts = {address: AccountOverride(balance=1) for address in addresses(1000)}
+    most, _ = longest(forget(accounts, Over()), lambda: -len(accounts))
+    assert not accounts
     assert most <= laying.PORTION
 
 

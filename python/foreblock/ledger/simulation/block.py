@@ -19,7 +19,7 @@ from foreblock.ledger.execution import (
     WITHDRAWAL_REQUESTS,
 )
 from foreblock.ledger.forks import PARIS
-from foreblock.ledger.overrides import apply, apply_in_steps
+from foreblock.ledger.overrides import apply, apply_in_steps, forget
 from foreblock.ledger.simulation.branch import Branch
 from foreblock.ledger.simulation.calls import run_at_once, run_calls
 from foreblock.ledger.simulation.header import header_after, open_header
@@ -62,6 +62,8 @@ def _override(branch: Branch, asked: BlockRequest, around: Surroundings) -> Step
     precompiles = yield from apply_in_steps(
         asked.accounts, branch.overlay, around.rules, branch.pace
     )
+    if isinstance(asked.accounts, dict):
+        yield from forget(asked.accounts, branch.pace)
     found = _run(_open(branch, asked, around, precompiles))
     return found if isinstance(found, SimulatedBlock) else (yield from found)
 

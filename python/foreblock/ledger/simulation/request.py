@@ -40,7 +40,8 @@ class BlockRequest(Struct, frozen=True):
     calls: Sequence[CallRequest] | PlainCalls = ()
     accounts: Mapping[bytes, AccountOverride] = {}
     block: BlockOverrides = AS_IT_IS
-    in_steps: bool = False  # whether there are so many accounts or slots
+    # Whether there are so many accounts or slots, which are then forgotten on the way.
+    in_steps: bool = False
 
 
 FILLER: Final = BlockRequest()  # a block that nobody asked for
