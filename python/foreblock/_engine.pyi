@@ -911,6 +911,9 @@ class Body:
         """What its calls ran on."""
     @property
     def gas_used(self) -> int: ...
+    @property
+    def output_size(self) -> int:
+        """The bytes that all calls have returned."""
     def deposit_requests(self, contract: bytes) -> bytes:
         """The function `deposit_requests` of the receipts of this body."""
     def seal(

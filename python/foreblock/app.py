@@ -136,6 +136,7 @@ def options_of(settings: Settings) -> ServiceOptions:
             simulate_blocks=simulate.blocks,
             simulate_block_calls=simulate.block_calls,
             simulate_calls=simulate.calls,
+            simulate_output=simulate.output,
             pending_identity=settings.pending_identity,
             pending_nonce=settings.pending_nonce,
         ),

@@ -50,6 +50,7 @@ class SimulationLimits:
     blocks: int = setting(256, "blocks of a simulation, those that fill gaps included", least=1)
     block_calls: int = setting(5_000, "calls of a simulated block", least=1)
     calls: int = setting(10_000, "calls of a simulation", least=1)
+    output: int = setting(16 << 20, "bytes that the calls of a simulation return", least=1)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ Json = dict[str, Any]
 CONTRACT = "0x" + "fe" * 20
 LOOP = "0x5b600056"  # JUMPDEST PUSH1 0 JUMP
 LONG_RETURN = "0x620fffff5ff3"  # PUSH3 1048575 PUSH0 RETURN
+MIDDLING_RETURN = "0x620199e05ff3"  # PUSH3 104928 PUSH0 RETURN
 LONG_REVERT = "0x620fffff5ffd"
 BEACON_ROOTS = "0x000f3df6d732807ef1319fb7b8bb8522d0beac02"  # called at the start of each block
 RESULT = None  # in place of a code
@@ -115,6 +116,15 @@ def long_output(scale: float) -> Excess:
     return Excess(simulation(block(*calls, stateOverrides=code)), (RESULT, STOPPED))
 
 
+def many_outputs(scale: float) -> Excess:
+    """As much as all the gas can buy: a hundred megabytes, in calls of a hundred kilobytes."""
+    calls = [{"to": CONTRACT, "gas": hex(60_000)}] * max(1, int(450 * scale))
+    code = {CONTRACT: {"code": MIDDLING_RETURN}}
+    return Excess(
+        simulation(block(*calls, stateOverrides=code), block(*calls)), (LIMIT, RESULT, STOPPED)
+    )
+
+
 def long_reverts(scale: float) -> Excess:
     """Calls that revert with as much."""
     calls = [{"to": CONTRACT, "gas": hex(4_000_000)}] * max(1, int(12 * scale))
@@ -136,6 +146,7 @@ EXCESSES: dict[str, Callable[[float], Excess]] = {
         loop,
         loop_in_every_block,
         long_output,
+        many_outputs,
         long_reverts,
     )
 }

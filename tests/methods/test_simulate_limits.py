@@ -97,6 +97,20 @@ def test_all_calls_share_the_gas_of_one_request(preconf: Asker) -> None:
     assert found == error(-38013, "err: intrinsic gas too low: have 0, want 21000 (supplied gas 0)")
 
 
+def test_calls_may_not_return_too_much(published_ledger: Ledger) -> None:
+    """In one block or in several, at once or one by one, whether they succeed or not."""
+    refused = too_many("the calls of the simulation return too many bytes")
+    accounts = {A1: {"code": "0x6103e85ff3"}, A2: {"code": "0x6103e85ffd"}}  # 1,000 bytes each
+    with asker(published_ledger, "ethereum", simulate_output=5_000) as client:
+        for to in (A1, A2):
+            five = [{"to": to, "gas": "0xffff"}] * 5
+            assert len(simulate(client, block(*five, accounts=accounts))[0]["calls"]) == 5
+            assert simulate(client, block(*five, *five[:1], accounts=accounts)) == refused
+            assert simulate(client, block(*five, accounts=accounts), block(five[0])) == refused
+            one_by_one = [call | {"maxFeePerGas": "0x0"} for call in [*five, *five[:1]]]
+            assert simulate(client, block(*one_by_one, accounts=accounts)) == refused
+
+
 def test_gas_of_a_block_is_shared_by_its_calls(preconf: Asker) -> None:
     call = {"to": A1, "gas": "0x5208"}
     assert len(simulate(preconf, block(call, call, gasLimit=hex(42_000)))[0]["calls"]) == 2

@@ -6,6 +6,7 @@ from foreblock._engine import Overlay
 from foreblock.ledger.overrides import apply
 from foreblock.ledger.simulation.block import SimulatedBlock, run_block
 from foreblock.ledger.simulation.branch import Branch
+from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.request import BlockRequest, SimulationRequest
 from foreblock.ledger.simulation.steps import finish
 from foreblock.ledger.simulation.timeline import timeline
@@ -46,7 +47,7 @@ def test_ether_is_neither_made_nor_lost(chain: Chain, requests: list[BlockReques
     view = chain.ledger.view()
     try:
         base = view.latest
-        branch = Branch(base, view.state(base), view.unused, request, 50_000_000)
+        branch = Branch(base, view.state(base), view.unused, request, SimulationLimits())
         apply(asked[0].accounts, branch.overlay, base.rules)
         supply(branch.overlay, view.unused)  # what overrides make is not counted
         burns = branch.profile.optimism is None

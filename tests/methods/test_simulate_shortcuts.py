@@ -267,7 +267,7 @@ def test_the_root_of_many_changes_is_computed_elsewhere(
     view = chain.ledger.view()
     try:
         base, request = view.latest, SimulationRequest([])
-        branch = Branch(base, view.state(base), view.unused, request, 0)
+        branch = Branch(base, view.state(base), view.unused, request, SimulationLimits())
         some = AccountOverride(state_diff=Slots(dict.fromkeys(range(1, slots + 1), 1)))
         branch.overlay.set(PEOPLE[0], state_diff=some.state_diff, nonce=1)
         elsewhere: list[Work | None] = []

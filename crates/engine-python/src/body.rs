@@ -148,6 +148,11 @@ impl Body {
         self.body().gas_used()
     }
 
+    #[getter]
+    fn output_size(&self) -> usize {
+        self.body().output_size()
+    }
+
     fn deposit_requests(&self, contract: Arg<Address>) -> PyResult<Vec<u8>> {
         deposit_requests(self.body().logs(), contract.0).map(Into::into).map_err(to_python)
     }

@@ -30,6 +30,7 @@ use crate::{
 pub struct Body {
     calls: Vec<Call>,
     gas_used: u64,
+    output_size: usize,
     next_log_index: u64,
 }
 
@@ -110,6 +111,7 @@ impl Body {
         let outcome = execute::run(overlay, env, message, options)?;
         let gas_used = outcome.gas_used;
         self.gas_used = self.gas_used.saturating_add(gas_used);
+        self.output_size += outcome.output.len();
         if let Some(collected) = &outcome.collected {
             self.next_log_index = collected.next_index;
         }
@@ -175,6 +177,11 @@ impl Body {
 
     pub fn gas_used(&self) -> u64 {
         self.gas_used
+    }
+
+    /// The bytes that all calls have returned.
+    pub fn output_size(&self) -> usize {
+        self.output_size
     }
 
     pub fn len(&self) -> usize {

@@ -19,6 +19,7 @@ class Options:
     simulate_blocks: int = 256  # of one simulation, fillers included
     simulate_block_calls: int = 5_000  # of one simulated block
     simulate_calls: int = 10_000  # of one simulation
+    simulate_output: int = 16 << 20  # bytes that they return
     block_text_bytes: int = 64 << 20  # of rendered blocks that are kept
     flashblock_text_bytes: int = 32 << 20  # of rendered flashblocks, of which blocks are made
     receipt_bytes: int = 32 << 20  # of receipts that are kept, about

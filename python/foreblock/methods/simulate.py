@@ -48,6 +48,7 @@ class SimulateMethods:
             block_calls=options.simulate_block_calls,
             calls=options.simulate_calls,
             gas=options.gas_cap or UNCAPPED,
+            output=options.simulate_output,
         )
 
     def simulate(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:

@@ -11,6 +11,7 @@ from typing import Final
 from foreblock._engine import BranchTrie, Changes, Header, Sealed, State
 from foreblock.ledger.forks import PARIS, Rules
 from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.request import SimulationRequest
 from foreblock.ledger.simulation.steps import UNHURRIED, Pace, Steps
 from foreblock.ledger.surroundings import Surroundings
@@ -28,7 +29,7 @@ class Branch:
         state: State,
         unused: int,
         request: SimulationRequest,
-        gas: int,
+        limits: SimulationLimits,
         pace: Pace = UNHURRIED,
     ) -> None:
         """Begin after `base`. `unused` and all above are numbers that the store never drew."""
@@ -42,7 +43,8 @@ class Branch:
         self.trace_transfers: Final = request.trace_transfers
         self.pace: Final = pace
         # What every block changes.
-        self.budget = gas  # that all calls to come may use together
+        self.budget = limits.gas  # that all calls to come may use together
+        self.output_left = limits.output  # bytes that they may return
         self.rules = base.rules  # of the parent
         # What calls saw of the last block, if nothing was said of it and nothing is judged.
         self.usual: Surroundings | None = None

@@ -12,6 +12,7 @@ class SimulationLimits(Struct, frozen=True):
     block_calls: int = 5_000
     calls: int = 10_000
     gas: int = 50_000_000  # of all calls together; calls are lowered to what is left of it
+    output: int = 16 << 20  # bytes that all calls return; ours, for half of the gas buys 50 MB
 
 
 def check_blocks(count: int, limits: SimulationLimits) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from foreblock._engine import Body, Env, Header, Overlay, PlainCalls, Precompiles, Withdrawal
+from foreblock.errors import RefusedSimulation, Rule
 from foreblock.ledger.execution import BEACON_ROOTS, HISTORY_STORAGE
 from foreblock.ledger.fees import GAS_PER_BLOB
 from foreblock.ledger.forks import CANCUN, JOVIAN, PRAGUE, SHANGHAI, Rules
@@ -43,6 +44,7 @@ class OpenBlock:
         self.gas_left = self.header.gas_limit
         self.body: Final = Body(branch.overlay, self.env, precompiles, branch.trace_transfers)
         self._blobs = 0
+        self._output = 0
 
     @property
     def is_filler(self) -> bool:
@@ -82,9 +84,18 @@ class OpenBlock:
         return index
 
     def use(self, gas: int) -> None:
-        """Count the gas of calls, in the block and in the request; none uses more than is left."""
+        """Count the gas of calls, in the block and in the request; none uses more than is left.
+
+        Raises `RefusedSimulation` if they have returned more than all calls may.
+        """
         self.gas_left -= gas
         self.branch.budget -= gas
+        output = self.body.output_size
+        self.branch.output_left -= output - self._output
+        self._output = output
+        if self.branch.output_left < 0:
+            why = "the calls of the simulation return too many bytes"
+            raise RefusedSimulation(Rule.LIMIT, why)
 
     def use_blobs(self, count: int) -> None:
         """Count the blobs of a call that is shown as a transaction with blobs."""

@@ -34,7 +34,7 @@ def simulate(
         limits.blocks,
         in_progress=in_progress,
     )
-    branch = Branch(base, state, unused, request, limits.gas, pace)
+    branch = Branch(base, state, unused, request, limits, pace)
     blocks: list[SimulatedBlock] = []
     for place in places:
         if blocks and pace.is_over():
