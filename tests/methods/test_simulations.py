@@ -10,7 +10,13 @@ import pytest
 
 from foreblock.errors import DeadlineExceeded, InvalidMessage, PoolFull, TimedOut
 from foreblock.ledger.simulation.steps import UNHURRIED, Pace, Steps, Work, finish
-from foreblock.methods.simulations import IN_PLACE_US, SLICE_SECONDS, Simulations
+from foreblock.methods.simulations import (
+    CROWDED_SECONDS,
+    IN_PLACE_US,
+    SLICE_SECONDS,
+    Simulations,
+)
+from foreblock.turns import Turns
 
 
 class Clock:
@@ -93,6 +99,26 @@ def test_others_have_their_turn_after_every_slice() -> None:
     asyncio.run(both())
     assert len(turns) >= 3
     assert max(after - before for before, after in pairwise(turns)) <= 6
+
+
+def test_the_first_slice_is_short_while_others_wait() -> None:
+    clock, log = Clock(), list[int | None]()
+    turns = Turns()
+    crowd = Simulations(1_000, clock=clock, turns=turns)
+    short = simulation(*[taking(clock, CROWDED_SECONDS / 2, log)] * 3)
+
+    async def both() -> None:
+        assert crowd.run(short) == "done"
+        log.clear()
+        other = asyncio.ensure_future(turns.wait())
+        await asyncio.sleep(0)
+        running = crowd.run(short)
+        assert not isinstance(running, str)
+        assert len(log) == 2
+        assert await running == "done"
+        await other
+
+    asyncio.run(both())
 
 
 def test_heavy_work_is_begun_anew_with_the_time_that_is_left() -> None:

@@ -22,6 +22,7 @@ from foreblock.turns import Turns
 T = TypeVar("T")
 
 SLICE_SECONDS: Final = 0.002
+CROWDED_SECONDS: Final = 0.0005  # the first slice while others wait for theirs
 IN_PLACE_US: Final = 500  # twice for a call that takes long among plain ones
 
 
@@ -31,9 +32,9 @@ class Slice(Pace):
     timeout_us = IN_PLACE_US
     precompile_gas = IN_PLACE_PRECOMPILE_GAS
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], seconds: float = SLICE_SECONDS) -> None:
         self._clock: Final = clock
-        self._until = clock() + SLICE_SECONDS
+        self._until = clock() + seconds
 
     def is_over(self) -> bool:
         """Whether the slice is used up."""
@@ -72,7 +73,8 @@ class Simulations:
 
         Raises what the steps do, and `TimedOut`, `PoolFull`.
         """
-        pace = Slice(self._clock)
+        crowded = self._turns.are_awaited
+        pace = Slice(self._clock, CROWDED_SECONDS if crowded else SLICE_SECONDS)
         steps = begin(pace)
         try:
             work = next(steps)
