@@ -20,6 +20,8 @@ class Chain:
     pending_nonce: Literal["state", "pool"] = "state"
     freshness_blocks: int = 2  # block times after which a pending block has expired
     contracts: frozenset[bytes] = field(default_factory=frozenset)
+    # Whether who answers follows the chain from afar, and so may be late, or miss flashblocks.
+    followed: bool = False
 
     @property
     def freshness_ns(self) -> int:
@@ -36,6 +38,7 @@ class Chain:
             "tokens": {owner.hex(): hex(amount) for owner, amount in self.tokens.items()},
             "kept_blocks": self.kept_blocks,
             "pending_nonce": self.pending_nonce,
+            "followed": self.followed,
         }
 
 
@@ -49,4 +52,5 @@ def read_chain(found: dict[str, Any]) -> Chain:
         tokens={bytes.fromhex(who): int(has, 16) for who, has in found["tokens"].items()},
         kept_blocks=found["kept_blocks"],
         pending_nonce=found["pending_nonce"],
+        followed=found.get("followed", False),
     )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from checker.branch import end_at, holds, sealed_at
 from checker.moment import Moment
 from checker.place import Place
 from checker.truth import Truth
@@ -17,19 +18,15 @@ class Inclusion:
 
 
 def find_inclusion(truth: Truth, moment: Moment, transaction_hash: bytes) -> Inclusion | None:
-    """Where the snapshot has the transaction: in a sealed block, in pending, or not at all."""
+    """Where the snapshot has the transaction: in a sealed block, in pending, or not at all.
+
+    A block that is not sealed yet, and that pending stands on, is named by its last flashblock.
+    """
     for first, at in truth.by_transaction.get(transaction_hash, ()):
-        if first.number <= moment.latest.number:
-            sealed = truth.sealed_by_number[first.number]
-            if _holds(sealed.place, first, at):
-                assert sealed.place is not None
-                return Inclusion(sealed.place, sealed.hash, at)
-        elif _holds(moment.pending, first, at):
-            assert moment.pending is not None
-            return Inclusion(moment.pending, moment.pending.hash, at)
+        end = end_at(moment.latest, moment.pending, first.number)
+        # The whole job's list, of which the first `count` are in the block.
+        if end is None or not holds(end, first):
+            continue
+        sealed = sealed_at(moment.latest, first.number)
+        return Inclusion(end, end.hash if sealed is None else sealed.hash, at)
     return None
-
-
-def _holds(place: Place | None, first: Place, at: int) -> bool:
-    """Whether a block has the transaction that came at this place of the same job."""
-    return place is not None and place.transactions is first.transactions and at < place.count

@@ -41,12 +41,6 @@ class Place:
     dropped_by: "Place | None" = None
     _size: int = field(default=0, init=False)
 
-    def is_alive_at(self, tip: "Place") -> bool:
-        """Whether the chain whose newest place is `tip` contains this one."""
-        if self.order > tip.order:
-            return False
-        return self.dropped_by is None or self.dropped_by.order > tip.order
-
     @property
     def size(self) -> int:
         """The block's length in RLP; the state root changes nothing about it."""

@@ -5,9 +5,7 @@ chain goes on by one flashblock after every single method that is called, within
 too, so that an answer that is put together from two moments can be told.
 """
 
-import asyncio
 import inspect
-import json
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -15,33 +13,25 @@ from typing import Any
 
 from msgspec import Raw
 
-from checker import probes
 from checker.chain import Chain
-from checker.journal import Exchange, Journal
+from checker.journal import Journal
+from checker.served import Served
 from dev_chain import ACCOUNTS, GENESIS_TIME, GWEI, SECOND, send
 from foreblock._engine import Store, Transaction
 from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
-from foreblock.ledger.call import Pool
 from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.start import begin_chain
 from foreblock.ledger.view import Ledger, LedgerView
-from foreblock.methods import Method, make_methods
-from foreblock.methods.options import Options
-from foreblock.methods.placement import Placement
-from foreblock.methods.simulations import Simulations
+from foreblock.methods import Method
 from foreblock.model import Flashblock
-from foreblock.reply import Reply, Text
-from foreblock.rpc.batch import Limits
-from foreblock.rpc.dispatch import Dispatcher
-from foreblock.rpc.errors import fault_of
+from foreblock.reply import Text
 from foreblock.sequencer.dev_genesis import TOKENS_EACH, DevGenesisOptions, dev_genesis
 from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.predeploys import TOKEN
 from foreblock.sequencer.sequencer import Sequencer
 
 INTERVAL_MS = 400
-TIMEOUT_MS = 5_000
 PAYEES = [bytes([0xA0 + at]) * 20 for at in range(4)]
 
 Run = Callable[[Method, LedgerView, Raw], bytes | Awaitable[Text]]
@@ -71,27 +61,18 @@ class Rehearsal:
         self._sequencer: Sequencer | None = None
         self.begin_anew(seed=0)
         self.ledger = Ledger(self.store, clock=self.clock)
-        self._loop = asyncio.new_event_loop()  # one, because long calls come back to it
-        self._placement = Placement(Pool(threads=1, capacity=8), TIMEOUT_MS)
-        self._simulations = Simulations(TIMEOUT_MS)
-        methods = make_methods(
-            Options(pending_nonce="state"), self._placement, self._simulations, None
-        )
-        self.dispatcher = Dispatcher(
-            {
-                name: partial(self._run, partial((runs or {}).get(name, _plainly), method))
-                for name, method in methods.items()
-            },
+        self.served = Served(
             self.open_view,
-            partial(fault_of, dialect="preconf"),
-            Limits(),
+            self.clock,
+            self.journal,
+            lambda name, method: partial(
+                self._run, partial((runs or {}).get(name, _plainly), method)
+            ),
         )
 
     def close(self) -> None:
         """Let go of everything."""
-        self._placement.close()
-        self._simulations.close()
-        self._loop.close()
+        self.served.close()
         self.writer.close()
         self.store.close()
 
@@ -160,50 +141,12 @@ class Rehearsal:
 
     def ask(self, requests: list[tuple[str, list[Any]]]) -> list[Any]:
         """Ask in one batch, and record it."""
-        body = [
-            {"jsonrpc": "2.0", "id": at, "method": method, "params": params}
-            for at, (method, params) in enumerate(requests)
-        ]
-        text = json.dumps(body)
-        sent_ns = self._moment()
-        reply = self._loop.run_until_complete(self._answer(text.encode()))
-        name, _, snapshot = reply.headers.decode().strip().partition(": ")
-        assert name == "Foreblock-Snapshot"
-        self.journal.exchanges.append(
-            Exchange("rehearsal", sent_ns, self._moment(), text, reply.body.decode(), snapshot)
-        )
-        answers: list[Any] = json.loads(reply.body)
-        return answers
+        return self.served.ask(requests)
 
     def ask_everything(self, block: Any) -> list[Any]:  # noqa: ANN401, it is JSON
         """A batch of all that the judge can judge, about one block."""
         payer, payee = ACCOUNTS[self.sent % 3].address, PAYEES[self.sent % len(PAYEES)]
-        sent = f"0x{[*self.journal.senders, bytes(32)][-2].hex()}"
-        return self.ask(
-            [
-                ("eth_getBlockByNumber", [block, False]),
-                ("eth_getBalance", [f"0x{payer.hex()}", block]),
-                ("eth_getTransactionCount", [f"0x{payer.hex()}", block]),
-                ("eth_call", probes.surroundings_call(block)),
-                ("eth_call", probes.token_call(TOKEN, payee, block)),
-                ("eth_call", probes.balance_call(payee, block)),
-                ("eth_simulateV1", probes.simulation(payer, payee, 10**18, block)),
-                ("eth_getBlockByNumber", [block, True]),
-                ("eth_getTransactionByHash", [sent]),
-                ("eth_getTransactionReceipt", [sent]),
-            ]
-        )
-
-    def _moment(self) -> int:
-        """Now; and time goes on, so that no two moments are one."""
-        self.clock.advance(1_000)
-        now = self.clock.monotonic_ns()
-        self.clock.advance(1_000)
-        return now
-
-    async def _answer(self, body: bytes) -> Reply:
-        reply = self.dispatcher.answer(body)
-        return reply if isinstance(reply, Reply) else await reply
+        return self.served.ask_everything(block, payer, payee)
 
     def _run(
         self, method: Callable[[LedgerView, Raw], bytes | Awaitable[Text]], view: LedgerView,

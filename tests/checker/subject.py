@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from checker.branch import end_at, holds, sealed_at
 from checker.json_type import Json
 from checker.messages import unhex
 from checker.moment import Moment
@@ -49,17 +50,17 @@ def find_subject(truth: Truth, moment: Moment, block: Json) -> Subject:
         raise ValueError(f"a block parameter that the checker does not know: {block!r}")
     if len(block) == 66:
         return _by_hash(truth, moment, unhex(block))
-    return _by_number(truth, moment, int(block, 16))
+    return _by_number(moment, int(block, 16))
 
 
 def _sealed(sealed: Sealed, *, pinned: bool = False) -> Subject:
     return Subject(sealed.place, sealed, "must", pinned)
 
 
-def _by_number(truth: Truth, moment: Moment, number: int) -> Subject:
+def _by_number(moment: Moment, number: int) -> Subject:
     if number > moment.latest.number:
         return Subject(None, None, "must not")
-    sealed = truth.sealed_by_number.get(number)
+    sealed = sealed_at(moment.latest, number)
     return Subject(None, None, "may") if sealed is None else _sealed(sealed)
 
 
@@ -67,21 +68,37 @@ def _by_hash(truth: Truth, moment: Moment, hash: bytes) -> Subject:
     sealed = truth.sealed.get(hash)
     if sealed is None:
         return _pinned(truth, moment, truth.by_hash.get(hash, []))
-    if sealed.number > moment.latest.number:
-        return Subject(None, None, "must not", pinned=True)
-    return _sealed(sealed, pinned=True)
+    if sealed_at(moment.latest, sealed.number) is sealed:
+        return _sealed(sealed, pinned=True)
+    dropped = sealed.number <= moment.latest.number
+    return Subject(None, None, "must not", pinned=True, dropped=dropped)
 
 
 def _pinned(truth: Truth, moment: Moment, places: list[Place]) -> Subject:
-    """Of the flashblocks with one name the one that the snapshot's chain contains."""
-    tip = moment.tip
+    """Of the flashblocks with one name the one that the snapshot's branch contains."""
+    latest, tips = moment.latest, moment.tips
     if not places:
         return Subject(None, None, "must not", pinned=True)
-    if tip is None:  # the commit's newest flashblock is not known, nor what was dropped by then
+    if not tips and places[0].number > latest.number:
+        # The commit's newest flashblock is not known, nor what was dropped by then.
         return Subject(places[0] if len(places) == 1 else None, None, "may", pinned=True)
-    alive = [place for place in places if place.is_alive_at(tip)]
-    if alive:
-        kept = alive[0].number > tip.number - truth.chain.kept_blocks
-        return Subject(alive[0], None, "must" if kept else "may", pinned=True)
-    dropped = any(place.order <= tip.order for place in places)
-    return Subject(None, None, "must not", pinned=True, dropped=dropped)
+    ends = [end_at(latest, tip, places[0].number) for tip in tips or (None,)]
+    alive = [place for place in places if any(holds(end, place) for end in ends)]
+    if not alive:
+        dropped = not tips or any(place.order <= tips[-1].order for place in places)
+        return Subject(None, None, "must not", pinned=True, dropped=dropped)
+    if len({place.hash for place in alive}) > 1:
+        return Subject(None, None, "may", pinned=True)  # a job that was begun anew, or the first
+    return Subject(alive[0], None, _presence(truth, moment, alive[0]), pinned=True)
+
+
+def _presence(truth: Truth, moment: Moment, place: Place) -> Presence:
+    """Whether a flashblock of the snapshot's branch must be there.
+
+    Who follows a chain need not have heard it before its block was sealed.
+    """
+    newest = moment.tips[-1].number if moment.tips else moment.latest.number
+    if place.number <= newest - truth.chain.kept_blocks:
+        return "may"
+    is_heard = len(moment.tips) == 1 and holds(moment.tips[0], place)
+    return "must" if is_heard or not truth.chain.followed else "may"

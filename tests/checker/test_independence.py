@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 # They run the product, so that there is something to judge.
-DRIVERS = {"rehearsal.py", "run.py", "sending.py"}
+DRIVERS = {"rehearsal.py", "run.py", "sending.py", "served.py"}
 
 
 def imported(source: str) -> set[str]:

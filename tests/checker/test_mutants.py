@@ -184,7 +184,7 @@ def test_a_worker_that_answers_from_an_older_commit(begin: Begin) -> None:
         left.append(rehearsal.ledger.view())
         return left[0] if len(left) == 3 else rehearsal.ledger.view()
 
-    rehearsal.dispatcher._open = open_view  # type: ignore[misc]
+    rehearsal.served.dispatcher._open = open_view  # type: ignore[misc]
     verdict = verdict_on(rehearsal)
     assert verdict.kinds() == {Kind.BACK, Kind.BEHIND}
 

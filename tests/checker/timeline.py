@@ -4,6 +4,9 @@ All times are of one clock. A flashblock is recorded after it was published, whi
 its commit returned: the recorded time is later than the commit, never earlier. So an answer
 that was asked for after a flashblock came must know it, and one that was asked for two block
 times after that must not call it pending any more, with no tolerance in either.
+
+Who follows the chain hears of it later, and nobody records when. There a flashblock has come
+at the latest when somebody was first told of it, and `weather.convergence` says how late.
 """
 
 from bisect import bisect_left
@@ -24,13 +27,17 @@ def judge_times(
 ) -> Iterator[Contradiction]:
     """What is wrong with when these snapshots were named."""
     yield from _never_back(moments)
-    yield from _one_meaning(moments)
+    yield from _one_meaning(moments, in_order=not chain.followed)
+    if chain.followed:
+        yield from _not_expired_there(chain, moments)
+        return
     received = [place.received_ns for place in places]
     for moment in moments:
         newest = bisect_left(received, moment.exchange.sent_ns) - 1
         known = places[newest] if newest >= 0 else None
         yield from _keeps_up(chain, moment, known)
-        yield from _not_expired(chain, moment)
+        if moment.pending is not None:
+            yield from _not_expired(chain, moment, moment.pending, moment.pending.received_ns)
 
 
 def _never_back(moments: list[Moment]) -> Iterator[Contradiction]:
@@ -57,8 +64,8 @@ def _never_back(moments: list[Moment]) -> Iterator[Contradiction]:
             )
 
 
-def _one_meaning(moments: list[Moment]) -> Iterator[Contradiction]:
-    """A commit is one snapshot, and a later commit is at a later place of the feed."""
+def _one_meaning(moments: list[Moment], *, in_order: bool) -> Iterator[Contradiction]:
+    """A commit is one snapshot, and where `in_order` a later one is at a later place."""
     meanings: dict[int, Moment] = {}
     for moment in moments:
         known = meanings.setdefault(moment.snapshot.commit, moment)
@@ -67,6 +74,8 @@ def _one_meaning(moments: list[Moment]) -> Iterator[Contradiction]:
         pending = {id(each.pending) for each in (known, moment) if each.pending is not None}
         if known.latest.hash != moment.latest.hash or len(pending) > 1:
             yield _clash(known, moment, f"commit {moment.snapshot.commit} is two snapshots")
+    if not in_order:
+        return
     last: Moment | None = None
     for _, moment in sorted(meanings.items()):
         if moment.pending is None:
@@ -108,18 +117,34 @@ def _keeps_up(chain: Chain, moment: Moment, known: Place | None) -> Iterator[Con
         yield Contradiction(Kind.MISSING, f"{known} was pending", evidence)
 
 
-def _not_expired(chain: Chain, moment: Moment) -> Iterator[Contradiction]:
-    place = moment.pending
-    if place is None:
-        return
-    late_ns = moment.exchange.sent_ns - (place.received_ns + chain.freshness_ns)
+def _not_expired_there(chain: Chain, moments: list[Moment]) -> Iterator[Contradiction]:
+    """A flashblock was heard before anybody was told of it; nothing makes it fresher later.
+
+    Where two flashblocks share a name, the second may be fresh when the first is not.
+    """
+    told: dict[int, int] = {}
+    named = [(moment, moment.pending) for moment in moments if len(moment.tips) == 1]
+    for moment, place in named:
+        if place is not None:
+            at = moment.exchange.received_ns
+            told[place.order] = min(told.get(place.order, at), at)
+    for moment, place in named:
+        if place is not None:
+            yield from _not_expired(chain, moment, place, told[place.order])
+
+
+def _not_expired(
+    chain: Chain, moment: Moment, place: Place, known_ns: int
+) -> Iterator[Contradiction]:
+    """`known_ns` is a time at which the flashblock had been committed."""
+    late_ns = moment.exchange.sent_ns - (known_ns + chain.freshness_ns)
     if late_ns > 0:
         yield Contradiction(
             Kind.EXPIRED,
             f"{place} is {late_ns / 1e9:.3f} s past its deadline",
             {
                 "snapshot": moment.exchange.snapshot,
-                "flashblock recorded, ns": place.received_ns,
+                "known since, ns": known_ns,
                 "asked, ns": moment.exchange.sent_ns,
             },
         )

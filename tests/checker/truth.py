@@ -33,7 +33,6 @@ class Truth:
         # The flashblocks that brought a transaction, and its place in their blocks.
         self.by_transaction: dict[bytes, list[tuple[Place, int]]] = defaultdict(list)
         self.sealed: dict[bytes, Sealed] = {}
-        self.sealed_by_number: dict[int, Sealed] = {}
         self.contradictions: list[Contradiction] = []
         self._learned = Learned(chain, senders)
         self._job: Job | None = None
@@ -77,7 +76,7 @@ class Truth:
             sealed = Sealed(job.number, parent_hash, place, place.state)
         else:
             sealed = Sealed(message.number - 1, parent_hash, None, _start(self.chain))
-        self.sealed[parent_hash] = self.sealed_by_number[sealed.number] = sealed
+        self.sealed[parent_hash] = sealed
         return sealed
 
     def _check_base(self, message: Message, base: dict[str, str], parent: Place) -> None:

@@ -1,0 +1,104 @@
+"""A service in one process, on a driven clock, whose answers go into a journal."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from msgspec import Raw
+
+from checker import probes
+from checker.journal import Exchange, Journal
+from foreblock.clock import DrivenClock
+from foreblock.ledger.call import Pool
+from foreblock.ledger.view import LedgerView
+from foreblock.methods import make_methods
+from foreblock.methods.options import Options
+from foreblock.methods.placement import Placement
+from foreblock.methods.simulations import Simulations
+from foreblock.reply import Reply, Text
+from foreblock.rpc.batch import Limits
+from foreblock.rpc.dispatch import Dispatcher
+from foreblock.rpc.errors import fault_of
+from foreblock.sequencer.predeploys import TOKEN
+
+TIMEOUT_MS = 5_000
+
+Method = Callable[[LedgerView, Raw], bytes | Awaitable[Text]]
+Wrap = Callable[[str, Method], Method]
+
+
+class Served:
+    """Answers requests and records them. Others see to the chain."""
+
+    def __init__(
+        self, open_view: Callable[[], LedgerView], clock: DrivenClock, journal: Journal, wrap: Wrap
+    ) -> None:
+        """`wrap` says how each method is run, by its name."""
+        self._clock = clock
+        self._journal = journal
+        self._loop = asyncio.new_event_loop()  # one, because long calls come back to it
+        self._placement = Placement(Pool(threads=1, capacity=8), TIMEOUT_MS)
+        self._simulations = Simulations(TIMEOUT_MS)
+        methods = make_methods(
+            Options(pending_nonce="state"), self._placement, self._simulations, None
+        )
+        self.dispatcher = Dispatcher(
+            {name: wrap(name, method) for name, method in methods.items()},
+            open_view,
+            partial(fault_of, dialect="preconf"),
+            Limits(),
+        )
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._placement.close()
+        self._simulations.close()
+        self._loop.close()
+
+    def ask(self, requests: list[tuple[str, list[Any]]]) -> list[Any]:
+        """Ask in one batch, and record it."""
+        body = [
+            {"jsonrpc": "2.0", "id": at, "method": method, "params": params}
+            for at, (method, params) in enumerate(requests)
+        ]
+        text = json.dumps(body)
+        sent_ns = self._moment()
+        reply = self._loop.run_until_complete(self._answer(text.encode()))
+        name, _, snapshot = reply.headers.decode().strip().partition(": ")
+        assert name == "Foreblock-Snapshot"
+        self._journal.exchanges.append(
+            Exchange("rehearsal", sent_ns, self._moment(), text, reply.body.decode(), snapshot)
+        )
+        answers: list[Any] = json.loads(reply.body)
+        return answers
+
+    def ask_everything(self, block: Any, payer: bytes, payee: bytes) -> list[Any]:  # noqa: ANN401, it is JSON
+        """A batch of all that the judge can judge, about one block."""
+        sent = f"0x{[*self._journal.senders, bytes(32)][-2].hex()}"
+        return self.ask(
+            [
+                ("eth_getBlockByNumber", [block, False]),
+                ("eth_getBalance", [f"0x{payer.hex()}", block]),
+                ("eth_getTransactionCount", [f"0x{payer.hex()}", block]),
+                ("eth_call", probes.surroundings_call(block)),
+                ("eth_call", probes.token_call(TOKEN, payee, block)),
+                ("eth_call", probes.balance_call(payee, block)),
+                ("eth_simulateV1", probes.simulation(payer, payee, 10**18, block)),
+                ("eth_getBlockByNumber", [block, True]),
+                ("eth_getTransactionByHash", [sent]),
+                ("eth_getTransactionReceipt", [sent]),
+            ]
+        )
+
+    def _moment(self) -> int:
+        """Now; and time goes on, so that no two moments are one."""
+        self._clock.advance(1_000)
+        now = self._clock.monotonic_ns()
+        self._clock.advance(1_000)
+        return now
+
+    async def _answer(self, body: bytes) -> Reply:
+        reply = self.dispatcher.answer(body)
+        return reply if isinstance(reply, Reply) else await reply

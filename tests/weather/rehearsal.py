@@ -1,0 +1,186 @@
+"""A chain in bad weather and one that follows it, in one process, on a driven clock.
+
+The source is a real sequencer whose faults are switched on; its feed goes through the same
+faults as that of `foreblock dev`. What follows is what the writer process runs for a
+followed network, but for sockets and threads. All that was committed at the source is
+recorded as it was, and every answer of the other is judged by that.
+"""
+
+import heapq
+import itertools
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from checker.chain import Chain
+from checker.journal import Journal
+from checker.judge import Judge, Verdict, work_out
+from checker.moment import find_moments
+from checker.rehearsal import PAYEES
+from checker.served import Served
+from dev_chain import ACCOUNTS, GENESIS_TIME, MS, SECOND
+from foreblock.clock import DrivenClock
+from foreblock.feed.messages import encode
+from foreblock.ledger.genesis_text import genesis_text
+from foreblock.ledger.view import Ledger
+from foreblock.model import Flashblock
+from foreblock.network import FeedChain
+from foreblock.sequencer.dev_genesis import TOKENS_EACH, DevGenesisOptions, dev_genesis
+from foreblock.sequencer.faults import Faults
+from foreblock.sequencer.feed_faults import FeedFaults
+from foreblock.sequencer.predeploys import TOKEN
+from foreblock.writing.feed_facts import Following
+from foreblock.writing.feed_source import Arrived, FeedSource
+from weather.convergence import Lateness, lateness
+from weather.looking import Looking
+from weather.source_chain import SourceChain
+
+TRANSIT_NS = 2 * MS  # of a message, and of an answer of the canonical source
+PAY_NS = 70 * MS  # between two payments
+ASK_NS = 90 * MS  # between two batches of requests
+PINS = 12  # that are remembered
+
+
+class Weather:
+    """A source, what comes between, and who follows it."""
+
+    def __init__(self, folder: Path, faults: Faults, seed: int, *, canonical: bool = True) -> None:
+        options = DevGenesisOptions()
+        self.clock = DrivenClock(GENESIS_TIME * SECOND, 5 * SECOND)
+        self.journal = Journal(
+            Chain(
+                chain_id=options.chain_id,
+                block_time=options.block_time,
+                token=TOKEN,
+                balances={each.address: options.balance for each in ACCOUNTS},
+                tokens={each.address: TOKENS_EACH for each in ACCOUNTS},
+                followed=True,
+            )
+        )
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "genesis.json").write_bytes(genesis_text(dev_genesis(options)))
+        self._source = SourceChain(folder / "source", self.clock, faults, self.journal)
+        self._feed = FeedFaults(faults)
+        self._folder = folder
+        self._chance = Random(seed)
+        now = self.clock.monotonic_ns
+        first_ns = now() + self._chance.randrange(SECOND)
+        self._looking = Looking(self._source, now, first_ns) if canonical else None
+        self._pins: list[str] = []
+        # Messages on their way, by the time when they come.
+        self._order = itertools.count()
+        self._arriving: list[tuple[int, int, bytes]] = []
+        self._open()
+        self.served = Served(
+            self.ledger.view,
+            self.clock,
+            self.journal,
+            lambda _, method: method,
+        )
+
+    def _open(self) -> None:
+        chain = FeedChain(genesis=str(self._folder / "genesis.json"), feeds=["feed"])
+        self.followed = FeedSource(
+            str(self._folder / "followed"), chain, self.clock, lambda _: None, self._want
+        )
+        self.ledger = Ledger(self.followed._store, clock=self.clock)
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self.served.close()
+        self.followed.close()
+        self._source.close()
+
+    def following(self) -> Following:
+        """What became of the messages so far."""
+        return self.followed.following()
+
+    # --- Time ----------------------------------------------------------------------------
+
+    def run(self, seconds: float) -> None:
+        """Let time pass, and do what is due, in order."""
+        now = self.clock.monotonic_ns()
+        end, pay_ns, ask_ns = now + int(seconds * SECOND), now, now
+        while True:
+            due = min(self._next_due_ns, pay_ns, ask_ns)
+            if due > end:
+                break
+            self.clock.advance(max(due - self.clock.monotonic_ns(), 0))
+            now = self.clock.monotonic_ns()
+            if now >= pay_ns:
+                self._source.pay()
+                pay_ns += PAY_NS
+            if now >= ask_ns:
+                self._ask()
+                ask_ns += ASK_NS
+            self._do_what_is_due(now)
+        self.clock.advance(max(end - self.clock.monotonic_ns(), 0))
+
+    @property
+    def _next_due_ns(self) -> int:
+        due = min(self._source.next_due_ns, self.followed.next_due_ns)
+        if self._arriving:
+            due = min(due, self._arriving[0][0])
+        return due if self._looking is None else min(due, self._looking.next_due_ns)
+
+    def _do_what_is_due(self, now: int) -> None:
+        if self._source.next_due_ns <= now:
+            for flashblock in self._source.tick():
+                self._send(flashblock)
+        came = []
+        while self._arriving and self._arriving[0][0] <= now:
+            came.append(Arrived("feed", heapq.heappop(self._arriving)[2]))
+        if came:
+            self.followed.receive(came)
+        elif self._looking is not None and self._looking.next_due_ns <= now:
+            self.followed.add(self._looking.look(self.followed))
+        elif self.followed.next_due_ns <= now:
+            self.followed.tick()
+
+    def _send(self, flashblock: Flashblock) -> None:
+        for at_ns, content in self._feed.send(flashblock, self.clock.monotonic_ns()):
+            data = content if isinstance(content, bytes) else encode(content)
+            heapq.heappush(self._arriving, (at_ns + TRANSIT_NS, next(self._order), data))
+
+    def _want(self, block_hash: bytes) -> None:
+        if self._looking is not None:
+            self._looking.want(block_hash)
+
+    # --- Requests ------------------------------------------------------------------------
+
+    def _ask(self) -> None:
+        """About the heads, or about something that was seen before."""
+        chance = self._chance
+        payer, payee = chance.choice(ACCOUNTS[:3]).address, chance.choice(PAYEES)
+        about: Any = chance.choice(
+            ["pending", "pending", "latest", "pin", "pin", "place", "number"]
+        )
+        if about in ("pin", "place", "number") and not self._pins:
+            about = "pending"
+        if about == "pin":
+            about = chance.choice(self._pins)
+        elif about == "place":
+            number = int(self._number(), 16) + chance.randrange(-3, 3)
+            index = hex(chance.randrange(12))
+            about = {"blockNumber": hex(max(number, 0)), "flashblockIndex": index}
+        elif about == "number":
+            about = hex(max(int(self._number(), 16) - chance.randrange(6), 0))
+        block, *_ = self.served.ask_everything(about, payer, payee)
+        if about == "pending":
+            self._pins = [*self._pins, block["result"]["hash"]][-PINS:]
+
+    def _number(self) -> str:
+        (answer,) = self.served.ask([("eth_blockNumber", [])])
+        number: str = answer["result"]
+        return number
+
+    # --- What came out -------------------------------------------------------------------
+
+    def judge(self) -> tuple[Verdict, Lateness]:
+        """Whether all answers were true, and how late they were."""
+        truth = work_out(self.journal)
+        judge = Judge(truth)
+        judge.judge(self.journal.exchanges)
+        judge.verdict.contradictions[:0] = truth.contradictions
+        moments, _ = find_moments(truth, self.journal.exchanges)
+        return judge.verdict, lateness(truth.places, moments, self.clock.monotonic_ns())
