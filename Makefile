@@ -2,7 +2,7 @@
 # checkout; stamp files in it say what it was made from, so nothing is built twice.
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev test lint bench abuse crash soak clients consistency clean
+.PHONY: help build dev test lint bench abuse crash soak clients consistency weather clean
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MAKEFLAGS += --no-builtin-rules --no-print-directory
@@ -11,6 +11,8 @@ BIN := .venv/bin
 PROFILE ?= release
 KILLS ?= 200
 BLOCKS ?= 1800
+MINUTES ?= 1
+SEED ?= 0
 ENGINE_SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 
 # PyO3 asks this interpreter for its layout; the same one every time, so that
@@ -63,6 +65,9 @@ clients: build tests/clients/.installed ## try viem, ethers, web3.py and cast, w
 
 consistency: build ## hammer a dev chain under load for a minute, and judge every answer
 	@PYTHONPATH=tests $(BIN)/python tests/checker/run.py
+
+weather: build ## follow a chain through every fault for MINUTES each, and judge every answer
+	@PYTHONPATH=tests $(BIN)/python tests/weather/run.py --minutes $(MINUTES) --seed $(SEED)
 
 clean: ## remove everything that was built
 	rm -rf tests/clients/.installed tests/clients/.venv tests/clients/node_modules

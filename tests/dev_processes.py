@@ -168,13 +168,14 @@ class Following:
 @contextmanager
 def following(
     genesis: Path, data: Path, *feeds: str, canonical: str = "", listen: str = "127.0.0.1:0",
-    feed_listen: str = "127.0.0.1:0",
+    feed_listen: str = "127.0.0.1:0", workers: int = 1, options: Sequence[str] = (),
 ) -> Iterator[Following]:  # fmt: skip
     """A chain made from feeds, from its first answer to its end."""
     command = [
         sys.executable, "-m", "foreblock", "serve", "--source=feed", f"--genesis={genesis}",
         f"--data={data}", f"--canonical={canonical}", f"--listen={listen}",
-        f"--feed-listen={feed_listen}", "--workers=1", *(f"--feed={feed}" for feed in feeds),
+        f"--feed-listen={feed_listen}", f"--workers={workers}", *options,
+        *(f"--feed={feed}" for feed in feeds),
     ]  # fmt: skip
     with _running(command) as process:
         yield Following(process)

@@ -50,13 +50,13 @@ def run(folder: Path, options: argparse.Namespace) -> None:
     """Fill a journal."""
     context = multiprocessing.get_context("spawn")
     with JournalWriter(folder, "chain") as journal:
-        journal.chain(_chain())
+        journal.chain(chain(BLOCK_TIME))
     with dev_chain(*OPTIONS) as dev, Recorder(dev.main.feed, folder) as recorder:
         recorder.wait_for_blocks(1, PATIENCE)
         gate = Gate(context.Barrier(options.clients + 2), context.Event())
         processes = [
-            *_hammers(context, dev.main.url, folder, options, gate),
-            _load(context, dev.main.url, folder, options, gate),
+            *hammers(context, dev.main.url, folder, options, gate),
+            load(context, dev.main.url, folder, options, gate),
         ]
         for process in processes:
             process.start()
@@ -81,19 +81,22 @@ def _cpu_seconds(pids: list[int]) -> str:
     return " and ".join(f"{seconds:.1f}" for seconds in found)
 
 
-def _chain() -> Chain:
+def chain(block_time: int, *, followed: bool = False) -> Chain:
+    """The dev chain before the load begins."""
     return Chain(
         chain_id=GENESIS.chain_id,
-        block_time=BLOCK_TIME,
+        block_time=block_time,
         token=TOKEN,
         balances={each.address: GENESIS.balance for each in OWNERS},
         tokens={each.address: TOKENS_EACH for each in OWNERS},
+        followed=followed,
     )
 
 
-def _hammers(
+def hammers(
     context: SpawnContext, url: str, folder: Path, options: argparse.Namespace, gate: Gate
 ) -> list[BaseProcess]:
+    """The processes that ask."""
     payers = [each.address for each in OWNERS]
     plans = [
         HammerPlan(url, folder, f"client-{at}", payers, PAYEES, TOKEN, options.rate, seed=at)
@@ -102,9 +105,10 @@ def _hammers(
     return [context.Process(target=hammer, args=(plan, gate), name=plan.name) for plan in plans]
 
 
-def _load(
+def load(
     context: SpawnContext, url: str, folder: Path, options: argparse.Namespace, gate: Gate
 ) -> BaseProcess:
+    """The process that sends."""
     plans = [
         LoadPlan(
             url=url,

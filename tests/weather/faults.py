@@ -23,6 +23,7 @@ HARMLESS = {
 }
 
 LONGEST_DELAY = 1.5  # seconds, of the switch `delay`
+LONGEST_REORG = 3  # sealed blocks, of the switch `reorg`
 INTERVAL = 0.2  # seconds between two flashblocks of a dev chain
 HEALING = 2.0  # seconds that the canonical source may take, beyond a block time
 
@@ -41,8 +42,11 @@ class Bound:
 
 # What arrives in time is here at once, and what arrives late as soon as it has come.
 AT_ONCE = Bound(0, 0)
-# What is lost comes with its block, and so does what replaces a sealed one.
+# What is lost comes with its block.
 THROUGH_CANONICAL = Bound(1, HEALING)
+# A branch is followed once it is as long as the one that it replaces.
+AS_LONG = Bound(LONGEST_REORG, 0)
+EVERYTHING = Bound(LONGEST_REORG, HEALING)
 
 BOUNDS = {
     "drop": THROUGH_CANONICAL,
@@ -54,7 +58,7 @@ BOUNDS = {
     "garbage": AT_ONCE,
     "restart": AT_ONCE,
     "tail": AT_ONCE,
-    "reorg": THROUGH_CANONICAL,
+    "reorg": AS_LONG,
 }
 
 

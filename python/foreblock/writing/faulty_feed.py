@@ -34,15 +34,18 @@ class FaultyFeed:
             if sending.at_ns > now_ns:
                 self._waiting.append(sending)
                 wait = (sending.at_ns - now_ns) / _SECOND_NS
-                asyncio.get_running_loop().call_later(wait, self._send_due)
+                asyncio.get_running_loop().call_later(wait, self._send_through, sending.at_ns)
             else:
                 self._send(sending)
 
-    def _send_due(self) -> None:
-        """Of those that are due the earliest first, and of equal times in their order."""
-        now_ns = self._clock.monotonic_ns()
-        due = [each for each in self._waiting if each.at_ns <= now_ns]
-        self._waiting = [each for each in self._waiting if each.at_ns > now_ns]
+    def _send_through(self, at_ns: int) -> None:
+        """What goes out by this time, the earliest first, and of equal times in their order.
+
+        Timers may be early by the clock: whose time it is says the timer, not the clock, or
+        a message would wait for the next one's.
+        """
+        due = [each for each in self._waiting if each.at_ns <= at_ns]
+        self._waiting = [each for each in self._waiting if each.at_ns > at_ns]
         for sending in sorted(due, key=lambda each: each.at_ns):
             self._send(sending)
 

@@ -1,0 +1,161 @@
+"""One kind of weather: a dev chain that makes it, a service that follows, clients, a verdict."""
+
+import argparse
+import multiprocessing
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from checker.gate import Gate
+from checker.journal import JournalWriter, read_journal
+from checker.judge import Verdict, judge_journal, work_out
+from checker.moment import find_moments
+from checker.run import OPTIONS, PATIENCE, chain, hammers, load
+from dev_processes import Following, children, dev_chain, following, until
+from weather.convergence import Lateness, lateness
+from weather.faults import Bound, words
+from weather.recording import SourceRecorder
+from weather.watching import Watcher
+
+WORKERS = 2
+# What a client on the same machine may see later than it is so: its own turn, and ours.
+SLACK_NS = 500 * 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """What is made, and what is to come of it."""
+
+    name: str
+    rates: dict[str, float]
+    bound: Bound | None  # none: it stops for good, and says so
+    canonical: bool = True
+    block_time: int = 1  # seconds
+
+    @property
+    def allowed_ns(self) -> int:
+        """How late a client may see a flashblock."""
+        return 0 if self.bound is None else self.bound.ns(self.block_time) + SLACK_NS
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of it."""
+
+    phase: Phase
+    verdict: Verdict
+    late: Lateness
+    said: str  # at the end, by /readyz?verbose
+    is_ready: bool
+    unready: float  # part of the time
+    has_same_writer: bool
+    snapshot: str  # the last that was named
+
+    def complaints(self) -> list[str]:
+        """What is not as it was promised."""
+        found = [f"{len(self.verdict.contradictions)} contradictions"]
+        found = found if self.verdict.contradictions else []
+        unanswered = self.verdict.unjudged["no answer came"]
+        if unanswered:
+            found.append(f"{unanswered} requests were not answered")
+        if not self.has_same_writer:
+            found.append("the writer did not survive")
+        for name in ("Failed", "CanonicalDiverged", "BadCanonical"):
+            if counted(self.said, name):
+                found.append(f"{counted(self.said, name)} times {name}")
+        return found + (self._not_in_time() if self.phase.bound else self._not_honest())
+
+    def _not_in_time(self) -> list[str]:
+        allowed = self.phase.allowed_ns
+        if self.late.worst_ns <= allowed:
+            return []
+        return [f"{self.late.worst_ns / 1e9:.2f} s late, {allowed / 1e9:.2f} s are allowed"]
+
+    def _not_honest(self) -> list[str]:
+        """Of a service that cannot go on."""
+        found = []
+        if self.is_ready:
+            found.append("it says that it is ready")
+        if "missing: block 0x" not in self.said or "no canonical source is set" not in self.said:
+            found.append("it does not say what it lacks")
+        if "pending" in self.snapshot:
+            found.append("it still names a pending block")
+        return found
+
+
+def counted(said: str, name: str) -> int:
+    """How often the follower has met something, as it says."""
+    found = re.search(rf"\b{name} (\d+)", said.partition("outcomes:")[2])
+    return int(found[1]) if found else 0
+
+
+def fetched(said: str) -> int:
+    """How many blocks came from the canonical source."""
+    found = re.search(r"(\d+) blocks fetched", said)
+    return int(found[1]) if found else 0
+
+
+def run(phase: Phase, folder: Path, options: argparse.Namespace) -> Outcome:
+    """Make the weather, and judge what was answered in it."""
+    journal, data = folder / "journal", folder / "dev"
+    with JournalWriter(journal, "chain") as writer:
+        writer.chain(chain(phase.block_time, followed=True))
+    if not phase.canonical:
+        # Blocks end at whole multiples of their time: so the first one is a long one.
+        time.sleep(phase.block_time - time.time() % phase.block_time)
+    with (
+        dev_chain(
+            *OPTIONS, f"--block-time={phase.block_time}", "--workers=1", f"--data={data}",
+            f"--faults={','.join(words(phase.rates))}", f"--seed={options.seed}",
+        ) as dev,
+        SourceRecorder(data / "main", journal) as recorder,
+        following(
+            data / "main" / "genesis.json", folder / "followed", dev.main.feed, workers=WORKERS,
+            canonical=dev.main.url if phase.canonical else "", options=("--pending-nonce=state",),
+        ) as service,
+    ):  # fmt: skip
+        writers = children(service.process.pid)["writer"]
+        if phase.bound is not None:
+            until(lambda: service.network.probe("/readyz")[0] == 200, "it has come along")
+        watcher = _hammer(service, dev.main.url, journal, options)
+        status, said = service.network.probe("/readyz?verbose")
+        has_same_writer = children(service.process.pid)["writer"] == writers
+        recorder.wait_for_blocks(3, PATIENCE)
+    verdict, late, snapshot = _judge(journal, watcher)
+    return Outcome(
+        phase=phase, verdict=verdict, late=late, said=said, is_ready=status == 200,
+        unready=len(watcher.unready) / max(watcher.looked, 1), has_same_writer=has_same_writer,
+        snapshot=snapshot,
+    )  # fmt: skip
+
+
+def _hammer(service: Following, source: str, journal: Path, options: argparse.Namespace) -> Watcher:
+    """Ask the service and send to its source for as long as it is wanted."""
+    context = multiprocessing.get_context("spawn")
+    gate = Gate(context.Barrier(options.clients + 2), context.Event())
+    processes = [
+        *hammers(context, service.network.url, journal, options, gate),
+        load(context, source, journal, options, gate),
+    ]
+    for process in processes:
+        process.start()
+    gate.start.wait(PATIENCE)
+    with Watcher(service.network, journal) as watcher:
+        time.sleep(options.minutes * 60)
+    gate.stop.set()
+    for process in processes:
+        process.join()
+        if process.exitcode:
+            raise SystemExit(f"{process.name} ended with {process.exitcode}")
+    return watcher
+
+
+def _judge(journal: Path, watcher: Watcher) -> tuple[Verdict, Lateness, str]:
+    found = read_journal(journal)
+    truth = work_out(found)
+    verdict = judge_journal(found, truth)
+    moments, _ = find_moments(truth, [each for each in found.exchanges if each.answer])
+    owed = [place for place in truth.places if place.received_ns >= watcher.begun_ns]
+    last = max(found.exchanges, key=lambda each: each.received_ns)
+    return verdict, lateness(owed, moments, watcher.end_ns), last.snapshot or ""

@@ -1,0 +1,99 @@
+"""What a chain has committed, read from its own store: all of it, whatever its feed leaves out.
+
+Partials have numbers that never repeat, and keep their rows when they are given up. So
+everything is there in the order in which it was committed, with the time when it was.
+"""
+
+import threading
+import time
+from pathlib import Path
+from typing import Self
+
+from checker.journal import JournalWriter
+from foreblock._engine import Store, View
+from foreblock.feed.messages import encode
+from foreblock.ledger.block_base import base_of, diff_of
+from foreblock.ledger.partial_rows import decode_partial_row, partial_key, transactions_key
+from foreblock.ledger.partials import made_of, read_partial
+from foreblock.ledger.rows import decode_items
+from foreblock.ledger.tip import read_row
+from foreblock.model import Flashblock, FlashblockId
+
+LOOK_SECONDS = 0.05
+
+
+class SourceRecorder:
+    """Records in a thread of its own, and counts the blocks that have begun."""
+
+    def __init__(self, folder: Path, journal: Path) -> None:
+        """`folder` is of the chain's store, which another process writes."""
+        self._store = Store(str(folder))
+        self._writer = JournalWriter(journal, "feed")
+        self._since_wall_ns = time.monotonic_ns() - time.time_ns()
+        self._seen = 0  # the last number
+        self._begun = 0  # blocks
+        self._changed = threading.Condition()
+        self._stop = threading.Event()
+        self._broken: BaseException | None = None
+        self._thread = threading.Thread(target=self._record)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._writer.close()
+        self._store.close()
+        if self._broken is not None:
+            raise self._broken
+
+    def wait_for_blocks(self, count: int, seconds: float) -> None:
+        """Wait until so many more blocks have begun; `TimeoutError` if they do not."""
+        with self._changed:
+            until = self._begun + count
+            if not self._changed.wait_for(lambda: self._begun >= until, seconds):
+                raise TimeoutError(f"{count} blocks did not begin in {seconds:g} s: {self._broken}")
+
+    def _record(self) -> None:
+        try:
+            while not self._stop.wait(LOOK_SECONDS):
+                with self._store.view() as view:
+                    self._look(view)
+        except BaseException as why:  # noqa: BLE001, whoever waits for the thread is told
+            self._broken = why
+
+    def _look(self, view: View) -> None:
+        for number in range(self._seen + 1, view.heads.commit + 1):
+            partial = view.partial(number)
+            if partial is not None:
+                self._take(view, partial.block, number)
+        self._seen = view.heads.commit
+
+    def _take(self, view: View, block: int, number: int) -> None:
+        row = decode_partial_row(read_row(view, partial_key(block, number), block))
+        raws = decode_items(read_row(view, transactions_key(block, number), block))
+        message = Flashblock(
+            payload_id=row.payload_id,
+            index=row.index,
+            base=base_of(row.header) if row.index == 0 else None,
+            diff=diff_of(row.header, raws),
+            block_number=block,
+            previous=_below(view, block, row.header.parent_hash) if row.index == 0 else None,
+        )
+        committed_ns = row.received_at_ns + self._since_wall_ns
+        self._writer.flashblock(committed_ns, encode(message).decode())
+        if row.index == 0:
+            with self._changed:
+                self._begun += 1
+                self._changed.notify_all()
+
+
+def _below(view: View, block: int, parent_hash: bytes) -> FlashblockId | None:
+    """The flashblock that the block below was sealed with, if it still is."""
+    sealed = view.sealed(block - 1)
+    partials = made_of(view, block - 1)
+    if sealed is None or sealed[0] != parent_hash or not partials:
+        return None
+    return FlashblockId(block - 1, read_partial(view, partials[-1]).index)

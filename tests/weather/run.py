@@ -1,0 +1,94 @@
+"""Make bad weather for minutes, follow a chain through it, and judge every answer.
+
+    make weather MINUTES=1 SEED=0
+    python tests/weather/run.py --minutes 0.2 --only drop --only together
+
+Each fault switch alone at a high rate, then all together, then without a canonical source:
+`foreblock dev --faults …` makes the chain, `foreblock serve --source feed` with two workers
+follows it, and clients ask that one. What is true is read from the store of the first. Exits
+with 1 if an answer contradicts it, a request fails, or all is not well again in time; the
+journal stays then.
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import click
+
+from checker.table import table
+from weather.faults import BOUNDS, EVERYTHING, HARMLESS, RATES, TOGETHER
+from weather.phase import Outcome, Phase, counted, fetched, run
+
+WITHOUT_RESTART = {kind: rate for kind, rate in HARMLESS.items() if kind != "restart"}
+PHASES = (
+    *(Phase(kind, {kind: rate}, BOUNDS[kind]) for kind, rate in RATES.items()),
+    Phase("together", TOGETHER, EVERYTHING),
+    # Who has no canonical source must hear the first block whole, which takes long enough for
+    # that. It is replayed to whoever comes late, unless it was begun anew.
+    Phase("alone", WITHOUT_RESTART, BOUNDS["delay"], canonical=False, block_time=10),
+    Phase("frozen", {"drop": 0.03}, None, canonical=False, block_time=10),
+)
+COLUMNS = "{:>10} {:>8} {:>7} {:>7} {:>8} {:>8} {:>8} {:>8} {:>8} {:>7} {:>9}"
+NAMES = (
+    "faults", "seconds", "applied", "made", "answers", "median", "99 %", "worst", "allowed",
+    "unready", "fetched",
+)  # fmt: skip
+
+
+def row(outcome: Outcome, seconds: float) -> str:
+    """One line of the table; times in seconds."""
+    late, phase = outcome.late, outcome.phase
+    return COLUMNS.format(
+        phase.name,
+        f"{seconds:.0f}",
+        counted(outcome.said, "Applied"),
+        outcome.verdict.flashblocks,
+        outcome.verdict.judged.total(),
+        f"{late.share(0.5) / 1e9:.3f}",
+        f"{late.share(0.99) / 1e9:.3f}",
+        f"{late.worst_ns / 1e9:.3f}",
+        f"{phase.allowed_ns / 1e9:.2f}" if phase.bound else "-",
+        f"{outcome.unready:.0%}",
+        fetched(outcome.said),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Follow a chain through bad weather.")
+    parser.add_argument("--minutes", type=float, default=1, help="of each kind of weather")
+    parser.add_argument("--seed", type=int, default=0, help="of what goes wrong when")
+    parser.add_argument("--tps", type=float, default=50, help="transactions a second")
+    parser.add_argument("--clients", type=int, default=2, help="processes that ask")
+    parser.add_argument("--rate", type=float, default=10, help="batches a second of each")
+    parser.add_argument("--only", action="append", choices=[each.name for each in PHASES])
+    parser.add_argument("--folder", type=Path, help="where stores and journals are made")
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="foreblock-weather-", dir=options.folder))
+    is_good = True
+    click.echo(COLUMNS.format(*NAMES))
+    for phase in PHASES:
+        if options.only and phase.name not in options.only:
+            continue
+        begun = time.monotonic()
+        outcome = run(phase, folder / phase.name, options)
+        click.echo(row(outcome, time.monotonic() - begun))
+        complaints = outcome.complaints()
+        for each in complaints:
+            click.echo(f"wrong: {phase.name}: {each}")
+        if complaints:
+            is_good = False
+            click.echo("\n".join([*table(outcome.verdict), outcome.said]))
+            click.echo(f"the journal is in {folder / phase.name}")
+        else:
+            shutil.rmtree(folder / phase.name)
+    if is_good:
+        shutil.rmtree(folder)
+    sys.exit(0 if is_good else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""A feed with faults: what is late comes when it is due, whatever the clock says then."""
+
+import asyncio
+from typing import cast
+
+from flashblocks import hash_of, later
+from foreblock.clock import DrivenClock
+from foreblock.feed.server import FeedServer
+from foreblock.model import Flashblock
+from foreblock.sequencer.faults import Fault, Faults
+from foreblock.writing.faulty_feed import FaultyFeed
+
+FAULTS = Faults({Fault.DELAY: 1.0}, seed=1)
+# A place whose message is not delayed for long.
+SOON = next(at for at in range(10_000) if FAULTS.draw(Fault.DELAY, "how", at, 1) < 0.002)
+
+
+class Server:
+    """Notes what is published."""
+
+    def __init__(self) -> None:
+        self.published: asyncio.Queue[Flashblock] = asyncio.Queue()
+
+    def publish(self, flashblock: Flashblock) -> None:
+        self.published.put_nowait(flashblock)
+
+
+def test_a_delayed_message_goes_out_though_its_timer_was_early() -> None:
+    async def run() -> None:
+        server, clock = Server(), DrivenClock()  # by which no time passes at all
+        feed = FaultyFeed(cast(FeedServer, server), FAULTS, clock)
+        delayed = later(SOON, "job", 1, hash_of("1"))
+        feed.publish(delayed)
+        assert server.published.empty()
+        async with asyncio.timeout(10):
+            assert await server.published.get() == delayed
+
+    asyncio.run(run())
