@@ -17,7 +17,9 @@ from foreblock.clock import SystemClock
 from toy_endpoint import ToyError, toy_endpoint
 
 WHOLE_TEST = 20.0
-QUICK = CanonicalOptions(poll=0.001, patience=0, waits=Waits(0.001, 0.01), depth=20, portion=4)
+QUICK = CanonicalOptions(
+    poll=0.001, patience=0, retry=0.001, waits=Waits(0.001, 0.01), depth=20, portion=4
+)
 
 
 def grow(parent: Block | None, count: int, name: bytes = b"") -> list[Block]:
@@ -178,6 +180,22 @@ def test_a_wanted_block_that_the_endpoint_lacks_comes_when_it_has_it() -> None:
                 assert "0x" + LONG[-1].hash.hex() in source.last_error
                 canonical.blocks = list(LONG)
                 await until(lambda: chain.blocks == LONG)
+
+    run(body)
+
+
+def test_a_wanted_block_that_never_comes_holds_nothing_else_up_and_is_forgotten() -> None:
+    async def body() -> None:
+        chain, gone = Filled(LONG[:-1]), grow(LONG[-2], 1, b"given up")[0].hash
+        with endpoint(LONG) as (canonical, url):
+            async with filling(url, chain) as source:
+                source.want(gone)
+                await until(lambda: chain.blocks == LONG)
+                await until(lambda: source.failures == QUICK.tries)
+                looks = len(canonical.asked)
+                canonical.blocks = [*LONG, *grow(LONG[-1], 3)]
+                await until(lambda: chain.blocks == canonical.blocks)
+                assert f"0x{gone.hex()}" not in canonical.asked[looks:]
 
     run(body)
 

@@ -33,6 +33,8 @@ class Journal:
     senders: dict[bytes, bytes] = field(default_factory=dict)  # by transaction hash
     feed: list[tuple[int, str]] = field(default_factory=list)  # when it came, the message
     exchanges: list[Exchange] = field(default_factory=list)
+    # What a feed with faults has sent, true or not.
+    heard: list[str] = field(default_factory=list)
 
 
 class JournalWriter:
@@ -53,6 +55,10 @@ class JournalWriter:
     def flashblock(self, received_ns: int, message: str) -> None:
         """A message of the feed."""
         self._write("flashblock", {"received_ns": received_ns, "message": message})
+
+    def heard(self, message: str) -> None:
+        """A message of a feed with faults."""
+        self._write("heard", {"message": message})
 
     def exchange(self, exchange: Exchange) -> None:
         """A request and its answer."""
@@ -85,6 +91,8 @@ def read_journal(folder: Path) -> Journal:
                 journal.senders[bytes.fromhex(line["hash"])] = bytes.fromhex(line["sender"])
             case "flashblock":
                 journal.feed.append((line["received_ns"], line["message"]))
+            case "heard":
+                journal.heard.append(line["message"])
             case "exchange":
                 journal.exchanges.append(Exchange(**line))
             case _:

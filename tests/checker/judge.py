@@ -16,7 +16,7 @@ from checker.journal import Exchange, Journal
 from checker.json_type import Json
 from checker.keccak import keccak256_each
 from checker.messages import unhex
-from checker.moment import Moment, find_moments
+from checker.moment import Moment, find_moments, names_lie
 from checker.place import Place
 from checker.receipt_rendering import included_receipt
 from checker.rendering import difference, included_transaction
@@ -79,6 +79,9 @@ class Judge:
         verdict.exchanges += len(exchanges)
         answered = [each for each in exchanges if each.answer]
         verdict.unjudged["no answer came"] += len(exchanges) - len(answered)
+        believed = [each for each in answered if names_lie(self._truth, each)]
+        verdict.unjudged["a flashblock that its feed contradicts"] += len(believed)
+        answered = [each for each in answered if not names_lie(self._truth, each)]
         moments, contradictions = find_moments(self._truth, answered)
         verdict.contradictions += contradictions
         verdict.contradictions += judge_times(self._truth.chain, self._truth.places, moments)
@@ -241,6 +244,7 @@ def work_out(journal: Journal) -> Truth:
     """What the recorded feed tells."""
     truth = Truth(journal.chain, journal.senders)
     truth.read(journal.feed)
+    truth.hear(journal.heard)
     return truth
 
 

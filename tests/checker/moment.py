@@ -79,6 +79,19 @@ def find_moments(
     return moments, contradictions
 
 
+def names_lie(truth: Truth, exchange: Exchange) -> bool:
+    """Whether an answer's pending is one of two flashblocks for a place, and the wrong one.
+
+    Nobody can know before a later one tells which it was.
+    """
+    if not truth.lies or not exchange.snapshot:
+        return False
+    try:
+        return read_snapshot(exchange.snapshot).pending in truth.lies
+    except ValueError:
+        return False
+
+
 def _find(truth: Truth, snapshot: Snapshot, last: int) -> _Found | Contradiction:
     """What a snapshot names; `last` is the place that the commit before it was at."""
     evidence: dict[str, object] = {"snapshot": snapshot}

@@ -67,18 +67,21 @@ def _by_number(moment: Moment, number: int) -> Subject:
 def _by_hash(truth: Truth, moment: Moment, hash: bytes) -> Subject:
     sealed = truth.sealed.get(hash)
     if sealed is None:
-        return _pinned(truth, moment, truth.by_hash.get(hash, []))
+        return _pinned(truth, moment, truth.by_hash.get(hash, []), hash)
     if sealed_at(moment.latest, sealed.number) is sealed:
         return _sealed(sealed, pinned=True)
     dropped = sealed.number <= moment.latest.number
     return Subject(None, None, "must not", pinned=True, dropped=dropped)
 
 
-def _pinned(truth: Truth, moment: Moment, places: list[Place]) -> Subject:
+def _pinned(
+    truth: Truth, moment: Moment, places: list[Place], hash: bytes | None = None
+) -> Subject:
     """Of the flashblocks with one name the one that the snapshot's branch contains."""
     latest, tips = moment.latest, moment.tips
     if not places:
-        return Subject(None, None, "must not", pinned=True)
+        is_lie = hash is not None and any(hash == lie for _, _, lie in truth.lies)
+        return Subject(None, None, "may" if is_lie and not tips else "must not", pinned=True)
     if not tips and places[0].number > latest.number:
         # The commit's newest flashblock is not known, nor what was dropped by then.
         return Subject(places[0] if len(places) == 1 else None, None, "may", pinned=True)

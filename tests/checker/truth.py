@@ -33,6 +33,8 @@ class Truth:
         # The flashblocks that brought a transaction, and its place in their blocks.
         self.by_transaction: dict[bytes, list[tuple[Place, int]]] = defaultdict(list)
         self.sealed: dict[bytes, Sealed] = {}
+        # Flashblocks that a feed has sent and the chain never had: number, index and hash.
+        self.lies: set[tuple[int, int, bytes]] = set()
         self.contradictions: list[Contradiction] = []
         self._learned = Learned(chain, senders)
         self._job: Job | None = None
@@ -44,6 +46,16 @@ class Truth:
             job = self._job_of(message)
             if job is not None:
                 self._extend(job, message, received_ns)
+
+    def hear(self, texts: Iterable[str]) -> None:
+        """Take in what a feed with faults has sent of the chain that was read."""
+        for text in texts:
+            message = read_message(text)
+            if all(
+                place.hash != message.hash
+                for place in self.by_place.get((message.number, message.index), ())
+            ):
+                self.lies.add((message.number, message.index, message.hash))
 
     # --- Which block a message belongs to ------------------------------------------------
 

@@ -23,7 +23,6 @@ HARMLESS = {
 }
 
 LONGEST_DELAY = 1.5  # seconds, of the switch `delay`
-LONGEST_REORG = 3  # sealed blocks, of the switch `reorg`
 INTERVAL = 0.2  # seconds between two flashblocks of a dev chain
 HEALING = 2.0  # seconds that the canonical source may take, beyond a block time
 
@@ -42,23 +41,20 @@ class Bound:
 
 # What arrives in time is here at once, and what arrives late as soon as it has come.
 AT_ONCE = Bound(0, 0)
-# What is lost comes with its block.
+# What is lost comes with its block, and so does what replaces a sealed one.
 THROUGH_CANONICAL = Bound(1, HEALING)
-# A branch is followed once it is as long as the one that it replaces.
-AS_LONG = Bound(LONGEST_REORG, 0)
-EVERYTHING = Bound(LONGEST_REORG, HEALING)
 
 BOUNDS = {
     "drop": THROUGH_CANONICAL,
     "duplicate": AT_ONCE,
     "delay": Bound(0, LONGEST_DELAY),
     "reorder": Bound(0, 2 * INTERVAL),
-    "equivocate": AT_ONCE,
+    "equivocate": Bound(0, 2 * INTERVAL),
     "stall": THROUGH_CANONICAL,
     "garbage": AT_ONCE,
     "restart": AT_ONCE,
     "tail": AT_ONCE,
-    "reorg": AS_LONG,
+    "reorg": THROUGH_CANONICAL,
 }
 
 

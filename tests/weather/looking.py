@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from foreblock._engine import Block
 from foreblock.canonical.options import CanonicalOptions
-from foreblock.canonical.plan import Follow, Rest, Standing, Walk, plan
+from foreblock.canonical.plan import Follow, Plan, Rest, Standing, Walk, plan
 from foreblock.canonical.reader import Head
 from foreblock.writing.feed_source import FeedSource
 from weather.source_chain import SourceChain
@@ -26,6 +26,7 @@ class Looking:
         self._now = now
         self.next_due_ns = first_ns
         self._wanted: bytes | None = None
+        self._tries = 0
         self._given: bytes | None = None
         self._latest: Head | None = None
         self._moved_ns = 0
@@ -33,41 +34,61 @@ class Looking:
 
     def want(self, block_hash: bytes) -> None:
         """Fetch this block as soon as possible."""
+        if block_hash != self._wanted:
+            self._tries = 0
         self._wanted = block_hash
         if block_hash != self._given:
             self.next_due_ns = self._now()
 
     def look(self, followed: FeedSource) -> list[Block]:
         """The blocks to hand over, the oldest first."""
-        now = self._now()
-        self.next_due_ns = now + int(OPTIONS.poll * SECOND_NS)
-        if followed.latest != self._latest:
-            self._latest, self._moved_ns = followed.latest, now
-        tip = self._source.tip
-        standing = Standing(followed.latest, followed.knows(tip.hash))
-        behind_for = (now - self._moved_ns) / SECOND_NS
-        match plan(standing, tip, self._wanted, behind_for, OPTIONS.patience):
-            case Rest():
-                blocks = []
-            case Walk(wanted):
-                blocks = self._walk(followed, wanted)
-            case Follow(first, last):
-                block = self._source.block(first)
-                if followed.knows(block.header.parent_hash):
-                    last = min(last, first + OPTIONS.portion - 1)
-                    blocks = [self._source.block(number) for number in range(first, last + 1)]
-                else:
-                    blocks = self._walk(followed, block.hash)
+        self.next_due_ns = self._now() + int(OPTIONS.poll * SECOND_NS)
+        blocks = None
+        wanted = self._plan(followed, self._wanted)
+        if isinstance(wanted, Walk) and wanted.hash == self._wanted:
+            blocks = self._walk(followed, wanted.hash)
+            if blocks is None:
+                self._miss()
+        if blocks is None:
+            blocks = self._fetch(followed, self._plan(followed, None))
         self.fetched += len(blocks)
         return blocks
 
-    def _walk(self, followed: FeedSource, wanted: bytes) -> list[Block]:
+    def _miss(self) -> None:
+        self.next_due_ns = self._now() + int(OPTIONS.retry * SECOND_NS)
+        self._tries += 1
+        if self._tries >= OPTIONS.tries:
+            self._wanted = None
+
+    def _plan(self, followed: FeedSource, wanted: bytes | None) -> Plan:
+        now, tip = self._now(), self._source.tip
+        if followed.latest != self._latest:
+            self._latest, self._moved_ns = followed.latest, now
+        standing = Standing(followed.latest, followed.knows(tip.hash))
+        behind_for = (now - self._moved_ns) / SECOND_NS
+        return plan(standing, tip, wanted, behind_for, OPTIONS.patience)
+
+    def _fetch(self, followed: FeedSource, planned: Plan) -> list[Block]:
+        match planned:
+            case Rest():
+                return []
+            case Walk(wanted):
+                return self._walk(followed, wanted) or []
+            case Follow(first, last):
+                block = self._source.block(first)
+                if not followed.knows(block.header.parent_hash):
+                    return self._walk(followed, block.hash) or []
+                last = min(last, first + OPTIONS.portion - 1)
+                return [self._source.block(number) for number in range(first, last + 1)]
+
+    def _walk(self, followed: FeedSource, wanted: bytes) -> list[Block] | None:
+        """A block with its ancestors; none where the source has given one of them up."""
         blocks: list[Block] = []
         parent = wanted
         while not followed.knows(parent):
             block = self._source.block_of(parent)
             if block is None:
-                return []  # the wish stays, and is asked for with the next look
+                return None
             blocks.append(block)
             parent = block.header.parent_hash
         self._given = wanted

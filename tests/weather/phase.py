@@ -10,11 +10,12 @@ from pathlib import Path
 from checker.gate import Gate
 from checker.journal import JournalWriter, read_journal
 from checker.judge import Verdict, judge_journal, work_out
-from checker.moment import find_moments
+from checker.moment import find_moments, names_lie
 from checker.run import OPTIONS, PATIENCE, chain, hammers, load
 from dev_processes import Following, children, dev_chain, following, until
 from weather.convergence import Lateness, lateness
 from weather.faults import Bound, words
+from weather.hearing import Hearing
 from weather.recording import SourceRecorder
 from weather.watching import Watcher
 
@@ -110,6 +111,7 @@ def run(phase: Phase, folder: Path, options: argparse.Namespace) -> Outcome:
             f"--faults={','.join(words(phase.rates))}", f"--seed={options.seed}",
         ) as dev,
         SourceRecorder(data / "main", journal) as recorder,
+        Hearing(dev.main.feed, journal),
         following(
             data / "main" / "genesis.json", folder / "followed", dev.main.feed, workers=WORKERS,
             canonical=dev.main.url if phase.canonical else "", options=("--pending-nonce=state",),
@@ -155,7 +157,8 @@ def _judge(journal: Path, watcher: Watcher) -> tuple[Verdict, Lateness, str]:
     found = read_journal(journal)
     truth = work_out(found)
     verdict = judge_journal(found, truth)
-    moments, _ = find_moments(truth, [each for each in found.exchanges if each.answer])
+    told = [each for each in found.exchanges if each.answer and not names_lie(truth, each)]
+    moments, _ = find_moments(truth, told)
     owed = [place for place in truth.places if place.received_ns >= watcher.begun_ns]
     last = max(found.exchanges, key=lambda each: each.received_ns)
     return verdict, lateness(owed, moments, watcher.end_ns), last.snapshot or ""

@@ -15,7 +15,7 @@ from typing import Any
 from checker.chain import Chain
 from checker.journal import Journal
 from checker.judge import Judge, Verdict, work_out
-from checker.moment import find_moments
+from checker.moment import find_moments, names_lie
 from checker.rehearsal import PAYEES
 from checker.served import Served
 from dev_chain import ACCOUNTS, GENESIS_TIME, MS, SECOND
@@ -23,7 +23,6 @@ from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.genesis_text import genesis_text
 from foreblock.ledger.view import Ledger
-from foreblock.model import Flashblock
 from foreblock.network import FeedChain
 from foreblock.sequencer.dev_genesis import TOKENS_EACH, DevGenesisOptions, dev_genesis
 from foreblock.sequencer.faults import Faults
@@ -33,7 +32,7 @@ from foreblock.writing.feed_facts import Following
 from foreblock.writing.feed_source import Arrived, FeedSource
 from weather.convergence import Lateness, lateness
 from weather.looking import Looking
-from weather.source_chain import SourceChain
+from weather.source_chain import Published, SourceChain
 
 TRANSIT_NS = 2 * MS  # of a message, and of an answer of the canonical source
 PAY_NS = 70 * MS  # between two payments
@@ -125,8 +124,8 @@ class Weather:
 
     def _do_what_is_due(self, now: int) -> None:
         if self._source.next_due_ns <= now:
-            for flashblock in self._source.tick():
-                self._send(flashblock)
+            for published in self._source.tick():
+                self._send(published)
         came = []
         while self._arriving and self._arriving[0][0] <= now:
             came.append(Arrived("feed", heapq.heappop(self._arriving)[2]))
@@ -137,8 +136,9 @@ class Weather:
         elif self.followed.next_due_ns <= now:
             self.followed.tick()
 
-    def _send(self, flashblock: Flashblock) -> None:
-        for at_ns, content in self._feed.send(flashblock, self.clock.monotonic_ns()):
+    def _send(self, published: Published) -> None:
+        flashblock, other = published
+        for at_ns, content in self._feed.send(flashblock, self.clock.monotonic_ns(), other):
             data = content if isinstance(content, bytes) else encode(content)
             heapq.heappush(self._arriving, (at_ns + TRANSIT_NS, next(self._order), data))
 
@@ -182,5 +182,6 @@ class Weather:
         judge = Judge(truth)
         judge.judge(self.journal.exchanges)
         judge.verdict.contradictions[:0] = truth.contradictions
-        moments, _ = find_moments(truth, self.journal.exchanges)
+        told = [each for each in self.journal.exchanges if not names_lie(truth, each)]
+        moments, _ = find_moments(truth, told)
         return judge.verdict, lateness(truth.places, moments, self.clock.monotonic_ns())

@@ -20,13 +20,13 @@ from pathlib import Path
 import click
 
 from checker.table import table
-from weather.faults import BOUNDS, EVERYTHING, HARMLESS, RATES, TOGETHER
+from weather.faults import BOUNDS, HARMLESS, RATES, THROUGH_CANONICAL, TOGETHER
 from weather.phase import Outcome, Phase, counted, fetched, run
 
 WITHOUT_RESTART = {kind: rate for kind, rate in HARMLESS.items() if kind != "restart"}
 PHASES = (
     *(Phase(kind, {kind: rate}, BOUNDS[kind]) for kind, rate in RATES.items()),
-    Phase("together", TOGETHER, EVERYTHING),
+    Phase("together", TOGETHER, THROUGH_CANONICAL),
     # Who has no canonical source must hear the first block whole, which takes long enough for
     # that. It is replayed to whoever comes late, unless it was begun anew.
     Phase("alone", WITHOUT_RESTART, BOUNDS["delay"], canonical=False, block_time=10),

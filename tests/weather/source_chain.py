@@ -1,6 +1,7 @@
 """A chain in bad weather: its sequencer with faults, and what was committed there, recorded."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 from checker.journal import Journal
 from checker.rehearsal import PAYEES
@@ -25,6 +26,13 @@ from foreblock.sequencer.sequencer import Sequencer
 TRANSFER = bytes.fromhex("a9059cbb")
 
 
+class Published(NamedTuple):
+    """A flashblock that was committed, and another that is said to have its place."""
+
+    flashblock: Flashblock
+    other: Flashblock | None
+
+
 class SourceChain:
     """The chain as its sequencer knows it; others are told of it as a canonical source."""
 
@@ -35,10 +43,12 @@ class SourceChain:
         self._store = Store(str(folder), write=True)
         begin_chain(self._store, dev_genesis(DevGenesisOptions()))
         self._writer = LedgerWriter(self._store, clock)
-        self._published: list[Flashblock] = []
+        self._published: list[Published] = []
+        self._other: Flashblock | None = None  # for the place that is published next
         self._sequencer = Sequencer(
-            self._writer, clock, SequencerOptions(), self._publish, faults=faults
-        )
+            self._writer, clock, SequencerOptions(), self._publish, faults=faults,
+            contradict=self._contradict,
+        )  # fmt: skip
 
     def close(self) -> None:
         """Let go of the store."""
@@ -50,7 +60,7 @@ class SourceChain:
         """When there is something to do."""
         return self._sequencer.next_due_ns
 
-    def tick(self) -> list[Flashblock]:
+    def tick(self) -> list[Published]:
         """Do what is due; gives what was committed by that."""
         self._sequencer.tick()
         published, self._published = self._published, []
@@ -72,8 +82,13 @@ class SourceChain:
         return send(account, nonce, TOKEN, 0, data=data, gas=80_000, tip=tip)
 
     def _publish(self, flashblock: Flashblock) -> None:
-        self._published.append(flashblock)
+        self._published.append(Published(flashblock, self._other))
+        self._other = None
         self._journal.feed.append((self._clock.monotonic_ns(), encode(flashblock).decode()))
+
+    def _contradict(self, other: Flashblock) -> None:
+        self._other = other
+        self._journal.heard.append(encode(other).decode())
 
     # --- As a canonical source -----------------------------------------------------------
 

@@ -12,6 +12,9 @@ class CanonicalOptions:
     poll: float = 1.0  # between two looks at the heads
     # A chain may be behind the endpoint for so long: its feed proves a block one message late.
     patience: float = 1.0
+    # A wanted block that the endpoint lacks is asked for again, so often.
+    retry: float = 0.25
+    tries: int = 20
     depth: int = 128  # ancestors that are fetched for one block
     portion: int = 16  # blocks that are fetched before they are handed over
     timeout: float = 20.0  # for one question

@@ -21,7 +21,7 @@ from foreblock.canonical.plan import Follow, Plan, Rest, Standing, Walk, plan
 from foreblock.canonical.reader import BlockReader, CanonicalHeads, Head
 from foreblock.client import Endpoint
 from foreblock.clock import Clock
-from foreblock.errors import EndpointError, Unreachable
+from foreblock.errors import EndpointError, NoSuchBlock, Unreachable
 from foreblock.ledger.blocks import Block
 
 T = TypeVar("T")
@@ -70,6 +70,7 @@ class CanonicalSource:
         self._open()
 
         self._wanted: bytes | None = None
+        self._tries = 0  # to fetch it from an endpoint that did not have it
         self._given: bytes | None = None  # what was wanted and handed over last
         self._wake: Final = asyncio.Event()
         self._latest: Head | None = None  # of the chain, when it was looked at last
@@ -86,6 +87,8 @@ class CanonicalSource:
 
         One that was given already, and so did not help, is fetched with the next look.
         """
+        if hash != self._wanted:
+            self._tries = 0
         self._wanted = hash
         if hash not in (None, self._given):
             self._wake.set()
@@ -113,7 +116,17 @@ class CanonicalSource:
         heads = await self._ask(self._reader.heads)
         self.tip = heads.latest
         await self._chain.heads(*_hashes(heads))
-        match await self._plan(heads.latest):
+        self._wake.clear()  # for what is wanted from here on
+        following = await self._plan(heads.latest, self._wanted)
+        if isinstance(following, Walk) and following.hash == self._wanted:
+            try:
+                await self._walk(following.hash)
+            except NoSuchBlock as absent:
+                self._miss(absent)
+                following = await self._plan(heads.latest, None)
+            else:
+                return True
+        match following:
             case Rest():
                 return True
             case Walk(hash):
@@ -123,14 +136,24 @@ class CanonicalSource:
                 await self._follow(first, min(last, first + self._options.portion - 1))
                 return last < first + self._options.portion
 
-    async def _plan(self, tip: Head) -> Plan:
+    def _miss(self, absent: NoSuchBlock) -> None:
+        """The endpoint lacks a wanted block: it may be about to come, or have been given up.
+
+        So it is asked for again soon, for a while, and meanwhile everything else goes on.
+        """
+        self._failed(absent)
+        self._tries += 1
+        if self._tries >= self._options.tries:
+            self._wanted = None
+
+    async def _plan(self, tip: Head, wanted: bytes | None) -> Plan:
         now = self._clock.monotonic_ns()
         latest = await self._chain.latest()
         if latest != self._latest:
             self._latest, self._moved_ns = latest, now
         standing = Standing(latest, await self._chain.knows(tip.hash))
         behind_for = (now - self._moved_ns) / _SECOND_NS
-        return plan(standing, tip, self._wanted, behind_for, self._options.patience)
+        return plan(standing, tip, wanted, behind_for, self._options.patience)
 
     async def _walk(self, hash: bytes) -> None:
         """Hand over a block with its ancestors, as far as the chain lacks them."""
@@ -195,13 +218,13 @@ class CanonicalSource:
         self._reader = BlockReader(self._endpoint)
 
     async def _rest(self) -> None:
-        self._wake.clear()
-        if self._wanted is None or self._wanted == self._given:
-            try:
-                async with asyncio.timeout(self._options.poll):
-                    await self._wake.wait()
-            except TimeoutError:
-                pass
+        """Until the next look, or until something is wanted."""
+        is_missed = self._wanted not in (None, self._given)
+        try:
+            async with asyncio.timeout(self._options.retry if is_missed else self._options.poll):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
 
     def _failed(self, failure: EndpointError) -> None:
         self.failures += 1

@@ -1,0 +1,42 @@
+"""What a feed with faults sends, written down as far as it is flashblocks."""
+
+import threading
+from pathlib import Path
+from typing import Self
+
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from checker.journal import JournalWriter
+from checker.messages import read_message
+
+
+class Hearing:
+    """Listens in a thread of its own, from the first flashblock of the current block on."""
+
+    def __init__(self, url: str, journal: Path) -> None:
+        self._socket = connect(f"{url}?from=0-0", max_size=None, compression=None)
+        self._writer = JournalWriter(journal, "heard")
+        self._thread = threading.Thread(target=self._listen)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+        self._thread.join()
+        self._writer.close()
+
+    def _listen(self) -> None:
+        try:
+            while True:
+                message = self._socket.recv(decode=False)
+                try:
+                    text = message.decode()
+                    read_message(text)
+                except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                    continue  # noise
+                self._writer.heard(text)
+        except ConnectionClosed:
+            pass  # the chain has stopped, or we have
