@@ -17,6 +17,7 @@ class Hearing:
     def __init__(self, url: str, journal: Path) -> None:
         self._socket = connect(f"{url}?from=0-0", max_size=None, compression=None)
         self._writer = JournalWriter(journal, "heard")
+        self._broken: BaseException | None = None
         self._thread = threading.Thread(target=self._listen)
 
     def __enter__(self) -> Self:
@@ -27,6 +28,8 @@ class Hearing:
         self._socket.close()
         self._thread.join()
         self._writer.close()
+        if self._broken is not None:
+            raise self._broken
 
     def _listen(self) -> None:
         try:
@@ -40,3 +43,5 @@ class Hearing:
                 self._writer.heard(text)
         except ConnectionClosed:
             pass  # the chain has stopped, or we have
+        except BaseException as why:  # noqa: BLE001, whoever waits for the thread is told
+            self._broken = why

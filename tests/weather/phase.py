@@ -16,6 +16,7 @@ from dev_processes import Following, children, dev_chain, following, until
 from weather.convergence import Lateness, lateness
 from weather.faults import Bound, words
 from weather.hearing import Hearing
+from weather.killing import kill_again_and_again
 from weather.recording import SourceRecorder
 from weather.watching import Watcher
 
@@ -33,6 +34,7 @@ class Phase:
     bound: Bound | None  # none: it stops for good, and says so
     canonical: bool = True
     block_time: int = 1  # seconds
+    kills: int = 0  # of the process that writes; it lasts as long as they take
 
     @property
     def allowed_ns(self) -> int:
@@ -60,7 +62,7 @@ class Outcome:
         unanswered = self.verdict.unjudged["no answer came"]
         if unanswered:
             found.append(f"{unanswered} requests were not answered")
-        if not self.has_same_writer:
+        if not self.has_same_writer and not self.phase.kills:
             found.append("the writer did not survive")
         for name in ("Failed", "CanonicalDiverged", "BadCanonical"):
             if counted(self.said, name):
@@ -108,7 +110,7 @@ def run(phase: Phase, folder: Path, options: argparse.Namespace) -> Outcome:
     with (
         dev_chain(
             *OPTIONS, f"--block-time={phase.block_time}", "--workers=1", f"--data={data}",
-            f"--faults={','.join(words(phase.rates))}", f"--seed={options.seed}",
+            f"--seed={options.seed}", *_faults(phase),
         ) as dev,
         SourceRecorder(data / "main", journal) as recorder,
         Hearing(dev.main.feed, journal),
@@ -120,7 +122,7 @@ def run(phase: Phase, folder: Path, options: argparse.Namespace) -> Outcome:
         writers = children(service.process.pid)["writer"]
         if phase.bound is not None:
             until(lambda: service.network.probe("/readyz")[0] == 200, "it has come along")
-        watcher = _hammer(service, dev.main.url, journal, options)
+        watcher = _hammer(phase, service, dev.main.url, journal, options)
         status, said = service.network.probe("/readyz?verbose")
         has_same_writer = children(service.process.pid)["writer"] == writers
         recorder.wait_for_blocks(3, PATIENCE)
@@ -132,7 +134,13 @@ def run(phase: Phase, folder: Path, options: argparse.Namespace) -> Outcome:
     )  # fmt: skip
 
 
-def _hammer(service: Following, source: str, journal: Path, options: argparse.Namespace) -> Watcher:
+def _faults(phase: Phase) -> list[str]:
+    return [f"--faults={','.join(words(phase.rates))}"] if phase.rates else []
+
+
+def _hammer(
+    phase: Phase, service: Following, source: str, journal: Path, options: argparse.Namespace
+) -> Watcher:
     """Ask the service and send to its source for as long as it is wanted."""
     context = multiprocessing.get_context("spawn")
     gate = Gate(context.Barrier(options.clients + 2), context.Event())
@@ -144,7 +152,10 @@ def _hammer(service: Following, source: str, journal: Path, options: argparse.Na
         process.start()
     gate.start.wait(PATIENCE)
     with Watcher(service.network, journal) as watcher:
-        time.sleep(options.minutes * 60)
+        if phase.kills:
+            kill_again_and_again(service, phase.kills, options.seed)
+        else:
+            time.sleep(options.minutes * 60)
     gate.stop.set()
     for process in processes:
         process.join()
