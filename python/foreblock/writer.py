@@ -9,9 +9,11 @@ sealing anything early.
 import asyncio
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from functools import partial
+from typing import Final
 
 import msgspec
 
@@ -29,6 +31,10 @@ from foreblock.writing.dev_network import open_dev_network
 from foreblock.writing.feed_network import FeedNetwork
 from foreblock.writing.kept_network import KeptNetwork
 from foreblock.writing.network_writer import NetworkWriter
+
+# How long a thread that reads garbage may keep those of other networks waiting, each time
+# that they come back from the engine or the disk. The interpreter's own choice is 5 ms.
+SWITCH_SECONDS: Final = 0.0005
 
 
 class Writer:
@@ -67,6 +73,7 @@ class Writer:
 async def _write(text: bytes, line: socket.socket) -> None:
     order = msgspec.json.decode(text, type=WritingOrder)
     configure(order.settings.log_level)
+    sys.setswitchinterval(SWITCH_SECONDS)
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
     loop.add_reader(line, at_end(line, partial(_orphaned, line, stop)))

@@ -21,13 +21,11 @@ import pytest
 from crash.following_life import Heads, Life, around_commits, heads, hear, life
 from following import Following
 from ledger_state import root_from_scratch
-from weather.faults import Bound
+from weather.faults import RESTARTED
 from weather.phase import Phase, run
 
 KILLS = int(os.environ.get("FOREBLOCK_FOLLOWER_KILLS", "4"))
 TESTS = Path(__file__).parent.parent
-# A successor is started after 0.1 to 5 s, and begins within seconds.
-RESTART = 8.0
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +107,7 @@ def check_goes_on(following: Following, whole: Life, event: int, left: Heads) ->
 def test_no_client_of_a_follower_sees_a_half_or_an_older_commit_however_often_it_is_killed(
     tmp_path: Path,
 ) -> None:
-    phase = Phase("kills", {}, Bound(1, RESTART), kills=KILLS)
+    phase = Phase("kills", {}, RESTARTED, kills=KILLS)
     options = argparse.Namespace(minutes=0, seed=0, tps=40, clients=2, rate=8)
     outcome = run(phase, tmp_path, options)
     assert outcome.complaints() == [], "\n".join(map(str, outcome.verdict.contradictions[:3]))

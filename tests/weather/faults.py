@@ -43,13 +43,16 @@ class Bound:
 AT_ONCE = Bound(0, 0)
 # What is lost comes with its block, and so does what replaces a sealed one.
 THROUGH_CANONICAL = Bound(1, HEALING)
+# A writer that has died begins again after 0.1 to 5 s, the longer the more often it has died,
+# and takes seconds to begin on a busy machine.
+RESTARTED = Bound(1, HEALING + 8)
 
 BOUNDS = {
     "drop": THROUGH_CANONICAL,
     "duplicate": AT_ONCE,
     "delay": Bound(0, LONGEST_DELAY),
     "reorder": Bound(0, 2 * INTERVAL),
-    "equivocate": Bound(0, 2 * INTERVAL),
+    "equivocate": Bound(0, 5 * INTERVAL),  # several in a row, and each is told by the next
     "stall": THROUGH_CANONICAL,
     "garbage": AT_ONCE,
     "restart": AT_ONCE,

@@ -3,7 +3,8 @@
     make weather MINUTES=1 SEED=0
     python tests/weather/run.py --minutes 0.2 --only drop --only together
 
-Each fault switch alone at a high rate, then all together, then without a canonical source:
+Each fault switch alone at a high rate, then all together, also with a writer that is killed
+again and again, then without a canonical source, and one network beside a poisoned one:
 `foreblock dev --faults …` makes the chain, `foreblock serve --source feed` with two workers
 follows it, and clients ask that one. What is true is read from the store of the first. Exits
 with 1 if an answer contradicts it, a request fails, or all is not well again in time; the
@@ -20,18 +21,23 @@ from pathlib import Path
 import click
 
 from checker.table import table
-from weather.faults import BOUNDS, HARMLESS, RATES, THROUGH_CANONICAL, TOGETHER
+from weather import beside
+from weather.faults import BOUNDS, HARMLESS, RATES, RESTARTED, THROUGH_CANONICAL, TOGETHER
 from weather.phase import Outcome, Phase, counted, fetched, run
 
+KILLS = 8
 WITHOUT_RESTART = {kind: rate for kind, rate in HARMLESS.items() if kind != "restart"}
 PHASES = (
     *(Phase(kind, {kind: rate}, BOUNDS[kind]) for kind, rate in RATES.items()),
     Phase("together", TOGETHER, THROUGH_CANONICAL),
+    Phase("killed", TOGETHER, RESTARTED, kills=KILLS),
     # Who has no canonical source must hear the first block whole, which takes long enough for
     # that. It is replayed to whoever comes late, unless it was begun anew.
     Phase("alone", WITHOUT_RESTART, BOUNDS["delay"], canonical=False, block_time=10),
     Phase("frozen", {"drop": 0.03}, None, canonical=False, block_time=10),
 )
+POISONED = "poisoned"
+CHOICES = [*(each.name for each in PHASES), POISONED]
 COLUMNS = "{:>10} {:>8} {:>7} {:>7} {:>8} {:>8} {:>8} {:>8} {:>8} {:>7} {:>9}"
 NAMES = (
     "faults", "seconds", "applied", "made", "answers", "median", "99 %", "worst", "allowed",
@@ -64,7 +70,7 @@ def main() -> None:
     parser.add_argument("--tps", type=float, default=50, help="transactions a second")
     parser.add_argument("--clients", type=int, default=2, help="processes that ask")
     parser.add_argument("--rate", type=float, default=10, help="batches a second of each")
-    parser.add_argument("--only", action="append", choices=[each.name for each in PHASES])
+    parser.add_argument("--only", action="append", choices=CHOICES)
     parser.add_argument("--folder", type=Path, help="where stores and journals are made")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="foreblock-weather-", dir=options.folder))
@@ -85,6 +91,9 @@ def main() -> None:
             click.echo(f"the journal is in {folder / phase.name}")
         else:
             shutil.rmtree(folder / phase.name)
+    if not options.only or POISONED in options.only:
+        click.echo("one network beside another whose feeds are poison:")
+        is_good = beside.run(folder / POISONED, options.minutes * 60) and is_good
     if is_good:
         shutil.rmtree(folder)
     sys.exit(0 if is_good else 1)

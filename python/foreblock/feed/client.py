@@ -67,6 +67,7 @@ class FeedClient:
         self._options: Final = options
         self._backoff: Final = Backoff(options.waits, chance or Random())  # noqa: S311, no secret
         self._is_ours = False
+        self._waits_until_ns = 0  # monotonic
 
         # For those who ask how it is.
         self.connected = False
@@ -74,6 +75,11 @@ class FeedClient:
         self.messages = 0
         self.last_message_ns: int | None = None  # monotonic
         self.last_error = ""
+
+    def let_wait(self, seconds: float) -> None:
+        """Hear nothing for so long, but not for longer than the longest wait for a connection."""
+        seconds = min(seconds, self._options.waits.longest)
+        self._waits_until_ns = self._clock.monotonic_ns() + int(seconds * _SECOND_NS)
 
     async def run(self) -> None:
         """Read until cancelled."""
@@ -128,6 +134,9 @@ class FeedClient:
         self.connections += 1
         log.info("feed_connected", feed=self.url)
         while True:
+            left = self._waits_until_ns - self._clock.monotonic_ns()
+            if left > 0:
+                await asyncio.sleep(left / _SECOND_NS)
             message = await self._receive(connection)
             self.messages += 1
             self.last_message_ns = self._clock.monotonic_ns()

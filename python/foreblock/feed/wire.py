@@ -27,6 +27,8 @@ class MessageLimits:
 
     compressed: int = 4 * 1024 * 1024
     message: int = 16 * 1024 * 1024
+    # Quotation marks, two for each text: what is read of a message takes many times its size.
+    quotes: int = 1_000_000
 
 
 class WireBase(msgspec.Struct):
@@ -80,7 +82,10 @@ _decoder: Final = msgspec.json.Decoder(WireMessage)
 
 def read_message(data: bytes, limits: MessageLimits) -> WireMessage:
     """The message in the payload of one frame, whatever the opcode of that frame."""
-    return _parse(text_of(data, limits))
+    text = text_of(data, limits)
+    if text.count(b'"') > limits.quotes:
+        raise MalformedFlashblock("message", f"has more than {limits.quotes // 2} texts")
+    return _parse(text)
 
 
 def text_of(data: bytes, limits: MessageLimits) -> bytes:

@@ -6,7 +6,7 @@ waits for, and blocks of the canonical source take their turn in between.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final, TypeVar
@@ -26,6 +26,10 @@ from foreblock.writing.feed_facts import CanonicalState, FeedState, feed_facts
 from foreblock.writing.feed_source import Arrived, FeedSource
 
 TELL_SECONDS: Final = 1.0  # between two times that workers hear how the source is
+
+# A feed is not heard for so many times as long as its garbage took to be read, so that all
+# the garbage of a feed takes no more than this part of the time that others need, too.
+PRICE_OF_GARBAGE: Final = 50
 
 LONGEST_REST: Final = 60.0
 _SECOND_NS: Final = 10**9
@@ -142,13 +146,20 @@ class FeedNetwork:
             self._wake.clear()
             portion = self._arrived()
             if portion:
-                await self.on_thread(partial(self._source.receive, portion))
+                wasted = await self.on_thread(partial(self._source.receive, portion))
+                self._let_wait(wasted)
                 continue
             left = self._source.next_due_ns - self._clock.monotonic_ns()
             if left <= 0:
                 await self.on_thread(self._source.tick)
             else:
                 await self._rest(left / _SECOND_NS)
+
+    def _let_wait(self, wasted: Mapping[str, int]) -> None:
+        """Hear less of feeds that send what is no flashblock."""
+        for client in self._clients:
+            if client.url in wasted:
+                client.let_wait(wasted[client.url] * PRICE_OF_GARBAGE / _SECOND_NS)
 
     async def _rest(self, seconds: float) -> None:
         """Wait for what is due, or for something to come."""

@@ -6,7 +6,7 @@ costs its own network's time and nobody else's.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -56,6 +56,7 @@ class FeedSource:
         except BaseException:
             self._store.close()
             raise
+        self._clock: Final = clock
         self._malformed: Counter[str] = Counter()
         self._last_malformed = ""
 
@@ -68,17 +69,24 @@ class FeedSource:
         """A slice of the work behind the head."""
         self._follower.tick()
 
-    def receive(self, portion: Sequence[Arrived]) -> None:
-        """Take in messages in the order in which they came."""
+    def receive(self, portion: Sequence[Arrived]) -> Mapping[str, int]:
+        """Take in messages in the order in which they came.
+
+        Gives how long it took to find out which of them are none, in nanoseconds, by feed.
+        """
+        wasted: Counter[str] = Counter()
         for feed, message in portion:
+            begun = self._clock.monotonic_ns()
             try:
                 found = decode(message)
             except MalformedFlashblock as why:
                 self._malformed[feed] += 1
                 self._last_malformed = f"{feed}: {why}"
+                wasted[feed] += self._clock.monotonic_ns() - begun
                 continue
             if isinstance(found, Flashblock):
                 self._follower.receive(found, feed)
+        return wasted
 
     def add(self, blocks: Sequence[Block]) -> None:
         """Take in blocks of the canonical chain, the oldest first."""

@@ -1,0 +1,146 @@
+"""Feeds that nobody should listen to, each as fast as it is read, in a process of their own.
+
+The path of the address says which: `ws://127.0.0.1:PORT/noise`.
+"""
+
+import json
+import logging
+import multiprocessing
+import os
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+
+import brotli  # type: ignore[import-untyped]
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.server import ServerConnection, serve
+
+MEGABYTE = 10**6
+# A stream of a few hundred bytes that becomes 256 megabytes.
+BOMB = brotli.compress(b" " * (256 * MEGABYTE), quality=1)
+# What is just not too large, and holds as much as can be put into it.
+CROWD = brotli.compress(
+    b'{"payload_id":"0x0102030405060708","index":1,"metadata":{"block_number":1},"diff":'
+    b'{"transactions":[' + b",".join([b'"0x00"'] * 2_000_000) + b"]}}",
+    quality=1,
+)
+DEEP = b'{"diff":' * 50_000
+HASH = "0x" + "5a" * 32
+
+
+def noise(connection: ServerConnection) -> None:
+    """Random bytes."""
+    while True:
+        connection.send(os.urandom(2_000))
+
+
+def truncated(connection: ServerConnection) -> None:
+    """Flashblocks that end too early, as text and as brotli."""
+    whole = _flashblock(1, 0).encode()
+    compressed = brotli.compress(whole)
+    while True:
+        connection.send(whole[: random.randrange(len(whole))].decode())
+        connection.send(compressed[: random.randrange(len(compressed))])
+
+
+def bombs(connection: ServerConnection) -> None:
+    """Little that becomes very much."""
+    while True:
+        connection.send(BOMB)
+        connection.send(CROWD)
+        connection.send(DEEP)
+
+
+def absurd(connection: ServerConnection) -> None:
+    """Numbers that no chain has."""
+    numbers = (0, 1, 2**63, 2**64 - 1, 2**64, 10**40, -1, 1e300)
+    while True:
+        number, index = random.choice(numbers), random.choice(numbers)
+        connection.send(_flashblock(number, index, gas=hex(random.getrandbits(300))))
+
+
+def plausible(connection: ServerConnection) -> None:
+    """Flashblocks as they might be, each of another job, on what nobody has."""
+    while True:
+        connection.send(_flashblock(random.randrange(1, 9), random.choice((0, 1, 5))))
+
+
+def huge(connection: ServerConnection) -> None:
+    """Messages of 100 megabytes."""
+    while True:
+        connection.send(bytes(100 * MEGABYTE))
+
+
+def endless(connection: ServerConnection) -> None:
+    """A message without an end, piece by piece."""
+
+    def pieces() -> Iterator[bytes]:
+        while True:
+            yield b"x" * 1_000
+
+    connection.send(pieces())
+
+
+def silent(connection: ServerConnection) -> None:
+    """Nothing."""
+    for _ in connection:
+        pass
+
+
+def slamming(connection: ServerConnection) -> None:
+    """The end, at once."""
+    connection.close()
+
+
+KINDS: dict[str, Callable[[ServerConnection], None]] = {
+    each.__name__: each
+    for each in (noise, truncated, bombs, absurd, plausible, huge, endless, silent, slamming)
+}
+
+
+def _flashblock(number: float, index: float, gas: str = "0x5208") -> str:
+    base = {
+        "parent_hash": f"0x{os.urandom(32).hex()}", "parent_beacon_block_root": HASH,
+        "prev_randao": HASH, "fee_recipient": "0x" + "00" * 20, "gas_limit": "0x3938700",
+        "block_number": hex(number) if isinstance(number, int) and number >= 0 else number,
+        "timestamp": "0x65", "extra_data": "0x", "base_fee_per_gas": gas,
+    }  # fmt: skip
+    diff = {
+        "state_root": HASH, "receipts_root": HASH, "logs_bloom": "0x" + "00" * 256,
+        "gas_used": gas, "block_hash": f"0x{os.urandom(32).hex()}", "withdrawals": [],
+        "withdrawals_root": HASH, "transactions": [f"0x02{os.urandom(100).hex()}"] * 20,
+    }  # fmt: skip
+    message = {
+        "payload_id": f"0x{os.urandom(8).hex()}", "index": index, "diff": diff,
+        "metadata": {"block_number": number},
+    }  # fmt: skip
+    return json.dumps(message | ({"base": base} if index == 0 else {}))
+
+
+def _attend(connection: ServerConnection) -> None:
+    assert connection.request is not None
+    with suppress(ConnectionClosed):
+        KINDS[connection.request.path.strip("/")](connection)
+
+
+def _serve(told: Connection) -> None:
+    logging.disable()  # what clients do to such feeds is nobody's concern
+    with serve(_attend, "127.0.0.1", 0, compression=None, max_size=None) as server:
+        told.send(server.socket.getsockname()[1])
+        server.serve_forever()
+
+
+@contextmanager
+def poison() -> Iterator[dict[str, str]]:
+    """The addresses, by kind."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=_serve, args=(there,), daemon=True)
+    process.start()
+    try:
+        port = here.recv()
+        yield {kind: f"ws://127.0.0.1:{port}/{kind}" for kind in KINDS}
+    finally:
+        process.kill()
+        process.join()
