@@ -8,12 +8,16 @@ from foreblock.ledger.view import LedgerView
 def find_transaction(view: LedgerView, transaction_hash: bytes) -> tuple[ReadableBlock, int] | None:
     """The block of a transaction and its place in it; none where it is in no block.
 
-    A pre-confirmed transaction is found in the pending block. Past the deadline of that,
-    nothing of it is found until it is sealed, as in everything else.
+    A pre-confirmed transaction is found in the pending block, or in the one below it that is
+    not sealed yet. Past the deadline of that, nothing of either is found until it is sealed,
+    as in everything else.
     """
     head = view.latest if view.pending is None else view.pending
     entry = view.state(head).index(rows.transaction_index_key(transaction_hash))
     if entry is None:
         return None
     number, place = rows.decode_transaction_entry(entry)
-    return head if number == head.number else view.resolve(number), place
+    if number == head.number:
+        return head, place
+    above = number > view.latest.number
+    return view.unsealed(number) if above else view.resolve(number), place

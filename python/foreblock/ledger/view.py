@@ -163,6 +163,20 @@ class LedgerView(Struct, frozen=True, gc=False):
             case int(number):
                 return self._by_number(number)
 
+    def unsealed(self, number: int) -> PreconfirmedBlock:
+        """The block of this height that `pending` is or stands on; `UnknownBlock` if none is.
+
+        Where another one's flashblocks came before it was proven, that is not sealed yet.
+        """
+        block = self.pending
+        while block is not None and block.number > number:
+            partial = self._view.partial(block.partial)
+            below = None if partial is None else partial.stacked_on
+            block = None if below is None else self._ledger.blocks.partial(self._view, below)
+        if block is None or block.number != number:
+            raise UnknownBlock(number)
+        return block
+
     def state(self, block: ReadableBlock) -> State:
         """The state after a block of this view; `PrunedState` when it is not kept."""
         if isinstance(block, SealedBlock):
