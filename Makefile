@@ -55,6 +55,7 @@ abuse: build ## attack the service at full scale, and see that others are served
 
 crash: build ## kill writers KILLS times, with clients watching what they lose
 	@FOREBLOCK_DEV_KILLS=$(KILLS) FOREBLOCK_BLOCK_KILLS=$(KILLS) FOREBLOCK_SOAK=$(KILLS) \
+	  FOREBLOCK_FOLLOWER_KILLS=$$(($(KILLS) / 4)) \
 	  $(BIN)/python -m pytest tests/crash
 
 soak: build ## let a chain live for BLOCKS blocks, faster than time, and see what grows

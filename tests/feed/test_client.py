@@ -467,3 +467,35 @@ def test_compressed_messages_have_a_limit_of_their_own_in_the_decoder() -> None:
     assert isinstance(decode(large, limits), Flashblock)
     with pytest.raises(MalformedFlashblock, match="more than 1000 bytes"):
         decode(brotli.compress(large), limits)
+
+
+def test_a_feed_that_is_let_wait_is_not_heard_meanwhile_and_loses_nothing() -> None:
+    wait, options = 0.2, ClientOptions(waits=Waits(0.001, 1.0))
+
+    async def body() -> None:
+        async with feed() as (server, url), reading(url, options) as reader:
+            await reader.until_connected()
+            server.publish(FIRST)
+            await reader.until(1)
+            # What is under way may still come; from the message after it on, it waits.
+            reader.client.let_wait(wait)
+            begun = asyncio.get_running_loop().time()
+            server.publish(SECOND)
+            server.publish(THIRD)
+            found = await reader.until(3)
+            assert asyncio.get_running_loop().time() - begun >= wait * 0.9
+            assert [decode(each) for each in found] == [FIRST, SECOND, THIRD]
+
+    run(body)
+
+
+def test_a_feed_never_waits_longer_than_for_a_connection() -> None:
+    async def body() -> None:
+        async with feed() as (server, url), reading(url) as reader:
+            await reader.until_connected()
+            reader.client.let_wait(1_000)
+            server.publish(FIRST)
+            server.publish(SECOND)
+            await reader.until(2)
+
+    run(body)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from flashblocks import first, flashblocks, hash_of, later
+from flashblocks import carrying, first, flashblocks, hash_of, later
 from foreblock.errors import MalformedFlashblock
 from foreblock.feed.compression import compress
 from foreblock.feed.messages import EndMarker, decode, encode
@@ -241,6 +241,18 @@ def test_what_is_no_message_is_refused_as_a_whole(data: bytes) -> None:
     with pytest.raises(MalformedFlashblock) as caught:
         decode(data)
     assert caught.value.field in {"message", "diff", "index"}
+
+
+def test_a_message_that_holds_too_many_texts_is_not_read() -> None:
+    """Two million transactions of a byte fit into the bytes that are allowed."""
+    text = encode(carrying(FIRST, *[b"\0"] * 2_000_000))
+    assert len(text) < MessageLimits().message
+    with pytest.raises(MalformedFlashblock, match="has more than 500000 texts"):
+        decode(text)
+    quotes = encode(FIRST).count(b'"')
+    assert decode(encode(FIRST), MessageLimits(quotes=quotes)) == FIRST
+    with pytest.raises(MalformedFlashblock, match="texts"):
+        decode(encode(FIRST), MessageLimits(quotes=quotes - 1))
 
 
 def test_the_limits_hold_to_the_byte() -> None:

@@ -43,6 +43,8 @@ class Bound:
 AT_ONCE = Bound(0, 0)
 # What is lost comes with its block, and so does what replaces a sealed one.
 THROUGH_CANONICAL = Bound(1, HEALING)
+# What is late, and then contradicted.
+WITHOUT_CANONICAL = Bound(0, LONGEST_DELAY + 5 * INTERVAL)
 # A writer that has died begins again after 0.1 to 5 s, the longer the more often it has died,
 # and takes seconds to begin on a busy machine.
 RESTARTED = Bound(1, HEALING + 8)

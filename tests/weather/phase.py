@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from checker.gate import Gate
-from checker.journal import JournalWriter, read_journal
+from checker.journal import Journal, JournalWriter, read_journal
 from checker.judge import Verdict, judge_journal, work_out
 from checker.moment import find_moments, names_lie
 from checker.run import OPTIONS, PATIENCE, chain, hammers, load
@@ -23,6 +23,8 @@ from weather.watching import Watcher
 WORKERS = 2
 # What a client on the same machine may see later than it is so: its own turn, and ours.
 SLACK_NS = 500 * 10**6
+NEVER = ("Failed", "CanonicalDiverged", "BadCanonical")  # outcomes that no weather causes
+SOON = 1.5  # seconds; readiness is looked at every half a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +56,20 @@ class Outcome:
     unready: float  # part of the time
     has_same_writer: bool
     snapshot: str  # the last that was named
+    honest_after: float  # seconds from the last pending block to the first word that it is over
 
     def complaints(self) -> list[str]:
         """What is not as it was promised."""
-        found = [f"{len(self.verdict.contradictions)} contradictions"]
-        found = found if self.verdict.contradictions else []
+        found = []
+        if self.verdict.contradictions:
+            found.append(f"{len(self.verdict.contradictions)} contradictions")
         unanswered = self.verdict.unjudged["no answer came"]
         if unanswered:
             found.append(f"{unanswered} requests were not answered")
         if not self.has_same_writer and not self.phase.kills:
             found.append("the writer did not survive")
-        for name in ("Failed", "CanonicalDiverged", "BadCanonical"):
-            if counted(self.said, name):
-                found.append(f"{counted(self.said, name)} times {name}")
+        found += [f"{counted(self.said, name)} times {name}" for name in NEVER
+                  if counted(self.said, name)]  # fmt: skip
         return found + (self._not_in_time() if self.phase.bound else self._not_honest())
 
     def _not_in_time(self) -> list[str]:
@@ -84,6 +87,8 @@ class Outcome:
             found.append("it does not say what it lacks")
         if "pending" in self.snapshot:
             found.append("it still names a pending block")
+        if self.honest_after > SOON:
+            found.append(f"it took {self.honest_after:.1f} s to say that nothing comes any more")
         return found
 
 
@@ -126,11 +131,13 @@ def run(phase: Phase, folder: Path, options: argparse.Namespace) -> Outcome:
         status, said = service.network.probe("/readyz?verbose")
         has_same_writer = children(service.process.pid)["writer"] == writers
         recorder.wait_for_blocks(3, PATIENCE)
-    verdict, late, snapshot = _judge(journal, watcher)
+    found = read_journal(journal)
+    verdict, late = _judge(found, watcher)
     return Outcome(
         phase=phase, verdict=verdict, late=late, said=said, is_ready=status == 200,
         unready=len(watcher.unready) / max(watcher.looked, 1), has_same_writer=has_same_writer,
-        snapshot=snapshot,
+        snapshot=max(found.exchanges, key=lambda each: each.received_ns).snapshot or "",
+        honest_after=_honest_after(found, watcher),
     )  # fmt: skip
 
 
@@ -164,12 +171,18 @@ def _hammer(
     return watcher
 
 
-def _judge(journal: Path, watcher: Watcher) -> tuple[Verdict, Lateness, str]:
-    found = read_journal(journal)
+def _judge(found: Journal, watcher: Watcher) -> tuple[Verdict, Lateness]:
     truth = work_out(found)
     verdict = judge_journal(found, truth)
     told = [each for each in found.exchanges if each.answer and not names_lie(truth, each)]
     moments, _ = find_moments(truth, told)
     owed = [place for place in truth.places if place.received_ns >= watcher.begun_ns]
-    last = max(found.exchanges, key=lambda each: each.received_ns)
-    return verdict, lateness(owed, moments, watcher.end_ns), last.snapshot or ""
+    return verdict, lateness(owed, moments, watcher.end_ns)
+
+
+def _honest_after(found: Journal, watcher: Watcher) -> float:
+    named = [each.received_ns for each in found.exchanges if "pending" in (each.snapshot or "")]
+    said = [at for at, _ in watcher.unready]
+    if not named or not said:
+        return 0.0
+    return max(said[0] - max(named), 0) / 1e9

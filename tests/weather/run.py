@@ -22,7 +22,15 @@ import click
 
 from checker.table import table
 from weather import beside
-from weather.faults import BOUNDS, HARMLESS, RATES, RESTARTED, THROUGH_CANONICAL, TOGETHER
+from weather.faults import (
+    BOUNDS,
+    HARMLESS,
+    RATES,
+    RESTARTED,
+    THROUGH_CANONICAL,
+    TOGETHER,
+    WITHOUT_CANONICAL,
+)
 from weather.phase import Outcome, Phase, counted, fetched, run
 
 KILLS = 8
@@ -33,7 +41,7 @@ PHASES = (
     Phase("killed", TOGETHER, RESTARTED, kills=KILLS),
     # Who has no canonical source must hear the first block whole, which takes long enough for
     # that. It is replayed to whoever comes late, unless it was begun anew.
-    Phase("alone", WITHOUT_RESTART, BOUNDS["delay"], canonical=False, block_time=10),
+    Phase("alone", WITHOUT_RESTART, WITHOUT_CANONICAL, canonical=False, block_time=10),
     Phase("frozen", {"drop": 0.03}, None, canonical=False, block_time=10),
 )
 POISONED = "poisoned"

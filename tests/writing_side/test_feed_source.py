@@ -1,0 +1,26 @@
+"""What happens on a network's thread: garbage is told by whose it is and what it took."""
+
+from pathlib import Path
+
+from flashblocks import first, hash_of
+from foreblock.clock import SystemClock
+from foreblock.feed.messages import encode
+from foreblock.ledger.genesis_text import genesis_text
+from foreblock.network import FeedChain
+from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
+from foreblock.writing.feed_source import Arrived, FeedSource
+
+
+def test_what_is_no_flashblock_is_counted_against_its_feed_alone(tmp_path: Path) -> None:
+    genesis = tmp_path / "genesis.json"
+    genesis.write_bytes(genesis_text(dev_genesis(DevGenesisOptions())))
+    chain = FeedChain(genesis=str(genesis), feeds=["good", "bad"])
+    source = FeedSource(
+        str(tmp_path / "store"), chain, SystemClock(), lambda _: None, lambda _: None
+    )
+    unknown = encode(first(1, "job", hash_of("nobody's"), hash_of("1.0")))
+    wasted = source.receive([Arrived("good", unknown), *[Arrived("bad", b"\xff" * 100)] * 3])
+    assert set(wasted) == {"bad"}
+    assert wasted["bad"] > 0
+    assert (source.malformed("good"), source.malformed("bad")) == (0, 3)
+    source.close()
