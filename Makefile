@@ -37,7 +37,7 @@ dev: build ## run two local chains with real flashblocks
 
 test: build ## run the Rust tests, then the Python tests
 	@cargo test --locked --package foreblock-engine
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses=auto --dist=loadgroup
 
 lint: build ## check format, style and types of both languages, and the engine's stub
 	@$(BIN)/ruff format --check

@@ -15,6 +15,17 @@ from foreblock.ledger.view import Ledger
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 
+# Tests of whole processes, which take what cores there are: one after the other.
+PROCESSES = ("crash", "system", "watching", "weather", "writers")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where tests run on several cores, keep those of processes together on one."""
+    for item in items:
+        if item.path.relative_to(CHECKOUT / "tests").parts[0] in PROCESSES:
+            item.add_marker(pytest.mark.xdist_group("processes"))
+
+
 @pytest.fixture(scope="session")
 def checkout() -> Path:
     """The folder of this checkout."""
