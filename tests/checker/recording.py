@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
@@ -16,7 +17,9 @@ class Recorder:
     """Records in a thread of its own, and counts the blocks that have begun."""
 
     def __init__(self, url: str, folder: Path) -> None:
-        self._socket = connect(url, max_size=None, compression=None)
+        self._connected = ExitStack()
+        connecting = connect(url, max_size=None, compression=None)
+        self._socket = self._connected.enter_context(connecting)
         self._writer = JournalWriter(folder, "feed")
         self._begun = 0
         self._changed = threading.Condition()
@@ -30,7 +33,7 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         self._stopping = True
-        self._socket.close()
+        self._connected.close()
         self._thread.join()
         self._writer.close()
 

@@ -1,6 +1,7 @@
 """What a feed with faults sends, written down as far as it is flashblocks."""
 
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
@@ -15,7 +16,9 @@ class Hearing:
     """Listens in a thread of its own, from the first flashblock of the current block on."""
 
     def __init__(self, url: str, journal: Path) -> None:
-        self._socket = connect(f"{url}?from=0-0", max_size=None, compression=None)
+        self._connected = ExitStack()
+        connecting = connect(f"{url}?from=0-0", max_size=None, compression=None)
+        self._socket = self._connected.enter_context(connecting)
         self._writer = JournalWriter(journal, "heard")
         self._broken: BaseException | None = None
         self._thread = threading.Thread(target=self._listen)
@@ -25,7 +28,7 @@ class Hearing:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._socket.close()
+        self._connected.close()
         self._thread.join()
         self._writer.close()
         if self._broken is not None:
