@@ -72,4 +72,4 @@ def portions(text: Raw | bytes) -> Portions | None:
 
 def is_long(text: Raw | bytes) -> bool:
     """Whether a text should be taken apart."""
-    return memoryview(text).nbytes >= LONG
+    return len(text) >= LONG

@@ -1,4 +1,4 @@
-"""Simulations that ask for too much, and what each may be answered with.
+"""Simulations and calls that ask for too much, and what each may be answered with.
 
 All of them at full scale; a scale below 1 asks for as much less of what is countable.
 """
@@ -132,6 +132,14 @@ def long_reverts(scale: float) -> Excess:
     return Excess(simulation(block(*calls, stateOverrides=code)), (RESULT, STOPPED))
 
 
+def call_overrides(scale: float) -> Excess:
+    """A call with 5 MB of overrides: half of them slots of one account, half accounts."""
+    words = [f"0x{number:064x}" for number in range(int(17_000 * scale) + 1)]
+    named: Json = {f"0x{2**159 + at:040x}": {"balance": "0x1"} for at in range(int(35_000 * scale))}
+    named[CONTRACT] = {"stateDiff": dict(pairwise(words))}
+    return Excess(request("eth_call", {"to": CONTRACT}, "latest", named), (RESULT, STOPPED))
+
+
 EXCESSES: dict[str, Callable[[float], Excess]] = {
     each.__name__: each
     for each in (
@@ -148,5 +156,6 @@ EXCESSES: dict[str, Callable[[float], Excess]] = {
         long_output,
         many_outputs,
         long_reverts,
+        call_overrides,
     )
 }

@@ -8,15 +8,12 @@ from typing import Any
 import pytest
 
 from asking import Asker, request
-from bytecode import returning
 from cases import read_case
 from foreblock import long_json
 from foreblock.methods import simulate
 from foreblock.rpc import dispatch
-from simulating import A0, A1, A2, block, funded, word
-
-ODD = "0x" + "00" * 19 + "0g"
-SLOTS = {word(number): word(number + 1) for number in range(9)}
+from odd_overrides import ODD, ODD_OVERRIDES, SLOTS
+from simulating import A0, A1, A2, block, funded
 
 
 @pytest.fixture
@@ -53,25 +50,6 @@ PARAMS: dict[str, list[Any]] = {
     "accounts": [
         {"blockStateCalls": [block({"to": A1, "from": A2, "value": "0x5"},
                                    accounts=funded(A0, A1, A2))]}, "latest"],
-    "slots": [
-        {"blockStateCalls": [block({"to": A1}, accounts={
-            A1: {"stateDiff": SLOTS, "code": returning(8, "SLOAD")}})]}, "latest"],
-    "slots that replace all": [
-        {"blockStateCalls": [block({"to": A1}, accounts={
-            A1: {"code": returning(8, "SLOAD"), "state": SLOTS, "balance": "0x1"}})]}, "latest"],
-    "slots by another name": [
-        {"blockStateCalls": [block({"to": A1}, accounts={
-            A1: {"code": returning(8, "SLOAD"), "storage": SLOTS}})]}, "latest"],
-    "slots by both names": [
-        {"blockStateCalls": [block({"to": A1}, accounts={
-            A1: {"code": returning(8, "SLOAD"), "storage": SLOTS, "stateDiff": SLOTS}})]},
-        "latest"],
-    "slots by both names that differ": [
-        {"blockStateCalls": [block({"to": A1}, accounts={
-            A1: {"storage": SLOTS, "stateDiff": dict(list(SLOTS.items())[:-1])}})]}, "latest"],
-    "state and stateDiff": [
-        {"blockStateCalls": [block(accounts={A1: {"state": SLOTS, "stateDiff": SLOTS}})]},
-        "latest"],
     "nulls": [
         {"blockStateCalls": [
             {"calls": None, "stateOverrides": None, "blockOverrides": None, "x": "y" * 99},
@@ -97,28 +75,12 @@ PARAMS: dict[str, list[Any]] = {
         {"blockStateCalls": [{}, block(*[{"to": A1}] * 5, {"to": A1, "gas": 5})]}, "latest"],
     "an address of a call": [
         {"blockStateCalls": [{}, block(*[{"to": A1}] * 5, {"to": ODD})]}, "latest"],
-    "accounts that are an array": [{"blockStateCalls": [{"stateOverrides": ["x" * 99]}]}, "latest"],
-    "accounts that are a text": [{"blockStateCalls": [{"stateOverrides": "x" * 99}]}, "latest"],
-    "an address of an account": [
-        {"blockStateCalls": [block(accounts={**funded(A0, A1), ODD: {}})]}, "latest"],
-    "an address of a long account": [
-        {"blockStateCalls": [block(accounts={**funded(A0, A1), ODD: {"state": SLOTS}})]}, "latest"],
-    "a field of an account": [
-        {"blockStateCalls": [block(accounts={**funded(A0, A1), A2: {"nonce": "0x00"}})]}, "latest"],
-    "a field of a long account": [
-        {"blockStateCalls": [block(accounts={A2: {"state": SLOTS, "nonce": 1}})]}, "latest"],
-    "long code that is none": [
-        {"blockStateCalls": [block(accounts={A2: {"code": "0x" + "0" * 99}})]}, "latest"],
-    "a slot that is none": [
-        {"blockStateCalls": [block(accounts={A2: {"stateDiff": SLOTS | {"0x1": word(1)}}})]},
-        "latest"],
-    "a value that is none": [
-        {"blockStateCalls": [block(accounts={A2: {"stateDiff": SLOTS | {word(1): "x" * 99}}})]},
-        "latest"],
-    "slots that are an array": [
-        {"blockStateCalls": [block(accounts={A2: {"stateDiff": [word(1)] * 9}})]}, "latest"],
     "a field of the block": [{"blockStateCalls": [{}, {}, block({}, time="x" * 99)]}, "latest"],
 }  # fmt: skip
+PARAMS |= {
+    name: [{"blockStateCalls": [block({"to": A1}, accounts=given)]}, "latest"]
+    for name, given in ODD_OVERRIDES.items()
+}
 
 
 @pytest.mark.parametrize("name", PARAMS)

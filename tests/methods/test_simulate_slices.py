@@ -1,6 +1,6 @@
-"""How long a simulation holds the loop, counted in work and not in time.
+"""How long simulations and long calls hold the loop, counted in work and not in time.
 
-The pace of these tests is over at every look, so that a simulation stops wherever others
+The pace of these tests is over at every look, so that steps stop wherever others
 may have their turn; what was done between two stops is counted.
 """
 
@@ -26,6 +26,8 @@ from foreblock.long_json import MOST_PARTS, STRETCH
 from foreblock.methods import long_overrides, simulate_params, simulate_text
 from foreblock.methods import overrides as reading
 from foreblock.methods.call_object import CallObject
+from foreblock.methods.calls import CallMethods
+from foreblock.methods.estimates import EstimateMethods
 from foreblock.methods.long_overrides import read_long_overrides
 from foreblock.methods.options import Dialect, Options
 from foreblock.methods.overrides import read_many_overrides
@@ -141,6 +143,38 @@ def test_slots_of_a_long_text_are_read_in_portions(monkeypatch: pytest.MonkeyPat
     assert most <= STRETCH + len(b"{}")
 
 
+@pytest.mark.parametrize("method", [CallMethods, EstimateMethods])
+def test_overrides_of_a_call_are_read_laid_and_forgotten_in_portions(
+    published_ledger: Ledger,
+    monkeypatch: pytest.MonkeyPatch,
+    accounts_read: list[int],
+    method: type[CallMethods | EstimateMethods],
+) -> None:
+    laid = 0
+    original = laying._lay
+
+    def counting(*arguments: Any) -> None:  # noqa: ANN401, as they are
+        nonlocal laid
+        laid += 1
+        original(*arguments)
+
+    monkeypatch.setattr(laying, "_lay", counting)
+    nothing: Any = None  # where it would run
+    methods = (
+        CallMethods(Options(), nothing, nothing)
+        if method is CallMethods
+        else EstimateMethods(Options(), nothing)
+    )
+    texts = [b'"0x%b":{"balance":"0x1"}' % address.hex().encode() for address in addresses(5000)]
+    raw = Raw(b'[{"to":"0x%b"},"latest",{%b}]' % (b"11" * 20, b",".join(texts)))
+    view = published_ledger.view()
+    steps: Steps[Any] = methods._long_steps(view, raw, Over())
+    most, _ = longest(steps, lambda: sum(accounts_read) + laid)
+    view.close()
+    assert (sum(accounts_read), laid) == (5000, 5000)
+    assert most <= max(STRETCH // len(texts[0]), laying.PORTION)
+
+
 def test_many_calls_are_read_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     read = 0
     original = simulate_params._read_calls
@@ -197,7 +231,7 @@ def test_long_answers_are_never_joined() -> None:
 
 @pytest.mark.parametrize("dialect", ["preconf", "ethereum"])
 @pytest.mark.parametrize(
-    "name", ["many_calls", "one_long_block", "slots", "accounts", "long_output"]
+    "name", ["many_calls", "one_long_block", "slots", "accounts", "long_output", "call_overrides"]
 )
 def test_no_round_of_the_loop_has_all_the_work(
     published_ledger: Ledger, dialect: Dialect, name: str

@@ -22,7 +22,8 @@ from foreblock._engine import (
 from foreblock.errors import InvalidMessage, RefusedCall
 from foreblock.ledger.call_checks import check, check_fields
 from foreblock.ledger.call_request import Call
-from foreblock.ledger.overrides import AccountOverride, apply
+from foreblock.ledger.overrides import AccountOverride, apply, apply_in_steps, forget
+from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.ledger.surroundings import Surroundings
 
 __all__ = [
@@ -35,7 +36,9 @@ __all__ = [
     "State",
     "message",
     "overlaid",
+    "overlaid_in_steps",
     "prepare",
+    "prepare_in_steps",
     "ready",
 ]
 
@@ -103,6 +106,18 @@ def prepare(
     return ready(call, state, around, *overlaid(state, around, overrides))
 
 
+def prepare_in_steps(
+    call: Call,
+    state: State,
+    around: Surroundings,
+    overrides: dict[bytes, AccountOverride] | None,
+    pace: Pace,
+) -> Steps[Run]:
+    """The same with very many overrides, others having their turn in between."""
+    above = yield from overlaid_in_steps(state, around, overrides, pace)
+    return ready(call, state, around, *above)
+
+
 def overlaid(
     state: State, around: Surroundings, overrides: dict[bytes, AccountOverride] | None
 ) -> Overlaid:
@@ -111,9 +126,31 @@ def overlaid(
         return None, None
     overlay = state.overlay()
     precompiles = apply(overrides or {}, overlay, around.rules)
+    _set_block_hashes(overlay, around)
+    return overlay, precompiles
+
+
+def overlaid_in_steps(
+    state: State,
+    around: Surroundings,
+    overrides: dict[bytes, AccountOverride] | None,
+    pace: Pace,
+) -> Steps[Overlaid]:
+    """The same in steps, after which the overrides are let go of."""
+    if not overrides and not around.block_hashes:
+        return None, None
+    overlay = state.overlay()
+    precompiles = None
+    if overrides:
+        precompiles = yield from apply_in_steps(overrides, overlay, around.rules, pace)
+        yield from forget(overrides, pace)
+    _set_block_hashes(overlay, around)
+    return overlay, precompiles
+
+
+def _set_block_hashes(overlay: Overlay, around: Surroundings) -> None:
     for number, block_hash in around.block_hashes.items():
         overlay.set_block_hash(number, block_hash)
-    return overlay, precompiles
 
 
 def ready(

@@ -14,14 +14,14 @@ from msgspec import Struct, structs
 
 from foreblock._engine import Outcome, Overlay, Precompiles, State
 from foreblock.errors import RefusedCall
-from foreblock.ledger.call import overlaid, ready
+from foreblock.ledger.call import overlaid, overlaid_in_steps, ready
 from foreblock.ledger.call_checks import check_fields, reason_beside_gas
 from foreblock.ledger.call_request import Call
 from foreblock.ledger.fees import GAS_PER_BLOB
 from foreblock.ledger.forks import EthereumFork
 from foreblock.ledger.intrinsic_gas import TRANSACTION, floor_gas, intrinsic_gas
 from foreblock.ledger.overrides import AccountOverride
-from foreblock.ledger.simulation.steps import Steps
+from foreblock.ledger.simulation.steps import Pace, Steps, paced
 from foreblock.ledger.surroundings import Surroundings
 
 MAX_TRANSACTION_GAS: Final = 2**24  # EIP-7825, from Osaka on
@@ -43,7 +43,26 @@ def estimate_gas(
     `RefusedCall` where it may not begin or needs more gas than it may have.
     """
     check_fields(call, around.profile.chain_id)
-    tries = _Tries(call, state, around, *overlaid(state, around, overrides))
+    above = overlaid(state, around, overrides)
+    return _estimate(_Tries(call, state, around, *above), gas_cap)
+
+
+def estimate_gas_in_steps(
+    call: Call,
+    state: State,
+    around: Surroundings,
+    overrides: dict[bytes, AccountOverride] | None,
+    gas_cap: int,
+    pace: Pace,
+) -> Steps[int | Outcome]:
+    """The same with very many overrides, at a pace; the overrides are let go of."""
+    check_fields(call, around.profile.chain_id)
+    above = yield from overlaid_in_steps(state, around, overrides, pace)
+    tries = _Tries(call, state, around, *above, offers_turns=True)
+    return (yield from paced(_estimate(tries, gas_cap), pace))
+
+
+def _estimate(tries: "_Tries", gas_cap: int) -> Steps[int | Outcome]:
     most = tries.most(gas_cap)
     if tries.is_plain_transfer and (yield from tries.just_enough(TRANSACTION)):
         return TRANSACTION
@@ -83,6 +102,7 @@ class _Tries(Struct, frozen=True, gc=False):
     around: Surroundings
     overlay: Overlay | None
     precompiles: Precompiles | None
+    offers_turns: bool = False  # after each run, as code of megabytes is not stopped in time
 
     @property
     def balance(self) -> int:
@@ -145,6 +165,8 @@ class _Tries(Struct, frozen=True, gc=False):
         call = structs.replace(self.call, gas=gas)
         run = ready(call, self.state, self.around, self.overlay, self.precompiles)
         outcome: Outcome = yield run.here
+        if self.offers_turns:
+            yield None
         return outcome
 
     def succeeds(self, gas: int) -> Steps[bool]:

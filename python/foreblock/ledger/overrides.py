@@ -8,7 +8,7 @@ at its address; it may be moved to another one.
 
 from collections.abc import Mapping, MutableMapping
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import Struct
 
@@ -20,6 +20,8 @@ from foreblock.ledger.simulation.steps import Pace, Steps
 
 __all__ = ["AccountOverride", "Slots", "apply", "apply_in_steps", "forget"]
 
+K = TypeVar("K")
+V = TypeVar("V")
 
 # Precompiles have small addresses; overrides of all others leave them as they are.
 ORDINARY: Final = bytes(18) + b"\x10\0"
@@ -81,11 +83,11 @@ def apply_in_steps(
     return _precompiles(overrides, found, rules)
 
 
-def forget(overrides: MutableMapping[bytes, AccountOverride], pace: Pace) -> Steps[None]:
-    """Let go of very many of them, which takes milliseconds at once."""
-    while overrides:
-        for _ in range(min(len(overrides), PORTION)):
-            overrides.popitem()
+def forget(many: MutableMapping[K, V], pace: Pace) -> Steps[None]:
+    """Let go of very many of them, or of their texts, which takes milliseconds at once."""
+    while many:
+        for _ in range(min(len(many), PORTION)):
+            many.popitem()
         if pace.is_over():
             yield None
 

@@ -49,7 +49,7 @@ def make_methods(
     return {
         "eth_getBlockByNumber": blocks.get_block_by_number,
         "eth_getBalance": state.get_balance,
-        "eth_call": CallMethods(options, placement).call,
+        "eth_call": CallMethods(options, placement, simulations).call,
         "eth_simulateV1": SimulateMethods(options, simulations).simulate,
         "eth_getBlockByHash": blocks.get_block_by_hash,
         "eth_getTransactionByHash": transactions.get_by_hash,

@@ -1,22 +1,27 @@
 """eth_call: run a message on the state after a block, and keep nothing of it."""
 
 from collections.abc import Awaitable
+from functools import partial
 
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from foreblock.errors import Halted, Reverted
 from foreblock.ledger.block_overrides import overridden
-from foreblock.ledger.call import Outcome, prepare
+from foreblock.ledger.call import Outcome, Run, prepare, prepare_in_steps
+from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.ledger.view import LedgerView
+from foreblock.long_json import LONG
 from foreblock.methods.block_overrides import BlockOverridesObject, read_block_overrides
 from foreblock.methods.block_param import BlockParam, read_block
 from foreblock.methods.call_object import CallObject, CallReader
+from foreblock.methods.long_call import LongCallReader
 from foreblock.methods.options import Options
 from foreblock.methods.overrides import read_overrides
 from foreblock.methods.params import DECODING, explain
 from foreblock.methods.placement import Placement
 from foreblock.methods.revert import revert_reason
+from foreblock.methods.simulations import Simulations
 
 
 class CallParams(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):
@@ -34,16 +39,22 @@ _decode = Decoder(CallParams).decode
 class CallMethods:
     """Methods that run something."""
 
-    def __init__(self, options: Options, placement: Placement) -> None:
+    def __init__(self, options: Options, placement: Placement, simulations: Simulations) -> None:
         self._required = 2 if options.block_required else 1
         self._reader = CallReader(options.gas_cap, creates=options.creates)
+        self._long = LongCallReader(
+            partial(self._reader.read, argument=0), self._required, unnamed="latest"
+        )
         self._placement = placement
+        self._simulations = simulations
 
     def call(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """What the call returned, as data.
 
         Of one that is short the engine is told, which then answers those of its kind.
         """
+        if len(raw) >= LONG:
+            return self._call_long(view, raw)
         try:
             params = _decode(raw)
         except DECODING:
@@ -72,6 +83,27 @@ class CallMethods:
         if plain and call.to is not None and isinstance(named, str):
             view.tell_call(named, around.unpriced, call.to, call.data)
         return result_of(outcome)
+
+    def _call_long(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+        """A call that is made ready in slices; where it then runs is decided as of any other."""
+        deadline = self._placement.deadline()
+        run = self._simulations.run(partial(self._long_steps, view, raw))
+        if not isinstance(run, Run):
+            return self._run_later(run, deadline)
+        outcome = self._placement.run(run, deadline)
+        return result_of(outcome) if isinstance(outcome, Outcome) else _later(outcome)
+
+    def _long_steps(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[Run]:
+        asked = yield from self._long.steps(view, raw, pace)
+        return (
+            yield from prepare_in_steps(
+                asked.call, asked.state, asked.around, asked.overrides, pace
+            )
+        )
+
+    async def _run_later(self, run: Awaitable[Run], deadline: float) -> bytes:
+        outcome = self._placement.run(await run, deadline)
+        return result_of(outcome if isinstance(outcome, Outcome) else await outcome)
 
 
 async def _later(outcome: Awaitable[Outcome]) -> bytes:

@@ -11,13 +11,17 @@ from msgspec import Raw, Struct, structs
 from msgspec.json import Decoder
 
 from foreblock.ledger.block_overrides import overridden
-from foreblock.ledger.gas_estimate import estimate_gas
-from foreblock.ledger.simulation.steps import Steps, paced
+from foreblock.ledger.call import Outcome
+from foreblock.ledger.call_request import Call
+from foreblock.ledger.gas_estimate import estimate_gas, estimate_gas_in_steps
+from foreblock.ledger.simulation.steps import Pace, Steps, paced
 from foreblock.ledger.view import LedgerView
+from foreblock.long_json import LONG
 from foreblock.methods.block_overrides import BlockOverridesObject, read_block_overrides
 from foreblock.methods.block_param import BlockParam, read_block
 from foreblock.methods.call_object import CallObject, CallReader
 from foreblock.methods.calls import result_of
+from foreblock.methods.long_call import LongCallReader
 from foreblock.methods.options import Options
 from foreblock.methods.overrides import read_overrides
 from foreblock.methods.params import DECODING, explain
@@ -42,10 +46,13 @@ class EstimateMethods:
 
     def __init__(self, options: Options, simulations: Simulations) -> None:
         self._reader = CallReader(options.gas_cap, creates=True)
+        self._long = LongCallReader(self._read, 1, unnamed="pending")
         self._simulations = simulations
 
     def estimate_gas(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The gas with which the transaction would succeed; its failure is an error."""
+        if len(raw) >= LONG:
+            return self._simulations.run(partial(self._long_steps, view, raw))
         try:
             params = _decode(raw)
         except DECODING:
@@ -55,11 +62,8 @@ class EstimateMethods:
         return self._simulations.run(partial(paced, self._steps(view, params)))
 
     def _steps(self, view: LedgerView, params: EstimateParams) -> Steps[bytes]:
-        given = params.transaction
-        assert given is not None, "explain refuses a missing one"
-        call = self._reader.read(given, 0)
-        if given.gas is None:
-            call = structs.replace(call, gas=0)
+        assert params.transaction is not None, "explain refuses a missing one"
+        call = self._read(params.transaction)
         named = "pending" if params.block is None else read_block(params.block, 1)
         overrides = None
         if params.state_overrides is not None:
@@ -71,4 +75,20 @@ class EstimateMethods:
         around = block.surroundings if changes is None else overridden(block, changes)
         gas_cap = self._reader.gas_cap
         found = yield from estimate_gas(call, view.state(block), around, overrides, gas_cap)
-        return quantity(found) if isinstance(found, int) else result_of(found)
+        return _text(found)
+
+    def _long_steps(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[bytes]:
+        asked = yield from self._long.steps(view, raw, pace)
+        found = yield from estimate_gas_in_steps(
+            asked.call, asked.state, asked.around, asked.overrides, self._reader.gas_cap, pace
+        )
+        return _text(found)
+
+    def _read(self, given: CallObject) -> Call:
+        """The call; it has no gas where nobody says how much."""
+        call = self._reader.read(given, 0)
+        return structs.replace(call, gas=0) if given.gas is None else call
+
+
+def _text(found: int | Outcome) -> bytes:
+    return quantity(found) if isinstance(found, int) else result_of(found)

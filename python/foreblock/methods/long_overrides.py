@@ -1,17 +1,21 @@
 """State overrides in a text that is too long to be decoded at once, read as `Steps`.
 
-Accounts are decoded in portions. One that is long by itself has long code or very many
-slots, and of the slots of one account each portion stays by itself.
+Accounts are decoded and read in portions. One that is long by itself has long code or very
+many slots, and of the slots of one account each portion stays by itself. Where something is
+wrong, null or there twice, all are taken out of the text before the first is read: of equal
+keys the last counts, and what is wrong with another one is nobody's concern.
 """
 
+from contextlib import suppress
 from typing import Final
 
 from msgspec import Raw, structs
 from msgspec.json import Decoder
 
-from foreblock.ledger.overrides import AccountOverride, Slots
+from foreblock.errors import BadArgument
+from foreblock.ledger.overrides import AccountOverride, Slots, forget
 from foreblock.ledger.simulation.steps import Pace, Steps
-from foreblock.long_json import LongPart, is_long
+from foreblock.long_json import LongPart, Portions, is_long
 from foreblock.methods.long_params import object_portions, read_members
 from foreblock.methods.overrides import (
     ABSENT,
@@ -32,6 +36,27 @@ def read_long_overrides(raw: Raw, argument: int, pace: Pace) -> Steps[dict[bytes
     """The overrides by address."""
     overrides: dict[bytes, AccountOverride] = {}
     found = object_portions(raw, argument, "$")
+    with suppress(BadArgument):
+        yield from _read_portions(found, overrides, argument, pace)
+        if len(overrides) == found.count:
+            return overrides
+    yield from forget(overrides, pace)
+    given = yield from read_members(raw, None, argument, "$", pace)
+    for text, account in given.items():
+        if is_long(account):
+            who = address(text, argument, path_of(text))
+            overrides[who] = yield from _read_long(account, argument, text, pace)
+        else:
+            overrides |= read_overrides({text: account}, argument)
+        if pace.is_over():
+            yield None
+    yield from forget(given, pace)
+    return overrides
+
+
+def _read_portions(
+    found: Portions, overrides: dict[bytes, AccountOverride], argument: int, pace: Pace
+) -> Steps[None]:
     while not found.done:
         portion = found.take()
         if isinstance(portion, LongPart):
@@ -41,7 +66,6 @@ def read_long_overrides(raw: Raw, argument: int, pace: Pace) -> Steps[dict[bytes
             overrides |= read_overrides(_decode_accounts(portion), argument)
         if pace.is_over():
             yield None
-    return overrides
 
 
 def _read_long(raw: Raw, argument: int, text: str, pace: Pace) -> Steps[AccountOverride]:
@@ -49,13 +73,16 @@ def _read_long(raw: Raw, argument: int, text: str, pace: Pace) -> Steps[AccountO
     path = path_of(text)
     members = yield from read_members(raw, {*TEXTS, *SLOTS}, argument, path, pace)
     texts: dict[str, str | None] = {}
-    for name in members.keys() & TEXTS:
+    for name in (name for name in members if name in TEXTS):
         texts[name] = decode(members[name], str | None, argument, f"{path}.{name}")
         if pace.is_over():
             yield None
     many = [name for name in SLOTS if name in members and is_long(members[name])]
     if len(many) > 1 or {"stateDiff", "storage"} <= members.keys():
         many = []  # all of them are needed to see that two names of one field agree
+    read: list[Slots] = []
+    for name in many:
+        read = yield from _read_many_slots(members[name], argument, f"{path}.{name}", pace)
     slots = {name: members[name] for name in members.keys() & SLOTS if name not in many}
     account = read_account(
         AccountObject(
@@ -72,9 +99,8 @@ def _read_long(raw: Raw, argument: int, text: str, pace: Pace) -> Steps[AccountO
     )
     if not many:
         return account
-    (name,) = many
-    first, *rest = yield from _read_many_slots(members[name], argument, f"{path}.{name}", pace)
-    if name == "state":
+    first, *rest = read
+    if many == ["state"]:
         return structs.replace(account, state=first, further=tuple(rest))
     return structs.replace(account, state_diff=first, further=tuple(rest))
 

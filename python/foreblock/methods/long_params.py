@@ -37,19 +37,21 @@ def read_items(raw: Raw, most: int, argument: int, path: str, pace: Pace) -> Ste
 
 
 def read_members(
-    raw: Raw, names: AbstractSet[str], argument: int, path: str, pace: Pace
+    raw: Raw, names: AbstractSet[str] | None, argument: int, path: str, pace: Pace
 ) -> Steps[dict[str, Raw]]:
-    """Those members of an object that have one of these names."""
+    """The members of an object, or those that have one of these names, in their order."""
     found = object_portions(raw, argument, path)
     members: dict[str, Raw] = {}
     while not found.done:
         portion = found.take()
         if isinstance(portion, LongPart):
-            if portion.key in names:
+            if names is None or portion.key in names:
                 members[portion.key] = portion.value
         elif portion is not None:
             named = _decode_members(portion)
-            members |= {name: named[name] for name in names & named.keys()}
+            if names is not None:
+                named = {name: value for name, value in named.items() if name in names}
+            members |= named
         if pace.is_over():
             yield None
     return members
@@ -63,6 +65,11 @@ def array_portions(raw: Raw, argument: int, path: str) -> Portions:
 def object_portions(raw: Raw, argument: int, path: str) -> Portions:
     """The portions of what has to be an object."""
     return _portions(raw, dict[str, Raw], argument, path, is_object=True)
+
+
+def check_object(raw: Raw, argument: int) -> None:
+    """Refuse what is no object, without a look at its members."""
+    object_portions(raw, argument, "$")
 
 
 def _portions(raw: Raw, kind: Any, argument: int, path: str, *, is_object: bool) -> Portions:  # noqa: ANN401, any shape

@@ -34,9 +34,14 @@ class Placement:
         self._last_number = 0
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def run(self, run: Run) -> Outcome | Awaitable[Outcome]:
+    def deadline(self) -> float:
+        """When a call that begins now is to be done."""
+        return self._clock() + self._timeout_ms / 1000
+
+    def run(self, run: Run, deadline: float | None = None) -> Outcome | Awaitable[Outcome]:
         """The outcome of a call, at once or from the pool.
 
+        One that took long to be made ready brings the `deadline` that it had when it came.
         Raises `RefusedCall`, `PoolFull`; `TimedOut` comes from the pool only.
         """
         heavy = self._heavy
@@ -45,7 +50,7 @@ class Placement:
                 return run.here(IN_PLACE_US, IN_PLACE_PRECOMPILE_GAS)
             except DeadlineExceeded:
                 heavy.stopped(_kind(run), self._clock())
-        return self._on_pool(run)
+        return self._on_pool(run, deadline)
 
     def close(self) -> None:
         """Stop waiting; whoever still does is told that the call was cancelled."""
@@ -56,13 +61,16 @@ class Placement:
             future.cancel()
         self._waiting.clear()
 
-    def _on_pool(self, run: Run) -> Awaitable[Outcome]:
+    def _on_pool(self, run: Run, deadline: float | None) -> Awaitable[Outcome]:
         loop = self._loop
         if loop is None:
             loop = self._loop = asyncio.get_running_loop()
             loop.add_reader(self._pool.fileno(), self._collect)
         self._last_number += 1
-        run.submit(self._pool, self._last_number, self._timeout_ms * 1000)
+        timeout_us = self._timeout_ms * 1000
+        if deadline is not None:
+            timeout_us = max(0, int((deadline - self._clock()) * 1_000_000))
+        run.submit(self._pool, self._last_number, timeout_us)
         future = self._waiting[self._last_number] = loop.create_future()
         return future
 
