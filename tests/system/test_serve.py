@@ -55,7 +55,8 @@ def test_only_worker_killed_while_clients_queue() -> None:
 
 @pytest.mark.parametrize(("body", "pipelined"), [(b"x", 1), (b"x", 5), (b"slow", 1)])
 def test_stopping_under_load_answers_all_that_was_accepted(body: bytes, pipelined: int) -> None:
-    with serving("workers=2") as service:
+    # A client that gets no turn for as long as a connection may rest would count as cut off.
+    with serving("workers=2", "drain_grace=60") as service:
         load = Load(service, body, pipelined)
         with load.running(CLIENTS):
             until(lambda: load.answered > 100, "answers")

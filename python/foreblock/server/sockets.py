@@ -62,16 +62,29 @@ def name(sock: socket.socket) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+# BPF on a packet from its TCP header on: the byte of flags, whether SYN is among them, and
+# how much of the packet is kept.
+_DROP_BEGINNINGS: Final = (
+    (0x30, 0, 0, 13),  # load byte 13
+    (0x45, 0, 1, 0x02),  # jump if it has this bit
+    (0x06, 0, 0, 0),  # keep nothing
+    (0x06, 0, 0, 0xFFFF_FFFF),  # keep all
+)
+
+
 def turn_away(sock: socket.socket) -> None:
     """Let no new connection reach a listening socket; those in its queue stay.
 
     Closing a listening socket resets what waits in its queue, and between the last accept
     and the close there is always time for one more to arrive. A filter that drops every
-    packet closes that gap: a client either was in the queue before, and is served, or finds
-    nobody when it tries again. Where filters are not allowed the gap stays, and is short.
+    first packet of a connection closes that gap: a client either had been answered before,
+    and is served, or finds nobody when it tries again. The other packets pass: to a client
+    whose last one of the handshake is dropped it seems that it is connected. Where filters
+    are not allowed the gap stays, and is short.
     """
-    drop = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0))  # BPF: return 0
-    program = struct.pack("HL", 1, ctypes.addressof(drop))
+    steps = b"".join(struct.pack("HBBI", *step) for step in _DROP_BEGINNINGS)
+    filters = ctypes.create_string_buffer(steps)
+    program = struct.pack("HL", len(_DROP_BEGINNINGS), ctypes.addressof(filters))
     with suppress(OSError):
         sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
 
