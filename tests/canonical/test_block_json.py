@@ -9,32 +9,12 @@ import pytest
 from asking import Asker, asker
 from builder import ChainBuilder
 from conftest import ChainFiles
+from deposit_chain import CREATION, DEPOSIT, GENESIS
 from foreblock._engine import decode_block, transactions_root
 from foreblock.canonical.block_json import rebuild_block
 from foreblock.canonical.fields import Fields
 from foreblock.canonical.transaction_json import encode_transaction
 from foreblock.ledger.view import Ledger
-from profiles import JOVIAN
-
-L1_BLOCK = "0x4200000000000000000000000000000000000015"
-MESSAGE_PASSER = "0x4200000000000000000000000000000000000016"
-GENESIS = json.dumps(
-    {
-        "config": JOVIAN,
-        "gasLimit": "0x1c9c380",
-        "difficulty": "0x0",
-        "extraData": "0x0100000032000000060000000000000000",
-        "alloc": {
-            L1_BLOCK: {"balance": "0", "nonce": "0x1", "storage": {"0x08": hex(400 << 96)}},
-            MESSAGE_PASSER: {"balance": "0", "nonce": "0x1", "storage": {"0x00": "0x01"}},
-        },
-    }
-).encode()
-# With a mint of 5 and without one, to an account and to nobody.
-DEPOSIT = bytes.fromhex(
-    "7ef853a0" + "01" * 32 + "94" + "d0" * 20 + "94" + "35" * 20 + "0502830186a08080"
-)
-CREATION = bytes.fromhex("7ef83fa0" + "02" * 32 + "94" + "d0" * 20 + "808080830186a08080")
 
 
 def test_every_block_without_uncles_is_rebuilt_to_the_byte(

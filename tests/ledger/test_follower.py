@@ -1,27 +1,8 @@
 """A chain that is followed in fair weather: the same blocks, one commit behind."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from following import Built, Following, Truth
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)]]
-
-
-@pytest.fixture
-def truth(tmp_path: Path) -> Iterator[Truth]:
-    truth = Truth(tmp_path / "truth")
-    yield truth
-    truth.close()
-
-
-@pytest.fixture
-def following(tmp_path: Path) -> Iterator[Following]:
-    following = Following(tmp_path / "followed")
-    yield following
-    following.close()
 
 
 def built(truth: Truth, blocks: int) -> list[Built]:

@@ -1,8 +1,6 @@
 """What a feed does wrong or late, one test each, and what is served meanwhile."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -15,20 +13,6 @@ from writing import NOBODY
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)], [(0, 5)]]
 OTHER = [[], [(2, 7)], [(1, 8), (0, 9)], [(1, 11)]]
-
-
-@pytest.fixture
-def truth(tmp_path: Path) -> Iterator[Truth]:
-    truth = Truth(tmp_path / "truth")
-    yield truth
-    truth.close()
-
-
-@pytest.fixture
-def following(tmp_path: Path) -> Iterator[Following]:
-    following = Following(tmp_path / "followed")
-    yield following
-    following.close()
 
 
 def sealed_jobs(truth: Truth, count: int) -> list[Built]:

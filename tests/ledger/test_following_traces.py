@@ -1,28 +1,11 @@
 """Events, and what they commit: one test for each trace, told by the blocks a reader sees."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from following import Built, Following, Truth
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)], [(0, 5)]]
 OTHER = [[], [(2, 7)], [(1, 8), (0, 9)], [(1, 11)]]
-
-
-@pytest.fixture
-def truth(tmp_path: Path) -> Iterator[Truth]:
-    truth = Truth(tmp_path / "truth")
-    yield truth
-    truth.close()
-
-
-@pytest.fixture
-def following(tmp_path: Path) -> Iterator[Following]:
-    following = Following(tmp_path / "followed")
-    yield following
-    following.close()
 
 
 def two_blocks(truth: Truth, end: int = -1) -> tuple[Built, Built]:

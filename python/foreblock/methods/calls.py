@@ -25,7 +25,7 @@ from foreblock.methods.simulations import Simulations
 
 
 class CallParams(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):
-    """The arguments of eth_call."""
+    """The arguments of eth_call, and of eth_estimateGas."""
 
     transaction: CallObject | None = None
     block: BlockParam = None

@@ -7,7 +7,7 @@ pre-confirmed a moment ago has to be given an estimate that knows of it.
 from collections.abc import Awaitable
 from functools import partial
 
-from msgspec import Raw, Struct, structs
+from msgspec import Raw, structs
 from msgspec.json import Decoder
 
 from foreblock.ledger.block_overrides import overridden
@@ -17,10 +17,10 @@ from foreblock.ledger.gas_estimate import estimate_gas, estimate_gas_in_steps
 from foreblock.ledger.simulation.steps import Pace, Steps, paced
 from foreblock.ledger.view import LedgerView
 from foreblock.long_json import LONG
-from foreblock.methods.block_overrides import BlockOverridesObject, read_block_overrides
-from foreblock.methods.block_param import BlockParam, read_block
+from foreblock.methods.block_overrides import read_block_overrides
+from foreblock.methods.block_param import read_block
 from foreblock.methods.call_object import CallObject, CallReader
-from foreblock.methods.calls import result_of
+from foreblock.methods.calls import CallParams, result_of
 from foreblock.methods.long_call import LongCallReader
 from foreblock.methods.options import Options
 from foreblock.methods.overrides import read_overrides
@@ -28,17 +28,7 @@ from foreblock.methods.params import DECODING, explain
 from foreblock.methods.shapes import quantity
 from foreblock.methods.simulations import Simulations
 
-
-class EstimateParams(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):
-    """The arguments of eth_estimateGas."""
-
-    transaction: CallObject | None = None
-    block: BlockParam = None
-    state_overrides: dict[str, Raw] | None = None
-    block_overrides: BlockOverridesObject | None = None
-
-
-_decode = Decoder(EstimateParams).decode
+_decode = Decoder(CallParams).decode
 
 
 class EstimateMethods:
@@ -56,12 +46,12 @@ class EstimateMethods:
         try:
             params = _decode(raw)
         except DECODING:
-            params = explain(raw, EstimateParams, 1)
+            params = explain(raw, CallParams, 1)
         if params.transaction is None:
-            params = explain(raw, EstimateParams, 1)
+            params = explain(raw, CallParams, 1)
         return self._simulations.run(partial(paced, self._steps(view, params)))
 
-    def _steps(self, view: LedgerView, params: EstimateParams) -> Steps[bytes]:
+    def _steps(self, view: LedgerView, params: CallParams) -> Steps[bytes]:
         assert params.transaction is not None, "explain refuses a missing one"
         call = self._read(params.transaction)
         named = "pending" if params.block is None else read_block(params.block, 1)
