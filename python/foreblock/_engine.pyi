@@ -122,7 +122,16 @@ class Store:
         """Bytes of the file that hold something."""
 
     def view(self) -> View:
-        """The snapshot of the last commit. To be closed when the request is answered."""
+        """The snapshot of the last commit. To be closed when the request is answered.
+
+        All views of a commit share one transaction of the store.
+        """
+
+    def forget_old(self) -> None:
+        """Let go of what is kept for the next view, if there is a newer commit.
+
+        For a process that may rest: it would keep old pages from being reused.
+        """
 
     def batch(self) -> Batch:
         """An empty batch that follows the last commit."""
@@ -298,7 +307,7 @@ class View:
     """One snapshot: everything that one request sees.
 
     It keeps old pages from being reused, so it lives for one request and is closed before
-    the answer is written. Any thread may use it, one at a time.
+    the answer is written. Any thread may use it.
     """
 
     @property
@@ -320,6 +329,9 @@ class View:
 
     def state_of_partial(self, number: int) -> State:
         """State after a partial block: `UnknownPartial`, `DroppedPartial`, `PrunedState`."""
+
+    def share(self) -> View:
+        """Another view of the same commit, which stays open when this one is closed."""
 
     def close(self) -> None: ...
     def __enter__(self) -> Self: ...

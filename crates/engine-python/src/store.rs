@@ -120,6 +120,11 @@ impl Store {
         py.detach(|| StateTrie::open(store))
     }
 
+    fn forget_old(&self) -> PyResult<()> {
+        self.opened()?.forget_old();
+        Ok(())
+    }
+
     fn clear_stale_readers(&self) -> PyResult<usize> {
         self.opened()?.clear_stale_readers().map_err(to_python)
     }
@@ -321,6 +326,11 @@ impl View {
 
     fn state_of_partial(&self, number: Arg<u64>) -> PyResult<State> {
         self.view.state_of_partial(number.0).map(State).map_err(to_python)
+    }
+
+    fn share(&self, py: Python<'_>) -> PyResult<Self> {
+        let view = self.view.share().map_err(to_python)?;
+        Ok(Self { view, heads: self.heads.clone_ref(py) })
     }
 
     fn close(&self) {

@@ -29,7 +29,7 @@ pub struct BranchTrie {
 impl BranchTrie {
     /// `PrunedState` when the nodes of the state's block are no longer kept.
     pub fn open(state: &State) -> Result<Self> {
-        let view = View { snapshot: state.snapshot().clone() };
+        let view = View { lease: state.lease().clone() };
         let base = state.base();
         let Some(nodes) = view.heads().nodes else {
             let built = Some(Arc::new(build(state)?));

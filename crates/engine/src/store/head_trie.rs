@@ -104,8 +104,7 @@ fn restore_layers(store: &Store, view: &View, latest: u64) -> Result<()> {
 /// What a block changed in the state `before` it, from its delta. Code is not in it: no
 /// root needs it.
 pub(super) fn changes_of(view: &View, before: &State, number: u64) -> Result<Changes> {
-    let entries =
-        view.snapshot.read(|txn| delta::read(view.snapshot.tables.deltas, txn, number))?;
+    let entries = view.lease.read(|txn| delta::read(view.lease.tables.deltas, txn, number))?;
     let mut accounts: BTreeMap<Address, AccountChange> = BTreeMap::new();
     for (key, value) in &entries {
         match key[0] {

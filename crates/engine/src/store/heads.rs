@@ -4,8 +4,6 @@
 //! view begins by reading it. What only Python understands (deadline of the pending
 //! block, clock) travels in `note`.
 
-use std::sync::{Arc, Mutex};
-
 use alloy_primitives::B256;
 
 use crate::error::{Error, Result};
@@ -105,33 +103,6 @@ impl Heads {
     }
 }
 
-/// The heads of the transaction that was read last.
-///
-/// Most views see the same commit as the one before, and to find the row costs as much
-/// as to open the transaction. Numbers of transactions are never used twice, and the
-/// number is the view's own, so row and state cannot be of different commits.
-#[derive(Default)]
-pub(super) struct LastHeads(Mutex<Option<(usize, Arc<Heads>)>>);
-
-impl LastHeads {
-    /// The heads as of a transaction; `read` is asked when it is another one than the last.
-    pub fn of(
-        &self,
-        transaction: usize,
-        read: impl FnOnce() -> Result<Heads>,
-    ) -> Result<Arc<Heads>> {
-        let mut last = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        match &*last {
-            Some((known, heads)) if *known == transaction => Ok(heads.clone()),
-            _ => {
-                let heads = Arc::new(read()?);
-                *last = Some((transaction, heads.clone()));
-                Ok(heads)
-            }
-        }
-    }
-}
-
 /// The rest of a row, taken field by field.
 pub(super) struct Fields<'r>(pub &'r [u8]);
 
@@ -187,21 +158,6 @@ mod tests {
         };
         assert_eq!(Heads::decode(&heads.encode()), Ok(heads.clone()));
         assert!(Heads::decode(&heads.encode()[..40]).is_err());
-    }
-
-    #[test]
-    fn heads_are_read_once_for_a_transaction_and_anew_for_another() {
-        let last = LastHeads::default();
-        let read = |store_id| move || Ok(Heads::new([store_id; 16]));
-        let first = last.of(7, read(1)).expect("reads");
-        let again = last.of(7, || panic!("must be known")).expect("known");
-        assert!(Arc::ptr_eq(&first, &again));
-        // An older transaction may still be begun by another thread.
-        for transaction in [8, 7] {
-            assert_eq!(last.of(transaction, read(2)).expect("reads").store_id, [2; 16]);
-        }
-        assert!(last.of(9, || Err(Error::StoreClosed)).is_err());
-        assert_eq!(last.of(7, || panic!("must be known")).expect("known").store_id, [2; 16]);
     }
 
     #[test]

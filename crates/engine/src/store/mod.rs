@@ -19,6 +19,7 @@ mod maintain;
 mod nodes;
 mod open;
 mod record;
+mod snapshot;
 mod state;
 mod view;
 

@@ -15,7 +15,8 @@ use super::lmdb;
 use super::maintain::{Slice, delete_superseded};
 use super::open::Store;
 use super::record::Trash;
-use super::view::{Snapshot, View};
+use super::snapshot::Lease;
+use super::view::View;
 use crate::entry;
 use crate::error::{Error, Result};
 use crate::trie::NodeWrites;
@@ -62,7 +63,7 @@ impl Layers {
 
 /// The stored nodes as of one block, or of the last that is stored.
 pub struct StoredNodes {
-    snapshot: Arc<Snapshot>,
+    lease: Arc<Lease>,
     /// `None` when there are none that may be read.
     block: Option<u64>,
 }
@@ -70,7 +71,7 @@ pub struct StoredNodes {
 impl StoredNodes {
     pub fn at(view: &View, block: u64) -> Self {
         let block = view.heads().nodes.map(|stored| stored.min(block));
-        Self { snapshot: view.snapshot.clone(), block }
+        Self { lease: view.lease.clone(), block }
     }
 }
 
@@ -79,8 +80,8 @@ impl NodeReader for StoredNodes {
         let Some(block) = self.block else { return Ok(None) };
         let key = node_key(owner, path);
         let wanted = entry::versioned(&key, block);
-        self.snapshot.read(|txn| {
-            let nodes = self.snapshot.tables.nodes;
+        self.lease.read(|txn| {
+            let nodes = self.lease.tables.nodes;
             let found = nodes.get_greater_than_or_equal_to(txn, &wanted).map_err(lmdb)?;
             let version =
                 found.filter(|(found, _)| found.len() == wanted.len() && found.starts_with(&key));

@@ -8,15 +8,16 @@ use std::sync::{Mutex, MutexGuard};
 use heed::types::Bytes;
 use heed::{AnyTls, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
 
-use super::heads::{Heads, LastHeads};
+use super::heads::Heads;
 use super::nodes::Layers;
+use super::snapshot::Lease;
 use super::{disk, lmdb};
 use crate::error::{Error, Result};
 
 /// Sparse: the file grows with what is in it, not with this.
 pub const DEFAULT_MAP_SIZE: usize = 1 << 38;
-/// A reader holds a slot only while a view is open.
-pub const DEFAULT_MAX_READERS: u32 = 1024;
+/// A process has a slot for each commit that it is reading. One takes 64 bytes.
+pub const DEFAULT_MAX_READERS: u32 = 16_384;
 
 type Table = Database<Bytes, Bytes>;
 
@@ -109,7 +110,8 @@ pub struct Store {
     pub(super) env: Env<WithoutTls>,
     pub(super) tables: Tables,
     pub(super) retention: Retention,
-    pub(super) last_heads: LastHeads,
+    /// What the next view reads, unless there is a newer commit.
+    pub(super) shared: Mutex<Option<Lease>>,
     path: PathBuf,
     map_size: usize,
     writer: Option<Writer>,
@@ -168,8 +170,8 @@ impl Store {
     ) -> Self {
         let map_size = env.info().map_size;
         let path = path.to_path_buf();
-        let (retention, last_heads) = (options.retention, LastHeads::default());
-        Self { env, tables, retention, last_heads, path, map_size, writer }
+        let (retention, shared) = (options.retention, Mutex::default());
+        Self { env, tables, retention, shared, path, map_size, writer }
     }
 
     pub fn path(&self) -> &Path {
@@ -202,6 +204,8 @@ impl Store {
         if self.writer.is_none() {
             return Err(Error::StoreReadOnly);
         }
+        // It would keep the pages that this transaction frees.
+        self.forget_shared();
         let run = || {
             let mut txn = self.env.write_txn().map_err(lmdb)?;
             let result = change(&mut txn)?;
@@ -272,6 +276,12 @@ impl Tables {
             trash: open(trash)?,
             rows: open(rows)?,
         })
+    }
+
+    pub(super) fn all(&self) -> [Table; 10] {
+        let Self { meta, flat, deltas, codes, sealed, partials, nodes, node_changes, trash, rows } =
+            *self;
+        [meta, flat, deltas, codes, sealed, partials, nodes, node_changes, trash, rows]
     }
 
     fn heads_row<'t>(&self, txn: &'t RoTxn<AnyTls>) -> Result<Option<&'t [u8]>> {

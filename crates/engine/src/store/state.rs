@@ -14,7 +14,8 @@ use heed::{AnyTls, RoTxn};
 
 use super::lmdb;
 use super::record::{Start, Status};
-use super::view::Snapshot;
+use super::snapshot::{Lease, StateOf};
+
 use crate::delta;
 use crate::entry::{self, ACCOUNT};
 use crate::error::{Error, Result};
@@ -22,7 +23,13 @@ use crate::state::{AccountState, StateReader};
 
 #[derive(Clone)]
 pub struct State {
-    snapshot: Arc<Snapshot>,
+    lease: Arc<Lease>,
+    sources: Arc<Sources>,
+}
+
+/// Where the entries of a state are looked up.
+#[derive(Clone, Default)]
+pub(super) struct Sources {
     /// Numbers of deltas, newest first.
     deltas: Vec<u64>,
     /// The flat table is read at this block.
@@ -36,102 +43,61 @@ pub struct State {
 }
 
 impl State {
-    pub(super) fn of_block(snapshot: &Arc<Snapshot>, block: u64) -> Result<Self> {
-        let mut state = Self::above(snapshot);
-        state.top = block;
-        snapshot.read(|txn| state.descend_sealed(txn, block))?;
-        Ok(state)
+    pub(super) fn of_block(lease: &Arc<Lease>, block: u64) -> Result<Self> {
+        let find = |txn: &RoTxn<'_, AnyTls>| {
+            let mut sources = Sources { top: block, ..Sources::default() };
+            sources.descend_sealed(lease, txn, block)?;
+            Ok(sources)
+        };
+        Self::of(lease, StateOf::Block(block), find)
     }
 
-    pub(super) fn of_partial(snapshot: &Arc<Snapshot>, number: u64) -> Result<Self> {
-        let mut state = Self::above(snapshot);
-        snapshot.read(|txn| state.descend_partial(txn, number))?;
-        Ok(state)
+    pub(super) fn of_partial(lease: &Arc<Lease>, number: u64) -> Result<Self> {
+        let find = |txn: &RoTxn<'_, AnyTls>| {
+            let mut sources = Sources::default();
+            sources.descend_partial(lease, txn, number)?;
+            Ok(sources)
+        };
+        Self::of(lease, StateOf::Partial(number), find)
     }
 
-    fn above(snapshot: &Arc<Snapshot>) -> Self {
-        Self {
-            snapshot: snapshot.clone(),
-            deltas: Vec::new(),
-            flat: 0,
-            base: 0,
-            top: 0,
-            announced: Vec::new(),
-        }
+    fn of(
+        lease: &Arc<Lease>,
+        of: StateOf,
+        find: impl FnOnce(&RoTxn<'_, AnyTls>) -> Result<Sources>,
+    ) -> Result<Self> {
+        let sources = lease.sources(of, || lease.read(find))?;
+        Ok(Self { lease: lease.clone(), sources })
     }
 
-    fn descend_sealed(&mut self, txn: &RoTxn<AnyTls>, block: u64) -> Result<()> {
-        let heads = &self.snapshot.heads;
-        if heads.latest.is_none_or(|latest| block > latest.number) {
-            return Err(Error::UnknownBlock(block));
-        }
-        if block < heads.earliest {
-            return Err(Error::PrunedState { block, earliest: heads.earliest });
-        }
-        for unfolded in (heads.folded + 1..=block).rev() {
-            let sealed = self.snapshot.tables.sealed_block(txn, unfolded)?;
-            self.deltas.push(sealed.ok_or(Error::UnknownBlock(unfolded))?.delta);
-        }
-        self.flat = block.min(heads.folded);
-        self.base = block;
-        Ok(())
-    }
-
-    fn descend_partial(&mut self, txn: &RoTxn<AnyTls>, mut number: u64) -> Result<()> {
-        loop {
-            let partial = self.snapshot.tables.partial(txn, number)?;
-            let partial = partial.ok_or(Error::UnknownPartial(number))?;
-            match partial.status {
-                Status::Dropped { .. } | Status::Rewound => {
-                    return Err(Error::DroppedPartial(number));
-                }
-                // Below the one asked for, a sealed partial is its sealed block.
-                Status::Sealed if !self.deltas.is_empty() => {
-                    return self.descend_sealed(txn, partial.block);
-                }
-                _ => self.deltas.push(number),
-            }
-            let below = partial.block.saturating_sub(1);
-            self.top = self.top.max(below);
-            self.announced.push((below, partial.parent_hash));
-            match partial.start {
-                Start::Sealed(block) => {
-                    let below = self.snapshot.tables.sealed_block(txn, block)?;
-                    if below.is_none_or(|below| below.hash != partial.parent_hash) {
-                        return Err(Error::DroppedPartial(number));
-                    }
-                    return self.descend_sealed(txn, block);
-                }
-                Start::Partial(below) => number = below,
-            }
-        }
-    }
-
-    pub(super) fn snapshot(&self) -> &Arc<Snapshot> {
-        &self.snapshot
+    pub(super) fn lease(&self) -> &Arc<Lease> {
+        &self.lease
     }
 
     pub(super) fn base(&self) -> u64 {
-        self.base
+        self.sources.base
     }
 
     /// The deltas of blocks above `base`, oldest first, each with the state below it.
     pub(super) fn unsealed(&self) -> Vec<(Self, u64)> {
-        let sealed = self.base.saturating_sub(self.flat) as usize;
-        let count = self.deltas.len().saturating_sub(sealed);
-        let below = |at: usize| Self { deltas: self.deltas[at + 1..].to_vec(), ..self.clone() };
-        (0..count).rev().map(|at| (below(at), self.deltas[at])).collect()
+        let Sources { deltas, base, flat, .. } = &*self.sources;
+        let count = deltas.len().saturating_sub(base.saturating_sub(*flat) as usize);
+        let below = |at: usize| {
+            let sources = Sources { deltas: deltas[at + 1..].to_vec(), ..(*self.sources).clone() };
+            Self { lease: self.lease.clone(), sources: Arc::new(sources) }
+        };
+        (0..count).rev().map(|at| (below(at), deltas[at])).collect()
     }
 
     /// The entry as seen from this state, where it lies in the map.
     fn entry<'t>(&self, txn: &'t RoTxn<AnyTls>, key: &[u8]) -> Result<Option<&'t [u8]>> {
-        let tables = &self.snapshot.tables;
-        for &number in &self.deltas {
+        let tables = &self.lease.tables;
+        for &number in &self.sources.deltas {
             if let Some(value) = delta::get(tables.deltas, txn, number, key)? {
                 return Ok(Some(value));
             }
         }
-        let wanted = entry::versioned(key, self.flat);
+        let wanted = entry::versioned(key, self.sources.flat);
         let found = tables.flat.get_greater_than_or_equal_to(txn, &wanted).map_err(lmdb)?;
         Ok(found.filter(|(found, _)| is_version_of(found, key)).map(|(_, value)| value))
     }
@@ -139,7 +105,7 @@ impl State {
     /// A row of Python's that came with a block of this state's chain.
     pub fn index(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let key = entry::index_key(key)?;
-        self.snapshot.read(|txn| Ok(self.entry(txn, &key)?.map(<[u8]>::to_vec)))
+        self.lease.read(|txn| Ok(self.entry(txn, &key)?.map(<[u8]>::to_vec)))
     }
 
     /// Up to `limit` existing accounts with addresses above `after`, in order. Fewer
@@ -188,7 +154,7 @@ impl State {
     ) -> Result<Vec<T>> {
         const PORTION: usize = 1024;
         let mut kept = Vec::new();
-        self.snapshot.read(|txn| {
+        self.lease.read(|txn| {
             while kept.len() < limit {
                 let keys = self.keys(txn, &from, prefix, PORTION)?;
                 for key in &keys {
@@ -217,7 +183,7 @@ impl State {
         prefix: &[u8],
         limit: usize,
     ) -> Result<BTreeSet<Vec<u8>>> {
-        let tables = &self.snapshot.tables;
+        let tables = &self.lease.tables;
         let mut keys = BTreeSet::new();
         let mut seek = from.to_vec();
         for _ in 0..limit {
@@ -229,7 +195,7 @@ impl State {
             seek = just_above(&key);
             keys.insert(key);
         }
-        for &number in &self.deltas {
+        for &number in &self.sources.deltas {
             let entries = delta::scan(tables.deltas, txn, number, prefix, from, limit)?;
             keys.extend(entries.into_iter().map(|(key, _)| key));
         }
@@ -240,10 +206,64 @@ impl State {
     }
 }
 
+impl Sources {
+    fn descend_sealed(&mut self, lease: &Lease, txn: &RoTxn<AnyTls>, block: u64) -> Result<()> {
+        let heads = &lease.heads;
+        if heads.latest.is_none_or(|latest| block > latest.number) {
+            return Err(Error::UnknownBlock(block));
+        }
+        if block < heads.earliest {
+            return Err(Error::PrunedState { block, earliest: heads.earliest });
+        }
+        for unfolded in (heads.folded + 1..=block).rev() {
+            let sealed = lease.tables.sealed_block(txn, unfolded)?;
+            self.deltas.push(sealed.ok_or(Error::UnknownBlock(unfolded))?.delta);
+        }
+        self.flat = block.min(heads.folded);
+        self.base = block;
+        Ok(())
+    }
+
+    fn descend_partial(
+        &mut self,
+        lease: &Lease,
+        txn: &RoTxn<AnyTls>,
+        mut number: u64,
+    ) -> Result<()> {
+        loop {
+            let partial = lease.tables.partial(txn, number)?;
+            let partial = partial.ok_or(Error::UnknownPartial(number))?;
+            match partial.status {
+                Status::Dropped { .. } | Status::Rewound => {
+                    return Err(Error::DroppedPartial(number));
+                }
+                // Below the one asked for, a sealed partial is its sealed block.
+                Status::Sealed if !self.deltas.is_empty() => {
+                    return self.descend_sealed(lease, txn, partial.block);
+                }
+                _ => self.deltas.push(number),
+            }
+            let below = partial.block.saturating_sub(1);
+            self.top = self.top.max(below);
+            self.announced.push((below, partial.parent_hash));
+            match partial.start {
+                Start::Sealed(block) => {
+                    let below = lease.tables.sealed_block(txn, block)?;
+                    if below.is_none_or(|below| below.hash != partial.parent_hash) {
+                        return Err(Error::DroppedPartial(number));
+                    }
+                    return self.descend_sealed(lease, txn, block);
+                }
+                Start::Partial(below) => number = below,
+            }
+        }
+    }
+}
+
 impl StateReader for State {
     fn account(&self, address: &Address) -> Result<Option<AccountState>> {
         let key = entry::account_key(address);
-        self.snapshot.read(|txn| match self.entry(txn, &key)? {
+        self.lease.read(|txn| match self.entry(txn, &key)? {
             Some(value) => entry::decode_account(value),
             None => Ok(None),
         })
@@ -251,27 +271,27 @@ impl StateReader for State {
 
     fn storage(&self, address: &Address, generation: u64, slot: &U256) -> Result<U256> {
         let key = entry::slot_key(address, generation, slot);
-        self.snapshot.read(|txn| match self.entry(txn, &key)? {
+        self.lease.read(|txn| match self.entry(txn, &key)? {
             Some(value) => entry::decode_slot(value),
             None => Ok(U256::ZERO),
         })
     }
 
     fn code(&self, hash: &B256) -> Result<Bytes> {
-        self.snapshot.read(|txn| {
-            let code = self.snapshot.tables.codes.get(txn, hash.as_slice()).map_err(lmdb)?;
+        self.lease.read(|txn| {
+            let code = self.lease.tables.codes.get(txn, hash.as_slice()).map_err(lmdb)?;
             code.map(Bytes::copy_from_slice).ok_or(Error::MissingCode(*hash))
         })
     }
 
     fn block_hash(&self, number: u64) -> Result<B256> {
-        if let Some((_, hash)) = self.announced.iter().find(|(block, _)| *block == number) {
+        if let Some((_, hash)) = self.sources.announced.iter().find(|(block, _)| *block == number) {
             return Ok(*hash);
         }
-        if number > self.top {
+        if number > self.sources.top {
             return Ok(B256::ZERO);
         }
-        let sealed = self.snapshot.read(|txn| self.snapshot.tables.sealed_block(txn, number))?;
+        let sealed = self.lease.read(|txn| self.lease.tables.sealed_block(txn, number))?;
         Ok(sealed.map(|sealed| sealed.hash).unwrap_or_default())
     }
 }

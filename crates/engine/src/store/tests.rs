@@ -2,6 +2,7 @@
 
 mod history;
 mod model;
+mod views;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -72,13 +73,13 @@ fn pruning_leaves_nothing_behind_that_no_state_needs() {
     let store = history.store();
     let view = store.view().unwrap();
     assert_eq!(view.heads().earliest, 38);
-    let flat = view.snapshot.read(|txn| store.tables.flat.len(txn).map_err(lmdb)).unwrap();
+    let flat = view.lease.read(|txn| store.tables.flat.len(txn).map_err(lmdb)).unwrap();
     // Four accounts and a slot or two, with the versions of three blocks; forty index
     // rows stay, as documented.
     assert!(flat < 60, "{flat} flat entries");
-    let deltas = view.snapshot.read(|txn| store.tables.deltas.len(txn).map_err(lmdb)).unwrap();
+    let deltas = view.lease.read(|txn| store.tables.deltas.len(txn).map_err(lmdb)).unwrap();
     assert!(deltas <= 3, "{deltas} rows of deltas");
-    let nodes = view.snapshot.read(|txn| store.tables.nodes.len(txn).map_err(lmdb)).unwrap();
+    let nodes = view.lease.read(|txn| store.tables.nodes.len(txn).map_err(lmdb)).unwrap();
     assert!(nodes < 30, "{nodes} versions of nodes");
 }
 

@@ -1,83 +1,109 @@
-//! One snapshot: a read transaction and the heads row as of it.
+//! What one request reads: the last commit, whole, until it is closed.
 //!
-//! A view sees one commit whole, for as long as it is open, whatever is committed
-//! meanwhile. It keeps old pages from being reused, so it lives for one request.
-//! Closing is explicit; a state taken from a closed view answers `StoreClosed`.
-//!
-//! LMDB allows one thread at a time in a transaction. The lock around it costs some
-//! ten nanoseconds a read and makes a view safe to hand to another thread.
+//! Views of one commit share its snapshot (`snapshot`), so to open one costs a look at
+//! the number of the last commit. A view keeps old pages from being reused, so it lives
+//! for one request. Closing is explicit; a state taken from a closed view answers
+//! `StoreClosed`.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
-use heed::{AnyTls, RoTxn, WithoutTls};
+use heed::{AnyTls, RoTxn};
 
 use super::heads::Heads;
 use super::open::{Store, Tables};
 use super::record::{Partial, SealedBlock};
+use super::snapshot::{Lease, Snapshot};
 use super::state::State;
 use super::{check_row_key, lmdb};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 #[derive(Clone)]
 pub struct View {
-    pub(super) snapshot: Arc<Snapshot>,
-}
-
-pub(super) struct Snapshot {
-    txn: Mutex<Option<RoTxn<'static, WithoutTls>>>,
-    pub tables: Tables,
-    pub heads: Arc<Heads>,
-}
-
-impl Snapshot {
-    pub fn read<T>(&self, read: impl FnOnce(&RoTxn<'_, AnyTls>) -> Result<T>) -> Result<T> {
-        let guard = self.txn.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        read(guard.as_ref().ok_or(Error::StoreClosed)?)
-    }
+    pub(super) lease: Arc<Lease>,
 }
 
 impl Store {
     pub fn view(&self) -> Result<View> {
-        let txn = self.env.clone().static_read_txn().map_err(lmdb)?;
-        let heads = self.last_heads.of(txn.id(), || self.tables.heads(&txn))?;
-        let snapshot = Snapshot { txn: Mutex::new(Some(txn)), tables: self.tables, heads };
-        Ok(View { snapshot: Arc::new(snapshot) })
+        let mut shared = self.shared();
+        if let Some(lease) = shared.as_ref().filter(|lease| self.is_last(lease)) {
+            return View::of(lease.share()?);
+        }
+        let lease = Snapshot::begin(&self.env, self.tables)?;
+        match &*shared {
+            // A commit that is being made has a number already, but cannot be read yet.
+            Some(known) if known.number == lease.number => View::of(known.share()?),
+            _ => {
+                *shared = Some(lease.share()?);
+                View::of(lease)
+            }
+        }
+    }
+
+    /// Let go of the snapshot that is kept for the next view, if it is not of the last
+    /// commit any more. For a process that may rest: it would keep old pages.
+    pub fn forget_old(&self) {
+        let mut shared = self.shared();
+        if shared.as_ref().is_some_and(|lease| !self.is_last(lease)) {
+            *shared = None;
+        }
+    }
+
+    /// The same, whatever it is of.
+    pub(super) fn forget_shared(&self) {
+        *self.shared() = None;
+    }
+
+    fn is_last(&self, lease: &Lease) -> bool {
+        self.env.info().last_txn_id == lease.number
+    }
+
+    fn shared(&self) -> MutexGuard<'_, Option<Lease>> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl View {
+    fn of(lease: Lease) -> Result<Self> {
+        Ok(Self { lease: Arc::new(lease) })
+    }
+
     /// The same for all views of one transaction.
     pub fn heads(&self) -> &Arc<Heads> {
-        &self.snapshot.heads
+        &self.lease.heads
+    }
+
+    /// Another view of the same commit, which stays open when this one is closed.
+    pub fn share(&self) -> Result<Self> {
+        Self::of(self.lease.share()?)
     }
 
     pub fn close(&self) {
-        *self.snapshot.txn.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
+        self.lease.close();
     }
 
     pub fn sealed(&self, block: u64) -> Result<Option<SealedBlock>> {
-        self.snapshot.read(|txn| self.snapshot.tables.sealed_block(txn, block))
+        self.lease.read(|txn| self.lease.tables.sealed_block(txn, block))
     }
 
     pub fn partial(&self, number: u64) -> Result<Option<Partial>> {
-        self.snapshot.read(|txn| self.snapshot.tables.partial(txn, number))
+        self.lease.read(|txn| self.lease.tables.partial(txn, number))
     }
 
     /// The state after a sealed block.
     pub fn state(&self, block: u64) -> Result<State> {
-        State::of_block(&self.snapshot, block)
+        State::of_block(&self.lease, block)
     }
 
     /// The state after a partial block.
     pub fn state_of_partial(&self, number: u64) -> Result<State> {
-        State::of_partial(&self.snapshot, number)
+        State::of_partial(&self.lease, number)
     }
 
     /// A row of Python's.
     pub fn row(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         check_row_key(key)?;
-        self.snapshot.read(|txn| {
-            let row = self.snapshot.tables.rows.get(txn, key).map_err(lmdb)?;
+        self.lease.read(|txn| {
+            let row = self.lease.tables.rows.get(txn, key).map_err(lmdb)?;
             Ok(row.map(<[u8]>::to_vec))
         })
     }
@@ -85,8 +111,8 @@ impl View {
     /// Up to `limit` rows of Python's whose keys begin with `prefix`, in order.
     pub fn rows(&self, prefix: &[u8], limit: usize) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         check_row_key(prefix)?;
-        self.snapshot.read(|txn| {
-            let rows = self.snapshot.tables.rows.prefix_iter(txn, prefix).map_err(lmdb)?;
+        self.lease.read(|txn| {
+            let rows = self.lease.tables.rows.prefix_iter(txn, prefix).map_err(lmdb)?;
             rows.take(limit)
                 .map(|row| row.map(|(key, value)| (key.to_vec(), value.to_vec())).map_err(lmdb))
                 .collect()
