@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from asked_by import ANYBODY
 from foreblock.app import Service, ServiceOptions
 from foreblock.ledger.view import Ledger
 from foreblock.methods.options import Dialect, Options
@@ -44,7 +45,7 @@ class Asker:
         return answer["result"] if "result" in answer else answer["error"]
 
     async def _reply(self, body: bytes) -> Reply:
-        answer = self._service.answer(body)
+        answer = self._service.answer(body, ANYBODY)
         reply = await answer if inspect.isawaitable(answer) else answer
         return Reply(whole([reply.body, *reply.rest]), reply.headers)
 

@@ -9,7 +9,7 @@ from foreblock.app import Service, ServiceOptions, express_bounds
 from foreblock.ledger.express import ExpressBounds, tell_snapshot
 from foreblock.ledger.view import Ledger
 from foreblock.methods.options import Options
-from foreblock.reply import Reply
+from foreblock.reply import Client, Reply
 from foreblock.server.limits import ServerLimits
 from wire import Wire, endpoint_for, post
 
@@ -34,9 +34,9 @@ class Ways:
         self.short = Wire(self.answer, endpoint=with_express)
         self.long = Wire(self.answer, endpoint=endpoint_for(self.answer, LIMITS))
 
-    def answer(self, body: bytes) -> Reply | Awaitable[Reply]:
+    def answer(self, body: bytes, client: Client) -> Reply | Awaitable[Reply]:
         self.asked += 1
-        reply = self.service.answer(body)
+        reply = self.service.answer(body, client)
         return reply if isinstance(reply, Reply) else asyncio.run(_awaited(reply))
 
     def at_once(self, body: bytes) -> bytes | None:

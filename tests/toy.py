@@ -6,7 +6,7 @@ import os
 from foreblock.bus.link import WriterLink
 from foreblock.errors import StoreMissing
 from foreblock.network import Network
-from foreblock.reply import Readiness, Reply, Served
+from foreblock.reply import Client, Readiness, Reply, Served
 from foreblock.settings import Settings
 
 
@@ -18,7 +18,7 @@ def make_handler(settings: Settings, network: Network, link: WriterLink | None) 
     if settings.dialect == "ethereum":
         raise StoreMissing(network.data)
 
-    def handle(body: bytes) -> Reply | asyncio.Future[Reply]:
+    def handle(body: bytes, _: Client) -> Reply | asyncio.Future[Reply]:
         reply = Reply(b"%d:%b" % (os.getpid(), body))
         if body == b"big":
             return Reply(b"x" * 1_000_000)

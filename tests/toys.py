@@ -6,7 +6,8 @@ from typing import Any
 
 from msgspec import Raw
 
-from foreblock.reply import Reply
+from asked_by import ANYBODY
+from foreblock.reply import Client, Reply
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher, Method
 from foreblock.rpc.fault import Fault
@@ -47,7 +48,7 @@ class Toys:
             methods, self.open, self.fault, limits or Limits(), lambda: self.now
         )
 
-    def open(self) -> ToyContext:
+    def open(self, _: Client) -> ToyContext:
         self.contexts.append(ToyContext())
         return self.contexts[-1]
 
@@ -87,13 +88,13 @@ class Toys:
 
     def answer(self, body: bytes) -> Reply:
         """The reply to what needs no waiting."""
-        reply = self.dispatcher.answer(body)
+        reply = self.dispatcher.answer(body, ANYBODY)
         assert isinstance(reply, Reply)
         return reply
 
     async def answer_later(self, body: bytes) -> Reply:
         """The reply to what needs some."""
-        reply = self.dispatcher.answer(body)
+        reply = self.dispatcher.answer(body, ANYBODY)
         assert not isinstance(reply, Reply)
         return await reply
 

@@ -8,7 +8,7 @@ from foreblock.server.checks import Rules
 from foreblock.server.endpoint import Endpoint
 from foreblock.server.limits import Access, ServerLimits
 from foreblock.server.protocol import Connection
-from foreblock.server.reply import NO_EXPRESS, Express, Handler, Readiness, Reply, Served
+from foreblock.server.reply import NO_EXPRESS, Client, Express, Handler, Readiness, Reply, Served
 from foreblock.server.sweep import TICKS_PER_SECOND, Ticker
 
 LIMITS = ServerLimits(body_limit=1000, header_limit=600, connections=4)
@@ -19,7 +19,7 @@ class FakeTransport(asyncio.Transport):
     """A transport that keeps what is written, and a client that may stop reading."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__({"peername": ("192.0.2.1", 50_000)})
         self.written: list[bytes] = []
         self.reading = True
         self.ended = self.closed = self.aborted = False
@@ -126,7 +126,7 @@ def endpoint_for(
     return Endpoint(served, rules, ticker, limits.connections)
 
 
-def echo(body: bytes) -> Reply:
+def echo(body: bytes, _: Client | None = None) -> Reply:
     return Reply(b"<" + body + b">")
 
 

@@ -31,6 +31,13 @@ class Reply(Struct, frozen=True, gc=False):
         return len(self.body) + sum(map(len, self.rest))
 
 
+class Client(Struct, frozen=True, gc=False):
+    """Who asks, as far as fairness between clients needs to know it."""
+
+    address: str  # of the other end; empty where there is none
+    connection: int  # a number that no other connection of the worker has
+
+
 class Readiness(NamedTuple):
     """Whether a network can be served as promised, and the facts that say so."""
 
@@ -38,9 +45,10 @@ class Readiness(NamedTuple):
     facts: tuple[str, ...]
 
 
-# From a request's body to a reply. It never raises. It answers at once where it can; an
-# awaitable keeps its place in the order of answers and is cancelled when the client goes away.
-Handler = Callable[[bytes], Reply | Awaitable[Reply]]
+# From a request's body, and who sent it, to a reply. It never raises. It answers at once where
+# it can; an awaitable keeps its place in the order of answers and is cancelled when the client
+# goes away.
+Handler = Callable[[bytes, Client], Reply | Awaitable[Reply]]
 
 
 class Express(Protocol):

@@ -25,7 +25,7 @@ from foreblock.ledger.start import begin_chain
 from foreblock.ledger.view import Ledger, LedgerView
 from foreblock.methods import Method
 from foreblock.model import Flashblock
-from foreblock.reply import Text
+from foreblock.reply import Client, Text
 from foreblock.sequencer.dev_genesis import TOKENS_EACH, DevGenesisOptions, dev_genesis
 from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.predeploys import TOKEN
@@ -76,7 +76,7 @@ class Rehearsal:
         self.writer.close()
         self.store.close()
 
-    def open_view(self) -> LedgerView:
+    def open_view(self, _: Client) -> LedgerView:
         """What a request reads; a spoilt service may choose another."""
         return self.ledger.view()
 

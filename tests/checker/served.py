@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Raw
 
+from asked_by import ANYBODY
 from checker import probes
 from checker.journal import Exchange, Journal
 from foreblock.clock import DrivenClock
@@ -17,7 +18,7 @@ from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from foreblock.methods.placement import Placement
 from foreblock.methods.simulations import Simulations
-from foreblock.reply import Reply, Text
+from foreblock.reply import Client, Reply, Text
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
@@ -33,7 +34,11 @@ class Served:
     """Answers requests and records them. Others see to the chain."""
 
     def __init__(
-        self, open_view: Callable[[], LedgerView], clock: DrivenClock, journal: Journal, wrap: Wrap
+        self,
+        open_view: Callable[[Client], LedgerView],
+        clock: DrivenClock,
+        journal: Journal,
+        wrap: Wrap,
     ) -> None:
         """`wrap` says how each method is run, by its name."""
         self._clock = clock
@@ -100,5 +105,5 @@ class Served:
         return now
 
     async def _answer(self, body: bytes) -> Reply:
-        reply = self.dispatcher.answer(body)
+        reply = self.dispatcher.answer(body, ANYBODY)
         return reply if isinstance(reply, Reply) else await reply

@@ -26,7 +26,7 @@ from foreblock.ledger.partials import read_partial
 from foreblock.ledger.preconfirmed_block import PreconfirmedBlock
 from foreblock.ledger.view import LedgerView
 from foreblock.methods import Method
-from foreblock.reply import Text, whole
+from foreblock.reply import Client, Text, whole
 
 Begin = Callable[..., Rehearsal]
 
@@ -179,7 +179,7 @@ def test_a_worker_that_answers_from_an_older_commit(begin: Begin) -> None:
     rehearsal = begin()
     left: list[LedgerView] = []
 
-    def open_view() -> LedgerView:
+    def open_view(_: Client) -> LedgerView:
         """Each but the third is new; that one was left over from the first request."""
         left.append(rehearsal.ledger.view())
         return left[0] if len(left) == 3 else rehearsal.ledger.view()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
+from asked_by import ANYBODY
 from builder import ChainBuilder
 from bytecode import returning
 from foreblock._engine import Withdrawal
@@ -74,7 +75,7 @@ class Interrupting:
         """The answer and its header line."""
 
         async def answer() -> Reply:
-            reply = self.dispatcher.answer(json.dumps(body).encode())
+            reply = self.dispatcher.answer(json.dumps(body).encode(), ANYBODY)
             return reply if isinstance(reply, Reply) else await reply
 
         reply = asyncio.run(answer())
@@ -151,6 +152,6 @@ def test_view_is_let_go_before_the_answer(chain: ChainBuilder) -> None:
     dispatcher = Dispatcher(
         {"note": note}, ledger.view, partial(fault_of, dialect="preconf"), Limits()
     )
-    dispatcher.answer(json.dumps(asked("note")).encode())
+    dispatcher.answer(json.dumps(asked("note")).encode(), ANYBODY)
     with pytest.raises(Exception, match="the store is closed"):
         views[0].state(views[0].latest).balance(bytes(20))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from asked_by import ANYBODY
 from asking import Asker, asker, error, request
 from bytecode import LOOP, returning
 from foreblock.app import Service, ServiceOptions
@@ -178,7 +179,7 @@ def test_others_are_served_while_a_simulation_runs(published_ledger: Ledger) -> 
     ended: dict[bytes, int] = {}
 
     async def ask(body: bytes) -> Any:  # noqa: ANN401, it is JSON
-        reply = service.answer(body)
+        reply = service.answer(body, ANYBODY)
         reply = await reply if asyncio.iscoroutine(reply) else reply
         ended[body] = next(order)
         assert isinstance(reply, Reply)

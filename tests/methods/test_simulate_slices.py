@@ -15,6 +15,7 @@ import pytest
 from msgspec import Raw
 
 from abuse.simulations import EXCESSES
+from asked_by import ANYBODY
 from foreblock.app import Service, ServiceOptions
 from foreblock.ledger import overrides as laying
 from foreblock.ledger.forks import Rules
@@ -245,7 +246,7 @@ def test_no_round_of_the_loop_has_all_the_work(
     rounds: list[float] = []
 
     async def watch() -> None:
-        answer = service.answer(body)
+        answer = service.answer(body, ANYBODY)
         assert inspect.isawaitable(answer)
         running = asyncio.ensure_future(answer)
         begun = time.thread_time()

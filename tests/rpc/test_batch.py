@@ -1,5 +1,6 @@
 import asyncio
 
+from asked_by import ANYBODY
 from foreblock.reply import Reply
 from foreblock.rpc.batch import Limits
 from toys import Toys, call, parse
@@ -125,7 +126,7 @@ def test_long_batch_lets_others_run() -> None:
 
 
 def test_short_batch_needs_no_coroutine() -> None:
-    assert isinstance(Toys().dispatcher.answer(batch(call("echo"), call("echo"))), Reply)
+    assert isinstance(Toys().dispatcher.answer(batch(call("echo"), call("echo")), ANYBODY), Reply)
 
 
 def test_slow_batch_closes_its_context_once() -> None:

@@ -2,7 +2,8 @@ import asyncio
 
 import pytest
 
-from foreblock.reply import Reply
+from asked_by import ANYBODY
+from foreblock.reply import Client, Reply
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from toys import ToyContext, Toys, call, parse
@@ -86,7 +87,7 @@ def test_who_stops_waiting_closes_the_context() -> None:
         dispatcher = Dispatcher(
             {"forever": lambda _, __: forever()}, toys.open, toys.fault, Limits()
         )
-        reply = dispatcher.answer(call("forever"))
+        reply = dispatcher.answer(call("forever"), ANYBODY)
         assert not isinstance(reply, Reply)
         task = asyncio.ensure_future(reply)
         await waiting.wait()
@@ -98,14 +99,14 @@ def test_who_stops_waiting_closes_the_context() -> None:
     assert toys.contexts[0].closed == 1
 
 
-def no_context() -> ToyContext:
+def no_context(_: Client) -> ToyContext:
     raise OSError("no store")
 
 
 @pytest.mark.parametrize("body", [call("echo"), call("what"), b"[%b]" % call("echo")])
 def test_context_that_cannot_be_opened_is_an_error_like_any_other(body: bytes) -> None:
     dispatcher = Dispatcher({"echo": Toys().echo}, no_context, Toys.fault, Limits())
-    reply = dispatcher.answer(body)
+    reply = dispatcher.answer(body, ANYBODY)
     assert isinstance(reply, Reply)
     answer = parse(reply)
     answer = answer[0] if isinstance(answer, list) else answer
@@ -120,7 +121,7 @@ def test_usual_request_is_answered_as_in_a_batch(body: bytes) -> None:
     async def both() -> tuple[bytes, bytes]:
         replies = []
         for each in (body, b"[%b]" % body):
-            reply = Toys().dispatcher.answer(each)
+            reply = Toys().dispatcher.answer(each, ANYBODY)
             replies.append(reply if isinstance(reply, Reply) else await reply)
         return replies[0].body, replies[1].body
 

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asked_by import ANYBODY
 from foreblock.reply import Reply
 from toys import Toys, call
 
@@ -22,7 +23,7 @@ SEEDS = [
 
 def check(body: bytes) -> None:
     async def answer() -> Reply:
-        reply = TOYS.dispatcher.answer(body)
+        reply = TOYS.dispatcher.answer(body, ANYBODY)
         return reply if isinstance(reply, Reply) else await reply
 
     reply = asyncio.run(answer())

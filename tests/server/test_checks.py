@@ -133,12 +133,12 @@ def test_refused_methods_are_told_which_are_allowed() -> None:
 
 
 def test_notification_is_answered_with_an_empty_body() -> None:
-    found = answer(Wire(lambda _: Reply(b"")).send(post()))
+    found = answer(Wire(lambda *_: Reply(b"")).send(post()))
     assert (found.status, found.body) == (200, b"")
 
 
 def test_headers_of_the_reply_go_into_the_answer() -> None:
-    wire = Wire(lambda _: Reply(b"{}", b"Foreblock-Snapshot: commit=7\r\n"))
+    wire = Wire(lambda *_: Reply(b"{}", b"Foreblock-Snapshot: commit=7\r\n"))
     for _ in range(2):  # the short way and the long way
         assert answer(wire.send(post())).headers["foreblock-snapshot"] == "commit=7"
 

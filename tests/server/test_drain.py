@@ -53,7 +53,7 @@ def test_request_that_has_begun_is_finished() -> None:
 def test_request_with_the_handler_is_finished() -> None:
     async def talk() -> None:
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        wire = Wire(lambda _: future)
+        wire = Wire(lambda *_: future)
         wire.send(post())
         drain(wire)
         wire.pass_seconds(QUIET * 2)

@@ -9,7 +9,7 @@ import pytest
 from foreblock.server.answers import SHORT
 from foreblock.server.flow import AHEAD_LIMIT
 from foreblock.server.protocol import LARGE, PIECES_PER_TURN, REQUESTS_PER_TURN
-from foreblock.server.reply import Reply
+from foreblock.server.reply import Client, Handler, Reply
 from wire import Wire, answer, answers, echo, post
 
 
@@ -19,7 +19,7 @@ class Slow:
     def __init__(self) -> None:
         self.waiting: list[tuple[bytes, asyncio.Future[Reply]]] = []
 
-    def __call__(self, body: bytes) -> Reply | Awaitable[Reply]:
+    def __call__(self, body: bytes, _: Client) -> Reply | Awaitable[Reply]:
         if not body.startswith(b"slow"):
             return echo(body)
         future = asyncio.get_running_loop().create_future()
@@ -124,7 +124,7 @@ async def test_client_that_sends_far_ahead_is_not_read_until_it_has_its_answers(
 async def test_client_that_does_not_read_is_neither_read_nor_answered() -> None:
     asked = []
 
-    def large(body: bytes) -> Reply:
+    def large(body: bytes, _: Client) -> Reply:
         asked.append(body)
         return Reply(body * 1000)
 
@@ -143,7 +143,7 @@ async def test_client_that_does_not_read_is_neither_read_nor_answered() -> None:
 class InPieces:
     """A handler that answers later, with as many pieces as it is asked for."""
 
-    def __call__(self, body: bytes) -> Awaitable[Reply]:
+    def __call__(self, body: bytes, _: Client) -> Awaitable[Reply]:
         async def answer() -> Reply:
             pieces = [b"%d," % number for number in range(int(body))]
             return Reply(b"[", rest=(*pieces, b"]"))
@@ -199,7 +199,7 @@ async def test_an_answer_in_pieces_may_be_the_last() -> None:
 @pytest.mark.parametrize("size", [0, 1, SHORT - 1, SHORT, LARGE - 1, LARGE, LARGE + 1, 10**6])
 def test_answers_of_all_sizes_are_framed_alike(size: int) -> None:
     """First the long way, then twice the short way of a known head, then two at once."""
-    wire = Wire(lambda _: Reply(b"x" * size, b"Named: 1\r\n"))
+    wire = Wire(lambda *_: Reply(b"x" * size, b"Named: 1\r\n"))
     expected = (
         b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
         b"Date: Thu, 01 Jan 1970 00:00:00 GMT\r\nNamed: 1\r\n"
@@ -211,7 +211,7 @@ def test_answers_of_all_sizes_are_framed_alike(size: int) -> None:
 
 @in_loop
 async def test_client_that_stops_reading_at_a_known_head_is_not_read() -> None:
-    wire = Wire(lambda body: Reply(body * 1000))
+    wire = Wire(lambda body, _: Reply(body * 1000))
     wire.send(post(b"x" * 100))
     wire.transport.client_reads = False
     wire.send(post(b"x" * 100))
@@ -252,17 +252,17 @@ def test_client_that_leaves_within_a_request_is_let_go() -> None:
     assert wire.out == b""
 
 
-def broken(_: bytes) -> Reply:
+def broken(_: bytes, __: Client) -> Reply:
     raise ValueError("a defect")
 
 
-async def broken_later(_: bytes) -> Reply:
+async def broken_later(_: bytes, __: Client) -> Reply:
     raise ValueError("a defect")
 
 
 @pytest.mark.parametrize("handler", [broken, broken_later])
 def test_handler_that_fails_costs_its_own_connection_only(
-    handler: Callable[[bytes], Reply | Awaitable[Reply]], capsys: pytest.CaptureFixture[str]
+    handler: Handler, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def talk() -> None:
         wire = Wire(handler)
@@ -274,3 +274,20 @@ def test_handler_that_fails_costs_its_own_connection_only(
 
     asyncio.run(talk())
     assert "a defect" in capsys.readouterr().out
+
+
+def test_handler_is_told_who_asks() -> None:
+    """Requests of one connection come from one client, those of two connections from two."""
+    asked: list[Client] = []
+
+    def note(body: bytes, client: Client) -> Reply:
+        asked.append(client)
+        return echo(body)
+
+    first = Wire(note)
+    second = Wire(note, endpoint=first.endpoint)
+    for wire in (first, first, second):
+        wire.send(post())
+    assert [client.address for client in asked] == ["192.0.2.1"] * 3
+    assert asked[0] == asked[1] != asked[2]
+    assert len(set(asked)) == 2

@@ -6,7 +6,7 @@ bytes before it were read in one of two possible ways.
 
 import pytest
 
-from foreblock.server.reply import Reply
+from foreblock.server.reply import Client, Reply
 from wire import Wire, answer, echo, post, raw
 
 HEAD = (b"POST / HTTP/1.1", b"Host: localhost", b"Content-Type: application/json")
@@ -73,7 +73,7 @@ AMBIGUOUS = {
 def test_ambiguous_request_is_refused_and_nothing_after_it_is_read(request_: bytes) -> None:
     asked: list[bytes] = []
 
-    def watching(body: bytes) -> Reply:
+    def watching(body: bytes, _: Client) -> Reply:
         asked.append(body)
         return echo(body)
 

@@ -78,7 +78,7 @@ def test_each_request_of_a_slow_client_has_its_own_time() -> None:
 
 
 def test_client_that_never_reads_is_dropped() -> None:
-    wire = Wire(lambda _: Reply(b"x" * 100_000), LIMITS)
+    wire = Wire(lambda *_: Reply(b"x" * 100_000), LIMITS)
     wire.transport.client_reads = False
     wire.send(post())
     wire.pass_seconds(LIMITS.write_timeout - 0.1)
@@ -100,7 +100,7 @@ def test_closing_waits_for_the_client_a_little() -> None:
 
 
 def test_closing_waits_longer_while_the_client_still_reads() -> None:
-    wire = Wire(lambda _: Reply(b"x" * 100), LIMITS)
+    wire = Wire(lambda *_: Reply(b"x" * 100), LIMITS)
     wire.transport.client_reads = False
     wire.send(post(b"{}", b"Connection: close"))
     wire.pass_seconds(LINGER_SECONDS + SLACK)

@@ -9,6 +9,7 @@ its deadline the view has none, and `pending` means `latest`. Where partial bloc
 found, and which may be shown, is in `partials`.
 """
 
+from collections.abc import Hashable
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -63,8 +64,8 @@ class Ledger:
             store.close()
             raise
 
-    def view(self) -> "LedgerView":
-        """The snapshot of the last commit."""
+    def view(self, client: Hashable | None = None) -> "LedgerView":
+        """The snapshot of the last commit, for whoever asks."""
         view = self._store.view()
         snapshot = self._snapshot
         # Views of one transaction share their heads, so both speak of one commit.
@@ -72,7 +73,9 @@ class Ledger:
             snapshot = self._see(self._read_snapshot(view))
         if snapshot.pending is not None and self._now() >= snapshot.deadline_ns:
             snapshot = self._see(expired(snapshot))
-        return LedgerView(view, snapshot.latest, snapshot.pending, snapshot.header_line, self)
+        return LedgerView(
+            view, snapshot.latest, snapshot.pending, snapshot.header_line, self, client
+        )
 
     def open_express(self, bounds: ExpressBounds) -> Express:
         """What answers common requests from their bytes alone, on snapshots of this ledger."""
@@ -111,6 +114,7 @@ class LedgerView(Struct, frozen=True, gc=False):
     pending: PreconfirmedBlock | None  # none past its deadline
     headers: bytes
     _ledger: Ledger
+    client: Hashable | None = None  # who asks, where that is known
 
     def close(self) -> None:
         """Let go of the snapshot; nothing can be read after this."""

@@ -12,7 +12,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from msgspec import Raw
 
-from foreblock.reply import Reply, Text, whole
+from foreblock.reply import Client, Reply, Text, whole
 from foreblock.rpc.batch import Batch, Limits, too_large
 from foreblock.rpc.envelope import (
     EMPTY_BATCH,
@@ -53,7 +53,7 @@ class Dispatcher(Generic[C]):
     def __init__(
         self,
         methods: Mapping[str, Method[C]],
-        open_context: Callable[[], C],
+        open_context: Callable[[Client], C],
         fault: Callable[[Exception], Fault],
         limits: Limits,
         clock: Callable[[], float] = time.monotonic,
@@ -67,13 +67,13 @@ class Dispatcher(Generic[C]):
         self._clock: Final = clock
         self._turns: Final = turns or Turns()
 
-    def answer(self, body: bytes) -> Reply | Awaitable[Reply]:
+    def answer(self, body: bytes, client: Client) -> Reply | Awaitable[Reply]:
         """The reply to a body, at once where nothing has to be waited for."""
         if len(body) >= LONG:
-            return self._answer_long(body)
-        return self._answer(read_usual(body) or read(body, self._limits.batch_items))
+            return self._answer_long(body, client)
+        return self._answer(read_usual(body) or read(body, self._limits.batch_items), client)
 
-    async def _answer_long(self, body: bytes) -> Reply:
+    async def _answer_long(self, body: bytes, client: Client) -> Reply:
         """The reply to a body that is read in slices."""
         reading = read_long(body, self._limits.batch_items)
         asked: Item | list[Item] | None = None
@@ -81,7 +81,7 @@ class Dispatcher(Generic[C]):
             await self._turns.wait()
             asked = self._read_on(reading)
         await self._turns.wait()
-        reply = self._answer(asked)
+        reply = self._answer(asked, client)
         return reply if isinstance(reply, Reply) else await reply
 
     def _read_on(self, reading: Reading) -> Item | list[Item] | None:
@@ -95,11 +95,11 @@ class Dispatcher(Generic[C]):
             return asked
         return None
 
-    def _answer(self, asked: Item | list[Item]) -> Reply | Awaitable[Reply]:
+    def _answer(self, asked: Item | list[Item], client: Client) -> Reply | Awaitable[Reply]:
         if not isinstance(asked, tuple):
-            return self._answer_unusual(asked)
+            return self._answer_unusual(asked, client)
         try:
-            context = self._open()
+            context = self._open(client)
         except Exception as error:  # noqa: BLE001, every failure is answered
             return Reply(failure(asked, self._fault(error)))
         answer = self._answer_request(context, asked)
@@ -143,19 +143,21 @@ class Dispatcher(Generic[C]):
             return Reply(text[0], context.headers, tuple(text[1:]))
         return Reply(text, context.headers)
 
-    def _answer_unusual(self, asked: Malformed | list[Item]) -> Reply | Awaitable[Reply]:
+    def _answer_unusual(
+        self, asked: Malformed | list[Item], client: Client
+    ) -> Reply | Awaitable[Reply]:
         if isinstance(asked, list):
-            return self._answer_batch(asked)
+            return self._answer_batch(asked, client)
         return Reply(failure(asked, asked.fault))
 
-    def _answer_batch(self, items: list[Item]) -> Reply | Awaitable[Reply]:
+    def _answer_batch(self, items: list[Item], client: Client) -> Reply | Awaitable[Reply]:
         if not items:
             return Reply(failure(Malformed(EMPTY_BATCH), EMPTY_BATCH))
         if len(items) > self._limits.batch_items:
             return Reply(too_large(items))
         batch = Batch(items, self._limits, self._clock())
         try:
-            context = self._open()
+            context = self._open(client)
         except Exception as error:  # noqa: BLE001, every failure is answered
             batch.refuse(self._fault(error))
             return Reply(join(batch.answers))

@@ -12,6 +12,7 @@ order is kept without bookkeeping and one client has one request with the handle
 import asyncio
 from collections.abc import Awaitable
 from functools import partial
+from itertools import count
 from typing import Final, cast
 
 import structlog
@@ -24,7 +25,7 @@ from foreblock.server.flow import AHEAD_LIMIT, ReadGate
 from foreblock.server.head_cache import HeadCache
 from foreblock.server.phase import Phase
 from foreblock.server.reader import HEAD_END, Request, RequestReader
-from foreblock.server.reply import NO_EXPRESS, Reply
+from foreblock.server.reply import NO_EXPRESS, Client, Reply
 
 # A client that sends many requests at once gets so many answers before others have a turn.
 REQUESTS_PER_TURN: Final = 32
@@ -40,6 +41,8 @@ _IDLE: Final = Phase.IDLE  # a name of the module is found faster than a member 
 _READING: Final = frozenset({Phase.IDLE, Phase.HEAD, Phase.BODY})
 _NOTHING_KNOWN: Final = HeadCache()
 
+_numbers: Final = count()  # of connections
+
 log = structlog.get_logger()
 
 
@@ -47,6 +50,7 @@ class Connection(asyncio.Protocol):
     """One client."""
 
     __slots__ = (
+        "_client",
         "_draining",
         "_ended",
         "_endpoint",
@@ -68,6 +72,7 @@ class Connection(asyncio.Protocol):
 
     _transport: asyncio.Transport
     _gate: ReadGate
+    _client: Client
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint: Final = endpoint
@@ -96,6 +101,7 @@ class Connection(asyncio.Protocol):
         """Begin, unless there are too many."""
         self._transport = cast("asyncio.Transport", transport)
         self._gate = ReadGate(self._transport)
+        self._client = Client(_address(transport), next(_numbers))
         match self._endpoint.admit(self):
             case Admission.REFUSED:
                 self._end_with(answers.TOO_MANY_CONNECTIONS)
@@ -118,7 +124,7 @@ class Connection(asyncio.Protocol):
             if known is not None and known.length == len(body) and end:
                 self.since = ticker.now
                 try:
-                    reply = self._handle(body)
+                    reply = self._handle(body, self._client)
                 except Exception:
                     log.exception("handler_failed")
                     self._end_with(answers.INTERNAL_ERROR)
@@ -234,7 +240,7 @@ class Connection(asyncio.Protocol):
         if accepted.answer is not None:
             return self._put(accepted, self._known(accepted.answer))
         try:
-            reply = self._handle(body)
+            reply = self._handle(body, self._client)
         except Exception:
             log.exception("handler_failed")
             self._end_with(answers.INTERNAL_ERROR)
@@ -354,3 +360,9 @@ class Connection(asyncio.Protocol):
             self._transport.write_eof()
             self._gate.unread_answers = self._gate.far_ahead = False
             self._gate.settle()
+
+
+def _address(transport: asyncio.BaseTransport) -> str:
+    """The other end's address, without its port."""
+    peer = transport.get_extra_info("peername")
+    return peer[0] if isinstance(peer, tuple) else ""

@@ -1,5 +1,5 @@
 """What the server is given, by its own name."""
 
-from foreblock.reply import NO_EXPRESS, Express, Handler, Readiness, Reply, Served
+from foreblock.reply import NO_EXPRESS, Client, Express, Handler, Readiness, Reply, Served
 
-__all__ = ["NO_EXPRESS", "Express", "Handler", "Readiness", "Reply", "Served"]
+__all__ = ["NO_EXPRESS", "Client", "Express", "Handler", "Readiness", "Reply", "Served"]
