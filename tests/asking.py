@@ -8,21 +8,29 @@ from contextlib import contextmanager
 from typing import Any
 
 from asked_by import ANYBODY
-from foreblock.app import Service, ServiceOptions
+from foreblock.app import Scheduling, Service, ServiceOptions
 from foreblock.ledger.view import Ledger
 from foreblock.methods.options import Dialect, Options
+from foreblock.methods.submissions import Submissions
 from foreblock.reply import Reply, whole
 
 
 class Asker:
     """A client of a service, with a loop for the answers that take long."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(
+        self,
+        ledger: Ledger,
+        options: ServiceOptions | None = None,
+        submissions: Submissions | None = None,
+    ) -> None:
+        chosen = options or ServiceOptions()
+        self._scheduling = Scheduling(chosen)
+        self._service = Service(ledger, chosen, self._scheduling, submissions)
         self._loop = asyncio.new_event_loop()
 
     def close(self) -> None:
-        self._service.close()
+        self._scheduling.close()
         self._loop.close()
 
     def reply(self, body: bytes) -> Reply:
@@ -66,7 +74,7 @@ def asker(ledger: Ledger, dialect: Dialect = "preconf", **options: Any) -> Itera
     names = set(Options.__dataclass_fields__)
     methods = Options(dialect, **{name: options.pop(name) for name in names & set(options)})
     submissions = options.pop("submissions", None)
-    client = Asker(Service(ledger, ServiceOptions(methods=methods, **options), submissions))
+    client = Asker(ledger, ServiceOptions(methods=methods, **options), submissions)
     try:
         yield client
     finally:

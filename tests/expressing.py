@@ -5,7 +5,7 @@ from collections.abc import Awaitable
 
 from msgspec import structs
 
-from foreblock.app import Service, ServiceOptions, express_bounds
+from foreblock.app import Scheduling, Service, ServiceOptions, express_bounds
 from foreblock.ledger.express import ExpressBounds, tell_snapshot
 from foreblock.ledger.view import Ledger
 from foreblock.methods.options import Options
@@ -27,7 +27,9 @@ class Ways:
 
     def __init__(self, ledger: Ledger, options: Options) -> None:
         self.ledger = ledger
-        self.service = Service(ledger, ServiceOptions(methods=options))
+        chosen = ServiceOptions(methods=options)
+        self.scheduling = Scheduling(chosen)
+        self.service = Service(ledger, chosen, self.scheduling)
         self.express = ledger.open_express(bounds(options))
         self.asked = 0
         with_express = endpoint_for(self.answer, LIMITS, express=self.express)

@@ -31,7 +31,7 @@ say = lambda started: print(*started.addresses, started.workers, flush=True)
 with failing_in_one_line():
     settings = load(Settings, flags, {}).settings
     network = Network(name="main", data="none", source="store")
-    service.run(settings, [service.Place(network, settings.listen)], say, "toy:make_handler")
+    service.run(settings, [service.Place(network, settings.listen)], say, "toy:make_served")
 """
 
 _END = re.compile(rb"\r\n\r\n")

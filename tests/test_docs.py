@@ -15,12 +15,10 @@ import pytest
 from asking import Asker
 from foreblock import errors
 from foreblock.cli import main
-from foreblock.ledger.call import Pool
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
-from foreblock.methods.placement import Placement
-from foreblock.methods.simulations import Simulations
 from foreblock.settings import EverySetting, declared
+from long_work import long_work
 
 ERRORS = [
     name
@@ -87,8 +85,7 @@ def test_every_method_is_documented_with_a_request_that_is_answered(
     sections = dict(
         re.findall(r"^## `(\w+)`\n(.*?)(?=^## |\Z)", text, flags=re.DOTALL | re.MULTILINE)
     )
-    placement = Placement(Pool(threads=1, capacity=1), 1)
-    assert set(sections) == set(make_methods(Options(), placement, Simulations(1)))
+    assert set(sections) == set(make_methods(Options(), *long_work(1)))
     for name, section in sections.items():
         assert f"| `{name}` |" in text, f"{name} is not in the table"
         curl = re.search(r"curl .* -d '(.*)'", section)

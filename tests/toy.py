@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Sequence
 
 from foreblock.bus.link import WriterLink
 from foreblock.errors import StoreMissing
@@ -10,13 +11,15 @@ from foreblock.reply import Client, Readiness, Reply, Served
 from foreblock.settings import Settings
 
 
-def make_handler(settings: Settings, network: Network, link: WriterLink | None) -> Served:
+def make_served(
+    settings: Settings, networks: Sequence[Network], link: WriterLink | None
+) -> list[Served]:
     """Answers with the body and the process; `slow` waits for a moment, `big` gives a megabyte.
 
     In the ethereum dialect it cannot start at all.
     """
     if settings.dialect == "ethereum":
-        raise StoreMissing(network.data)
+        raise StoreMissing(networks[0].data)
 
     def handle(body: bytes, _: Client) -> Reply | asyncio.Future[Reply]:
         reply = Reply(b"%d:%b" % (os.getpid(), body))
@@ -29,7 +32,8 @@ def make_handler(settings: Settings, network: Network, link: WriterLink | None) 
         return later
 
     del link  # nothing is written here
-    return Served(handle, lambda: Readiness(True, ("a toy is always ready",)))
+    served = Served(handle, lambda: Readiness(True, ("a toy is always ready",)))
+    return [served] * len(networks)
 
 
 def _answer(later: asyncio.Future[Reply], reply: Reply) -> None:

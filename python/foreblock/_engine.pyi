@@ -9,8 +9,8 @@ A default shown as `...` is 0 or empty.
 The interpreter's lock is released around execution, commits, roots and decoding.
 """
 
-from collections.abc import Sequence
-from typing import Literal, Self, TypedDict, Unpack, final
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Self, TypedDict, Unpack, final
 
 from typing_extensions import Buffer
 
@@ -184,12 +184,12 @@ class Express:
         batch_us: int,
         call_gas: int,
         call_us: int,
-        precompile_gas: int,
+        step_us: int,
     ) -> Self:
         """Answers no batch of more requests, with a longer answer, or that takes longer.
 
-        A call has so much gas, and no answer when it takes longer than `call_us` or begins
-        a precompile that asks for more than `precompile_gas`.
+        A call has so much gas, and no answer when it takes longer than `call_us` or would
+        begin a step that cannot be stopped and takes longer than `step_us`.
         """
 
     def know(self, head: bytes, length: int, opening: bytes, headers: bytes, /) -> None:
@@ -468,7 +468,7 @@ class State:
         check_base_fee: bool = True,
         check_block_gas_limit: bool = False,
         timeout_us: int | None = None,
-        precompile_gas: int | None = None,
+        step_us: int | None = None,
     ) -> Outcome:
         """`Overlay.call` on an empty overlay."""
 
@@ -645,13 +645,13 @@ class Overlay:
         check_block_gas_limit: bool = False,
         precompiles: Precompiles | None = None,
         timeout_us: int | None = None,
-        precompile_gas: int | None = None,
+        step_us: int | None = None,
     ) -> Outcome:
         """Run a message and keep nothing of it.
 
         `InvalidMessage` when it cannot begin (funds, intrinsic gas, nonce, fees),
-        `DeadlineExceeded` after `timeout_us` or when one precompile needs more than
-        `precompile_gas`. The base fee check is to be switched off for a message without a
+        `DeadlineExceeded` after `timeout_us` or before a step that cannot be stopped and takes
+        longer than `step_us`. The base fee check is to be switched off for a message without a
         price only.
         """
 
@@ -666,7 +666,7 @@ class Overlay:
         trace_transfers: bool = False,
         next_log_index: int = ...,
         timeout_us: int | None = None,
-        precompile_gas: int | None = None,
+        step_us: int | None = None,
     ) -> Outcome:
         """Run a message and keep its effects here; its logs are collected with indices.
 
@@ -681,7 +681,7 @@ class Overlay:
         data: bytes,
         precompiles: Precompiles | None = None,
         timeout_us: int | None = None,
-        precompile_gas: int | None = None,
+        step_us: int | None = None,
     ) -> Outcome | None:
         """A call by the system itself; None, and nothing done, where there is no code."""
 
@@ -778,22 +778,25 @@ class Executed:
 
 @final
 class Pool:
-    """Threads for long calls, which never take the interpreter's lock."""
+    """Threads for what takes long, shared by all who ask, in turn."""
 
-    def __new__(cls, *, threads: int, capacity: int, nice: int = ...) -> Self:
-        """`capacity` bounds the calls that wait, not those that run.
+    def __new__(
+        cls, *, threads: int, capacity: int, begun: int | None = None, nice: int = ...
+    ) -> Self:
+        """So many `threads` run at once, and `capacity` jobs may wait to be begun.
 
-        There are 1 to 1024 threads; `nice` lowers their priority, by 0 to 19 and by 10 if
-        left out.
+        `begun` jobs are in progress at once, taking turns; as many as run if left out. There
+        are 1 to 1024 of either; `nice` lowers their priority, by 0 to 19 and by 10 if left out.
         """
 
     def submit(
         self,
-        id: int,
+        number: int,
         overlay: Overlay,
         env: Env,
         message: Message,
         *,
+        address: int = 0,
         check_base_fee: bool = True,
         check_block_gas_limit: bool = False,
         precompiles: Precompiles | None = None,
@@ -801,14 +804,37 @@ class Pool:
     ) -> None:
         """Run a call as `Overlay.call` does; the overlay is given away with it.
 
-        `PoolFull` when too many wait; the overlay is gone all the same.
+        The thread never takes the interpreter's lock. `PoolFull` when too many wait, or so
+        many that it would begin too late; the overlay is gone all the same.
         """
+
+    def submit_work(
+        self,
+        number: int,
+        work: Callable[..., Any],
+        *,
+        address: int = 0,
+        timeout_us: int | None = None,
+    ) -> None:
+        """Call `work(timeout_us=…)` on a thread, with what is left of the time then.
+
+        What it runs of the engine ends when the work is cancelled or late, and takes turns.
+        """
+
+    def cancel(self, number: int) -> None:
+        """Nobody wants this any more: it is stopped, or not begun."""
+
+    def close(self) -> None:
+        """Stop everything and begin nothing more; waits up to a second for the threads."""
 
     def fileno(self) -> int:
         """A descriptor that is readable while there are results."""
 
-    def take(self) -> list[tuple[int, Outcome | Exception]]:
-        """What is done since: the outcome, or the exception that prevented one."""
+    def take(self) -> list[tuple[int, Any, bool]]:
+        """What is done since: its number, and what came of it.
+
+        That is an outcome or what the work returned, and true; else the exception, and false.
+        """
 
     @property
     def waiting(self) -> int: ...
@@ -887,7 +913,7 @@ class Body:
         check_base_fee: bool = True,
         lowered: bool = False,
         timeout_us: int | None = None,
-        precompile_gas: int | None = None,
+        step_us: int | None = None,
     ) -> int:
         """Run the next call as `Overlay.run` does and add it to the block; gives its gas.
 
@@ -906,7 +932,7 @@ class Body:
         gas_left: int,
         budget: int,
         timeout_us: int | None = None,
-        precompile_gas: int | None = None,
+        step_us: int | None = None,
         slice_us: int | None = None,
     ) -> tuple[int, int]:
         """Run plain calls from `start` on for as long as there is nothing to decide.
@@ -964,7 +990,7 @@ class Opening:
         overrides: Buffer,
         budget: int,
         timeout_us: int | None = None,
-        precompile_gas: int | None = None,
+        step_us: int | None = None,
     ) -> Body | None:
         """The body of the block above `state`, of texts as JSON has them.
 

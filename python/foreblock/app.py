@@ -1,7 +1,9 @@
 """The parts put together: a store and an operator's choices become a service."""
 
+import asyncio
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -15,9 +17,10 @@ from foreblock.ledger.view import Ledger
 from foreblock.methods import make_methods
 from foreblock.methods.call_object import UNCAPPED
 from foreblock.methods.options import Options
-from foreblock.methods.placement import IN_PLACE_PRECOMPILE_GAS, IN_PLACE_US, Placement
+from foreblock.methods.placement import IN_PLACE_STEP_US, IN_PLACE_US, Placement
 from foreblock.methods.simulations import Simulations
 from foreblock.methods.submissions import Submissions
+from foreblock.methods.threads import Threads
 from foreblock.network import Network
 from foreblock.reply import Handler, Readiness, Served
 from foreblock.rpc.batch import Limits
@@ -29,6 +32,7 @@ from foreblock.turns import Turns
 NO_LIMIT: Final = sys.maxsize
 DAY_MS: Final = 24 * 60 * 60 * 1000
 SECOND_NS: Final = 10**9
+VIEW_KEPT_SECONDS: Final = 0.2  # that nobody asks for any more
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,27 +42,40 @@ class ServiceOptions:
     methods: Options = field(default_factory=Options)
     limits: Limits = field(default_factory=Limits)
     pool_threads: int = 1
+    pool_begun: int = 16  # long calls in progress, taking turns
     pool_capacity: int = 64  # long calls that may wait
+
+
+class Scheduling:
+    """What all networks of a worker share: turns in its loop, and threads beside it."""
+
+    def __init__(self, options: ServiceOptions) -> None:
+        running, begun = options.pool_threads, max(options.pool_threads, options.pool_begun)
+        pool = Pool(threads=running, begun=begun, capacity=options.pool_capacity)
+        self.threads: Final = Threads(pool)
+        self.turns: Final = Turns()
+
+    def close(self) -> None:
+        """Stop what runs on threads; whoever waits for it is told that it was cancelled."""
+        self.threads.close()
 
 
 class Service:
     """Answers the requests of one network, in one loop."""
 
     def __init__(
-        self, ledger: Ledger, options: ServiceOptions, submissions: Submissions | None = None
+        self,
+        ledger: Ledger,
+        options: ServiceOptions,
+        scheduling: Scheduling,
+        submissions: Submissions | None = None,
     ) -> None:
         """Without `submissions`, the way to a sequencer, it only reads."""
-        pool = Pool(threads=options.pool_threads, capacity=options.pool_capacity)
-        self._placement = Placement(pool, options.methods.call_timeout_ms)
-        turns = Turns()
-        self._simulations = Simulations(
-            options.methods.call_timeout_ms,
-            options.pool_threads,
-            options.pool_capacity,
-            turns=turns,
-        )
+        timeout_ms, turns = options.methods.call_timeout_ms, scheduling.turns
+        placement = Placement(scheduling.threads, timeout_ms)
+        simulations = Simulations(scheduling.threads, timeout_ms, turns=turns)
         dispatcher = Dispatcher(
-            make_methods(options.methods, self._placement, self._simulations, submissions),
+            make_methods(options.methods, placement, simulations, submissions),
             ledger.view,
             partial(fault_of, dialect=options.methods.dialect),
             options.limits,
@@ -66,11 +83,6 @@ class Service:
         )
         # The reply to a body; never raises. This is the handler that a server needs.
         self.answer: Final[Handler] = dispatcher.answer
-
-    def close(self) -> None:
-        """Stop waiting for calls; the ledger is whoever opened it's to close."""
-        self._placement.close()
-        self._simulations.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +101,38 @@ class WriterSubmissions:
         return self.link.next_nonce(self.network, sender)
 
 
-def make_handler(settings: Settings, network: Network, link: WriterLink | None) -> Served:
-    """One network in one worker: what a body is answered with, as the settings want it."""
-    ledger = Ledger.open(network.data, announce=settings.snapshot_header)
-    submissions = None if link is None else WriterSubmissions(link, network.name)
+def make_served(
+    settings: Settings, networks: Sequence[Network], link: WriterLink | None
+) -> list[Served]:
+    """The networks of one worker: what bodies are answered with, as the settings want it."""
     options = options_of(settings)
-    service = Service(ledger, options, submissions)
+    scheduling = Scheduling(options)
+    ledgers = [Ledger.open(network.data, announce=settings.snapshot_header) for network in networks]
+    _forget_old_views(asyncio.get_running_loop(), ledgers)
+    return [
+        _served(ledger, network, options, scheduling, link)
+        for ledger, network in zip(ledgers, networks, strict=True)
+    ]
+
+
+def _served(
+    ledger: Ledger,
+    network: Network,
+    options: ServiceOptions,
+    scheduling: Scheduling,
+    link: WriterLink | None,
+) -> Served:
+    submissions = None if link is None else WriterSubmissions(link, network.name)
+    service = Service(ledger, options, scheduling, submissions)
     express = ledger.open_express(express_bounds(options))
     return Served(service.answer, partial(_readiness, ledger, network, link), express)
+
+
+def _forget_old_views(loop: asyncio.AbstractEventLoop, ledgers: Sequence[Ledger]) -> None:
+    """While nobody asks, no old pages of a store are kept from being reused."""
+    for ledger in ledgers:
+        ledger.forget_old_view()
+    loop.call_later(VIEW_KEPT_SECONDS, _forget_old_views, loop, ledgers)
 
 
 def express_bounds(options: ServiceOptions) -> ExpressBounds:
@@ -106,7 +142,7 @@ def express_bounds(options: ServiceOptions) -> ExpressBounds:
         batch_bytes=options.limits.batch_bytes,
         call_gas=options.methods.gas_cap or UNCAPPED,
         call_us=IN_PLACE_US,
-        precompile_gas=IN_PLACE_PRECOMPILE_GAS,
+        step_us=IN_PLACE_STEP_US,
     )
 
 
@@ -145,6 +181,7 @@ def options_of(settings: Settings) -> ServiceOptions:
             batch_bytes=batch.bytes or NO_LIMIT,
         ),
         pool_threads=pool.threads or _shared_threads(settings.workers),
+        pool_begun=pool.begun,
         pool_capacity=pool.queue,
     )
 

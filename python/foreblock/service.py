@@ -25,7 +25,7 @@ from foreblock.server.supervisor import Slot, Supervisor
 from foreblock.settings import Settings
 
 # Makes the handler of one network; named and not imported.
-HANDLER: Final = "foreblock.app:make_handler"
+HANDLER: Final = "foreblock.app:make_served"
 
 
 class Place(NamedTuple):

@@ -58,6 +58,7 @@ class PoolLimits:
     """The threads of one worker for long calls."""
 
     threads: int = setting(0, "threads for long calls in one worker; 0 shares the cores out")
+    begun: int = setting(16, "long calls in progress in one worker, taking turns", least=1)
     queue: int = setting(256, "long calls that may wait before more are refused", least=1)
 
 

@@ -35,10 +35,11 @@ async def _serve(text: bytes, line: socket.socket) -> None:
         link = WriterLink(order.bus)
         link.start()
         await link.tried()
-    make_handler = pkgutil.resolve_name(order.handler)
+    make_served = pkgutil.resolve_name(order.handler)
     listeners = []
-    for network, number in zip(order.networks, order.sockets, strict=True):
-        served = make_handler(settings, network, link)
+    for served, number in zip(
+        make_served(settings, order.networks, link), order.sockets, strict=True
+    ):
         endpoint = Endpoint(served, rules, ticker, connections)
         listeners.append(Listener(socket.socket(fileno=number), endpoint))
     await serve_until_told(listeners, ticker, line, settings.server.drain_grace)

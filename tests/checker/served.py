@@ -12,7 +12,6 @@ from asked_by import ANYBODY
 from checker import probes
 from checker.journal import Exchange, Journal
 from foreblock.clock import DrivenClock
-from foreblock.ledger.call import Pool
 from foreblock.ledger.view import LedgerView
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
@@ -23,6 +22,7 @@ from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
 from foreblock.sequencer.predeploys import TOKEN
+from long_work import threads
 
 TIMEOUT_MS = 5_000
 
@@ -44,10 +44,12 @@ class Served:
         self._clock = clock
         self._journal = journal
         self._loop = asyncio.new_event_loop()  # one, because long calls come back to it
-        self._placement = Placement(Pool(threads=1, capacity=8), TIMEOUT_MS)
-        self._simulations = Simulations(TIMEOUT_MS)
+        self._threads = threads()
         methods = make_methods(
-            Options(pending_nonce="state"), self._placement, self._simulations, None
+            Options(pending_nonce="state"),
+            Placement(self._threads, TIMEOUT_MS),
+            Simulations(self._threads, TIMEOUT_MS),
+            None,
         )
         self.dispatcher = Dispatcher(
             {name: wrap(name, method) for name, method in methods.items()},
@@ -58,8 +60,7 @@ class Served:
 
     def close(self) -> None:
         """Let go of everything."""
-        self._placement.close()
-        self._simulations.close()
+        self._threads.close()
         self._loop.close()
 
     def ask(self, requests: list[tuple[str, list[Any]]]) -> list[Any]:

@@ -9,11 +9,9 @@ import pytest
 
 from client_libraries import HERE, run
 from dev_processes import Network, dev_chain
-from foreblock.ledger.call import Pool
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
-from foreblock.methods.placement import Placement
-from foreblock.methods.simulations import Simulations
+from long_work import long_work
 
 CHECKOUT = HERE.parent.parent
 PAGE = (CHECKOUT / "docs" / "clients.md").read_text("utf-8")
@@ -83,6 +81,5 @@ def test_versions_are_those_that_are_locked() -> None:
 def test_methods_that_are_said_not_to_be_served_are_not() -> None:
     table = PAGE.split("## What is not served", 1)[1]
     named = set(re.findall(r"`((?:eth|debug)_\w+)`", table))
-    placement = Placement(Pool(threads=1, capacity=1), 1)
     assert named
-    assert named.isdisjoint(make_methods(Options(), placement, Simulations(1)))
+    assert named.isdisjoint(make_methods(Options(), *long_work(1)))

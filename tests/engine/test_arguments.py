@@ -278,7 +278,7 @@ def made(objects: Objects, kind: type) -> object:
 
 def express(store: Store) -> Express:
     return Express(
-        store, batch_items=9, batch_bytes=999, batch_us=9, call_gas=9, call_us=9, precompile_gas=9
+        store, batch_items=9, batch_bytes=999, batch_us=9, call_gas=9, call_us=9, step_us=9
     )
 
 

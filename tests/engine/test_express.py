@@ -14,7 +14,7 @@ OPENING, DATE, SNAPSHOT, HEADERS = b"opening\r\n", b"date\r\n", b"snapshot\r\n",
 
 NO_CALLS = {
     "batch_items": 1, "batch_bytes": 1, "batch_us": 1, "call_gas": 0, "call_us": 0,
-    "precompile_gas": 0,
+    "step_us": 0,
 }  # fmt: skip
 
 

@@ -29,7 +29,7 @@ def results(pool: Pool, count: int) -> dict[int, Outcome | Exception]:
         selector.register(pool, selectors.EVENT_READ)
         while len(found) < count:
             selector.select()
-            found.update(pool.take())
+            found.update((number, value) for number, value, _ in pool.take())
     return found
 
 
@@ -88,9 +88,11 @@ def test_full_pool_refuses_at_once() -> None:
     del pool  # ends: what runs is cancelled, what waits is forgotten
 
 
-def test_pool_without_room_to_wait_refuses_everything() -> None:
+def test_pool_without_room_to_wait_refuses_what_it_cannot_begin() -> None:
+    pool = Pool(threads=1, capacity=0)
+    submit_endless(pool, 0)
     with pytest.raises(PoolFull):
-        submit_endless(Pool(threads=1, capacity=0), 0)
+        submit_endless(pool, 1)
 
 
 def test_overlay_is_given_away() -> None:

@@ -97,8 +97,8 @@ def test_call_runs_on_a_state_and_leaves_nothing(state: State) -> None:
         state.call(env(), message(gas=30_000_001), check_block_gas_limit=True)
     identity = bytes(19) + b"\x04"
     with pytest.raises(DeadlineExceeded):
-        state.call(env(), message(identity), precompile_gas=1)
-    assert state.call(env(), message(identity), precompile_gas=15).status == "success"
+        state.call(env(), message(identity), step_us=0)
+    assert state.call(env(), message(identity), step_us=1).status == "success"
 
 
 def test_accounts_are_equal_by_value() -> None:

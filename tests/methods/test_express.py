@@ -48,7 +48,7 @@ def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
 def ways(chain: PreconfirmingChain, request: pytest.FixtureRequest) -> Iterator[Ways]:
     found = Ways(Ledger(chain.store, clock=chain.clock), request.param)
     yield found
-    found.service.close()
+    found.scheduling.close()
 
 
 def test_usual_questions_never_reach_the_long_way(ways: Ways) -> None:

@@ -47,7 +47,7 @@ PRESENT = {"to": CONTRACTS[0], "data": "0x12345678", "from": CONTRACTS[1]}
 def ways(published_ledger: Ledger, request: pytest.FixtureRequest) -> Iterator[Ways]:
     found = Ways(published_ledger, Options(request.param))
     yield found
-    found.service.close()
+    found.scheduling.close()
     published_ledger.express = None
 
 
@@ -125,7 +125,7 @@ def test_kind_that_takes_long_once_is_short_no_more(chain: PreconfirmingChain) -
     assert ways.express.answer(short, b"") is not None
     assert ways.express.answer(long, b"") is None
     assert ways.express.answer(short, b"") is None
-    ways.service.close()
+    ways.scheduling.close()
 
 
 def test_call_sees_the_block_that_it_names(chain: PreconfirmingChain) -> None:
@@ -137,7 +137,7 @@ def test_call_sees_the_block_that_it_names(chain: PreconfirmingChain) -> None:
         short, long = ways.both(called(call, "pending"))
         assert short == long
     assert ways.at_once(called(call, "pending")) is not None
-    ways.service.close()
+    ways.scheduling.close()
 
 
 def test_loop_with_an_override_does_not_make_the_usual_call_heavy(

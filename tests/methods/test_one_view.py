@@ -14,16 +14,14 @@ from asked_by import ANYBODY
 from builder import ChainBuilder
 from bytecode import returning
 from foreblock._engine import Withdrawal
-from foreblock.ledger.call import Pool
 from foreblock.ledger.view import Ledger, LedgerView
 from foreblock.methods import Method, make_methods
 from foreblock.methods.options import Options
-from foreblock.methods.placement import Placement
-from foreblock.methods.simulations import Simulations
 from foreblock.reply import Reply, Text
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
+from long_work import long_work
 from profiles import MERGED
 
 PAID = "0x" + "77" * 20
@@ -57,8 +55,7 @@ class Interrupting:
 
     def __init__(self, chain: ChainBuilder, ledger: Ledger) -> None:
         self._chain = chain
-        placement = Placement(Pool(threads=1, capacity=1), 5_000)
-        methods = make_methods(Options(), placement, Simulations(5_000))
+        methods = make_methods(Options(), *long_work(5_000))
         self.dispatcher = Dispatcher(
             {name: partial(self._run, method) for name, method in methods.items()},
             ledger.view,

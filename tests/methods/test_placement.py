@@ -55,7 +55,9 @@ def test_large_precompile_is_not_begun_in_place(published_ledger: Ledger) -> Non
 
 
 def test_full_queue_is_said_at_once_and_short_calls_go_on(published_ledger: Ledger) -> None:
-    with asker(published_ledger, pool_capacity=2, call_timeout_ms=300, gas_cap=0) as client:
+    with asker(
+        published_ledger, pool_begun=1, pool_capacity=2, call_timeout_ms=300, gas_cap=0
+    ) as client:
         cheap = request("eth_getBalance", TO, "latest")
         given = {"to": TO, "data": "0x12345678"}
         short = request("eth_call", given, "latest", {TO: {"code": returning(7)}})

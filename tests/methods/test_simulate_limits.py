@@ -11,9 +11,8 @@ import pytest
 from asked_by import ANYBODY
 from asking import Asker, asker, error, request
 from bytecode import LOOP, returning
-from foreblock.app import Service, ServiceOptions
+from foreblock.app import Scheduling, Service, ServiceOptions
 from foreblock.ledger.view import Ledger
-from foreblock.methods.options import Options
 from foreblock.reply import Reply, whole
 from simulating import A0, A1, A2, block, funded, simulate, word
 
@@ -174,7 +173,9 @@ def test_others_are_served_while_a_simulation_runs(published_ledger: Ledger) -> 
         "latest",
     )
     short = request("eth_getBalance", A0, "latest")
-    service = Service(published_ledger, ServiceOptions(methods=Options()))
+    options = ServiceOptions()
+    scheduling = Scheduling(options)
+    service = Service(published_ledger, options, scheduling)
     order = count()
     ended: dict[bytes, int] = {}
 
@@ -189,7 +190,7 @@ def test_others_are_served_while_a_simulation_runs(published_ledger: Ledger) -> 
         return list(await asyncio.gather(ask(long), ask(many), ask(short)))
 
     answers = asyncio.run(all_at_once())
-    service.close()
+    scheduling.close()
     assert answers[0]["result"][0]["calls"][0]["error"].startswith("out of gas")
     assert len(answers[1]["result"][0]["calls"]) == 2000
     assert ended[short] == 0

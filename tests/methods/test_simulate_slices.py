@@ -16,7 +16,7 @@ from msgspec import Raw
 
 from abuse.simulations import EXCESSES
 from asked_by import ANYBODY
-from foreblock.app import Service, ServiceOptions
+from foreblock.app import Scheduling, Service, ServiceOptions
 from foreblock.ledger import overrides as laying
 from foreblock.ledger.forks import Rules
 from foreblock.ledger.overrides import AccountOverride, Slots, apply_in_steps, forget
@@ -241,7 +241,9 @@ def test_no_round_of_the_loop_has_all_the_work(
 
     Each is tens of milliseconds of work; slices are 2.
     """
-    service = Service(published_ledger, ServiceOptions(methods=Options(dialect)))
+    options = ServiceOptions(methods=Options(dialect))
+    scheduling = Scheduling(options)
+    service = Service(published_ledger, options, scheduling)
     body = EXCESSES[name](1.0).body
     rounds: list[float] = []
 
@@ -256,5 +258,5 @@ def test_no_round_of_the_loop_has_all_the_work(
             begun = time.thread_time()
 
     asyncio.run(watch())
-    service.close()
+    scheduling.close()
     assert max(rounds) < max(0.25 * sum(rounds), 0.01), [max(rounds), sum(rounds)]

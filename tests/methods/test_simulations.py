@@ -17,6 +17,7 @@ from foreblock.methods.simulations import (
     Simulations,
 )
 from foreblock.turns import Turns
+from long_work import threads
 
 
 class Clock:
@@ -46,7 +47,7 @@ def simulation(*works: Work) -> Callable[[Pace], Steps[str]]:
     def steps(pace: Pace) -> Steps[str]:
         for work in works:
             try:
-                work(timeout_us=pace.timeout_us, precompile_gas=pace.precompile_gas)
+                work(timeout_us=pace.timeout_us, step_us=pace.step_us)
             except DeadlineExceeded:
                 yield work
             if pace.is_over():
@@ -66,7 +67,7 @@ def settle(found: str | Awaitable[str]) -> str:
 
 
 def simulations(clock: Clock) -> Simulations:
-    return Simulations(1_000, clock=clock)
+    return Simulations(threads(), 1_000, clock=clock)
 
 
 def test_what_fits_into_a_slice_is_answered_at_once() -> None:
@@ -104,7 +105,7 @@ def test_others_have_their_turn_after_every_slice() -> None:
 def test_the_first_slice_is_short_while_others_wait() -> None:
     clock, log = Clock(), list[int | None]()
     turns = Turns()
-    crowd = Simulations(1_000, clock=clock, turns=turns)
+    crowd = Simulations(threads(), 1_000, clock=clock, turns=turns)
     short = simulation(*[taking(clock, CROWDED_SECONDS / 2, log)] * 3)
 
     async def both() -> None:
@@ -158,13 +159,13 @@ def failing(**_limits: int | None) -> None:
 
 def test_failures_of_work_are_the_simulations_to_judge() -> None:
     begin = partial(judging, failing)
-    assert settle(Simulations(1_000).run(begin)) == "no"
+    assert settle(Simulations(threads(), 1_000).run(begin)) == "no"
     assert finish(begin(UNHURRIED)) == "no"
 
 
 def test_too_much_heavy_work_is_refused() -> None:
     clock, log = Clock(), list[int | None]()
-    crowded = Simulations(1_000, threads=1, waiting=0, clock=clock)
+    crowded = Simulations(threads(begun=1, capacity=0), 1_000, clock=clock)
 
     async def both() -> list[object]:
         runs: list[Any] = [crowded.run(simulation(taking(clock, 0.2, log))) for _ in range(2)]

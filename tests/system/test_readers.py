@@ -18,14 +18,11 @@ from serving import environment
 # Answers one body a line until there are no more, at the time it was started with.
 READER = """
 import sys
-from foreblock.app import Service, ServiceOptions
 from foreblock.clock import DrivenClock
 from foreblock._engine import Store
 from foreblock.ledger.view import Ledger
 from asking import Asker
-asker = Asker(
-    Service(Ledger(Store(sys.argv[1]), clock=DrivenClock()), ServiceOptions())
-)
+asker = Asker(Ledger(Store(sys.argv[1]), clock=DrivenClock()))
 for line in sys.stdin.buffer:
     reply = asker.reply(line)
     sys.stdout.buffer.write(reply.headers.strip() + b" " + reply.body + b"\\n")

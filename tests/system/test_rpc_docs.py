@@ -4,7 +4,6 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
 
 import pytest
 
@@ -13,9 +12,8 @@ from foreblock.client import Endpoint
 from foreblock.ledger.import_files import import_files
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
-from foreblock.methods.placement import Placement
-from foreblock.methods.simulations import Simulations
 from foreblock.running import serving
+from long_work import long_work
 
 TEXT = (CHECKOUT / "docs" / "rpc.md").read_text("utf-8")
 README = (CHECKOUT / "README.md").read_text("utf-8")
@@ -45,7 +43,7 @@ def test_examples_answer_as_shown(endpoint: Endpoint, command: str, shown: str) 
 
 
 def test_every_method_has_a_row_and_an_example() -> None:
-    served = make_methods(Options(), cast("Placement", None), Simulations(1))
+    served = make_methods(Options(), *long_work(1))
     assert list(served) == re.findall(r"^\| `(\w+_\w+)` \|", TEXT, flags=re.MULTILINE)
     for method in served:
         assert f"\n## `{method}`\n" in TEXT

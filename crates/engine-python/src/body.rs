@@ -63,7 +63,7 @@ impl Body {
 
     #[pyo3(signature = (
         message, r#type, nonce = None, *, env = None, check_base_fee = true, lowered = false,
-        timeout_us = None, precompile_gas = None
+        timeout_us = None, step_us = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
     fn run(
@@ -76,11 +76,11 @@ impl Body {
         check_base_fee: bool,
         lowered: bool,
         timeout_us: Option<Arg<u64>>,
-        precompile_gas: Option<Arg<u64>>,
+        step_us: Option<Arg<u64>>,
     ) -> PyResult<u64> {
         let shown = Shown { tx_type: r#type.0, nonce: nonce.map(|nonce| nonce.0), lowered };
         let options = Options {
-            limits: limits(timeout_us, precompile_gas),
+            limits: limits(timeout_us, step_us),
             precompiles: self.precompiles.as_ref().map(|it| it.get().0.clone()),
             collect: None,
             check_base_fee,
@@ -95,7 +95,7 @@ impl Body {
     }
 
     #[pyo3(signature = (
-        calls, start, r#type, gas_left, budget, timeout_us = None, precompile_gas = None,
+        calls, start, r#type, gas_left, budget, timeout_us = None, step_us = None,
         slice_us = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "what a run needs, and what bounds it")]
@@ -108,16 +108,15 @@ impl Body {
         gas_left: Arg<u64>,
         budget: Arg<u64>,
         timeout_us: Option<Arg<u64>>,
-        precompile_gas: Option<Arg<u64>>,
+        step_us: Option<Arg<u64>>,
         slice_us: Option<Arg<u64>>,
     ) -> PyResult<(usize, u64)> {
         let until = limits(slice_us, None).deadline;
         let allowance = Allowance { block: gas_left.0, request: budget.0, until };
         let precompiles = self.precompiles.as_ref().map(|it| it.get().0.clone());
-        let (timeout_us, precompile_gas) =
-            (timeout_us.map(|it| it.0), precompile_gas.map(|it| it.0));
+        let (timeout_us, step_us) = (timeout_us.map(|it| it.0), step_us.map(|it| it.0));
         let options = || Options {
-            limits: limits(timeout_us.map(Arg), precompile_gas.map(Arg)),
+            limits: limits(timeout_us.map(Arg), step_us.map(Arg)),
             precompiles: precompiles.clone(),
             check_base_fee: false,
             check_block_gas_limit: true,

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use crate::codec::{Authorization, Header};
 use crate::convert::{Arg, Pair, invalid};
 use crate::error::to_python;
+use crate::pool::current_limits;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Env>()?;
@@ -178,12 +179,14 @@ fn access_list_of(items: AccessListArgument) -> AccessList {
     AccessList(items.into_iter().map(item).collect())
 }
 
-/// Limits of a run from now on.
-pub fn limits(timeout_us: Option<Arg<u64>>, precompile_gas: Option<Arg<u64>>) -> Limits {
+/// Limits of a run from now on; on a thread of a pool also those of its job.
+pub fn limits(timeout_us: Option<Arg<u64>>, step_us: Option<Arg<u64>>) -> Limits {
     let from_now = |timeout: Arg<u64>| Instant::now().checked_add(Duration::from_micros(timeout.0));
+    let job = current_limits();
+    let deadline = timeout_us.and_then(from_now);
     Limits {
-        deadline: timeout_us.and_then(from_now),
-        cancel: None,
-        precompile_gas: precompile_gas.map(|gas| gas.0),
+        deadline: deadline.into_iter().chain(job.deadline).min(),
+        step: step_us.map(|step| Duration::from_micros(step.0)),
+        ..job
     }
 }

@@ -48,7 +48,7 @@ struct Bounds {
     batch_time: Duration,
     call_gas: u64,
     call_us: u64,
-    precompile_gas: u64,
+    step_us: u64,
 }
 
 #[derive(Default)]
@@ -97,7 +97,7 @@ const KINDS: usize = 4096;
 impl Express {
     #[new]
     #[pyo3(signature = (
-        store, *, batch_items, batch_bytes, batch_us, call_gas, call_us, precompile_gas
+        store, *, batch_items, batch_bytes, batch_us, call_gas, call_us, step_us
     ))]
     fn new(
         store: Py<Store>,
@@ -106,7 +106,7 @@ impl Express {
         batch_us: Arg<u64>,
         call_gas: Arg<u64>,
         call_us: Arg<u64>,
-        precompile_gas: Arg<u64>,
+        step_us: Arg<u64>,
     ) -> Self {
         let bounds = Bounds {
             batch_items: batch_items.0,
@@ -114,7 +114,7 @@ impl Express {
             batch_time: Duration::from_micros(batch_us.0),
             call_gas: call_gas.0,
             call_us: call_us.0,
-            precompile_gas: precompile_gas.0,
+            step_us: step_us.0,
         };
         Self { store, bounds, known: Mutex::default() }
     }
@@ -308,10 +308,10 @@ impl Reader<'_> {
         if !self.light.contains(&kind) {
             return None;
         }
-        let &Bounds { call_gas: gas, call_us, precompile_gas, .. } = self.bounds;
+        let &Bounds { call_gas: gas, call_us, step_us, .. } = self.bounds;
         let (from, to) = (call.from, Some(call.to));
         let message = Message { from, to, data, gas, ..Message::default() };
-        let limits = limits(Some(Arg(call_us)), Some(Arg(precompile_gas)));
+        let limits = limits(Some(Arg(call_us)), Some(Arg(step_us)));
         let mut overlay = Overlay::new(Box::new(self.state(at).ok()?.clone()));
         let options = Options { limits, ..Options::default() };
         match execute::call(&mut overlay, env, &message, options) {

@@ -42,7 +42,7 @@ impl Opening {
     }
 
     #[pyo3(signature = (
-        state, calls, overrides, budget, timeout_us = None, precompile_gas = None
+        state, calls, overrides, budget, timeout_us = None, step_us = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "what is asked for, and what bounds it")]
     fn fill(
@@ -53,13 +53,13 @@ impl Opening {
         overrides: PyBuffer<u8>,
         budget: Arg<u64>,
         timeout_us: Option<Arg<u64>>,
-        precompile_gas: Option<Arg<u64>>,
+        step_us: Option<Arg<u64>>,
     ) -> PyResult<Option<Body>> {
         let calls = reading(&calls, plain_calls::parse)?;
         let overrides = reading(&overrides, overrides::parse)?;
         let Some((calls, overrides)) = calls.zip(overrides) else { return Ok(None) };
         let asked = Asked { overrides, calls, gas: budget.0 };
-        let (env, limits) = (&self.env.get().0, limits(timeout_us, precompile_gas));
+        let (env, limits) = (&self.env.get().0, limits(timeout_us, step_us));
         let mut overlay = EngineOverlay::new(Box::new(state.0.clone()));
         let filled = py.detach(|| self.opening.fill(&mut overlay, env, &asked, &limits));
         let Some(body) = filled.map_err(to_python)? else { return Ok(None) };

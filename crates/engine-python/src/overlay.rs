@@ -124,7 +124,7 @@ impl Overlay {
 
     #[pyo3(signature = (
         env, message, *, check_base_fee = true, check_block_gas_limit = false,
-        precompiles = None, timeout_us = None, precompile_gas = None
+        precompiles = None, timeout_us = None, step_us = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
     fn call(
@@ -136,10 +136,10 @@ impl Overlay {
         check_block_gas_limit: bool,
         precompiles: Option<&Precompiles>,
         timeout_us: Option<Arg<u64>>,
-        precompile_gas: Option<Arg<u64>>,
+        step_us: Option<Arg<u64>>,
     ) -> PyResult<Outcome> {
         let options = Options {
-            limits: limits(timeout_us, precompile_gas),
+            limits: limits(timeout_us, step_us),
             precompiles: precompiles.map(|it| it.0.clone()),
             collect: None,
             check_base_fee,
@@ -152,7 +152,7 @@ impl Overlay {
     #[pyo3(signature = (
         env, message, *, check_base_fee = true, check_block_gas_limit = true,
         precompiles = None, trace_transfers = false, next_log_index = Arg(0), timeout_us = None,
-        precompile_gas = None
+        step_us = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
     fn run(
@@ -166,11 +166,11 @@ impl Overlay {
         trace_transfers: bool,
         next_log_index: Arg<u64>,
         timeout_us: Option<Arg<u64>>,
-        precompile_gas: Option<Arg<u64>>,
+        step_us: Option<Arg<u64>>,
     ) -> PyResult<Outcome> {
         let collect = Collect { transfers: trace_transfers, next_index: next_log_index.0 };
         let options = Options {
-            limits: limits(timeout_us, precompile_gas),
+            limits: limits(timeout_us, step_us),
             precompiles: precompiles.map(|it| it.0.clone()),
             collect: Some(collect),
             check_base_fee,
@@ -181,7 +181,7 @@ impl Overlay {
     }
 
     #[pyo3(signature = (
-        env, address, data, precompiles = None, timeout_us = None, precompile_gas = None
+        env, address, data, precompiles = None, timeout_us = None, step_us = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
     fn system_call(
@@ -192,9 +192,9 @@ impl Overlay {
         data: Arg<Bytes>,
         precompiles: Option<&Precompiles>,
         timeout_us: Option<Arg<u64>>,
-        precompile_gas: Option<Arg<u64>>,
+        step_us: Option<Arg<u64>>,
     ) -> PyResult<Option<Outcome>> {
-        let limits = limits(timeout_us, precompile_gas);
+        let limits = limits(timeout_us, step_us);
         let moved = precompiles.map(|it| it.0.clone());
         let run =
             || execute::system_call(&mut self.overlay(), &env.0, address.0, data.0, limits, moved);

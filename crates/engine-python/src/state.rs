@@ -137,7 +137,7 @@ impl State {
     /// The same as `overlay().call(…)`, which it saves an object.
     #[pyo3(signature = (
         env, message, *, check_base_fee = true, check_block_gas_limit = false,
-        timeout_us = None, precompile_gas = None
+        timeout_us = None, step_us = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
     fn call(
@@ -148,9 +148,9 @@ impl State {
         check_base_fee: bool,
         check_block_gas_limit: bool,
         timeout_us: Option<Arg<u64>>,
-        precompile_gas: Option<Arg<u64>>,
+        step_us: Option<Arg<u64>>,
     ) -> PyResult<Outcome> {
-        let limits = limits(timeout_us, precompile_gas);
+        let limits = limits(timeout_us, step_us);
         let options =
             Options { limits, check_base_fee, check_block_gas_limit, ..Options::default() };
         let mut overlay = EngineOverlay::new(Box::new(self.0.clone()));

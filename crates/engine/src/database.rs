@@ -10,6 +10,7 @@ use crate::{
     deadline::Watch,
     error::{Error, Result},
     overlay::Overlay,
+    work,
 };
 
 /// A storage read mostly belongs to one of the accounts read last.
@@ -32,6 +33,11 @@ impl Database {
         Self { overlay, watch, ..Self::default() }
     }
 
+    /// Something was looked up, which took so long.
+    fn looked_up(&mut self, nanoseconds: u64) -> Result<()> {
+        if self.watch.work(nanoseconds) { Err(Error::DeadlineExceeded) } else { Ok(()) }
+    }
+
     fn generation(&self, address: &Address) -> Option<u64> {
         self.recent.iter().flatten().find(|(known, _)| known == address).map(|known| known.1)
     }
@@ -42,6 +48,7 @@ impl revm::Database for Database {
 
     /// The generation travels through revm as the account's id, for `Overlay::commit`.
     fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>> {
+        self.looked_up(work::LOOKUP)?;
         let Some(account) = self.overlay.account(&address)? else { return Ok(None) };
         self.recent[self.next % RECENT] = Some((address, account.generation));
         self.next = self.next.wrapping_add(1);
@@ -55,10 +62,13 @@ impl revm::Database for Database {
     }
 
     fn code_by_hash(&mut self, hash: B256) -> Result<Bytecode> {
-        self.overlay.code_by_hash(hash)
+        let code = self.overlay.code_by_hash(hash)?;
+        self.looked_up(work::code(code.len()))?;
+        Ok(code)
     }
 
     fn storage(&mut self, address: Address, slot: U256) -> Result<U256> {
+        self.looked_up(work::LOOKUP)?;
         match self.generation(&address) {
             Some(generation) => self.overlay.storage_of_life(&address, generation, &slot),
             None => self.overlay.storage(&address, &slot),
@@ -66,6 +76,7 @@ impl revm::Database for Database {
     }
 
     fn block_hash(&mut self, number: u64) -> Result<B256> {
+        self.looked_up(work::LOOKUP)?;
         self.overlay.block_hash(number)
     }
 }

@@ -1,9 +1,10 @@
 //! The instruction table of a fork: revm's own, with two changes.
 //!
-//! Jumps and frame entries look at the watch first (`deadline`). Bytes that are no
-//! opcode of the fork note themselves before they halt, because the texts of VM
-//! failures name them and revm does not. Gas is untouched: the static cost is the
-//! fork's, and a byte that is no opcode takes all gas in either way.
+//! Instructions that take longer than their length tells look at the watch first
+//! (`deadline`), with what they take at most (`work`); so do jumps and frame entries.
+//! Bytes that are no opcode of the fork note themselves before they halt, because the
+//! texts of VM failures name them and revm does not. Gas is untouched: the static cost
+//! is the fork's, and a byte that is no opcode takes all gas in either way.
 
 use revm::{
     Context,
@@ -12,15 +13,15 @@ use revm::{
     context_interface::{Host, context::ContextError},
     handler::instructions::EthInstructions,
     interpreter::{
-        Instruction, InstructionContext, InstructionResult,
-        instructions::{contract, control},
+        Instruction, InstructionContext, InstructionResult, Interpreter,
+        instructions::{arithmetic, contract, control, host, memory, system},
         interpreter::EthInterpreter,
-        interpreter_types::{Jumps, LegacyBytecode},
+        interpreter_types::{Jumps, LegacyBytecode, MemoryTr},
     },
     primitives::hardfork::SpecId,
 };
 
-use crate::{database::Database, deadline::Watch};
+use crate::{database::Database, deadline::Watch, work};
 
 /// The opcodes that came after Frontier, with the fork that has them.
 const INTRODUCED: [(u8, SpecId); 24] = [
@@ -78,9 +79,9 @@ type Function<H> = fn(At<'_, H>);
 
 /// The instruction, unless the run has to end before it.
 macro_rules! watched {
-    ($instruction:expr, $look:ident) => {
+    ($instruction:expr, $ends:expr) => {
         |at| {
-            if !$look(at.host) {
+            if !$ends(&mut *at.interpreter, &mut *at.host) {
                 return $instruction(at);
             }
             // revm panics on a fatal halt that leaves no error behind.
@@ -90,21 +91,24 @@ macro_rules! watched {
     };
 }
 
+/// The same for an instruction that takes so long.
+macro_rules! weighed {
+    ($instruction:expr, $weight:expr) => {
+        watched!($instruction, |on: &mut On, host: &mut H| {
+            let weight = $weight(&*on);
+            host.watch().work(weight)
+        })
+    };
+}
+
 const STOPPED: &str = "stopped";
+
+type On = Interpreter<EthInterpreter>;
 
 pub(crate) fn table<H: Watched>(spec: SpecId) -> EthInstructions<EthInterpreter, H> {
     let mut instructions = EthInstructions::new_mainnet_with_spec(spec);
-    let watched: [(u8, Function<H>); 8] = [
-        (opcode::JUMP, watched!(control::jump, at_jump)),
-        (opcode::JUMPI, watched!(control::jumpi, at_jump)),
-        (opcode::CALL, watched!(contract::call, at_frame)),
-        (opcode::CALLCODE, watched!(contract::call_code, at_frame)),
-        (opcode::DELEGATECALL, watched!(contract::delegate_call, at_frame)),
-        (opcode::STATICCALL, watched!(contract::static_call, at_frame)),
-        (opcode::CREATE, watched!(contract::create::<_, false, _>, at_frame)),
-        (opcode::CREATE2, watched!(contract::create::<_, true, _>, at_frame)),
-    ];
-    for (code, function) in watched {
+    let replaced = jumps_and_frames().into_iter().chain(arithmetic_and_memory()).chain(state());
+    for (code, function) in replaced {
         let gas = instructions.instruction_table[usize::from(code)].static_gas();
         instructions.insert_instruction(code, Instruction::new(function, gas));
     }
@@ -114,13 +118,133 @@ pub(crate) fn table<H: Watched>(spec: SpecId) -> EthInstructions<EthInterpreter,
     instructions
 }
 
-fn at_jump<H: Watched>(host: &mut H) -> bool {
-    host.watch().jump()
+fn jumps_and_frames<H: Watched>() -> [(u8, Function<H>); 8] {
+    [
+        (opcode::JUMP, watched!(control::jump, at_jump)),
+        (opcode::JUMPI, watched!(control::jumpi, at_jump)),
+        (opcode::CALL, watched!(contract::call, at_call::<3, _>)),
+        (opcode::CALLCODE, watched!(contract::call_code, at_call::<3, _>)),
+        (opcode::DELEGATECALL, watched!(contract::delegate_call, at_call::<2, _>)),
+        (opcode::STATICCALL, watched!(contract::static_call, at_call::<2, _>)),
+        (opcode::CREATE, watched!(contract::create::<_, false, _>, at_creation)),
+        (opcode::CREATE2, watched!(contract::create::<_, true, _>, at_creation)),
+    ]
 }
 
-fn at_frame<H: Watched>(host: &mut H) -> bool {
+fn arithmetic_and_memory<H: Watched>() -> [(u8, Function<H>); 18] {
+    [
+        (opcode::DIV, weighed!(arithmetic::div, |_: &On| work::DIVIDE)),
+        (opcode::SDIV, weighed!(arithmetic::sdiv, |_: &On| work::DIVIDE)),
+        (opcode::MOD, weighed!(arithmetic::rem, |_: &On| work::DIVIDE)),
+        (opcode::SMOD, weighed!(arithmetic::smod, |_: &On| work::DIVIDE)),
+        (opcode::ADDMOD, weighed!(arithmetic::addmod, |_: &On| work::MODULAR)),
+        (opcode::MULMOD, weighed!(arithmetic::mulmod, |_: &On| work::MODULAR)),
+        (opcode::EXP, weighed!(arithmetic::exp, power)),
+        (opcode::KECCAK256, weighed!(system::keccak256, keccak)),
+        (opcode::CALLDATACOPY, weighed!(system::calldatacopy, |on: &On| copy(on, 0, 2))),
+        (opcode::CODECOPY, weighed!(system::codecopy, |on: &On| copy(on, 0, 2))),
+        (opcode::RETURNDATACOPY, weighed!(system::returndatacopy, |on: &On| copy(on, 0, 2))),
+        (opcode::MCOPY, weighed!(memory::mcopy, |on: &On| copy(on, 0, 2))),
+        (opcode::MLOAD, weighed!(memory::mload, |on: &On| growth(on, 0, 32))),
+        (opcode::MSTORE, weighed!(memory::mstore, |on: &On| growth(on, 0, 32))),
+        (opcode::MSTORE8, weighed!(memory::mstore8, |on: &On| growth(on, 0, 1))),
+        (opcode::RETURN, weighed!(control::ret, |on: &On| copy(on, 0, 1))),
+        (opcode::REVERT, weighed!(control::revert, |on: &On| copy(on, 0, 1))),
+        (opcode::EXTCODECOPY, weighed!(host::extcodecopy, |on: &On| copy(on, 1, 3))),
+    ]
+}
+
+fn state<H: Watched>() -> [(u8, Function<H>); 15] {
+    [
+        (opcode::BALANCE, weighed!(host::balance, |_: &On| work::WARM)),
+        (opcode::SELFBALANCE, weighed!(host::selfbalance, |_: &On| work::WARM)),
+        (opcode::EXTCODESIZE, weighed!(host::extcodesize, |_: &On| work::WARM)),
+        (opcode::EXTCODEHASH, weighed!(host::extcodehash, |_: &On| work::WARM)),
+        (opcode::BLOCKHASH, weighed!(host::blockhash, |_: &On| work::WARM)),
+        (opcode::SLOAD, weighed!(host::sload, |_: &On| work::WARM)),
+        (opcode::SSTORE, weighed!(host::sstore, |_: &On| work::WARM)),
+        (opcode::TLOAD, weighed!(host::tload, |_: &On| work::WARM)),
+        (opcode::TSTORE, weighed!(host::tstore, |_: &On| work::WARM)),
+        (opcode::SELFDESTRUCT, weighed!(host::selfdestruct, |_: &On| work::LOOKUP)),
+        (opcode::LOG0, weighed!(host::log::<0, _>, log)),
+        (opcode::LOG1, weighed!(host::log::<1, _>, log)),
+        (opcode::LOG2, weighed!(host::log::<2, _>, log)),
+        (opcode::LOG3, weighed!(host::log::<3, _>, log)),
+        (opcode::LOG4, weighed!(host::log::<4, _>, log)),
+    ]
+}
+
+fn at_jump<H: Watched>(on: &mut On, host: &mut H) -> bool {
+    host.watch().jump(on.gas.remaining())
+}
+
+/// `INPUT` is where the stack has the offset of what is passed; its length, and offset
+/// and length of what comes back, lie below.
+fn at_call<const INPUT: usize, H: Watched>(on: &mut On, host: &mut H) -> bool {
+    let grown = range(on, INPUT, INPUT + 1).max(range(on, INPUT + 2, INPUT + 3));
+    at_frame(host, work::FRAME + grown)
+}
+
+fn at_creation<H: Watched>(on: &mut On, host: &mut H) -> bool {
+    let weight = bounded(on, work::creation(operand(on, 2)));
+    at_frame(host, weight.saturating_add(range(on, 1, 2)))
+}
+
+fn at_frame<H: Watched>(host: &mut H, weight: u64) -> bool {
     let depth = host.depth();
-    host.watch().frame(depth)
+    host.watch().frame(depth, weight)
+}
+
+fn power(on: &On) -> u64 {
+    let stack = on.stack.data();
+    stack.len().checked_sub(2).map_or(0, |exponent| work::power(&stack[exponent]))
+}
+
+fn keccak(on: &On) -> u64 {
+    bounded(on, work::hash(operand(on, 1))).saturating_add(range(on, 0, 1))
+}
+
+fn log(on: &On) -> u64 {
+    work::WARM + copy(on, 0, 1)
+}
+
+/// To copy as many bytes as `length` says, to `offset`.
+fn copy(on: &On, offset: usize, length: usize) -> u64 {
+    bounded(on, work::copy(operand(on, length))).saturating_add(range(on, offset, length))
+}
+
+/// What memory grows by to hold the bytes at `offset`, as many as `length` says.
+fn range(on: &On, offset: usize, length: usize) -> u64 {
+    match operand(on, length) {
+        0 => 0,
+        length => growth(on, offset, length),
+    }
+}
+
+/// The same for so many bytes.
+#[inline]
+fn growth(on: &On, offset: usize, length: u64) -> u64 {
+    let end = operand(on, offset).saturating_add(length);
+    match end.saturating_sub(on.memory.size() as u64) {
+        0 => 0,
+        more => bounded(on, work::growth(more)),
+    }
+}
+
+/// No instruction takes longer than this for the gas there is: it would run out first.
+fn bounded(on: &On, weight: u64) -> u64 {
+    weight.min(on.gas.remaining().saturating_mul(work::MOST_FOR_GAS))
+}
+
+/// The number so far below the top of the stack; 0 where there is none, which the
+/// instruction itself refuses.
+#[inline]
+fn operand(on: &On, below_top: usize) -> u64 {
+    let stack = on.stack.data();
+    match stack.len().checked_sub(below_top + 1) {
+        Some(at) => u64::try_from(stack[at]).unwrap_or(u64::MAX),
+        None => 0,
+    }
 }
 
 fn is_defined(code: u8, spec: SpecId) -> bool {

@@ -43,8 +43,10 @@ pub mod overlay;
 pub mod pool;
 pub mod precompiles;
 pub mod rules;
+pub mod shares;
 pub mod transact;
 pub mod transfers;
+mod work;
 
 #[cfg(test)]
 mod testing;

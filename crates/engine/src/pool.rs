@@ -1,98 +1,167 @@
-//! Threads for calls that take long, never touching Python.
+//! Threads for what takes long, so that nobody else waits for it.
 //!
-//! Work goes in with an id, results come out in the order they were done. A file
-//! descriptor is readable while there are results, so that an event loop can wait for
-//! them. The queue is bounded; full is an error for whoever submits. The threads run
-//! at low priority: a long call must not take a core from the short ones.
+//! Work goes in with a number and with who asks, results come out in the order they
+//! were done. A file descriptor is readable while there are results, so that an event
+//! loop can wait for them. Addresses that ask are served in turn (`queue`), and of what
+//! is in progress only so much runs at once, in turns as well (`shares`). The threads
+//! run at low priority: long work must not take a core from the short requests.
 //!
-//! Dropping the pool cancels what runs, forgets what waits and joins the threads.
+//! What waits is bounded, and what could not begin before its deadline is refused at
+//! once. Work that nobody wants any more is cancelled by its number.
+//!
+//! Stopping the pool, or dropping it, cancels what runs and forgets what waits. It waits a moment for
+//! the threads; one that is inside a step that cannot be stopped is left behind.
 
+mod queue;
 mod signal;
 
 use std::{
-    collections::VecDeque,
+    collections::HashMap,
     fmt,
     os::fd::{AsRawFd, RawFd},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, Condvar, Mutex, MutexGuard,
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    thread::{self, JoinHandle},
+    thread,
+    time::{Duration, Instant},
 };
 
 use crate::{
+    deadline::Limits,
     error::{Error, Result},
     evm::panicked,
-    outcome::Outcome,
+    shares::{Share, Shares},
 };
+use queue::{Pushed, Queue};
 use signal::Signal;
 
-/// A job is handed the pool's cancel flag, to be put into its `Limits`.
-type Job = Box<dyn FnOnce(&Arc<AtomicBool>) -> Result<Outcome> + Send>;
+/// A job is handed the limits that it has to run under.
+type Job<T> = Box<dyn FnOnce(Limits) -> Result<T> + Send>;
 
 /// More would only wait for each other: machines have no more cores than this.
 const MAX_THREADS: usize = 1024;
+/// How long a pool that is dropped waits for its threads.
+const GRACE: Duration = Duration::from_secs(1);
+/// How much the last job counts in the mean.
+const WEIGHT: f64 = 0.1;
 
-pub struct Pool {
-    shared: Arc<Shared>,
-    threads: Vec<JoinHandle<()>>,
-    capacity: usize,
+/// How much a pool does at once.
+#[derive(Debug, Clone, Copy)]
+pub struct Size {
+    /// Jobs that run at the same time.
+    pub running: usize,
+    /// Jobs that are begun and not done; each has a thread.
+    pub begun: usize,
+    /// Jobs that wait to be begun.
+    pub waiting: usize,
+    /// Added to the priority of the threads, 0 to 19.
+    pub nice: u8,
 }
 
-struct Shared {
-    waiting: Mutex<VecDeque<(u64, Job)>>,
+/// Who wants a job done, and by when.
+#[derive(Debug, Clone, Copy)]
+pub struct Asker {
+    pub address: u64,
+    pub deadline: Option<Instant>,
+}
+
+pub struct Pool<T> {
+    shared: Arc<Shared<T>>,
+}
+
+struct Shared<T> {
+    size: Size,
+    shares: Arc<Shares>,
+    state: Mutex<State<T>>,
     work: Condvar,
-    results: Mutex<Vec<(u64, Result<Outcome>)>>,
+    ended: Condvar,
+    results: Mutex<Vec<(u64, Result<T>)>>,
     signal: Signal,
-    cancel: Arc<AtomicBool>,
 }
 
-impl Pool {
-    /// `capacity` bounds the jobs that wait, not those that run. `nice` is added to
-    /// the priority of the threads, 0 to 19.
-    pub fn new(threads: usize, capacity: usize, nice: u8) -> Result<Self> {
-        if !(1..=MAX_THREADS).contains(&threads) || nice > 19 {
+struct State<T> {
+    queue: Queue<(Asker, Job<T>)>,
+    /// The flags that stop what is begun.
+    begun: HashMap<u64, Arc<AtomicBool>>,
+    threads: usize,
+    idle: usize,
+    /// How long jobs ran of late, in seconds.
+    mean: f64,
+    over: bool,
+}
+
+impl<T: Send + 'static> Pool<T> {
+    pub fn new(size: Size) -> Result<Self> {
+        let threads = 1..=MAX_THREADS;
+        if !threads.contains(&size.running) || !threads.contains(&size.begun) || size.nice > 19 {
             return Err(Error::invalid(format!(
                 "a pool has 1 to {MAX_THREADS} threads of priority 0 to 19"
             )));
         }
-        let shared = Arc::new(Shared {
-            waiting: Mutex::default(),
+        let state = State {
+            queue: Queue::new(size.waiting),
+            begun: HashMap::new(),
+            threads: 0,
+            idle: 0,
+            mean: 0.0,
+            over: false,
+        };
+        let shared = Shared {
+            size,
+            shares: Shares::new(size.running),
+            state: Mutex::new(state),
             work: Condvar::new(),
+            ended: Condvar::new(),
             results: Mutex::default(),
             signal: Signal::new()?,
-            cancel: Arc::default(),
-        });
-        let mut pool = Self { shared, threads: Vec::new(), capacity };
-        for number in 0..threads {
-            let shared = Arc::clone(&pool.shared);
-            let thread = thread::Builder::new()
-                .name(format!("call-{number}"))
-                .spawn(move || shared.serve(nice))
-                .map_err(|error| Error::Execution(format!("no thread for calls: {error}")))?;
-            pool.threads.push(thread);
-        }
-        Ok(pool)
+        };
+        Ok(Self { shared: Arc::new(shared) })
     }
 
+    /// `PoolFull` when too much waits, or so much that the job would begin too late.
     pub fn submit(
         &self,
-        id: u64,
-        job: impl FnOnce(&Arc<AtomicBool>) -> Result<Outcome> + Send + 'static,
+        number: u64,
+        asker: Asker,
+        job: impl FnOnce(Limits) -> Result<T> + Send + 'static,
     ) -> Result<()> {
-        let mut waiting = lock(&self.shared.waiting);
-        if waiting.len() >= self.capacity {
-            return Err(Error::PoolFull(waiting.len()));
+        let mut state = self.shared.state();
+        if state.over {
+            return Err(Error::PoolFull(0));
         }
-        waiting.push_back((id, Box::new(job)));
-        drop(waiting);
+        let (waiting, address) = (state.queue.len(), asker.address);
+        let begins_at_once = state.begun.len() + waiting < self.shared.size.begun;
+        if !begins_at_once && self.shared.begins_too_late(&state, &asker) {
+            return Err(Error::PoolFull(waiting));
+        }
+        match state.queue.push(address, number, (asker, Box::new(job)), begins_at_once) {
+            Pushed::Waits => {}
+            Pushed::InPlaceOf(other) => self.shared.tell(other, Err(Error::PoolFull(waiting))),
+            Pushed::Refused => return Err(Error::PoolFull(waiting)),
+        }
+        if state.idle < state.queue.len() && state.threads < self.shared.size.begun {
+            self.shared.start_thread(&mut state)?;
+        }
+        drop(state);
         self.shared.work.notify_one();
         Ok(())
     }
 
+    /// Nobody wants the job any more: it is forgotten, or stopped.
+    pub fn cancel(&self, number: u64) {
+        let mut state = self.shared.state();
+        if let Some(cancel) = state.begun.get(&number) {
+            cancel.store(true, Ordering::Relaxed);
+        }
+        let forgotten = state.queue.remove(number);
+        drop(state);
+        drop(forgotten); // which may free much, so without the lock
+    }
+
     /// All results there are. Whoever takes them has them alone.
-    pub fn take(&self) -> Vec<(u64, Result<Outcome>)> {
+    pub fn take(&self) -> Vec<(u64, Result<T>)> {
         // Cleared first: a result that arrives in between sets it again, and the worst
         // is one look at an empty list.
         self.shared.signal.clear();
@@ -101,63 +170,125 @@ impl Pool {
 
     /// How many jobs no thread has begun yet.
     pub fn waiting(&self) -> usize {
-        lock(&self.shared.waiting).len()
+        self.shared.state().queue.len()
     }
 }
 
 /// Readable when there are results.
-impl AsRawFd for Pool {
+impl<T> AsRawFd for Pool<T> {
     fn as_raw_fd(&self) -> RawFd {
         self.shared.signal.as_raw_fd()
     }
 }
 
-impl Drop for Pool {
+impl<T> Drop for Pool<T> {
     fn drop(&mut self) {
-        self.shared.cancel.store(true, Ordering::Relaxed);
-        lock(&self.shared.waiting).clear();
+        self.stop();
+    }
+}
+
+impl<T> Pool<T> {
+    /// Cancel what runs, forget what waits, begin nothing more, and wait a moment for the
+    /// threads. A second time there is nothing left to do.
+    pub fn stop(&self) {
+        let mut state = lock(&self.shared.state);
+        state.over = true;
+        for cancel in state.begun.values() {
+            cancel.store(true, Ordering::Relaxed);
+        }
+        state.queue.clear();
         self.shared.work.notify_all();
-        for thread in self.threads.drain(..) {
-            // A thread only ends by panic outside a job, and then it has nothing to say.
-            let _ = thread.join();
-        }
+        let ended = self.shared.ended.wait_timeout_while(state, GRACE, |state| state.threads > 0);
+        drop(ended);
     }
 }
 
-impl fmt::Debug for Pool {
+impl<T> fmt::Debug for Pool<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pool").field("threads", &self.threads.len()).finish_non_exhaustive()
+        f.debug_struct("Pool").field("size", &self.shared.size).finish_non_exhaustive()
     }
 }
 
-impl Shared {
-    fn serve(&self, nice: u8) {
-        lower_priority(nice);
-        while let Some((id, job)) = self.next() {
-            let result = catch_unwind(AssertUnwindSafe(|| job(&self.cancel)))
-                .unwrap_or_else(|panic| Err(panicked(panic.as_ref())));
-            lock(&self.results).push((id, result));
-            self.signal.set();
-        }
+impl<T: Send + 'static> Shared<T> {
+    fn state(&self) -> MutexGuard<'_, State<T>> {
+        lock(&self.state)
     }
 
-    fn next(&self) -> Option<(u64, Job)> {
-        let mut waiting = lock(&self.waiting);
+    /// By what jobs took of late, and how many would be begun before.
+    fn begins_too_late(&self, state: &State<T>, asker: &Asker) -> bool {
+        let ahead = state.queue.ahead_of(asker.address) as f64;
+        let expected = ahead * state.mean / self.size.running as f64;
+        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+        asker.deadline.is_some_and(|deadline| expected > left(deadline).as_secs_f64())
+    }
+
+    fn start_thread(self: &Arc<Self>, state: &mut State<T>) -> Result<()> {
+        let shared = Arc::clone(self);
+        let named = thread::Builder::new().name(format!("long-{}", state.threads));
+        match named.spawn(move || shared.serve()) {
+            Ok(_) => state.threads += 1,
+            // Those that are there will do it.
+            Err(_) if state.threads > 0 => {}
+            Err(error) => return Err(Error::Execution(format!("no thread: {error}"))),
+        }
+        Ok(())
+    }
+
+    fn serve(&self) {
+        lower_priority(self.size.nice);
+        while let Some((number, asker, job, cancel)) = self.next() {
+            let share = Share::new(&self.shares, asker.deadline);
+            let limits = Limits {
+                deadline: asker.deadline,
+                cancel: Some(cancel.clone()),
+                share: Some(share.clone()),
+                step: None,
+            };
+            share.wait_for_turn(&|| cancel.load(Ordering::Relaxed));
+            let result = catch_unwind(AssertUnwindSafe(|| job(limits)))
+                .unwrap_or_else(|panic| Err(panicked(panic.as_ref())));
+            share.leave();
+            self.done(number, &share, result);
+        }
+        let mut state = self.state();
+        state.threads -= 1;
+        self.ended.notify_all();
+    }
+
+    fn next(&self) -> Option<(u64, Asker, Job<T>, Arc<AtomicBool>)> {
+        let mut state = self.state();
         loop {
-            if self.cancel.load(Ordering::Relaxed) {
+            if state.over {
                 return None;
             }
-            if let Some(job) = waiting.pop_front() {
-                return Some(job);
+            if let Some((number, (asker, job))) = state.queue.pop() {
+                let cancel = Arc::new(AtomicBool::new(false));
+                state.begun.insert(number, cancel.clone());
+                return Some((number, asker, job, cancel));
             }
-            waiting = self.work.wait(waiting).unwrap_or_else(|poisoned| poisoned.into_inner());
+            state.idle += 1;
+            state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.idle -= 1;
         }
+    }
+
+    fn done(&self, number: u64, share: &Share, result: Result<T>) {
+        let mut state = self.state();
+        state.begun.remove(&number);
+        state.mean += WEIGHT * (share.used().as_secs_f64() - state.mean);
+        drop(state);
+        self.tell(number, result);
+    }
+
+    fn tell(&self, number: u64, result: Result<T>) {
+        lock(&self.results).push((number, result));
+        self.signal.set();
     }
 }
 
 /// No code of a job runs under these locks, so what they guard is always whole.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// On Linux a priority belongs to a thread and 0 means the calling one. Elsewhere it

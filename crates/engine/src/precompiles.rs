@@ -18,6 +18,7 @@ use crate::{
     error::{Error, Result},
     instructions::Watched,
     rules::Rules,
+    work,
 };
 
 /// Who answers at the addresses where it is not the fork's own precompile: that of
@@ -93,10 +94,12 @@ impl<CTX: Watched> PrecompileProvider<CTX> for ForkPrecompiles {
         inputs: &CallInputs,
     ) -> Result<Option<InterpreterResult>, String> {
         let Some(precompile) = self.at(&inputs.bytecode_address) else { return Ok(None) };
-        let gas = context.watch().precompile_gas(inputs.gas_limit);
+        let weight = work::precompile(precompile.address());
+        let gas = context.watch().precompile_gas(inputs.gas_limit, weight);
         let output = precompile
             .execute(&inputs.input.as_bytes(context), gas, inputs.reservoir)
             .map_err(|error| error.to_string())?;
+        context.watch().worked(output.gas_used.saturating_mul(weight));
         if let Some(reason) = output.halt_reason() {
             // A precompile prices its work before it does any. Out of less gas than
             // it was forwarded means that it needs more than the run allows.

@@ -207,6 +207,11 @@ impl Asm {
     }
 
     /// Returns the word on top of the stack.
+    pub(crate) fn then(mut self, next: &Self) -> Self {
+        self.0.extend_from_slice(&next.0);
+        self
+    }
+
     pub(crate) fn return_top(self) -> Self {
         use revm::bytecode::opcode::{MSTORE, RETURN};
         self.push(0u64).op(MSTORE).push(32u64).push(0u64).op(RETURN)

@@ -59,25 +59,25 @@ class Run(Struct, frozen=True, gc=False):
     message: Message
     precompiles: Precompiles | None
 
-    def here(self, timeout_us: int | None = None, precompile_gas: int | None = None) -> Outcome:
+    def here(self, timeout_us: int | None = None, step_us: int | None = None) -> Outcome:
         """Run it on this thread; raises `RefusedCall`, `DeadlineExceeded`."""
         try:
             if self.overlay is None:
                 return self.state.call(
-                    self.env, self.message, timeout_us=timeout_us, precompile_gas=precompile_gas
+                    self.env, self.message, timeout_us=timeout_us, step_us=step_us
                 )
             return self.overlay.call(
                 self.env,
                 self.message,
                 precompiles=self.precompiles,
                 timeout_us=timeout_us,
-                precompile_gas=precompile_gas,
+                step_us=step_us,
             )
         except InvalidMessage as refused:
             self.check()
             raise self.refused(refused) from None
 
-    def submit(self, pool: Pool, number: int, timeout_us: int) -> None:
+    def submit(self, pool: Pool, number: int, address: int, timeout_us: int) -> None:
         """Hand it to a pool; raises `RefusedCall`, `PoolFull`."""
         self.check()
         overlay = self.state.overlay() if self.overlay is None else self.overlay
@@ -86,6 +86,7 @@ class Run(Struct, frozen=True, gc=False):
             overlay,
             self.env,
             self.message,
+            address=address,
             precompiles=self.precompiles,
             timeout_us=timeout_us,
         )

@@ -30,7 +30,7 @@ class ExpressBounds(Struct, frozen=True):
     batch_bytes: int
     call_gas: int  # of every call
     call_us: int
-    precompile_gas: int  # a precompile cannot be stopped, so none above is begun
+    step_us: int  # what cannot be stopped and takes longer is not begun
 
 
 def make_express(store: Store, bounds: ExpressBounds) -> Express:
@@ -42,7 +42,7 @@ def make_express(store: Store, bounds: ExpressBounds) -> Express:
         batch_us=MOST_BATCH_US,
         call_gas=bounds.call_gas,
         call_us=bounds.call_us,
-        precompile_gas=bounds.precompile_gas,
+        step_us=bounds.step_us,
     )
 
 

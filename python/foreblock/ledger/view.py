@@ -83,6 +83,10 @@ class Ledger:
         self._see(self._snapshot)
         return self.express
 
+    def forget_old_view(self) -> None:
+        """Let go of what is kept for the next view, if there is a newer commit."""
+        self._store.forget_old()
+
     def close(self) -> None:
         """Close the store."""
         self._store.close()

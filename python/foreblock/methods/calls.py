@@ -1,6 +1,6 @@
 """eth_call: run a message on the state after a block, and keep nothing of it."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Hashable
 from functools import partial
 
 from msgspec import Raw, Struct
@@ -76,21 +76,23 @@ class CallMethods:
         around = block.surroundings
         if block_overrides is not None:
             around = overridden(block, block_overrides)
-        outcome = self._placement.run(prepare(call, state, around, overrides))
+        run = prepare(call, state, around, overrides)
+        outcome = self._placement.run(run, view.client)
         if not isinstance(outcome, Outcome):
             return _later(outcome)
         plain = overrides is None and block_overrides is None
-        if plain and call.to is not None and isinstance(named, str):
+        heavy = self._placement.is_heavy(run)
+        if plain and call.to is not None and isinstance(named, str) and not heavy:
             view.tell_call(named, around.unpriced, call.to, call.data)
         return result_of(outcome)
 
     def _call_long(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """A call that is made ready in slices; where it then runs is decided as of any other."""
         deadline = self._placement.deadline()
-        run = self._simulations.run(partial(self._long_steps, view, raw))
+        run = self._simulations.run(partial(self._long_steps, view, raw), view.client)
         if not isinstance(run, Run):
-            return self._run_later(run, deadline)
-        outcome = self._placement.run(run, deadline)
+            return self._run_later(run, view.client, deadline)
+        outcome = self._placement.run(run, view.client, deadline)
         return result_of(outcome) if isinstance(outcome, Outcome) else _later(outcome)
 
     def _long_steps(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[Run]:
@@ -101,8 +103,8 @@ class CallMethods:
             )
         )
 
-    async def _run_later(self, run: Awaitable[Run], deadline: float) -> bytes:
-        outcome = self._placement.run(await run, deadline)
+    async def _run_later(self, run: Awaitable[Run], client: Hashable, deadline: float) -> bytes:
+        outcome = self._placement.run(await run, client, deadline)
         return result_of(outcome if isinstance(outcome, Outcome) else await outcome)
 
 

@@ -42,14 +42,14 @@ class EstimateMethods:
     def estimate_gas(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The gas with which the transaction would succeed; its failure is an error."""
         if len(raw) >= LONG:
-            return self._simulations.run(partial(self._long_steps, view, raw))
+            return self._simulations.run(partial(self._long_steps, view, raw), view.client)
         try:
             params = _decode(raw)
         except DECODING:
             params = explain(raw, CallParams, 1)
         if params.transaction is None:
             params = explain(raw, CallParams, 1)
-        return self._simulations.run(partial(paced, self._steps(view, params)))
+        return self._simulations.run(partial(paced, self._steps(view, params)), view.client)
 
     def _steps(self, view: LedgerView, params: CallParams) -> Steps[bytes]:
         assert params.transaction is not None, "explain refuses a missing one"

@@ -1,90 +1,78 @@
-"""Where calls run: in place at first, and on the pool when they take long.
+"""Where calls run: in place at first, and on threads when they take long.
 
 Nearly every call ends within microseconds, and handing it to a thread would cost more
-than running it. So a call is tried in place and stopped after 200 µs; a stopped run is
-thrown away and begun anew on the pool, whose threads never take the interpreter's lock.
-`heavy` decides which calls are not even tried. The pool's queue is bounded: when it is
-full, `PoolFull` is raised at once, and short calls go on.
+than running it. So a call is tried in place and stopped after 200 µs, or before a step that
+takes long by itself; a stopped run is thrown away and begun anew on a thread, which never
+takes the interpreter's lock. `heavy` decides which calls are not even tried. When too many
+wait for a thread, `PoolFull` is raised at once, and short calls go on.
 """
 
-import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Final
 
 from foreblock.errors import DeadlineExceeded, TimedOut
-from foreblock.ledger.call import Outcome, Pool, Run
+from foreblock.ledger.call import Outcome, Run
 from foreblock.methods.heavy import HeavyCalls, Kind
+from foreblock.methods.threads import Threads
 
 IN_PLACE_US: Final = 200
-IN_PLACE_PRECOMPILE_GAS: Final = 100_000  # a precompile cannot be stopped, so none above is begun
+IN_PLACE_STEP_US: Final = 100  # what cannot be stopped and takes longer is not begun
+LONG_SECONDS: Final = 0.001  # a run in place that took this long was none
 
 
 class Placement:
-    """Runs calls here or on a pool, whose results it waits for in the running loop."""
+    """Runs calls here or on threads, whose results it waits for in the running loop."""
 
     def __init__(
-        self, pool: Pool, timeout_ms: int, clock: Callable[[], float] = time.monotonic
+        self, threads: Threads, timeout_ms: int, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._pool: Final = pool
+        self._threads: Final = threads
         self._timeout_ms: Final = timeout_ms
         self._clock: Final = clock
         self._heavy: Final = HeavyCalls()
-        self._waiting: dict[int, asyncio.Future[Outcome]] = {}
-        self._last_number = 0
-        self._loop: asyncio.AbstractEventLoop | None = None
 
     def deadline(self) -> float:
         """When a call that begins now is to be done."""
         return self._clock() + self._timeout_ms / 1000
 
-    def run(self, run: Run, deadline: float | None = None) -> Outcome | Awaitable[Outcome]:
-        """The outcome of a call, at once or from the pool.
+    def run(
+        self, run: Run, client: Hashable = None, deadline: float | None = None
+    ) -> Outcome | Awaitable[Outcome]:
+        """The outcome of a call, at once or from a thread.
 
         One that took long to be made ready brings the `deadline` that it had when it came.
-        Raises `RefusedCall`, `PoolFull`; `TimedOut` comes from the pool only.
+        Raises `RefusedCall`, `PoolFull`; `TimedOut` comes from threads only.
         """
-        heavy = self._heavy
-        if not heavy.remembered or heavy.may_run_in_place(_kind(run), self._clock()):
+        heavy, began = self._heavy, self._clock()
+        if not heavy.remembered or heavy.may_run_in_place(_kind(run), began):
             try:
-                return run.here(IN_PLACE_US, IN_PLACE_PRECOMPILE_GAS)
+                outcome = run.here(IN_PLACE_US, IN_PLACE_STEP_US)
             except DeadlineExceeded:
                 heavy.stopped(_kind(run), self._clock())
-        return self._on_pool(run, deadline)
+            else:
+                ended = self._clock()
+                if ended - began >= LONG_SECONDS:
+                    heavy.stopped(_kind(run), ended)
+                return outcome
+        return self._on_thread(run, client, deadline)
 
-    def close(self) -> None:
-        """Stop waiting; whoever still does is told that the call was cancelled."""
-        if self._loop is not None:
-            self._loop.remove_reader(self._pool.fileno())
-            self._loop = None
-        for future in self._waiting.values():
-            future.cancel()
-        self._waiting.clear()
+    def is_heavy(self, run: Run) -> bool:
+        """Whether a call of its kind took long of late."""
+        remembered = self._heavy.remembered
+        return bool(remembered) and _kind(run) in remembered
 
-    def _on_pool(self, run: Run, deadline: float | None) -> Awaitable[Outcome]:
-        loop = self._loop
-        if loop is None:
-            loop = self._loop = asyncio.get_running_loop()
-            loop.add_reader(self._pool.fileno(), self._collect)
-        self._last_number += 1
+    def _on_thread(self, run: Run, client: Hashable, deadline: float | None) -> Awaitable[Outcome]:
         timeout_us = self._timeout_ms * 1000
         if deadline is not None:
             timeout_us = max(0, int((deadline - self._clock()) * 1_000_000))
-        run.submit(self._pool, self._last_number, timeout_us)
-        future = self._waiting[self._last_number] = loop.create_future()
-        return future
+        return self._in_time(self._threads.call(run, client, timeout_us))
 
-    def _collect(self) -> None:
-        for number, result in self._pool.take():
-            future = self._waiting.pop(number, None)
-            if future is None or future.done():
-                continue  # whoever asked is gone
-            if isinstance(result, DeadlineExceeded):
-                future.set_exception(TimedOut(duration(self._timeout_ms)))
-            elif isinstance(result, Exception):
-                future.set_exception(result)
-            else:
-                future.set_result(result)
+    async def _in_time(self, outcome: Awaitable[Outcome]) -> Outcome:
+        try:
+            return await outcome
+        except DeadlineExceeded:
+            raise TimedOut(duration(self._timeout_ms)) from None
 
 
 def _kind(run: Run) -> Kind:

@@ -59,11 +59,11 @@ class SimulateMethods:
         """
         size = memoryview(raw).nbytes
         if size >= FEW and (size >= SHORT or bytes(raw).count(b"{") > MANY):
-            return self._simulate(partial(self._long_steps, view, raw))
+            return self._simulate(view, partial(self._long_steps, view, raw))
         if not self._state_roots:
             answer = answer_usual(view, raw, self._limits, self._dialect)
             if answer is not None:
-                return answer if isinstance(answer, bytes) else self._simulate(answer)
+                return answer if isinstance(answer, bytes) else self._simulate(view, answer)
         params: UsualParams | BlockwiseParams
         try:
             params = _decode(raw)
@@ -72,10 +72,12 @@ class SimulateMethods:
         if params.payload is None or (params.block is None and self._required == 2):
             params = explain(raw, BlockwiseParams, self._required)
         assert params.payload is not None, "explain refuses a missing one"
-        return self._simulate(partial(self._steps, view, params.payload, params.block))
+        return self._simulate(view, partial(self._steps, view, params.payload, params.block))
 
-    def _simulate(self, begin: Callable[[Pace], Steps[Text]]) -> bytes | Awaitable[Text]:
-        text = self._simulations.run(begin)
+    def _simulate(
+        self, view: LedgerView, begin: Callable[[Pace], Steps[Text]]
+    ) -> bytes | Awaitable[Text]:
+        text = self._simulations.run(begin, view.client)
         assert not isinstance(text, list), "pieces come after a turn of others"
         return text
 

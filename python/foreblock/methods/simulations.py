@@ -7,16 +7,14 @@ place is stopped, which changes nothing, and begun anew on a thread: the engine 
 hold the interpreter while it runs. All of it counts against one deadline.
 """
 
-import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Final, TypeVar
 
 from foreblock.errors import DeadlineExceeded, PoolFull, TimedOut
 from foreblock.ledger.simulation.steps import Pace, Steps, Work
-from foreblock.methods.placement import IN_PLACE_PRECOMPILE_GAS, duration
+from foreblock.methods.placement import IN_PLACE_STEP_US, duration
+from foreblock.methods.threads import Threads
 from foreblock.turns import Turns
 
 T = TypeVar("T")
@@ -30,7 +28,7 @@ class Slice(Pace):
     """The pace of a simulation in a loop that has other things to do."""
 
     timeout_us = IN_PLACE_US
-    precompile_gas = IN_PLACE_PRECOMPILE_GAS
+    step_us = IN_PLACE_STEP_US
 
     def __init__(self, clock: Callable[[], float], seconds: float = SLICE_SECONDS) -> None:
         self._clock: Final = clock
@@ -54,9 +52,8 @@ class Simulations:
 
     def __init__(
         self,
+        threads: Threads,
         timeout_ms: int,
-        threads: int = 1,
-        waiting: int = 64,
         clock: Callable[[], float] = time.monotonic,
         turns: Turns | None = None,
     ) -> None:
@@ -64,11 +61,9 @@ class Simulations:
         self._turns: Final = turns or Turns()
         self._timeout_ms: Final = timeout_ms
         self._clock: Final = clock
-        self._threads: Final = ThreadPoolExecutor(threads, thread_name_prefix="simulation")
-        self._most: Final = threads + waiting
-        self._on_threads = 0
+        self._threads: Final = threads
 
-    def run(self, begin: Callable[[Pace], Steps[T]]) -> T | Awaitable[T]:
+    def run(self, begin: Callable[[Pace], Steps[T]], client: Hashable = None) -> T | Awaitable[T]:
         """The outcome of all steps, at once if they fit into a slice.
 
         Raises what the steps do, and `TimedOut`, `PoolFull`.
@@ -81,13 +76,9 @@ class Simulations:
         except StopIteration as done:
             result: T = done.value
             return result
-        return self._go_on(steps, work, pace)
+        return self._go_on(steps, work, pace, client)
 
-    def close(self) -> None:
-        """Begin nothing more; runs that have begun end by their own deadline."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
-
-    async def _go_on(self, steps: Steps[T], work: Work | None, pace: Slice) -> T:
+    async def _go_on(self, steps: Steps[T], work: Work | None, pace: Slice, client: Hashable) -> T:
         deadline = self._clock() + self._timeout_ms / 1000
         while True:
             left = deadline - self._clock()
@@ -96,7 +87,7 @@ class Simulations:
             outcome: object = None
             failure: Exception | None = None
             if work is not None:
-                outcome, failure = await self._on_thread(work, int(left * 1_000_000))
+                outcome, failure = await self._on_thread(work, client, int(left * 1_000_000))
             if work is None or self._turns.are_awaited:
                 await self._turns.wait()
             pace.renew()
@@ -106,18 +97,15 @@ class Simulations:
                 result: T = done.value
                 return result
 
-    async def _on_thread(self, work: Work, timeout_us: int) -> tuple[object, Exception | None]:
+    async def _on_thread(
+        self, work: Work, client: Hashable, timeout_us: int
+    ) -> tuple[object, Exception | None]:
         """What came of the work, or what it raised, which the simulation judges."""
-        if self._on_threads >= self._most:
-            raise PoolFull(self._on_threads)
-        self._on_threads += 1
-        loop = asyncio.get_running_loop()
         try:
-            ran = loop.run_in_executor(self._threads, partial(work, timeout_us=timeout_us))
-            return await ran, None
+            return await self._threads.work(work, client, timeout_us), None
         except DeadlineExceeded:
             raise TimedOut(duration(self._timeout_ms)) from None
+        except PoolFull:
+            raise
         except Exception as failure:  # noqa: BLE001, the simulation judges it
             return None, failure
-        finally:
-            self._on_threads -= 1

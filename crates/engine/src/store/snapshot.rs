@@ -118,11 +118,13 @@ pub(super) struct Lease {
 
 impl Lease {
     pub fn read<T>(&self, read: impl FnOnce(&RoTxn<'_, AnyTls>) -> Result<T>) -> Result<T> {
-        if self.closed.load(Ordering::Relaxed) {
-            return Err(Error::StoreClosed);
-        }
+        self.check_open()?;
         let guard = self.snapshot.txn.read().unwrap_or_else(PoisonError::into_inner);
         read(&guard.as_ref().ok_or(Error::StoreClosed)?.0)
+    }
+
+    pub fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::Relaxed) { Err(Error::StoreClosed) } else { Ok(()) }
     }
 
     /// Another lease of the same snapshot.

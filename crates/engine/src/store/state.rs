@@ -66,6 +66,7 @@ impl State {
         of: StateOf,
         find: impl FnOnce(&RoTxn<'_, AnyTls>) -> Result<Sources>,
     ) -> Result<Self> {
+        lease.check_open()?;
         let sources = lease.sources(of, || lease.read(find))?;
         Ok(Self { lease: lease.clone(), sources })
     }

@@ -158,7 +158,7 @@ def _begin(block: OpenBlock) -> Sequence[Work]:
     for index, (contract, data) in enumerate(messages):
         try:
             overlay.system_call(
-                block.env, contract, data, block.precompiles, pace.timeout_us, pace.precompile_gas
+                block.env, contract, data, block.precompiles, pace.timeout_us, pace.step_us
             )
         except DeadlineExceeded:
             return [_system_call(block, *message) for message in messages[index:]]
@@ -193,7 +193,7 @@ def _drain(block: OpenBlock, contract: bytes, queue: str) -> Steps[bytes]:
     pace, run = block.branch.pace, _system_call(block, contract, b"")
     outcome: Outcome | None
     try:
-        outcome = run(timeout_us=pace.timeout_us, precompile_gas=pace.precompile_gas)
+        outcome = run(timeout_us=pace.timeout_us, step_us=pace.step_us)
     except DeadlineExceeded:
         outcome = yield run
     failed = f"failed to process {queue} queue"

@@ -67,7 +67,7 @@ def _run(block: OpenBlock, request: CallRequest) -> Steps[None]:
     try:
         try:
             pace = branch.pace
-            gas = run(timeout_us=pace.timeout_us, precompile_gas=pace.precompile_gas)
+            gas = run(timeout_us=pace.timeout_us, step_us=pace.step_us)
         except DeadlineExceeded:
             gas = yield run
     except InvalidMessage as refused:

@@ -77,7 +77,7 @@ class OpenBlock:
             self.gas_left,
             branch.budget,
             pace.timeout_us,
-            pace.precompile_gas,
+            pace.step_us,
             pace.slice_us(),
         )
         self.use(gas)

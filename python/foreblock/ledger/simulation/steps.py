@@ -19,7 +19,7 @@ T = TypeVar("T")
 class Work(Protocol):
     """Something of the engine's; stopped, it has changed nothing and can be run again."""
 
-    def __call__(self, *, timeout_us: int | None = None, precompile_gas: int | None = None) -> Any:  # noqa: ANN401, who yields it knows
+    def __call__(self, *, timeout_us: int | None = None, step_us: int | None = None) -> Any:  # noqa: ANN401, who yields it knows
         """Run it; raises `DeadlineExceeded` and what the engine refuses with."""
 
 
@@ -31,7 +31,7 @@ class Pace:
 
     # What one run in place is limited to.
     timeout_us: int | None = None
-    precompile_gas: int | None = None
+    step_us: int | None = None
 
     def is_over(self) -> bool:
         """Whether others should have their turn."""
@@ -70,7 +70,7 @@ def paced(steps: Steps[T], pace: Pace) -> Steps[T]:
 
 def _here_or_elsewhere(work: Work, pace: Pace) -> Steps[object]:
     try:
-        return work(timeout_us=pace.timeout_us, precompile_gas=pace.precompile_gas)
+        return work(timeout_us=pace.timeout_us, step_us=pace.step_us)
     except DeadlineExceeded:
         return (yield work)
 

@@ -1,6 +1,9 @@
 //! Runs that are stopped.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::*;
+use crate::state::{AccountState, StateReader};
 
 fn soon() -> Options {
     let deadline = Some(Instant::now() + Duration::from_millis(20));
@@ -83,24 +86,132 @@ fn another_thread_can_cancel_a_run() {
     }
 }
 
+/// Straight code, 20 kB of it at most, each of which would take much longer than its
+/// length tells.
+fn heavy() -> Vec<(&'static str, Asm)> {
+    let times = |count: usize, part: &dyn Fn(Asm) -> Asm| {
+        (0..count).fold(Asm::default(), |asm, _| part(asm))
+    };
+    let ranged = |code: u8| move |asm: Asm| asm.push(1u64 << 20).push(0u64).push(0u64).op(code);
+    let hash = |asm: Asm| asm.push(1u64 << 20).push(0u64).op(op::KECCAK256).op(op::POP);
+    let power = |asm: Asm| asm.push(U256::MAX).push(3u64).op(op::EXP).op(op::POP);
+    let modular =
+        |asm: Asm| asm.push(U256::MAX).push(U256::MAX).push(U256::MAX).op(op::MULMOD).op(op::POP);
+    let log = |asm: Asm| asm.push(1u64 << 20).push(0u64).op(op::LOG0);
+    let growth = |asm: Asm| asm.push(1u64).push(1u64 << 26).op(op::MSTORE);
+    vec![
+        ("KECCAK256", times(400, &hash)),
+        ("CALLDATACOPY", times(1_000, &ranged(op::CALLDATACOPY))),
+        ("CODECOPY", times(1_000, &ranged(op::CODECOPY))),
+        ("MCOPY", times(1_000, &ranged(op::MCOPY))),
+        ("LOG0", times(400, &log)),
+        ("EXP", times(500, &power)),
+        ("MULMOD", times(200, &modular)),
+        ("MSTORE", times(1, &growth)),
+        ("BALANCE", accounts(op::BALANCE)),
+        ("EXTCODESIZE", accounts(op::EXTCODESIZE)),
+        ("EXTCODEHASH", accounts(op::EXTCODEHASH)),
+        ("SLOAD", accounts(op::SLOAD)),
+    ]
+}
+
+/// Another account or slot each time.
+fn accounts(code: u8) -> Asm {
+    let cold = |asm: Asm, at: u64| asm.push(0x1000_0000 + at).op(code).op(op::POP);
+    (0..2_000).fold(Asm::default(), cold)
+}
+
+/// A state that cancels a run when the run looks up `MARKED`.
+struct Cancelling {
+    state: MemoryState,
+    cancel: Arc<AtomicBool>,
+}
+
+const MARKED: u8 = 0xca;
+
+impl StateReader for Cancelling {
+    fn account(&self, address: &Address) -> Result<Option<AccountState>> {
+        if *address == addr(MARKED) {
+            self.cancel.store(true, Ordering::Relaxed);
+        }
+        self.state.account(address)
+    }
+
+    fn storage(&self, address: &Address, generation: u64, slot: &U256) -> Result<U256> {
+        self.state.storage(address, generation, slot)
+    }
+
+    fn code(&self, hash: &B256) -> Result<Bytes> {
+        self.state.code(hash)
+    }
+
+    fn block_hash(&self, number: u64) -> Result<B256> {
+        self.state.block_hash(number)
+    }
+}
+
+#[test]
+fn code_without_jumps_is_stopped_too() {
+    let message = Message { gas: 1 << 50, ..message(CONTRACT) };
+    for (what, code) in heavy() {
+        let cancel = Arc::new(AtomicBool::new(false));
+        let mark = Asm::default().push_address(addr(MARKED)).op(op::BALANCE).op(op::POP);
+        let state = Cancelling { state: state(mark.then(&code)), cancel: cancel.clone() };
+        let limits = Limits { cancel: Some(cancel), ..Limits::default() };
+        let options = Options { limits, ..Options::default() };
+        let mut overlay = Overlay::new(Box::new(state));
+        let result = call(&mut overlay, &env(ethereum("Cancun")), &message, options);
+        assert_eq!(result, Err(Error::DeadlineExceeded), "{what}");
+    }
+}
+
+#[test]
+fn a_run_in_place_ends_before_a_step_that_takes_long() {
+    let in_place = || Limits { step: Some(Duration::from_micros(100)), ..Limits::default() };
+    let run = |code: Asm, limits: Limits, gas: u64| {
+        let options = Options { limits, ..Options::default() };
+        let message = Message { gas, ..message(CONTRACT) };
+        call(&mut state(code).overlay(), &env(ethereum("Prague")), &message, options)
+    };
+    let steps: [fn(u64) -> Asm; 3] = [
+        |bytes| Asm::default().push(bytes).push(0u64).op(op::KECCAK256),
+        |bytes| Asm::default().push(bytes).push(0u64).push(0u64).op(op::CODECOPY),
+        |bytes| Asm::default().push(1u64).push(bytes).op(op::MSTORE),
+    ];
+    for step in steps {
+        assert!(run(step(4096), in_place(), GAS).is_ok());
+        assert_eq!(run(step(4 << 20), in_place(), 1 << 40), Err(Error::DeadlineExceeded));
+        assert!(run(step(4 << 20), Limits::default(), 1 << 40).is_ok());
+        // Without the gas for it, it would not be done at all.
+        let poor = run(step(1 << 40), in_place(), 23_000).expect("runs");
+        assert_eq!(halt(&poor), "out of gas");
+    }
+    let long = (0..100_000).fold(Asm::default(), |asm, _| asm.op(op::JUMPDEST));
+    assert_eq!(run(long, in_place(), 1 << 40), Err(Error::DeadlineExceeded));
+}
+
 #[test]
 fn a_precompile_beyond_the_limit_stops_the_run_and_others_cost_what_they_cost() {
     let rules = ethereum("Prague");
-    let limited = |gas| {
-        let limits = Limits { precompile_gas: Some(gas), ..Limits::default() };
+    let limited = |nanoseconds| {
+        let limits = Limits { step: Some(Duration::from_nanos(nanoseconds)), ..Limits::default() };
         Options { limits, ..Options::default() }
     };
-    // SHA-256 of nothing takes 60 gas of all that is forwarded.
-    let code = Asm::default().call(precompile(2), 0).op(op::GAS).return_top();
+    // SHA-256 of 64 kB takes 24,636 gas of all that is forwarded, for 15 ns each.
+    let code = Asm::default().op(op::GAS).return_top();
     let free = call_code(rules, code.clone());
     let mut overlay = state(code).overlay();
     let env = env(rules);
-    let same = call(&mut overlay, &env, &message(CONTRACT), limited(60)).expect("runs");
+    let same = call(&mut overlay, &env, &message(CONTRACT), limited(100_000)).expect("runs");
     assert_eq!(same, free);
-    let stopped = call(&mut overlay, &env, &message(CONTRACT), limited(59));
+    let data: alloy_primitives::Bytes = vec![1; 1 << 16].into();
+    let hashed = Message { data, gas: 10_000_000, ..message(precompile(2)) };
+    let cost = 24_636 * 15;
+    assert!(call(&mut overlay, &env, &hashed, limited(cost)).is_ok());
+    let stopped = call(&mut overlay, &env, &hashed, limited(cost - 1));
     assert_eq!(stopped, Err(Error::DeadlineExceeded));
     // Too little gas forwarded is the caller's own doing and an ordinary failure.
     let poor = Message { gas: 21_059, ..message(precompile(2)) };
-    let outcome = call(&mut overlay, &env, &poor, limited(60)).expect("runs");
+    let outcome = call(&mut overlay, &env, &poor, limited(100_000)).expect("runs");
     assert_eq!(halt(&outcome), "out of gas");
 }

@@ -1,0 +1,294 @@
+//! How long runs share the cores that they have: in turns, the short ones first.
+//!
+//! More runs are in progress than may run at once. One that has run for a quantum gives
+//! its place to the next that waits. Runs that have had little time so far go before
+//! those that have had much, so that a call of milliseconds does not wait for calls of
+//! seconds; of several turns one goes to the longer ones all the same, so that nobody
+//! waits for ever.
+//!
+//! A run takes part where it looks at its watch (`deadline`).
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// How long a run goes on while others wait.
+const QUANTUM: Duration = Duration::from_millis(4);
+/// A run that has had more counts as long.
+const SHORT: Duration = Duration::from_millis(12);
+/// One turn of so many goes to a long run.
+const TURNS: u32 = 4;
+/// How soon a run that waits for its turn notices that it was cancelled.
+const NOTICED: Duration = Duration::from_millis(20);
+
+/// The places for runs, and who waits for one.
+#[derive(Debug)]
+pub struct Shares {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    free: usize,
+    short: VecDeque<Arc<Place>>,
+    long: VecDeque<Arc<Place>>,
+    turns: u32,
+}
+
+/// What a run waits at.
+#[derive(Debug, Default)]
+struct Place {
+    given: Condvar,
+}
+
+/// The share of one run.
+#[derive(Debug)]
+pub struct Share {
+    shares: Arc<Shares>,
+    place: Arc<Place>,
+    own: Mutex<Own>,
+}
+
+#[derive(Debug)]
+struct Own {
+    /// When the run got the place that it has; none while it has none.
+    since: Option<Instant>,
+    used: Duration,
+    deadline: Option<Instant>,
+}
+
+impl Shares {
+    /// So many runs may run at once.
+    pub fn new(places: usize) -> Arc<Self> {
+        let (short, long) = (VecDeque::new(), VecDeque::new());
+        let state = Mutex::new(State { free: places, short, long, turns: 0 });
+        Arc::new(Self { state })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn queue(&mut self, used: Duration) -> &mut VecDeque<Arc<Place>> {
+        if used > SHORT { &mut self.long } else { &mut self.short }
+    }
+
+    /// A place is free: somebody gets it, if anybody waits.
+    fn give(&mut self) {
+        self.turns = (self.turns + 1) % TURNS;
+        let (first, second) = match self.turns {
+            0 => (&mut self.long, &mut self.short),
+            _ => (&mut self.short, &mut self.long),
+        };
+        match first.pop_front().or_else(|| second.pop_front()) {
+            Some(next) => next.given.notify_one(),
+            None => self.free += 1,
+        }
+    }
+
+    /// Whether it waited no more: it was given a place.
+    fn is_given(&self, place: &Arc<Place>) -> bool {
+        !self.short.iter().chain(&self.long).any(|waiting| Arc::ptr_eq(waiting, place))
+    }
+
+    fn give_up(&mut self, place: &Arc<Place>) {
+        self.short.retain(|waiting| !Arc::ptr_eq(waiting, place));
+        self.long.retain(|waiting| !Arc::ptr_eq(waiting, place));
+    }
+}
+
+impl Share {
+    /// The share of a run that ends at a deadline anyway.
+    pub fn new(shares: &Arc<Shares>, deadline: Option<Instant>) -> Arc<Self> {
+        let own = Mutex::new(Own { since: None, used: Duration::ZERO, deadline });
+        Arc::new(Self { shares: shares.clone(), place: Arc::default(), own })
+    }
+
+    /// Where a run looks at its watch: it goes on at once, or after others had a turn.
+    /// Without a place it comes back when it is cancelled or late.
+    pub fn wait_for_turn(&self, cancelled: &dyn Fn() -> bool) {
+        let mut own = self.own();
+        let now = Instant::now();
+        if let Some(since) = own.since {
+            let ran = now - since;
+            if ran < QUANTUM {
+                return;
+            }
+            own.used += ran;
+            own.since = Some(now);
+        }
+        self.take_turn(&mut own, cancelled);
+    }
+
+    /// The run is over, or goes on without the machine.
+    pub fn leave(&self) {
+        let mut own = self.own();
+        if let Some(since) = own.since.take() {
+            own.used += since.elapsed();
+            self.shares.state().give();
+        }
+    }
+
+    /// For how long it had a place.
+    pub fn used(&self) -> Duration {
+        self.own().used
+    }
+
+    fn take_turn(&self, own: &mut Own, cancelled: &dyn Fn() -> bool) {
+        let mut state = self.shares.state();
+        if own.since.take().is_some() {
+            state.give();
+        }
+        if state.free > 0 {
+            state.free -= 1;
+            own.since = Some(Instant::now());
+            return;
+        }
+        state.queue(own.used).push_back(self.place.clone());
+        while !state.is_given(&self.place) {
+            let late = own.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            if late || cancelled() {
+                state.give_up(&self.place);
+                return;
+            }
+            let wait = self.place.given.wait_timeout(state, NOTICED);
+            state = wait.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        own.since = Some(Instant::now());
+    }
+
+    fn own(&self) -> MutexGuard<'_, Own> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::thread;
+
+    fn used(share: &Share, time: Duration) {
+        share.own().used = time;
+    }
+
+    fn tire(share: &Share) {
+        let mut own = share.own();
+        own.since = own.since.map(|since| since - QUANTUM);
+    }
+
+    const NEVER: &dyn Fn() -> bool = &|| false;
+
+    fn has_place(share: &Share) -> bool {
+        share.own().since.is_some()
+    }
+
+    #[test]
+    fn whoever_is_alone_goes_on() {
+        let shares = Shares::new(1);
+        let share = Share::new(&shares, None);
+        for _ in 0..3 {
+            share.wait_for_turn(NEVER);
+            assert!(has_place(&share));
+            tire(&share);
+        }
+        share.leave();
+        assert_eq!(shares.state().free, 1);
+        drop(share);
+        assert_eq!(shares.state().free, 1, "a place is given back once");
+    }
+
+    /// Threads that each wait for a turn; the names of those that got one, in order.
+    struct Waiting {
+        shares: Arc<Shares>,
+        got: mpsc::Receiver<(&'static str, Arc<Share>)>,
+        tell: mpsc::Sender<(&'static str, Arc<Share>)>,
+    }
+
+    impl Waiting {
+        fn new(shares: Arc<Shares>) -> Self {
+            let (tell, got) = mpsc::channel();
+            Self { shares, got, tell }
+        }
+
+        fn wait(&self, name: &'static str, time: Duration) {
+            let share = Share::new(&self.shares, None);
+            used(&share, time);
+            let (tell, before) = (self.tell.clone(), self.waiting());
+            thread::spawn(move || {
+                share.wait_for_turn(NEVER);
+                tell.send((name, share)).unwrap();
+            });
+            while self.waiting() == before {
+                thread::yield_now();
+            }
+        }
+
+        fn waiting(&self) -> usize {
+            let state = self.shares.state();
+            state.short.len() + state.long.len()
+        }
+    }
+
+    #[test]
+    fn short_runs_go_first_and_long_ones_have_their_turn() {
+        let shares = Shares::new(1);
+        let first = Share::new(&shares, None);
+        first.wait_for_turn(NEVER);
+        let waiting = Waiting::new(shares.clone());
+        waiting.wait("long", SHORT * 2);
+        for name in ["a", "b", "c", "d", "e"] {
+            waiting.wait(name, Duration::ZERO);
+        }
+        first.leave();
+        let order: Vec<_> = (0..6).map(|_| waiting.got.recv().unwrap().0).collect();
+        assert_eq!(order, ["a", "b", "c", "long", "d", "e"]);
+    }
+
+    #[test]
+    fn a_run_gives_its_place_up_after_a_quantum_only() {
+        let shares = Shares::new(1);
+        let first = Share::new(&shares, None);
+        first.wait_for_turn(NEVER);
+        let waiting = Waiting::new(shares.clone());
+        waiting.wait("next", Duration::ZERO);
+        first.wait_for_turn(NEVER);
+        assert!(has_place(&first) && waiting.got.try_recv().is_err());
+        tire(&first);
+        let other = thread::spawn(move || {
+            first.wait_for_turn(NEVER);
+            has_place(&first)
+        });
+        let (name, next) = waiting.got.recv().unwrap();
+        assert_eq!(name, "next");
+        next.leave();
+        assert!(other.join().unwrap());
+    }
+
+    #[test]
+    fn who_is_cancelled_or_late_waits_no_more() {
+        let shares = Shares::new(1);
+        let first = Share::new(&shares, None);
+        first.wait_for_turn(NEVER);
+        let cancelled = Share::new(&shares, None);
+        cancelled.wait_for_turn(&|| true);
+        assert!(!has_place(&cancelled));
+        let late = Share::new(&shares, Some(Instant::now()));
+        late.wait_for_turn(NEVER);
+        assert!(!has_place(&late));
+        drop((cancelled, late));
+        first.leave();
+        assert_eq!(shares.state().free, 1);
+        assert!(shares.state().short.is_empty());
+    }
+}

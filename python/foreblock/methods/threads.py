@@ -1,0 +1,80 @@
+"""Threads beside the loop, for what takes long: one set for all networks of a worker.
+
+Work goes to the engine's pool under a number, and its result comes back to the loop as a
+future. Clients are served in turn, by address. When the one who waits goes away, its work is
+cancelled. The queue is bounded, and what could not begin before its deadline is refused:
+`PoolFull` is raised at once.
+"""
+
+import asyncio
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import Any, Final
+
+from foreblock.ledger.call import Outcome, Pool, Run
+from foreblock.ledger.simulation.steps import Work
+
+_ADDRESS_BITS: Final = (1 << 64) - 1
+
+
+class Threads:
+    """A pool, and who waits for what of it."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool: Final = pool
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._last_number = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def call(self, run: Run, client: Hashable, timeout_us: int) -> asyncio.Future[Outcome]:
+        """Run a call; raises `RefusedCall`, `PoolFull`."""
+        return self._submit(
+            partial(run.submit, self._pool, address=_address(client), timeout_us=timeout_us)
+        )
+
+    def work(self, work: Work, client: Hashable, timeout_us: int) -> asyncio.Future[Any]:
+        """Run a piece of work, which is handed the time it has left; raises `PoolFull`."""
+        submit = partial(self._pool.submit_work, work=work)
+        return self._submit(partial(submit, address=_address(client), timeout_us=timeout_us))
+
+    def close(self) -> None:
+        """Stop everything; whoever still waits is told that it was cancelled."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.remove_reader(self._pool.fileno())
+        self._loop = None
+        for future in list(self._waiting.values()):
+            future.cancel()
+        self._waiting.clear()
+        self._pool.close()
+
+    def _submit(self, submit: Callable[..., None]) -> asyncio.Future[Any]:
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._loop = loop
+            loop.add_reader(self._pool.fileno(), self._collect)
+        self._last_number = number = self._last_number + 1
+        submit(number=number)
+        future: asyncio.Future[Any] = loop.create_future()
+        self._waiting[number] = future
+        future.add_done_callback(partial(self._done, number))
+        return future
+
+    def _done(self, number: int, future: asyncio.Future[Any]) -> None:
+        self._waiting.pop(number, None)
+        if future.cancelled():
+            self._pool.cancel(number)
+
+    def _collect(self) -> None:
+        for number, value, well in self._pool.take():
+            future = self._waiting.pop(number, None)
+            if future is None or future.done():
+                continue  # whoever asked is gone
+            if well:
+                future.set_result(value)
+            else:
+                future.set_exception(value)
+
+
+def _address(client: Hashable) -> int:
+    """What the pool tells addresses apart by; a client that is not known has one as well."""
+    return hash(getattr(client, "address", None)) & _ADDRESS_BITS

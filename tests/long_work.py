@@ -1,0 +1,17 @@
+"""Threads beside a loop, as a worker has them, for tests of what runs on them."""
+
+from foreblock.ledger.call import Pool
+from foreblock.methods.placement import Placement
+from foreblock.methods.simulations import Simulations
+from foreblock.methods.threads import Threads
+
+
+def threads(running: int = 1, begun: int = 4, capacity: int = 8) -> Threads:
+    """A set of threads of its own."""
+    return Threads(Pool(threads=running, begun=begun, capacity=capacity))
+
+
+def long_work(timeout_ms: int) -> tuple[Placement, Simulations]:
+    """Where calls and simulations run, as methods are given it."""
+    shared = threads()
+    return Placement(shared, timeout_ms), Simulations(shared, timeout_ms)
