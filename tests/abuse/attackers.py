@@ -17,6 +17,8 @@ from pathlib import Path
 
 import click
 
+from abuse.hogs import HOGS, hog
+from abuse.holding import long_simulation
 from abuse.simulations import EXCESSES
 from abuse.wire import Address, address_of, head, post, request
 
@@ -100,7 +102,10 @@ def find_attack(name: str, scale: float) -> Attack:
     """The attack of this name; simulations as large as the scale says."""
     if name in ATTACKS:
         return ATTACKS[name]
-    body = EXCESSES[name](scale).body
+    if name == "holding":
+        body = long_simulation(max(1, round(200 * scale)))
+    else:
+        body = hog(name) if name in HOGS else EXCESSES[name](scale).body
     return lambda streams: _again_and_again(streams, body)
 
 

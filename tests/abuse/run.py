@@ -15,6 +15,7 @@ import os
 import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,10 +23,14 @@ from pathlib import Path
 import click
 
 from abuse.attackers import attacking
+from abuse.departing import departing, moderate_calls
 from abuse.fuzzing import fuzz_bodies, fuzz_raw
+from abuse.hogs import HOGS
+from abuse.holding import dev_chain, watched
 from abuse.memory import peak_bytes, reset_peak
 from abuse.probe import ask_once, probe
 from abuse.simulations import EXCESSES
+from abuse.snapshots import race
 from abuse.wire import address_of
 from foreblock.bench.rpc import chain
 from foreblock.bench.rpc.processes import family, resident_bytes
@@ -39,10 +44,18 @@ MEBI = 2**20
 # What a worker may gain from caches that fill and memory that its allocator keeps.
 MEMORY_SLACK = 32 * MEBI
 DEADLINE = 6.0  # seconds: that of a call, and one for what comes before and after
+HELD = 2048 * MEBI  # all processes of a dev chain, whatever is asked of it
 PEAK = 256 * MEBI  # what requests of 5 MB may take while they are worked on
 SIMULATING = 4  # connections that ask for too much
 # Each of their simulations has the loop for 2 ms at a time, and others wait for all of them.
 SLICE_MS = 2.0
+HOGGING = 4  # connections that run code of one kind
+HOGGED_MS = 25.0  # the 99th percentile of others beside any code
+DEPARTING = 3.0  # clients a second that go before their answer
+MODERATE = 200  # calls of some milliseconds beside them
+MODERATE_MS = 50.0
+HOLDING = (1_300, 10_000)  # simulations at once
+GAP_SECONDS = 2.0  # without a commit, at most: a flashblock comes every 200 ms
 SCALE = {
     "slow_header": 500,
     "slow_body": 500,
@@ -50,6 +63,9 @@ SCALE = {
     "idle": 10_000,
     "endless_loop": 64,
 }
+
+
+CHOICES = [*SCALE, *EXCESSES, *HOGS, "hogs", "departing", "holding", "snapshots", "fuzz"]
 
 
 def p99(url: str) -> float:
@@ -97,6 +113,63 @@ def overask(service: Service, name: str, count: int) -> bool:
     return met and bounded and borne
 
 
+def hogging(service: Service, name: str) -> bool:
+    """One kind of code, run by some clients without end."""
+    with attacking(name, service.url, HOGGING):
+        found = probe(address_of(service.url), PROBES, SECONDS)
+    under = found.percentile(99)
+    say(
+        f"{name:<20} {HOGGING} connections: median {found.median:.2f} ms, p99 {under:.2f} ms",
+        met=under <= HOGGED_MS,
+    )
+    return under <= HOGGED_MS
+
+
+def departed(service: Service) -> bool:
+    """Calls of some milliseconds beside clients that leave long ones behind."""
+    address = address_of(service.url)
+    rest = moderate_calls(address, MODERATE)
+    with departing(address, DEPARTING) as sent:
+        under = moderate_calls(address, MODERATE * 10)
+    late, most = under.percentile(99), under.percentile(100)
+    met = late <= MODERATE_MS
+    say(
+        f"departing     {sent[0]} clients: a call takes {rest.median:.1f} ms at rest, beside them "
+        f"{under.median:.1f} ms, p99 {late:.1f} ms, most {most:.1f} ms",
+        met=met,
+    )
+    return met
+
+
+def holding(count: int, seconds: float = 15.0) -> bool:
+    """Very many simulations on a chain that goes on."""
+    with dev_chain() as (service, store), watched(store) as commits:
+        before = memory(service.pid)
+        reset_peak(family(service.pid))
+        with attacking("holding", service.url, count):
+            time.sleep(seconds)
+        peak = peak_bytes(family(service.pid))
+        probe(address_of(service.url), 1)
+    met = commits.longest_gap <= GAP_SECONDS and peak <= HELD
+    say(
+        f"holding       {count:>6} connections: {commits.seen} commits, none for "
+        f"{commits.longest_gap:.2f} s at most; memory {before / MEBI:.0f} to {peak / MEBI:.0f} MiB",
+        met=met,
+    )
+    return met
+
+
+def racing(seconds: float) -> bool:
+    """Views of readers that are preempted, beside a writer without a rest."""
+    seen = race(seconds)
+    say(
+        f"snapshots     {seen.views} views of {seen.commits} commits in {seconds:.0f} s: "
+        f"{seen.mixed} mixed two",
+        met=not seen.mixed,
+    )
+    return not seen.mixed
+
+
 def fuzz(service: Service, count: int) -> bool:
     address = address_of(service.url)
     # The first tenth fills caches; memory is compared from then on.
@@ -140,8 +213,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Abuse an endpoint and see how it bears it.")
     parser.add_argument("--url", help="a running endpoint; without it, our own is started")
     parser.add_argument("--pid", type=int, help="its first process, to watch its memory")
-    parser.add_argument("--only", choices=[*SCALE, *EXCESSES, "fuzz"], help="only this")
+    parser.add_argument("--only", choices=CHOICES, help="only this")
     parser.add_argument("--requests", type=int, default=100_000, help="fuzzed requests")
+    parser.add_argument("--race", type=float, default=600.0, help="seconds of racing snapshots")
     parser.add_argument("--connections", type=int, help="of an attack, instead of its own number")
     options = parser.parse_args()
     os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)  # attackers import what this does
@@ -156,8 +230,15 @@ def main() -> None:
             for name in EXCESSES
             if options.only in (None, name)
         ]
+        met += [hogging(service, name) for name in HOGS if options.only in (None, "hogs", name)]
+        if options.only in (None, "departing"):
+            met.append(departed(service))
         if options.only in (None, "fuzz"):
             met.append(fuzz(service, options.requests))
+    if options.only in (None, "holding"):
+        met += [holding(options.connections or count) for count in HOLDING]
+    if options.only in (None, "snapshots"):
+        met.append(racing(options.race))
     sys.exit(0 if all(met) else 1)
 
 

@@ -90,6 +90,9 @@ fn kind(to: Address, data: &[u8]) -> Kind {
     (to, selector, length)
 }
 
+/// A run that ended so long after its time was not short, whatever it was made of.
+const LONG: Duration = Duration::from_millis(1);
+
 /// So many kinds of calls are known to be short; then all are forgotten.
 const KINDS: usize = 4096;
 
@@ -312,10 +315,16 @@ impl Reader<'_> {
         let (from, to) = (call.from, Some(call.to));
         let message = Message { from, to, data, gas, ..Message::default() };
         let limits = limits(Some(Arg(call_us)), Some(Arg(step_us)));
+        let long_after = limits.deadline.map(|deadline| deadline + LONG);
         let mut overlay = Overlay::new(Box::new(self.state(at).ok()?.clone()));
         let options = Options { limits, ..Options::default() };
         match execute::call(&mut overlay, env, &message, options) {
-            Ok(outcome) if outcome.is_success() => json::data(out, &outcome.output),
+            Ok(outcome) if outcome.is_success() => {
+                json::data(out, &outcome.output);
+                if long_after.is_some_and(|after| Instant::now() >= after) {
+                    self.light.remove(&kind);
+                }
+            }
             Err(Error::DeadlineExceeded) => {
                 self.light.remove(&kind);
                 return None;

@@ -1,0 +1,166 @@
+"""Threads beside the loop: shared in turn, and free again when whoever asked has gone."""
+
+import asyncio
+import json
+from typing import Any
+
+from asked_by import ANYBODY
+from asking import request
+from bytecode import LOOP
+from foreblock.app import Scheduling, Service, ServiceOptions
+from foreblock.errors import PoolFull
+from foreblock.ledger.call import Outcome, prepare
+from foreblock.ledger.call_request import Call
+from foreblock.ledger.view import Ledger
+from foreblock.methods.options import Options
+from foreblock.methods.placement import Placement
+from foreblock.reply import Client, Reply
+from long_work import threads
+
+TO = "0x00000000000000000000000000000000000c0de0"
+HOUR_MS = 3_600_000
+ENDLESS = request("eth_call", {"to": TO}, "latest", {TO: {"code": LOOP}})
+SIMULATED = request(
+    "eth_simulateV1",
+    {"blockStateCalls": [{"stateOverrides": {TO: {"code": LOOP}}, "calls": [{"to": TO}]}]},
+    "latest",
+)
+# Longer than a call may take in place, so that it needs a thread as well.
+MODERATE = request("eth_call", {"to": TO, "gas": hex(3_000_000)}, "latest", {TO: {"code": LOOP}})
+
+
+def service(ledger: Ledger, **sizes: int) -> tuple[Service, Scheduling]:
+    options = ServiceOptions(Options(call_timeout_ms=HOUR_MS, gas_cap=0), **sizes)
+    scheduling = Scheduling(options)
+    return Service(ledger, options, scheduling), scheduling
+
+
+async def begun(answering: Service, body: bytes, client: Client = ANYBODY) -> asyncio.Task[Any]:
+    """A request that is not answered at once."""
+    reply = answering.answer(body, client)
+    assert not isinstance(reply, Reply)
+
+    async def wait() -> Any:  # noqa: ANN401, it is JSON
+        return json.loads((await reply).body)
+
+    task = asyncio.ensure_future(wait())
+    await asyncio.sleep(0)
+    return task
+
+
+def test_what_a_client_leaves_behind_is_stopped(ledger: Ledger) -> None:
+    """One thread, taken by calls and simulations without end: with them it would never be free."""
+    answering, scheduling = service(ledger, pool_threads=1, pool_begun=1, pool_capacity=8)
+
+    async def leave() -> list[Any]:
+        answers = []
+        for body in (ENDLESS, SIMULATED) * 3:
+            left = await begun(answering, body)
+            left.cancel()
+            answers.append(await (await begun(answering, MODERATE)))
+        return answers
+
+    answers = asyncio.run(leave())
+    assert [answer["error"]["message"] for answer in answers] == ["out of gas"] * 6
+    scheduling.close()
+
+
+def test_short_calls_do_not_wait_for_the_end_of_long_ones(ledger: Ledger) -> None:
+    answering, scheduling = service(ledger, pool_threads=1, pool_begun=8, pool_capacity=8)
+
+    async def beside() -> Any:  # noqa: ANN401, it is JSON
+        endless = [await begun(answering, ENDLESS) for _ in range(3)]
+        endless.append(await begun(answering, SIMULATED))
+        answer = await (await begun(answering, MODERATE))
+        for each in endless:
+            each.cancel()
+        return answer
+
+    assert asyncio.run(beside())["error"]["message"] == "out of gas"
+    scheduling.close()
+
+
+def test_an_address_that_has_all_places_gives_way_to_another(ledger: Ledger) -> None:
+    answering, scheduling = service(ledger, pool_threads=1, pool_begun=1, pool_capacity=2)
+    crowd = [Client("192.0.2.1", number) for number in range(3)]
+
+    async def ask() -> list[Any]:
+        tasks = [await begun(answering, ENDLESS, client) for client in crowd]
+        other = await begun(answering, MODERATE, Client("192.0.2.2", 9))
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        refused = [task.result()["error"]["code"] for task in done]
+        for task in tasks:
+            task.cancel()
+        return [*refused, (await other)["error"]["message"]]
+
+    assert asyncio.run(ask()) == [-32005, "out of gas"]
+    scheduling.close()
+
+
+def test_closing_stops_what_runs_for_ever(ledger: Ledger) -> None:
+    answering, scheduling = service(ledger, pool_threads=2, pool_begun=2)
+
+    async def close() -> list[asyncio.Task[Any]]:
+        tasks = [await begun(answering, body) for body in (ENDLESS, SIMULATED)]
+        scheduling.close()
+        await asyncio.wait(tasks)
+        return tasks
+
+    assert all(task.cancelled() for task in asyncio.run(close()))
+
+
+def test_work_gets_what_is_left_of_its_time_and_its_failure_comes_back() -> None:
+    def working(*, timeout_us: int | None = None, step_us: int | None = None) -> int:
+        assert step_us is None
+        assert timeout_us is not None
+        return timeout_us
+
+    def failing(*, timeout_us: int | None = None, step_us: int | None = None) -> int:
+        raise PoolFull(timeout_us is None or step_us is None)
+
+    async def both() -> tuple[int, list[object]]:
+        shared = threads()
+        left = await shared.work(working, None, 1_000_000)
+        failed = await asyncio.gather(shared.work(failing, None, 1), return_exceptions=True)
+        shared.close()
+        return left, list(failed)
+
+    left, failed = asyncio.run(both())
+    assert 0 < left <= 1_000_000
+    assert isinstance(failed[0], PoolFull)
+
+
+class Stalling:
+    """A clock that stands still, but for a second that passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.stalls = False
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += self.stalls
+        return self.now
+
+
+def test_a_call_that_took_long_in_place_goes_to_a_thread_next_time(ledger: Ledger) -> None:
+    """Whatever it was made of, and though it was not stopped."""
+    shared, clock = threads(), Stalling()
+    placement = Placement(shared, 5_000, clock)
+    view = ledger.view()
+    call = Call(sender=bytes(20), to=bytes(20), value=0, data=b"", gas=100_000)
+    run = prepare(call, view.state(view.latest), view.latest.surroundings, None)
+
+    async def twice() -> None:
+        assert isinstance(placement.run(run), Outcome)
+        assert not placement.is_heavy(run)
+        clock.stalls = True
+        assert isinstance(placement.run(run), Outcome)
+        clock.stalls = False
+        assert placement.is_heavy(run)
+        outcome = placement.run(run)
+        assert not isinstance(outcome, Outcome)
+        assert (await outcome).status == "success"
+
+    asyncio.run(twice())
+    view.close()
+    shared.close()
