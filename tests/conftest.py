@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+import long_chain as made
 from asking import Asker, asker
 from foreblock.ledger.chain_file import read_items
 from foreblock.ledger.import_files import import_files
@@ -34,7 +36,7 @@ def checkout() -> Path:
 
 @pytest.fixture(scope="session")
 def conformance() -> Path:
-    """The folder of the published chain; tests that need it are skipped where it is not."""
+    """The folder of the published chain; only what replays it is skipped where it is not."""
     named = os.environ.get("FOREBLOCK_CONFORMANCE")
     folder = Path(named) if named else CHECKOUT.parent / "shared" / "conformance"
     if not (folder / "chain.rlp").is_file():
@@ -81,26 +83,63 @@ def example() -> ChainFiles:
 
 
 @pytest.fixture(scope="session")
-def published_ledger(
-    published: ChainFiles, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Ledger]:
-    """The published chain, imported and opened for reading."""
-    folder = tmp_path_factory.mktemp("published") / "store"
-    import_files(published.genesis, published.chain, folder, published.fork_choice, lambda _: None)
+def long_chain(tmp_path_factory: pytest.TempPathFactory) -> ChainFiles:
+    """A chain made here for tests that need some chain: 54 blocks through every fork."""
+    folder = tmp_path_factory.mktemp("long")
+    made.write(folder)
+    return ChainFiles(folder / "genesis.json", folder / "chain.rlp", folder / "head.json")
+
+
+@contextmanager
+def imported(files: ChainFiles, folder: Path) -> Iterator[Ledger]:
+    """A chain, imported and opened for reading."""
+    import_files(files.genesis, files.chain, folder, files.fork_choice, lambda _: None)
     ledger = Ledger.open(str(folder))
     yield ledger
     ledger.close()
 
 
 @pytest.fixture(scope="session")
-def preconf(published_ledger: Ledger) -> Iterator[Asker]:
+def long_ledger(
+    long_chain: ChainFiles, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Ledger]:
+    """The long chain, opened for reading."""
+    with imported(long_chain, tmp_path_factory.mktemp("long") / "store") as ledger:
+        yield ledger
+
+
+@pytest.fixture(scope="session")
+def preconf(long_ledger: Ledger) -> Iterator[Asker]:
+    """A client of the long chain in the published contract."""
+    with asker(long_ledger, "preconf") as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def ethereum(long_ledger: Ledger) -> Iterator[Asker]:
+    """A client of the long chain as other nodes answer."""
+    with asker(long_ledger, "ethereum") as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def published_ledger(
+    published: ChainFiles, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Ledger]:
+    """The published chain, opened for reading: for what is published about it, and no more."""
+    with imported(published, tmp_path_factory.mktemp("published") / "store") as ledger:
+        yield ledger
+
+
+@pytest.fixture(scope="session")
+def published_preconf(published_ledger: Ledger) -> Iterator[Asker]:
     """A client of the published chain in the published contract."""
     with asker(published_ledger, "preconf") as client:
         yield client
 
 
 @pytest.fixture(scope="session")
-def ethereum(published_ledger: Ledger) -> Iterator[Asker]:
+def published_ethereum(published_ledger: Ledger) -> Iterator[Asker]:
     """A client of the published chain as other nodes answer."""
     with asker(published_ledger, "ethereum") as client:
         yield client

@@ -18,10 +18,10 @@ from foreblock.ledger.view import Ledger
 
 
 def test_every_block_without_uncles_is_rebuilt_to_the_byte(
-    ethereum: Asker, published: ChainFiles
+    ethereum: Asker, long_chain: ChainFiles
 ) -> None:
     types = set()
-    for number, item in enumerate(published.items(), start=1):
+    for number, item in enumerate(long_chain.items(), start=1):
         answer = ethereum.ask("eth_getBlockByNumber", hex(number), True)
         if answer["uncles"]:
             continue

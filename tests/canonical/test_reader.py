@@ -18,13 +18,13 @@ Methods = dict[str, Callable[[list[Any]], object]]
 
 
 @pytest.fixture(scope="module")
-def block(published: ChainFiles) -> Block:
-    return decode_block(published.items()[-1])[0]
+def block(long_chain: ChainFiles) -> Block:
+    return decode_block(long_chain.items()[-1])[0]
 
 
 @pytest.fixture
 def methods(ethereum: Asker) -> Methods:
-    """An endpoint with the published chain that gives blocks in both ways."""
+    """An endpoint with the long chain that gives blocks in both ways."""
     return {
         name: lambda params, name=name: _ask(ethereum, name, params)  # type: ignore[misc]
         for name in ("debug_getRawBlock", "eth_getBlockByHash", "eth_getBlockByNumber")
@@ -117,10 +117,10 @@ def test_another_block_than_asked_for_is_no_answer(methods: Methods, block: Bloc
 
 
 def test_a_block_with_other_transactions_is_no_answer(
-    methods: Methods, published: ChainFiles
+    methods: Methods, long_chain: ChainFiles
 ) -> None:
     full = next(
-        each for each in map(decode_block, published.items()) if len(each[0].transactions) > 1
+        each for each in map(decode_block, long_chain.items()) if len(each[0].transactions) > 1
     )[0]
     cut = Block(full.header, full.transactions[1:], full.uncles, full.withdrawals)
     methods["debug_getRawBlock"] = lambda _: f"0x{cut.encode().hex()}"

@@ -14,6 +14,7 @@ from foreblock.ledger import importer, rows
 from foreblock.ledger.import_files import Imported, import_files
 from foreblock.ledger.start import stored_profile
 from importing import contents, import_bytes, latest, refusing
+from long_chain import TOTAL_DIFFICULTY
 
 
 def run(files: ChainFiles, data: Path) -> Imported:
@@ -58,9 +59,9 @@ def test_published_state_is_reached_account_by_account(
 
 
 def test_total_difficulty_is_kept_and_ends_at_the_merge(
-    published: ChainFiles, tmp_path: Path
+    long_chain: ChainFiles, tmp_path: Path
 ) -> None:
-    run(published, tmp_path / "store")
+    run(long_chain, tmp_path / "store")
     with Store(str(tmp_path / "store")) as store, store.view() as view:
         totals = []
         for number in range(55):
@@ -68,8 +69,8 @@ def test_total_difficulty_is_kept_and_ends_at_the_merge(
             assert row is not None
             totals.append(rows.decode_header_row(row)[1])
     assert totals[0] == 131_072
-    assert totals[35:] == [4_732_352] * 20
-    assert totals[34] < 4_732_352
+    assert totals[35:] == [TOTAL_DIFFICULTY] * 20
+    assert totals[34] < TOTAL_DIFFICULTY
 
 
 def test_example_chain_is_what_the_builder_makes(example: ChainFiles, tmp_path: Path) -> None:

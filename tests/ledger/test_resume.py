@@ -39,23 +39,23 @@ def test_interrupted_import_goes_on_after_its_last_commit(
 
 
 def test_repaired_file_goes_on_where_the_damaged_one_was_refused(
-    published: ChainFiles, tmp_path: Path
+    long_chain: ChainFiles, tmp_path: Path
 ) -> None:
-    items = published.items()
-    genesis, choice = published.genesis.read_bytes(), published.fork_choice.read_bytes()
+    items = long_chain.items()
+    genesis, choice = long_chain.genesis.read_bytes(), long_chain.fork_choice.read_bytes()
     damaged = b"".join(items[:29]) + items[29][:-1] + b"\xff" + b"".join(items[30:])
     with refusing(BadBlock, match="block 30"):
         import_bytes(tmp_path, genesis, damaged, choice)
-    progress = import_bytes(tmp_path, genesis, published.chain.read_bytes(), choice)
+    progress = import_bytes(tmp_path, genesis, long_chain.chain.read_bytes(), choice)
     assert (progress.skipped, progress.blocks) == (29, 25)
 
 
 def test_uncles_and_hashes_before_the_break_count_after_it(
-    published: ChainFiles, tmp_path: Path
+    long_chain: ChainFiles, tmp_path: Path
 ) -> None:
     """Each run begins anew at the store: one block a run needs all that a block looks back at."""
-    items = published.items()
-    genesis = published.genesis.read_bytes()
+    items = long_chain.items()
+    genesis = long_chain.genesis.read_bytes()
     for count in range(1, len(items) + 1):
         import_bytes(tmp_path, genesis, b"".join(items[:count]))
     assert latest(tmp_path) == 54

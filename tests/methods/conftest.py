@@ -13,13 +13,11 @@ from simulation_chain import Chain, build_optimism
 def chain(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Chain]:
-    """The published chain, and a small one of the other rule set."""
+    """The long chain, and a small one of the other rule set."""
     folder = tmp_path_factory.mktemp("chain") / "store"
     if request.param == "ethereum":
-        published = request.getfixturevalue("published")
-        import_files(
-            published.genesis, published.chain, folder, published.fork_choice, lambda _: None
-        )
+        files = request.getfixturevalue("long_chain")
+        import_files(files.genesis, files.chain, folder, files.fork_choice, lambda _: None)
     else:
         build_optimism(folder)
     ledger = Ledger.open(str(folder))

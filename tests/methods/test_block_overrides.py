@@ -6,6 +6,7 @@ import pytest
 
 from asking import Asker, error
 from bytecode import returning
+from long_chain import RICH
 
 TO = "0x00000000000000000000000000000000000c0de0"
 HASH = "0x" + "ab" * 32
@@ -52,9 +53,8 @@ def test_mined_block_has_another_difficulty(preconf: Asker) -> None:
 
 
 def test_base_fee_is_what_a_price_is_held_against(preconf: Asker) -> None:
-    sender = "0x7435ed30a8b4aeb0877cef0c6e8cffe834eb865f"
     overrides = {TO: {"code": returning("BASEFEE")}}
-    call = {"to": TO, "from": sender, "gas": "0x186a0", "gasPrice": "0x5"}
+    call = {"to": TO, "from": RICH, "gas": "0x186a0", "gasPrice": "0x5"}
     low = preconf.ask("eth_call", call, "latest", overrides, {"baseFeePerGas": "0x5"})
     assert int(low, 16) == 5
     high = preconf.ask("eth_call", call, "latest", overrides, {"baseFee": "0x6"})

@@ -12,6 +12,7 @@ from foreblock._engine import decode_block
 from foreblock.ledger.view import Ledger
 from foreblock.methods import block_text
 from foreblock.methods.portion_text import RECOVERY
+from long_chain import CROWD, CROWDED
 
 ALWAYS = {
     "number", "hash", "parentHash", "nonce", "sha3Uncles", "logsBloom", "transactionsRoot",
@@ -64,10 +65,10 @@ def test_transactions_have_the_fields_of_their_type(preconf: Asker) -> None:
     assert seen == set(BY_TYPE)
 
 
-def test_both_forms_and_the_file_agree(preconf: Asker, published: ChainFiles) -> None:
+def test_both_forms_and_the_file_agree(preconf: Asker, long_chain: ChainFiles) -> None:
     """Independent of our rows: the blocks as they lie in the file."""
     short, full = blocks_of(preconf, full=False), blocks_of(preconf, full=True)
-    items = published.items()
+    items = long_chain.items()
     for number in range(1, 55):
         block, _ = decode_block(items[number - 1])
         assert short[number]["size"] == hex(len(items[number - 1]))
@@ -88,7 +89,7 @@ def test_transactions_name_their_block_and_place(preconf: Asker) -> None:
 
 
 def test_published_transactions_are_found_in_their_blocks(
-    preconf: Asker, conformance: Path
+    published_preconf: Asker, conformance: Path
 ) -> None:
     """Cases of another method pin every type of transaction literally."""
     cases = list((conformance / "eth_getTransactionByHash").glob("*.io"))
@@ -96,16 +97,19 @@ def test_published_transactions_are_found_in_their_blocks(
     for case in cases:
         reply = next(line for line in case.read_text().splitlines() if line.startswith("<< "))
         expected = json.loads(reply[3:])["result"]
-        block = preconf.ask("eth_getBlockByNumber", expected["blockNumber"], True)
+        block = published_preconf.ask("eth_getBlockByNumber", expected["blockNumber"], True)
         assert expected in block["transactions"]
 
 
-def test_published_block_by_hash_is_the_same_block(preconf: Asker, conformance: Path) -> None:
+def test_published_block_by_hash_is_the_same_block(
+    published_preconf: Asker, conformance: Path
+) -> None:
+    client = published_preconf
     case = (conformance / "eth_getBlockByHash" / "get-block-by-hash.io").read_text()
     expected = json.loads(case.split("<< ")[1])["result"]
-    assert preconf.ask("eth_getBlockByNumber", "0x1", True) == expected
-    assert preconf.ask("eth_getBlockByNumber", expected["hash"], True) == expected
-    assert preconf.ask("eth_getBlockByHash", expected["hash"], True) == expected
+    assert client.ask("eth_getBlockByNumber", "0x1", True) == expected
+    assert client.ask("eth_getBlockByNumber", expected["hash"], True) == expected
+    assert client.ask("eth_getBlockByHash", expected["hash"], True) == expected
 
 
 def test_withdrawals_are_shown(preconf: Asker) -> None:
@@ -116,15 +120,15 @@ def test_withdrawals_are_shown(preconf: Asker) -> None:
 
 
 def test_block_of_many_transactions_is_rendered_in_portions(
-    published_ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    long_ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Block 2 has 59 of them; whatever the portion, the text is the same."""
+    """Whatever the portion, the text is the same."""
     texts = set()
-    for portion in (1, 7, 59, 100):
+    for portion in (1, 7, CROWD, 100):
         monkeypatch.setattr(block_text, "BUDGET", portion * RECOVERY)
-        with asker(published_ledger) as client:
-            block = client.ask("eth_getBlockByNumber", "0x2", True)
+        with asker(long_ledger) as client:
+            block = client.ask("eth_getBlockByNumber", hex(CROWDED), True)
             texts.add(json.dumps(block))
-            assert client.ask("eth_getBlockByNumber", "0x2", True) == block  # the kept one
+            assert client.ask("eth_getBlockByNumber", hex(CROWDED), True) == block  # the kept one
     assert len(texts) == 1
-    assert len(block["transactions"]) == 59
+    assert len(block["transactions"]) == CROWD

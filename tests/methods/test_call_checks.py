@@ -5,13 +5,11 @@ from typing import Any
 import pytest
 
 from asking import Asker, error
+from long_chain import BASE_FEE, CHAIN_ID, RICH, RICH_CHECKSUM
 
 POOR = "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed"  # an example of EIP-55
 POOR_CHECKSUM = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
-RICH = "0x7435ed30a8b4aeb0877cef0c6e8cffe834eb865f"
-RICH_CHECKSUM = "0x7435ed30A8b4AEb0877CEf0c6E8cFFe834eb865f"
 TO = "0x00000000000000000000000000000000000c0de0"
-BASE_FEE = 27_399_063
 GOOD_BLOB = "0x01" + "11" * 31
 BAD_BLOB = "0x02" + "11" * 31
 AUTHORIZATION = {
@@ -141,9 +139,9 @@ def test_contradicting_fees_are_refused(preconf: Asker) -> None:
 
 
 def test_another_chain_is_refused(preconf: Asker) -> None:
-    why = "chainId does not match node's (have=5, want=3503995874084926)"
+    why = f"chainId does not match node's (have=5, want={CHAIN_ID})"
     assert preconf.ask("eth_call", {"to": TO, "chainId": "0x5"}, "latest") == error(-32000, why)
-    assert preconf.ask("eth_call", {"to": TO, "chainId": "0xc72dd9d5e883e"}, "latest") == "0x"
+    assert preconf.ask("eth_call", {"to": TO, "chainId": hex(CHAIN_ID)}, "latest") == "0x"
 
 
 def test_bad_parameters_speak_before_an_unknown_block(preconf: Asker) -> None:
@@ -157,7 +155,7 @@ def test_unknown_block_speaks_before_the_checks(preconf: Asker) -> None:
 
 
 def test_fees_before_london_are_those_of_a_legacy_transaction(preconf: Asker) -> None:
-    call = {"to": TO, "maxFeePerGas": "0x5", "maxPriorityFeePerGas": "0x9"}
+    call = {"from": RICH, "to": TO, "maxFeePerGas": "0x5", "maxPriorityFeePerGas": "0x9"}
     assert preconf.ask("eth_call", call, "0x1") == "0x"
 
 

@@ -7,12 +7,10 @@ import pytest
 from asking import Asker, asker, error
 from bytecode import LOOP, code, returning
 from foreblock.ledger.view import Ledger
+from long_chain import BASE_FEE, CHAIN_ID, REVERTER, RICH
 
 TO = "0x00000000000000000000000000000000000c0de0"
 FROM = "0x000000000000000000000000000000000000f00d"
-RICH = "0x7435ed30a8b4aeb0877cef0c6e8cffe834eb865f"  # sent the chain's transactions
-REVERTER = "0x0ee3ab1371c93e7c0c281cc0c2107cdebc8b1930"
-BASE_FEE = 27_399_063
 
 
 def word(value: int) -> str:
@@ -30,7 +28,7 @@ def test_call_sees_its_block(preconf: Asker) -> None:
     assert see(preconf, "NUMBER") == 54
     assert see(preconf, "TIMESTAMP") == 540
     assert see(preconf, "GASLIMIT") == 200_000_000
-    assert see(preconf, "CHAINID") == 3503995874084926
+    assert see(preconf, "CHAINID") == CHAIN_ID
     assert see(preconf, "NUMBER", block="0x1b") == 27
     assert see(preconf, "PREVRANDAO", block="0x1") == 0x20000  # its difficulty
 
@@ -181,8 +179,8 @@ def test_creation_gives_the_code(ethereum: Asker) -> None:
     assert ethereum.ask("eth_call", {"data": INIT, "to": None}, "latest") == "0xfe"
 
 
-def test_creation_can_be_allowed(published_ledger: Ledger) -> None:
-    with asker(published_ledger, call_create=True) as client:
+def test_creation_can_be_allowed(long_ledger: Ledger) -> None:
+    with asker(long_ledger, call_create=True) as client:
         assert client.ask("eth_call", {"data": INIT}, "latest") == "0xfe"
 
 

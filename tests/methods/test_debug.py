@@ -13,9 +13,9 @@ from preconfirming import PreconfirmingChain
 
 
 def test_every_block_comes_as_the_bytes_that_were_imported(
-    preconf: Asker, published: ChainFiles
+    preconf: Asker, long_chain: ChainFiles
 ) -> None:
-    for number, item in enumerate(published.items(), start=1):
+    for number, item in enumerate(long_chain.items(), start=1):
         by_number = preconf.ask("debug_getRawBlock", hex(number))
         assert bytes.fromhex(by_number[2:]) == item
         block, _ = decode_block(item)

@@ -5,6 +5,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import long_chain
 from asking import Asker
 from foreblock._engine import Message, Outcome
 from foreblock.errors import InvalidMessage
@@ -12,7 +13,7 @@ from foreblock.ledger.view import Ledger
 from foreblock.methods.revert import revert_reason
 
 TO = bytes.fromhex("00000000000000000000000000000000000c0de0")
-RICH = bytes.fromhex("7435ed30a8b4aeb0877cef0c6e8cffe834eb865f")
+RICH = bytes.fromhex(long_chain.RICH[2:])
 # Opcodes that need little and do much, so that random code gets somewhere.
 PUSHES = st.binary(min_size=1, max_size=4).map(lambda data: bytes([0x5F + len(data)]) + data)
 OPCODES = st.sampled_from(
@@ -46,7 +47,7 @@ def direct(ledger: Ledger, code: bytes, fields: dict[str, Any]) -> Outcome | Non
     sender=st.sampled_from([RICH, TO, bytes(20)]),
 )
 def test_answer_is_the_outcome_of_the_engine(
-    published_ledger: Ledger, ethereum: Asker, code: bytes, data: bytes, value: int, gas: int,
+    long_ledger: Ledger, ethereum: Asker, code: bytes, data: bytes, value: int, gas: int,
     sender: bytes,
 ) -> None:  # fmt: skip
     call = {
@@ -56,7 +57,7 @@ def test_answer_is_the_outcome_of_the_engine(
     overrides = {"0x" + TO.hex(): {"code": "0x" + code.hex()}}
     answer = ethereum.ask("eth_call", call, "latest", overrides)
     fields = {"sender": sender, "data": data, "value": value, "gas": gas}
-    outcome = direct(published_ledger, code, fields)
+    outcome = direct(long_ledger, code, fields)
     if outcome is None:
         assert answer["message"].startswith("err: ")
         assert answer["message"].endswith(f" (supplied gas {gas})")

@@ -15,14 +15,15 @@ from expressing import Ways
 from foreblock.ledger.created_address import created_address
 from foreblock.ledger.view import Ledger
 from foreblock.methods.options import Options
+from long_chain import DELEGATED, EMITTER, REVERTER, SURROUNDED
 from preconfirming import COUNTER, SENDER, PreconfirmingChain
 from wire import post
 
 CONTRACTS = [
-    "0x9344b07175800259691961298ca11c824e65032d",  # returns its environment
-    "0x0ee3ab1371c93e7c0c281cc0c2107cdebc8b1930",  # reverts with a panic
-    "0xeda8645ba6948855e3b3cd596bbb07596d59c603",  # delegates
-    "0x7dcd17433742f4c0ca53122ab541d0ba67fc27df",
+    SURROUNDED,
+    REVERTER,
+    DELEGATED,
+    EMITTER,
     "0x" + "00" * 19 + "04",
     "0x" + "00" * 20,
 ]
@@ -44,11 +45,11 @@ PRESENT = {"to": CONTRACTS[0], "data": "0x12345678", "from": CONTRACTS[1]}
 
 
 @pytest.fixture(scope="module", params=["preconf", "ethereum"])
-def ways(published_ledger: Ledger, request: pytest.FixtureRequest) -> Iterator[Ways]:
-    found = Ways(published_ledger, Options(request.param))
+def ways(long_ledger: Ledger, request: pytest.FixtureRequest) -> Iterator[Ways]:
+    found = Ways(long_ledger, Options(request.param))
     yield found
     found.scheduling.close()
-    published_ledger.express = None
+    long_ledger.express = None
 
 
 def called(call: dict[str, Any] | None = None, block: str = "latest") -> bytes:
@@ -141,9 +142,9 @@ def test_call_sees_the_block_that_it_names(chain: PreconfirmingChain) -> None:
 
 
 def test_loop_with_an_override_does_not_make_the_usual_call_heavy(
-    published_ledger: Ledger,
+    long_ledger: Ledger,
 ) -> None:
-    with asker(published_ledger, call_timeout_ms=50, gas_cap=0, pool_capacity=1) as client:
+    with asker(long_ledger, call_timeout_ms=50, gas_cap=0, pool_capacity=1) as client:
         contract = CONTRACTS[0]
         loop = request("eth_call", {"to": contract}, "latest", {contract: {"code": LOOP}})
         usual = request("eth_call", {"to": contract}, "latest")

@@ -177,7 +177,7 @@ def test_percentile_is_the_tip_of_the_gas_at_its_place(
     assert BlockTips(bids).percentiles(sorted(wanted)) == expected
 
 
-def test_history_of_the_published_chain(ethereum: Asker) -> None:
+def test_history_of_a_chain_through_all_forks(ethereum: Asker) -> None:
     """All forks: no base fee, then one, then blob gas; senders are never recovered."""
     history = ethereum.ask("eth_feeHistory", "0x37", "latest", [50])
     assert history["oldestBlock"] == "0x0"

@@ -11,9 +11,9 @@ from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from foreblock.methods.placement import Placement
 from foreblock.methods.simulations import Simulations
+from long_chain import EMITTER as ADDRESS
+from long_chain import HEAD_HASH as HASH
 
-ADDRESS = "0x7dcd17433742f4c0ca53122ab541d0ba67fc27df"
-HASH = "0xd226371d0b1551adb03fb52b71f08e3e11247fe9b1af994768af8cdaa8e7dcd7"
 TEXTS = st.sampled_from(
     ["0x", "0x0", "0x1", "0x01", "0xzz", "latest", "pending", "0x36", "0x37", ADDRESS, HASH,
      "0x6000", "0x" + "f" * 64, "0x1" + "0" * 64, "", "5", "0x5b600056", "0x" + "00" * 19 + "04"]

@@ -167,18 +167,18 @@ def test_requests_of_megabytes_are_answered(preconf: Asker, method: str) -> None
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_what_takes_long_to_read_is_stopped(published_ledger: Ledger, method: str) -> None:
-    with asker(published_ledger, call_timeout_ms=1) as client:
+def test_what_takes_long_to_read_is_stopped(long_ledger: Ledger, method: str) -> None:
+    with asker(long_ledger, call_timeout_ms=1) as client:
         answer = client.ask(method, {"to": A1}, "latest", many_accounts(20_000))
         assert answer == error(-32000, "execution aborted (timeout = 1ms)")
 
 
 def test_reading_and_running_have_one_deadline(
-    published_ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    long_ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A call that never ends, and of whose time nothing is left when it begins."""
     monkeypatch.setattr(Placement, "deadline", lambda placement: placement._clock())
     overrides = {A1: {"code": LOOP}, **many_accounts(2_000)}
-    with asker(published_ledger, call_timeout_ms=3_600_000, gas_cap=0) as client:
+    with asker(long_ledger, call_timeout_ms=3_600_000, gas_cap=0) as client:
         answer = client.ask("eth_call", {"to": A1}, "latest", overrides)
         assert answer == error(-32000, "execution aborted (timeout = 3600s)")

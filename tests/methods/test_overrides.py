@@ -6,14 +6,13 @@ import pytest
 
 from asking import Asker, error
 from bytecode import code, returning
+from long_chain import DELEGATED, EMITTER
 
 TO = "0xfb6916095ca1df60bb79ce92ce3ea74c37c5d359"  # an example of EIP-55
 OTHER = "0xfb6916095ca1df60bb79ce92ce3ea74c37c5d35a"
 ECRECOVER = "0x" + "00" * 19 + "01"
 IDENTITY = "0x" + "00" * 19 + "04"
 SHA256 = "0x" + "00" * 19 + "02"
-DELEGATED = "0xeda8645ba6948855e3b3cd596bbb07596d59c603"
-EMITTER = "0x7dcd17433742f4c0ca53122ab541d0ba67fc27df"  # has storage on the published chain
 
 
 def slot(number: int) -> str:
@@ -48,7 +47,7 @@ def test_state_diff_sets_slots_and_leaves_others(preconf: Asker) -> None:
 
 
 def stored_slot(client: Asker) -> tuple[str, int]:
-    """A slot of a contract of the published chain that is not zero."""
+    """A slot of a contract that is not zero."""
     for number in range(60):
         value = ask(client, {EMITTER: {"code": returning(number, "SLOAD")}}, EMITTER)
         if int(value, 16):

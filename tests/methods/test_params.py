@@ -8,8 +8,9 @@ from msgspec import Raw, Struct
 from asking import Asker, error, request
 from foreblock.errors import InvalidParams
 from foreblock.methods import params
+from long_chain import EMITTER as ADDRESS
+from long_chain import EMITTER_BALANCE
 
-ADDRESS = "0x7dcd17433742f4c0ca53122ab541d0ba67fc27df"
 ZERO = "0x" + "00" * 20
 
 # What a parameter is, and why it is refused: the text after "invalid argument N: ".
@@ -135,6 +136,11 @@ ARITY: list[tuple[str, list[object], str]] = [
     ("eth_call", [{}, "latest"], TO_NOBODY),
     ("eth_call", [{"to": None}, "latest"], TO_NOBODY),
     ("eth_call", [{"to": ZERO}, "latest", {}, {}, 1], "too many arguments, want at most 4"),
+    ("eth_getStorageAt", [], "missing value for required argument 0 (address)"),
+    ("eth_getStorageAt", [None, "0x0", "latest"],
+     "invalid argument 0: address is required, found null"),
+    ("eth_getStorageAt", [ADDRESS, None, "latest"],
+     "invalid argument 1: slot is required, found null"),
     ("eth_chainId", [1], "too many arguments, want at most 0"),
 ]  # fmt: skip
 
@@ -162,7 +168,7 @@ def test_absent_params_are_no_arguments(preconf: Asker, written: str) -> None:
 
 def test_missing_block_means_latest_as_in_other_nodes(ethereum: Asker) -> None:
     latest = ethereum.ask("eth_getBalance", ADDRESS, "latest")
-    assert ethereum.ask("eth_getBalance", ADDRESS) == latest == "0x76"
+    assert ethereum.ask("eth_getBalance", ADDRESS) == latest == hex(EMITTER_BALANCE)
     assert ethereum.ask("eth_getBalance", ADDRESS, None) == latest
 
 
@@ -173,7 +179,7 @@ def test_first_bad_argument_is_named(preconf: Asker) -> None:
 
 @pytest.mark.parametrize("text", [ADDRESS.upper().replace("X", "x"), "0X" + ADDRESS[2:]])
 def test_letter_case_does_not_matter(preconf: Asker, text: str) -> None:
-    assert preconf.ask("eth_getBalance", text, "latest") == "0x76"
+    assert preconf.ask("eth_getBalance", text, "latest") == hex(EMITTER_BALANCE)
 
 
 def test_empty_text_is_empty_data(preconf: Asker) -> None:

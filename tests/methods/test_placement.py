@@ -21,42 +21,42 @@ def endless(data: str = "0x") -> bytes:
     return request("eth_call", {"to": TO, "data": data}, "latest", FOREVER)
 
 
-def test_long_call_is_answered_from_the_pool(published_ledger: Ledger) -> None:
+def test_long_call_is_answered_from_the_pool(long_ledger: Ledger) -> None:
     """It runs out of gas long after 200 µs: a stopped run is never an answer."""
-    with asker(published_ledger) as client:
+    with asker(long_ledger) as client:
         given = {"to": TO, "gas": hex(3_000_000)}
         begun = time.monotonic()
         assert client.ask("eth_call", given, "latest", FOREVER) == error(-32000, "out of gas")
         assert time.monotonic() - begun > placement.IN_PLACE_US / 1e6
 
 
-def test_call_that_takes_too_long_is_stopped(published_ledger: Ledger) -> None:
-    with asker(published_ledger, call_timeout_ms=20, gas_cap=0) as client:
+def test_call_that_takes_too_long_is_stopped(long_ledger: Ledger) -> None:
+    with asker(long_ledger, call_timeout_ms=20, gas_cap=0) as client:
         expected = error(-32000, "execution aborted (timeout = 20ms)")
         assert client.ask("eth_call", {"to": TO}, "latest", FOREVER) == expected
 
 
-def test_recursion_is_stopped_too(published_ledger: Ledger) -> None:
+def test_recursion_is_stopped_too(long_ledger: Ledger) -> None:
     """Calls without a jump: each frame is a look at the clock."""
     again = code(0, 0, 0, 0, 0, "ADDRESS", "GAS", "CALL")
-    with asker(published_ledger, call_timeout_ms=20, gas_cap=0) as client:
+    with asker(long_ledger, call_timeout_ms=20, gas_cap=0) as client:
         overrides = {TO: {"code": again + again[2:] * 3}}
         expected = error(-32000, "execution aborted (timeout = 20ms)")
         assert client.ask("eth_call", {"to": TO}, "latest", overrides) == expected
 
 
-def test_large_precompile_is_not_begun_in_place(published_ledger: Ledger) -> None:
+def test_large_precompile_is_not_begun_in_place(long_ledger: Ledger) -> None:
     """A precompile cannot be stopped. 1024 bytes with a full exponent need millions of gas."""
     size = f"{1024:064x}"
     data = "0x" + size * 3 + "ff" * 3072
-    with asker(published_ledger) as client:
+    with asker(long_ledger) as client:
         answer = client.ask("eth_call", {"to": MODEXP, "data": data}, "latest")
         assert answer == error(-32000, "out of gas")
 
 
-def test_full_queue_is_said_at_once_and_short_calls_go_on(published_ledger: Ledger) -> None:
+def test_full_queue_is_said_at_once_and_short_calls_go_on(long_ledger: Ledger) -> None:
     with asker(
-        published_ledger, pool_begun=1, pool_capacity=2, call_timeout_ms=300, gas_cap=0
+        long_ledger, pool_begun=1, pool_capacity=2, call_timeout_ms=300, gas_cap=0
     ) as client:
         cheap = request("eth_getBalance", TO, "latest")
         given = {"to": TO, "data": "0x12345678"}
@@ -73,9 +73,9 @@ def test_full_queue_is_said_at_once_and_short_calls_go_on(published_ledger: Ledg
 
 
 def test_known_heavy_call_is_not_tried_in_place(
-    published_ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    long_ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with asker(published_ledger) as client:
+    with asker(long_ledger) as client:
         given = request("eth_call", {"to": TO, "gas": hex(3_000_000)}, "latest", FOREVER)
         client.reply(given)
         # Another try in place would now end with this outcome.
@@ -84,16 +84,16 @@ def test_known_heavy_call_is_not_tried_in_place(
         assert json.loads(client.reply(given).body)["error"] == error(-32000, "out of gas")
 
 
-def test_checks_speak_for_heavy_calls_too(published_ledger: Ledger) -> None:
-    with asker(published_ledger) as client:
+def test_checks_speak_for_heavy_calls_too(long_ledger: Ledger) -> None:
+    with asker(long_ledger) as client:
         client.ask("eth_call", {"to": TO, "gas": hex(3_000_000)}, "latest", FOREVER)
         answer = client.ask("eth_call", {"to": TO, "gas": "0x0"}, "latest", FOREVER)
         why = "err: intrinsic gas too low: have 0, want 21000 (supplied gas 0)"
         assert answer == error(-32000, why)
 
 
-def test_long_calls_of_a_batch_come_in_order(published_ledger: Ledger) -> None:
-    with asker(published_ledger) as client:
+def test_long_calls_of_a_batch_come_in_order(long_ledger: Ledger) -> None:
+    with asker(long_ledger) as client:
         long = json.loads(request("eth_call", {"to": TO, "gas": hex(2_000_000)}, "latest", FOREVER))
         short = json.loads(request("eth_blockNumber"))
         body = json.dumps([long | {"id": 1}, short | {"id": 2}, long | {"id": 3}]).encode()

@@ -16,16 +16,16 @@ def cases(conformance: Path, request: pytest.FixtureRequest) -> list[Path]:
     return found
 
 
-def test_replies_equal_those_of_other_nodes(cases: list[Path], ethereum: Asker) -> None:
+def test_replies_equal_those_of_other_nodes(cases: list[Path], published_ethereum: Asker) -> None:
     for path in cases:
         for body, expected in read_case(path):
-            assert json.loads(ethereum.reply(body).body) == expected, path.name
+            assert json.loads(published_ethereum.reply(body).body) == expected, path.name
 
 
 def test_replies_of_the_published_contract_differ_where_it_says(
-    cases: list[Path], preconf: Asker
+    cases: list[Path], published_preconf: Asker
 ) -> None:
     for path in cases:
         for body, reply in read_case(path):
             expected = in_preconf(json.loads(body), reply)
-            assert json.loads(preconf.reply(body).body) == expected, path.name
+            assert json.loads(published_preconf.reply(body).body) == expected, path.name

@@ -60,11 +60,11 @@ def test_refusal_of_the_pool_is_told_in_its_words(chain: PayingChain) -> None:
         assert send(client, signed()) == error(-32000, why)
 
 
-def test_chain_without_a_sequencer_says_so(chain: PayingChain, published_ledger: Ledger) -> None:
+def test_chain_without_a_sequencer_says_so(chain: PayingChain, long_ledger: Ledger) -> None:
     with client_of(chain) as client:
         assert send(client, signed()) == error(-32000, "sequencer not available")
-    with asker(published_ledger) as client:
-        raw = signed(chain_id=published_ledger.profile.chain_id)
+    with asker(long_ledger) as client:
+        raw = signed(chain_id=long_ledger.profile.chain_id)
         assert send(client, raw) == error(-32000, "sequencer not available")
 
 

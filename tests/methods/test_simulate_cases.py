@@ -26,18 +26,18 @@ def cases(conformance: Path) -> list[tuple[str, bytes, Any]]:
 
 
 def test_replies_equal_those_of_other_nodes(
-    cases: list[tuple[str, bytes, Any]], ethereum: Asker
+    cases: list[tuple[str, bytes, Any]], published_ethereum: Asker
 ) -> None:
     for name, body, expected in cases:
-        assert json.loads(ethereum.reply(body).body) == expected, name
+        assert json.loads(published_ethereum.reply(body).body) == expected, name
 
 
 def test_replies_of_the_published_contract_differ_where_it_says(
-    cases: list[tuple[str, bytes, Any]], preconf: Asker
+    cases: list[tuple[str, bytes, Any]], published_preconf: Asker
 ) -> None:
     for name, body, reply in cases:
         expected = promised("preconf", json.loads(body), reply)
-        assert json.loads(preconf.reply(body).body) == expected, name
+        assert json.loads(published_preconf.reply(body).body) == expected, name
 
 
 def finished(cases: list[tuple[str, bytes, Any]], client: Asker) -> Iterator[list[dict[str, Any]]]:
@@ -51,7 +51,7 @@ def finished(cases: list[tuple[str, bytes, Any]], client: Asker) -> Iterator[lis
 def test_every_hash_recomputes_from_the_fields_beside_it(
     cases: list[tuple[str, bytes, Any]], dialect: str, request: pytest.FixtureRequest
 ) -> None:
-    client: Asker = request.getfixturevalue(dialect)
+    client: Asker = request.getfixturevalue(f"published_{dialect}")
     seen = 0
     for blocks in finished(cases, client):
         for block in blocks:

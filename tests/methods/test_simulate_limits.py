@@ -75,9 +75,9 @@ def test_time_ends_where_headers_do(preconf: Asker) -> None:
     assert found == error(-38021, f"block timestamps must be in order: 1 <= {2**64 - 1}")
 
 
-def test_limits_are_an_operators(published_ledger: Ledger) -> None:
+def test_limits_are_an_operators(long_ledger: Ledger) -> None:
     options = {"simulate_blocks": 2, "simulate_block_calls": 3, "simulate_calls": 4}
-    with asker(published_ledger, "preconf", **options) as client:
+    with asker(long_ledger, "preconf", **options) as client:
         assert simulate(client, *[{}] * 3) == too_many("too many blocks")
         assert simulate(client, block(*[{}] * 4))["code"] == -38026
         assert simulate(client, block(*[{}] * 3), block(*[{}] * 2))["code"] == -38026
@@ -97,11 +97,11 @@ def test_all_calls_share_the_gas_of_one_request(preconf: Asker) -> None:
     assert found == error(-38013, "err: intrinsic gas too low: have 0, want 21000 (supplied gas 0)")
 
 
-def test_calls_may_not_return_too_much(published_ledger: Ledger) -> None:
+def test_calls_may_not_return_too_much(long_ledger: Ledger) -> None:
     """In one block or in several, at once or one by one, whether they succeed or not."""
     refused = too_many("the calls of the simulation return too many bytes")
     accounts = {A1: {"code": "0x6103e85ff3"}, A2: {"code": "0x6103e85ffd"}}  # 1,000 bytes each
-    with asker(published_ledger, "ethereum", simulate_output=5_000) as client:
+    with asker(long_ledger, "ethereum", simulate_output=5_000) as client:
         for to in (A1, A2):
             five = [{"to": to, "gas": "0xffff"}] * 5
             assert len(simulate(client, block(*five, accounts=accounts))[0]["calls"]) == 5
@@ -118,10 +118,10 @@ def test_gas_of_a_block_is_shared_by_its_calls(preconf: Asker) -> None:
     assert found == error(-38015, "block gas limit reached: remaining: 20999, required: 21000")
 
 
-def test_a_loop_is_stopped_at_the_deadline(published_ledger: Ledger) -> None:
+def test_a_loop_is_stopped_at_the_deadline(long_ledger: Ledger) -> None:
     """The contract that begins every block loops until its gas is gone, 256 times."""
     options = {"call_timeout_ms": 200, "gas_cap": 0}
-    with asker(published_ledger, "preconf", **options) as client:
+    with asker(long_ledger, "preconf", **options) as client:
         loops = block(accounts={BEACON_ROOTS: {"code": LOOP}})
         last = block(number=hex(54 + 256))
         started = time.monotonic()
@@ -132,8 +132,8 @@ def test_a_loop_is_stopped_at_the_deadline(published_ledger: Ledger) -> None:
         assert simulate(client, block({"to": A1}))[0]["calls"][0]["status"] == "0x1"
 
 
-def test_deadline_covers_blocks_without_calls(published_ledger: Ledger) -> None:
-    with asker(published_ledger, "ethereum", call_timeout_ms=3) as client:
+def test_deadline_covers_blocks_without_calls(long_ledger: Ledger) -> None:
+    with asker(long_ledger, "ethereum", call_timeout_ms=3) as client:
         found = simulate(client, block(number=hex(54 + 256)))
     assert found == error(-32000, "execution aborted (timeout = 3ms)")
 
@@ -160,7 +160,7 @@ def test_many_overridden_slots_are_simulated(preconf: Asker, ethereum: Asker) ->
         assert found["calls"][0]["returnData"] == word(20_000)
 
 
-def test_others_are_served_while_a_simulation_runs(published_ledger: Ledger) -> None:
+def test_others_are_served_while_a_simulation_runs(long_ledger: Ledger) -> None:
     """A balance asked for after a long simulation is answered before it."""
     long = request(
         "eth_simulateV1",
@@ -175,7 +175,7 @@ def test_others_are_served_while_a_simulation_runs(published_ledger: Ledger) -> 
     short = request("eth_getBalance", A0, "latest")
     options = ServiceOptions()
     scheduling = Scheduling(options)
-    service = Service(published_ledger, options, scheduling)
+    service = Service(long_ledger, options, scheduling)
     order = count()
     ended: dict[bytes, int] = {}
 

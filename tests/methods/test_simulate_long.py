@@ -30,12 +30,12 @@ def long(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
 
 
 def test_published_cases_are_answered_literally(
-    conformance: Path, ethereum: Asker, long: pytest.MonkeyPatch
+    conformance: Path, published_ethereum: Asker, long: pytest.MonkeyPatch
 ) -> None:
     del long
     for path in sorted((conformance / "eth_simulateV1").glob("*.io")):
         for body, expected in read_case(path):
-            assert json.loads(ethereum.reply(body).body) == expected, path.stem
+            assert json.loads(published_ethereum.reply(body).body) == expected, path.stem
 
 
 PARAMS: dict[str, list[Any]] = {

@@ -146,7 +146,7 @@ def test_slots_of_a_long_text_are_read_in_portions(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("method", [CallMethods, EstimateMethods])
 def test_overrides_of_a_call_are_read_laid_and_forgotten_in_portions(
-    published_ledger: Ledger,
+    long_ledger: Ledger,
     monkeypatch: pytest.MonkeyPatch,
     accounts_read: list[int],
     method: type[CallMethods | EstimateMethods],
@@ -168,7 +168,7 @@ def test_overrides_of_a_call_are_read_laid_and_forgotten_in_portions(
     )
     texts = [b'"0x%b":{"balance":"0x1"}' % address.hex().encode() for address in addresses(5000)]
     raw = Raw(b'[{"to":"0x%b"},"latest",{%b}]' % (b"11" * 20, b",".join(texts)))
-    view = published_ledger.view()
+    view = long_ledger.view()
     steps: Steps[Any] = methods._long_steps(view, raw, Over())
     most, _ = longest(steps, lambda: sum(accounts_read) + laid)
     view.close()
@@ -235,7 +235,7 @@ def test_long_answers_are_never_joined() -> None:
     "name", ["many_calls", "one_long_block", "slots", "accounts", "long_output", "call_overrides"]
 )
 def test_no_round_of_the_loop_has_all_the_work(
-    published_ledger: Ledger, dialect: Dialect, name: str
+    long_ledger: Ledger, dialect: Dialect, name: str
 ) -> None:
     """Requests at full scale, in time of the processor, which does not depend on others.
 
@@ -243,7 +243,7 @@ def test_no_round_of_the_loop_has_all_the_work(
     """
     options = ServiceOptions(methods=Options(dialect))
     scheduling = Scheduling(options)
-    service = Service(published_ledger, options, scheduling)
+    service = Service(long_ledger, options, scheduling)
     body = EXCESSES[name](1.0).body
     rounds: list[float] = []
 

@@ -7,12 +7,12 @@ import pytest
 from asking import Asker, error
 from bytecode import code, returning
 from foreblock._engine import keccak256
+from long_chain import CHAIN_ID
 from rlp import encode
 from simulating import A0, A1, A2, A3, ETHER, block, funded, simulate, word
 
 IDENTITY = "0x" + "00" * 19 + "04"
 ELSEWHERE = "0x" + "00" * 17 + "123456"
-CHAIN_ID = 3503995874084926
 BLOB_HASH = "0x01" + "00" * 31
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 

@@ -66,7 +66,7 @@ often = settings(
 )
 
 
-@pytest.fixture(scope="module", params=["cancun", "jovian", "published"])
+@pytest.fixture(scope="module", params=["cancun", "jovian", "long_chain"])
 def client_ledger(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Ledger]:
@@ -79,7 +79,7 @@ def client_ledger(
     elif request.param == "jovian":
         build_optimism(store)
     else:
-        files = request.getfixturevalue("published")
+        files = request.getfixturevalue("long_chain")
         import_files(files.genesis, files.chain, store, files.fork_choice, lambda _: None)
     ledger = Ledger.open(str(store))
     yield ledger
@@ -127,7 +127,7 @@ def test_usual_simulation_does_take_the_short_way(
     both_ways(client, block)
     monkeypatch.setattr(Simulations, "run", None)
     found = client.ask("eth_simulateV1", {"blockStateCalls": [block]}, "latest")
-    assert ("code" in found) == ("published" in request.node.name)
+    assert ("code" in found) == ("long_chain" in request.node.name)
 
 
 def test_what_takes_long_leaves_the_short_way(client: Asker) -> None:

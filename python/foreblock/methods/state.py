@@ -68,7 +68,8 @@ class StateMethods:
             params = _decode_slot(raw)
         except DECODING:
             params = explain(raw, SlotParams, self._required + 1)
-        if params.slot is None or (params.block is None and self._required == 2):
+        missing = params.address is None or params.slot is None
+        if missing or (params.block is None and self._required == 2):
             params = explain(raw, SlotParams, self._required + 1)
         assert params.address is not None, "explain refuses a missing one"
         assert params.slot is not None, "the same"
