@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import long_chain as made
 from asking import Asker, asker
@@ -16,6 +17,14 @@ from foreblock.ledger.view import Ledger
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
+# How long an example takes says how busy the machine is, and nothing about the code. The
+# stores and clients that fixtures give are meant to be shared by examples.
+settings.register_profile(
+    "foreblock",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("foreblock")
 
 # Tests of whole processes, which take what cores there are: one after the other.
 PROCESSES = ("crash", "system", "watching", "weather", "writers")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreblock import _engine
@@ -305,8 +305,6 @@ KINDS = [
 METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]
 many = settings(
     max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 
@@ -360,7 +358,7 @@ def test_stores_raise_what_is_documented(
         store.close()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_pools_raise_what_is_documented(objects: Objects, data: st.DataObject) -> None:
     _, keywords = data.draw(arguments(Pool))

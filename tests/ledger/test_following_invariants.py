@@ -45,7 +45,7 @@ def arrivals(draw: st.DrawFn) -> list[int]:
     return order
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(order=arrivals(), worked=st.booleans())
 def test_any_order_and_duplication_of_a_job_ends_in_the_same_partials(
     job: Built, order: list[int], *, worked: bool

@@ -199,7 +199,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.mark.parametrize("config", [JOVIAN, CANYON], ids=["jovian", "canyon"])
 @given(plan=PLANS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_partials_are_what_their_transactions_make_of_the_parent(
     config: dict[str, Any], plan: list[list[Index]]
 ) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import long_chain
@@ -38,7 +38,6 @@ def direct(ledger: Ledger, code: bytes, fields: dict[str, Any]) -> Outcome | Non
         view.close()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     code=CODE,
     data=st.binary(max_size=70),

@@ -87,7 +87,7 @@ def test_estimate_suffices_and_is_close(client: Asker, call: dict[str, Any]) -> 
     assert needed <= gas <= close(needed)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(
         st.sampled_from(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from asking import request
@@ -105,9 +105,7 @@ _bodies = _requests() | st.builds(
 )
 
 
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=200
-)
+@settings(max_examples=200)
 @given(_bodies, st.lists(st.tuples(st.integers(0, 300), st.integers(0, 255)), max_size=2))
 @example(balance().decode(), [])
 def test_whatever_the_engine_answers_the_long_way_answers_too(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from asking import asker, request
@@ -56,7 +56,6 @@ def called(call: dict[str, Any] | None = None, block: str = "latest") -> bytes:
     return request("eth_call", PRESENT if call is None else call, block)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(USUAL, BLOCKS)
 def test_both_ways_give_the_same_bytes(ways: Ways, call: dict[str, Any], block: str) -> None:
     short, long = ways.both(called(call, block))

@@ -3,7 +3,7 @@
 import json
 from typing import Any, cast
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from asking import Asker, request
@@ -53,13 +53,11 @@ def check(client: Asker, body: bytes) -> None:
     assert "result" in answer or answer["error"]["code"] in CODES, answer
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(METHODS, st.lists(JSON, max_size=5))
 def test_random_parameters(preconf: Asker, method: str, params: list[Any]) -> None:
     check(preconf, request(method, *params))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.sampled_from(["eth_call", "eth_estimateGas"]), CALLS | JSON, TEXTS | JSON, JSON, JSON)
 def test_random_calls(
     ethereum: Asker, method: str, call: Any, block: Any, overrides: Any, changes: Any  # noqa: ANN401

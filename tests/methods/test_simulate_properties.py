@@ -1,6 +1,6 @@
 """What holds for every simulation, on both rule sets."""
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from foreblock._engine import Overlay
 from foreblock.ledger.overrides import apply
@@ -15,8 +15,6 @@ from simulation_strategy import accounts, blocks, one_by_one
 
 often = settings(
     max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asking import Asker, asker, request
@@ -61,9 +61,7 @@ MORE = st.fixed_dictionaries(
         A1.upper().replace("X", "x"): st.just({"balance": "0x6"}),
     },
 )
-often = settings(
-    max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
+often = settings(max_examples=150)
 
 
 @pytest.fixture(scope="module", params=["cancun", "jovian", "long_chain"])
