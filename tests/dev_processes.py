@@ -6,16 +6,15 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPMessage
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
+
+from waiting import PATIENCE
 
 PACKAGE = Path(__file__).resolve().parent.parent / "python"
-PATIENCE = 30.0  # seconds; far more than anything here takes
-T = TypeVar("T")
 
 
 def children(pid: int) -> dict[str, list[int]]:
@@ -31,17 +30,6 @@ def children(pid: int) -> dict[str, list[int]]:
             if f"foreblock.{kind}".encode() in command:
                 pids.append(child)
     return found
-
-
-def until(condition: Callable[[], T | None], what: str) -> T:
-    """What the condition gives once it gives something."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        found = condition()
-        if found:
-            return found
-        os.sched_yield()  # processes outside this one have no event to wait for
-    raise AssertionError(f"waited for {PATIENCE:g} s until {what}")
 
 
 class Network:

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from dev_processes import Network, RpcError, until
+from dev_processes import Network, RpcError
+from waiting import until
 
 CANDIDATES = 20  # indices of a block that are asked for; a block of a second has six
 

@@ -15,13 +15,14 @@ from example import fork_choice
 from foreblock._engine import (
     Authorization,
     Block,
+    Header,
     Message,
     Withdrawal,
     address_of,
     keccak256,
     sign_transaction,
 )
-from signing import rlp, sign
+from signing import Item, rlp, sign
 
 CHAIN_ID = 54_321
 GWEI = 10**9
@@ -120,11 +121,6 @@ class _Sender:
     ) -> bytes:
         """A transaction of type 0, 1, 2 or 4."""
         listed = [(_bytes(EMITTER), [bytes(32)])] if kind in (1, 2) else None
-        fees = (
-            {"gas_price": 2 * GWEI}
-            if kind < 2
-            else {"max_fee_per_gas": 10 * GWEI, "max_priority_fee_per_gas": GWEI}
-        )
         message = Message(
             sender=bytes(20),
             to=None if to is None else _bytes(to),
@@ -133,19 +129,21 @@ class _Sender:
             gas=150_000,
             access_list=listed,
             authorization_list=authorizations,
-            **fees,
+            gas_price=2 * GWEI if kind < 2 else None,
+            max_fee_per_gas=None if kind < 2 else 10 * GWEI,
+            max_priority_fee_per_gas=None if kind < 2 else GWEI,
         )
         return sign_transaction(message, kind, CHAIN_ID, self._next(), SECRET).raw
 
     def send_anywhere(self, to: str, value: int) -> bytes:
         """A legacy transaction that names no chain, as all were once."""
-        fields = [self._next(), GWEI, 150_000, _bytes(to), value, b""]
+        fields: list[Item] = [self._next(), GWEI, 150_000, _bytes(to), value, b""]
         parity, r, s = sign(int.from_bytes(SECRET), keccak256(rlp(fields)))
         return rlp([*fields, 27 + parity, r, s])
 
     def send_blob(self, to: str, data: bytes) -> bytes:
         """A transaction of type 3 with one blob."""
-        fields = [
+        fields: list[Item] = [
             CHAIN_ID, self._next(), GWEI, 10 * GWEI, 150_000, _bytes(to), 0, data, [], 10,
             [b"\x01" + b"\x11" * 31],
         ]  # fmt: skip
@@ -155,7 +153,7 @@ class _Sender:
 
 def _delegation() -> Authorization:
     """That the delegator has the code that returns what it sees of its block."""
-    fields = [CHAIN_ID, _bytes(SURROUNDED), 0]
+    fields: list[Item] = [CHAIN_ID, _bytes(SURROUNDED), 0]
     parity, r, s = sign(int.from_bytes(DELEGATOR), keccak256(b"\x05" + rlp(fields)))
     return Authorization(
         chain_id=CHAIN_ID, address=_bytes(SURROUNDED), nonce=0, y_parity=parity, r=r, s=s
@@ -188,7 +186,8 @@ def _transactions(sender: _Sender, number: int) -> list[bytes]:
 def build(folder: Path) -> list[Block]:
     """The blocks, made in a store in `folder`."""
     chain = ChainBuilder(folder, genesis())
-    sender, uncle = _Sender(), None
+    sender = _Sender()
+    uncle: Header | None = None
     for number in range(1, HEAD + 1):
         uncles = [uncle] if uncle is not None and number % 3 == 0 else []
         paid = [Withdrawal(number, 7, b"\x77" * 20, 100)] if number in WITHDRAWALS else []

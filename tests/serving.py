@@ -8,17 +8,16 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from waiting import PATIENCE
 from wire import Parsed, answer, post
 
 TESTS = Path(__file__).resolve().parent
-PATIENCE = 20.0  # seconds; far more than anything here takes
 
 SERVE = """
 import sys
@@ -109,14 +108,6 @@ def alive(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z"
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    """Wait for what other processes do."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"not in time: {what}"
-        threading.Event().wait(0.005)
 
 
 class Closed(Exception):

@@ -5,6 +5,7 @@ it prints is kept for the one message that needs it: why it did not start.
 """
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -21,9 +22,10 @@ from foreblock.client import Endpoint
 from foreblock.errors import NotAnAnswer, Unreachable
 
 HOST: Final = "127.0.0.1"
-START_SECONDS: Final = 30.0
+START_SECONDS: Final = 120.0  # more than a machine takes that is busy with something else
 STOP_SECONDS: Final = 15.0
 POLL_SECONDS: Final = 0.02
+PORTS: Final = range(20_000, 32_000)  # below those that systems give to clients
 PROBE: Final = b'{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0x0",false]}'
 
 
@@ -71,11 +73,17 @@ def serving(
 
 
 def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that was free a moment ago, and that the system gives to nobody who asks for any.
+
+    One that it might give would be taken, now and then, by a client of the very server that is
+    waited for.
+    """
+    while True:
+        port = random.choice(PORTS)  # noqa: S311, nobody is kept from guessing it
+        with socket.socket() as probe, suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((HOST, port))
+            return port
 
 
 def _wait_until_answering(url: str, process: subprocess.Popen[bytes], log: int) -> None:

@@ -12,9 +12,9 @@ from foreblock.bus.exchange import Exchange, Respond
 from foreblock.bus.frames import Accepted, NextNonce, Rejected, Submit, ToWorker
 from foreblock.bus.link import WriterLink
 from foreblock.errors import RejectedTransaction, SequencerUnavailable
+from waiting import PATIENCE
 
 ALICE, BOB = b"\1" * 20, b"\2" * 20
-PATIENCE = 10.0
 
 
 def listening(path: str) -> socket.socket:

@@ -15,8 +15,8 @@ from foreblock.canonical.reader import Head
 from foreblock.canonical.source import CanonicalSource
 from foreblock.clock import SystemClock
 from toy_endpoint import ToyError, toy_endpoint
+from waiting import PATIENCE
 
-WHOLE_TEST = 20.0
 QUICK = CanonicalOptions(
     poll=0.001, patience=0, retry=0.001, waits=Waits(0.001, 0.01), depth=20, portion=4
 )
@@ -126,7 +126,7 @@ async def filling(
 
 def run(body: Callable[[], Awaitable[None]]) -> None:
     async def bounded() -> None:
-        async with asyncio.timeout(WHOLE_TEST):
+        async with asyncio.timeout(PATIENCE):
             await body()
 
     asyncio.run(bounded())

@@ -35,11 +35,11 @@ from dev_processes import dev_chain
 from foreblock.sequencer.dev_genesis import TOKENS_EACH, DevGenesisOptions
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.sequencer.predeploys import TOKEN
+from waiting import PATIENCE
 
 BLOCK_TIME = 2  # seconds, the default of `foreblock dev`
 ACCOUNTS = 40
 SENDERS = 4
-PATIENCE = 30.0  # seconds for blocks to begin
 OPTIONS = ("--pending-nonce=state", "--test-listen=", f"--accounts={ACCOUNTS}")
 
 GENESIS = DevGenesisOptions(accounts=ACCOUNTS)

@@ -14,11 +14,12 @@ from random import Random
 
 from crash.witness import Witness, watching
 from dev_chain import sealed_blocks
-from dev_processes import Dev, dev_chain, until
+from dev_processes import Dev, dev_chain
 from foreblock._engine import Store
 from foreblock.ledger.chain import Chain
 from foreblock.ledger.start import begin_chain
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
+from waiting import until
 
 KILLS = int(os.environ.get("FOREBLOCK_DEV_KILLS", "5"))
 SEED = os.environ.get("FOREBLOCK_SEED")

@@ -23,8 +23,9 @@ from foreblock.feed.messages import decode, encode
 from foreblock.feed.server import FeedServer
 from foreblock.feed.wire import MessageLimits
 from foreblock.model import Flashblock, FlashblockId
+from foreblock.running import free_port
+from waiting import PATIENCE
 
-WHOLE_TEST = 20.0
 QUICK = Waits(0.001, 0.01)
 FIRST = first(7, "job", hash_of("six"), hash_of("7.0"))
 SECOND = later(7, "job", 1, hash_of("7.1"))
@@ -34,7 +35,7 @@ MEGABYTE = 1 << 20
 
 def run(body: Callable[[], Awaitable[None]]) -> None:
     async def bounded() -> None:
-        async with asyncio.timeout(WHOLE_TEST):
+        async with asyncio.timeout(PATIENCE):
             await body()
 
     asyncio.run(bounded())
@@ -193,8 +194,7 @@ def test_a_server_that_is_not_ours_is_not_asked_for_more_than_a_feed() -> None:
 
 def test_a_server_that_is_not_there_is_tried_again() -> None:
     async def body() -> None:
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            port = taken.getsockname()[1]
+        port = free_port()
         async with reading(f"ws://127.0.0.1:{port}/ws") as reader:
             assert await reader.until_error()
             async with feed(port) as (server, _):

@@ -21,12 +21,12 @@ from foreblock.feed.messages import encode
 from foreblock.feed.options import FeedOptions
 from foreblock.feed.server import STOPPING, TOO_SLOW, FeedServer
 from foreblock.model import Flashblock
+from waiting import PATIENCE
 
 FIRST = first(7, "job", hash_of("six"), hash_of("7.0"))
 SECOND = later(7, "job", 1, hash_of("7.1"))
 THIRD = later(7, "job", 2, hash_of("7.2"))
 FOURTH = later(7, "job", 3, hash_of("7.3"))
-WHOLE_TEST = 20.0
 DEFAULTS = FeedOptions()
 ENOUGH = 100  # messages of 40 kB: more than small buffers of the kernel and ours take
 
@@ -40,7 +40,7 @@ def run(request: pytest.FixtureRequest) -> Runner:
 
     def run_within_time(body: Callable[[], Awaitable[None]]) -> None:
         async def bounded() -> None:
-            async with asyncio.timeout(WHOLE_TEST):
+            async with asyncio.timeout(PATIENCE):
                 await body()
 
         with asyncio.Runner(loop_factory=factory) as runner:
@@ -172,7 +172,7 @@ def test_nothing_is_compressed_by_connection(run: Runner) -> None:
 
 def test_a_slow_client_is_told_and_closed_and_nobody_else_notices(run: Runner) -> None:
     async def body() -> None:
-        async with feed(FeedOptions(unsent_messages=3, close_timeout=WHOLE_TEST)) as found:
+        async with feed(FeedOptions(unsent_messages=3, close_timeout=PATIENCE)) as found:
             slow = await found.connect_slowly()
             async with found.connect() as quick:
                 sent: list[str] = []
@@ -378,7 +378,7 @@ def test_what_clients_send_is_thrown_away(run: Runner) -> None:
 
 def test_clients_are_pinged(run: Runner) -> None:
     async def body() -> None:
-        async with feed(FeedOptions(ping_interval=0.01, ping_timeout=WHOLE_TEST)) as found:
+        async with feed(FeedOptions(ping_interval=0.01, ping_timeout=PATIENCE)) as found:
             reader, writer = await asyncio.open_connection(*found.address)
             writer.write(
                 b"GET /ws HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\n"

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dev_processes import PATIENCE, Dev, Network, dev_chain, refused, until
+from dev_processes import Dev, Network, dev_chain, refused
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
+from waiting import PATIENCE, until
 
 
 def number(block: dict[str, str]) -> int:

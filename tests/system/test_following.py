@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,23 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from dev_processes import (
-    PACKAGE,
-    PATIENCE,
-    Dev,
-    Following,
-    RpcError,
-    children,
-    dev_chain,
-    following,
-    until,
-)
+from dev_processes import PACKAGE, Dev, Following, RpcError, children, dev_chain, following
 from followed import pins, sealed, until_latest
 from foreblock.clock import SystemClock
 from foreblock.feed.messages import decode
 from foreblock.model import Flashblock, FlashblockId
 from foreblock.recording.file import read_recording
 from foreblock.recording.record import Recorder
+from foreblock.running import free_port
+from waiting import PATIENCE, until
 
 
 @pytest.fixture
@@ -47,12 +38,6 @@ def dev(stack: ExitStack, tmp_path: Path) -> Dev:
 def genesis(dev: Dev, tmp_path: Path) -> Path:
     assert dev.main.url
     return tmp_path / "dev" / "main" / "genesis.json"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-        return port
 
 
 def test_instances_in_a_chain_serve_the_same_pins(

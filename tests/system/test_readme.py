@@ -9,8 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from conftest import CHECKOUT
-from dev_processes import PATIENCE, Dev, dev_chain, package_environment
+from dev_processes import Dev, dev_chain, package_environment
 from foreblock.client import Endpoint
+from waiting import PATIENCE
 
 README = (CHECKOUT / "README.md").read_text("utf-8")
 EXAMPLES = re.findall(r"<!-- dev -->\n```console\n\$ (.*)\n(.*)\n```", README)

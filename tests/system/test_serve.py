@@ -8,7 +8,8 @@ import subprocess
 
 import pytest
 
-from serving import Load, Service, alive, command, environment, serving, until
+from serving import Load, Service, alive, command, environment, serving
+from waiting import until
 from wire import post
 
 CLIENTS = 8

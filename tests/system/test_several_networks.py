@@ -11,9 +11,10 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
 
-from dev_processes import Dev, Network, children, dev_chain, serving_several, until
+from dev_processes import Dev, Network, children, dev_chain, serving_several
 from followed import pins, sealed, until_latest
 from foreblock.running import free_port
+from waiting import until
 
 
 @pytest.fixture

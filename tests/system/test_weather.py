@@ -6,7 +6,8 @@ import statistics
 import time
 from contextlib import ExitStack
 
-from serving import Client, Service, serving, until
+from serving import Client, Service, serving
+from waiting import until
 from wire import answers, post
 
 MEGABYTE = 1_000_000

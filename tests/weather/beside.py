@@ -23,9 +23,10 @@ from checker.http_client import Client
 from checker.journal import JournalWriter, read_journal
 from checker.judge import Verdict, judge_journal, work_out
 from checker.moment import find_moments
-from checker.run import GENESIS, OPTIONS, OWNERS, PATIENCE, chain
+from checker.run import GENESIS, OPTIONS, OWNERS, chain
 from checker.sending import LoadPlan, Sender
-from dev_processes import Network, children, dev_chain, serving_several, until
+from dev_processes import Network, children, dev_chain, serving_several
+from waiting import PATIENCE, until
 from weather.convergence import Lateness, lateness
 from weather.poison import KINDS, poison
 from weather.recording import SourceRecorder

@@ -11,8 +11,8 @@ from foreblock.bus.frames import Accepted, Rejected, SourceFacts, Submit, ToWork
 from foreblock.clock import SystemClock
 from foreblock.errors import StoreFull
 from foreblock.writing.kept_network import KeptNetwork
+from waiting import PATIENCE
 
-PATIENCE = 10.0
 FULL = StoreFull(1)
 
 

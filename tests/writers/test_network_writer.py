@@ -9,9 +9,9 @@ from foreblock.bus.frames import Accepted, NextNonce, Rejected, Submit, ToWorker
 from foreblock.clock import SystemClock
 from foreblock.errors import RejectedTransaction
 from foreblock.writing.network_writer import NetworkWriter
+from waiting import PATIENCE
 
 ALICE, BOB = b"\1" * 20, b"\2" * 20
-PATIENCE = 10.0
 NEVER = 1 << 62
 
 
