@@ -14,6 +14,7 @@ from foreblock.canonical.options import CanonicalOptions
 from foreblock.canonical.reader import Head
 from foreblock.canonical.source import CanonicalSource
 from foreblock.clock import SystemClock
+from foreblock.running import free_port
 from toy_endpoint import ToyError, toy_endpoint
 from waiting import PATIENCE
 
@@ -242,9 +243,7 @@ def test_failures_are_followed_by_waits_and_then_by_the_blocks() -> None:
 
 def test_an_endpoint_that_is_not_there_is_tried_again() -> None:
     async def body() -> None:
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            port = taken.getsockname()[1]
-        async with filling(f"http://127.0.0.1:{port}", Filled(GENESIS)) as source:
+        async with filling(f"http://127.0.0.1:{free_port()}", Filled(GENESIS)) as source:
             await until(lambda: source.failures >= 3)
             assert "connection refused" in source.last_error
 

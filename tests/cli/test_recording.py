@@ -9,6 +9,7 @@ from dev_processes import PACKAGE
 from flashblocks import first, hash_of, later
 from foreblock.feed.messages import encode
 from foreblock.recording.file import head_line, message_line
+from waiting import PATIENCE
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONUNBUFFERED": "1"}
 MESSAGES = [
@@ -33,7 +34,7 @@ def test_a_recording_survives_a_replay(tmp_path: Path) -> None:
         url = replaying.stdout.readline().strip()
         done = subprocess.run(
             foreblock("record", url, str(copy), "--messages=20"),
-            capture_output=True, text=True, check=True, env=ENVIRONMENT, timeout=30,
+            capture_output=True, text=True, check=True, env=ENVIRONMENT, timeout=PATIENCE,
         )  # fmt: skip
         assert done.stdout.startswith("20 messages, ")
         assert replaying.stdout.readline() == "20 messages sent\n"
@@ -51,7 +52,7 @@ def test_refusals_are_one_line(tmp_path: Path) -> None:
     ]:
         done = subprocess.run(
             foreblock(*arguments), capture_output=True, text=True, check=False, env=ENVIRONMENT,
-            timeout=30,
+            timeout=PATIENCE,
         )  # fmt: skip
         assert done.returncode == 1
         assert why in done.stderr

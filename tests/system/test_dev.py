@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -98,20 +97,16 @@ def test_without_a_writer_pending_ends_and_the_network_says_that_it_is_not_ready
         until(lambda: dev.main.probe("/readyz")[0] == 200, "it is ready again")
 
 
-def test_a_chain_goes_on_after_a_clean_stop_and_starts_quickly(tmp_path: Path) -> None:
+def test_a_chain_goes_on_after_a_clean_stop(tmp_path: Path) -> None:
     data = f"--data={tmp_path}"
     with dev_chain(data) as dev:
         until(lambda: dev.main.latest() >= 1, "a sealed block")
         block = dev.main.ask("eth_getBlockByNumber", "0x1", True)
         dev.process.send_signal(signal.SIGINT)
         assert dev.process.wait(PATIENCE) == 0
-    begun = time.monotonic()
     with dev_chain(data) as dev:
-        dev.main.pending()
-        took = time.monotonic() - begun
         assert dev.main.ask("eth_getBlockByNumber", "0x1", True) == block
         assert dev.main.latest() >= 1
-    assert took < 3.0 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def test_generated_load_leaves_the_first_accounts_to_the_user() -> None:

@@ -14,6 +14,7 @@ from bytecode import returning
 from foreblock.ledger.view import Ledger
 from preconfirming import PAID, PreconfirmingChain
 from serving import environment
+from waiting import PATIENCE
 
 # Answers one body a line until there are no more, at the time it was started with.
 READER = """
@@ -57,7 +58,7 @@ def reader(folder: Path) -> Iterator[Reader]:
     finally:
         assert process.stdin is not None
         process.stdin.close()
-        assert process.wait(10) == 0
+        assert process.wait(PATIENCE) == 0
         assert process.stdout is not None
         process.stdout.close()
 

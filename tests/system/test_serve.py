@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from serving import Load, Service, alive, command, environment, serving
-from waiting import until
+from waiting import PATIENCE, until
 from wire import post
 
 CLIENTS = 8
@@ -62,7 +62,7 @@ def test_stopping_under_load_answers_all_that_was_accepted(body: bytes, pipeline
         with load.running(CLIENTS):
             until(lambda: load.answered > 100, "answers")
             service.process.send_signal(signal.SIGTERM)
-            assert service.process.wait(20) == 0
+            assert service.process.wait(PATIENCE) == 0
         assert load.malformed == []
         assert load.reset == 0
         assert load.refused == CLIENTS, "each client came once more and found nobody"
@@ -74,14 +74,14 @@ def test_stopping_does_not_wait_for_resting_clients() -> None:
         service.process.send_signal(signal.SIGTERM)
         assert client.receive_all() == b""
         client.sock.close()
-        assert service.process.wait(20) == 0
+        assert service.process.wait(PATIENCE) == 0
 
 
 def test_grace_bounds_the_drain() -> None:
     with serving("workers=1", "drain_grace=0.5") as service, service.connect() as client:
         client.send(post()[:20])
         service.process.send_signal(signal.SIGTERM)
-        assert service.process.wait(20) == 0
+        assert service.process.wait(PATIENCE) == 0
 
 
 def test_second_interrupt_kills() -> None:
@@ -92,7 +92,7 @@ def test_second_interrupt_kills() -> None:
         probe = ("127.0.0.1", service.port)
         until(lambda: refuses(probe), "nobody new is let in")
         service.process.send_signal(signal.SIGINT)
-        service.process.wait(20)
+        service.process.wait(PATIENCE)
         until(lambda: not alive(worker), "the worker's end")
 
 

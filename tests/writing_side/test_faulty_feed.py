@@ -9,6 +9,7 @@ from foreblock.feed.server import FeedServer
 from foreblock.model import Flashblock
 from foreblock.sequencer.faults import Fault, Faults
 from foreblock.writing.faulty_feed import FaultyFeed
+from waiting import PATIENCE
 
 FAULTS = Faults({Fault.DELAY: 1.0}, seed=1)
 # A place whose message is not delayed for long.
@@ -32,7 +33,7 @@ def test_a_delayed_message_goes_out_though_its_timer_was_early() -> None:
         delayed = later(SOON, "job", 1, hash_of("1"))
         feed.publish(delayed)
         assert server.published.empty()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             assert await server.published.get() == delayed
 
     asyncio.run(run())
