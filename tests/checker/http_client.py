@@ -7,8 +7,8 @@ from typing import Self
 
 from checker.journal import Exchange
 from checker.json_type import Json
+from waiting import PATIENCE
 
-TIMEOUT = 20.0  # seconds; more than any answer takes
 USES = 40  # after which a connection is made anew, so that every worker gets its share
 
 
@@ -55,7 +55,7 @@ class Client:
             self._uses = 0
 
     def _connect(self) -> HTTPConnection:
-        return HTTPConnection(self._address, timeout=TIMEOUT)
+        return HTTPConnection(self._address, timeout=PATIENCE)
 
 
 def results(exchange: Exchange) -> list[Json]:

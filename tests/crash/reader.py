@@ -1,10 +1,10 @@
 """A reading process: looks at one view after the other until its input ends.
 
 Run as `python -m crash.reader FOLDER VIEWS`; the store is opened anew after that many
-views. Prints what it found wrong and, at the end, how many views and commits it saw.
+views. Prints each commit that it sees, once its view was found whole, or what was wrong with
+it. Until its output is read, it waits.
 """
 
-import os
 import select
 import sys
 
@@ -13,8 +13,7 @@ from foreblock._engine import Store
 
 
 def main(path: str, views_per_store: int) -> None:
-    os.nice(19)  # the writer is what is being tested
-    views = commits = last = 0
+    last = 0
     while not told_to_stop():
         with Store(path) as store:
             for _ in range(views_per_store):
@@ -24,11 +23,12 @@ def main(path: str, views_per_store: int) -> None:
                         sys.exit(f"commit {commit}: {found}")
                 if commit < last:
                     sys.exit(f"commit {commit} after {last}")
-                commits += commit != last
-                views, last = views + 1, commit
+                if commit != last:
+                    sys.stdout.write(f"{commit}\n")
+                    sys.stdout.flush()
+                last = commit
                 if told_to_stop():
                     break
-    sys.stdout.write(f"{views} {commits}\n")
 
 
 def told_to_stop() -> bool:

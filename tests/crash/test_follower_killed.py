@@ -110,5 +110,6 @@ def test_no_client_of_a_follower_sees_a_half_or_an_older_commit_however_often_it
     phase = Phase("kills", {}, RESTARTED, kills=KILLS)
     options = argparse.Namespace(minutes=0, seed=0, tps=40, clients=2, rate=8)
     outcome = run(phase, tmp_path, options)
-    assert outcome.complaints() == [], "\n".join(map(str, outcome.verdict.contradictions[:3]))
-    assert outcome.verdict.judged.total() > 100 * KILLS
+    complaints = outcome.complaints(at_any_speed=True)
+    assert complaints == [], "\n".join(map(str, outcome.verdict.contradictions[:3]))
+    assert outcome.verdict.judged.total() > 10 * KILLS

@@ -26,7 +26,7 @@ from crash.plan import Model, State
 from crash.writer import open_to_write
 from foreblock._engine import Overlay, Store
 
-KILLS = int(os.environ.get("FOREBLOCK_SOAK", "300"))
+KILLS = int(os.environ.get("FOREBLOCK_SOAK", "100"))
 SEED = os.environ.get("FOREBLOCK_SEED", "a plan")
 TESTS = Path(__file__).parent.parent
 
@@ -76,22 +76,40 @@ def fileno(pipe: IO[bytes] | None) -> int:
     return pipe.fileno()
 
 
+class Reader:
+    """A reading process, and the commits that it has seen."""
+
+    def __init__(self, path: Path, views: int) -> None:
+        self.process = start("crash.reader", str(path), str(views))
+        self.seen = [0]
+
+    def wait_for(self, commit: int) -> None:
+        """Until it has seen this commit; a while of any length is as good as another."""
+        assert self.process.stdout is not None
+        while self.seen[-1] < commit:
+            line = self.process.stdout.readline()
+            assert line, "a reader saw something wrong and said so above"
+            self.seen.append(int(line))
+
+    def stop(self) -> None:
+        """End it; it must have seen nothing wrong until then."""
+        said, _ = self.process.communicate(b"stop")
+        assert self.process.returncode == 0, "a reader saw something wrong and said so above"
+        self.seen += map(int, said.split())
+
+
 @contextmanager
-def readers(path: Path) -> Iterator[list[tuple[int, int]]]:
-    """Two reading processes; afterwards, how many views and commits each has seen."""
-    processes = [start("crash.reader", str(path), views) for views in ("1000000", "20")]
-    seen: list[tuple[int, int]] = []
+def readers(path: Path) -> Iterator[list[Reader]]:
+    """Two reading processes, of which one opens the store again and again."""
+    found = [Reader(path, views) for views in (1_000_000, 20)]
     try:
-        yield seen
-        for process in processes:
-            said, _ = process.communicate(b"stop")
-            assert process.returncode == 0, "a reader saw something wrong and said so above"
-            views, commits = said.split()
-            seen.append((int(views), int(commits)))
+        yield found
+        for reader in found:
+            reader.stop()
     finally:
-        for process in processes:
-            process.kill()
-            process.communicate()
+        for reader in found:
+            reader.process.kill()
+            reader.process.communicate()
 
 
 def root_from_scratch(path: Path, state: State) -> bytes:
@@ -130,7 +148,7 @@ def test_killed_writer_leaves_a_prefix_with_all_that_was_reported(folder: Path) 
     open_to_write(str(path)).close()
     inside = 0
     writers = Writers(path)
-    with readers(path) as seen, closing(writers):
+    with readers(path) as reading, closing(writers):
         for kill in range(KILLS):
             done, begun = writers.start_and_kill(random)
             inside += begun > done
@@ -145,6 +163,8 @@ def test_killed_writer_leaves_a_prefix_with_all_that_was_reported(folder: Path) 
                 state = model.blocks[model.latest].state
                 scratch = folder / f"scratch-{kill}"
                 assert store.trie().root() == root_from_scratch(scratch, state)
+            for reader in reading:
+                reader.wait_for(commit)
     assert model.commit > KILLS, "the writer was killed too early to do anything"
     assert inside > KILLS / 20, "hardly any kill hit a commit"
-    assert all(views > KILLS and commits > KILLS / 4 for views, commits in seen)
+    assert all(len(reader.seen) > KILLS / 4 for reader in reading)

@@ -246,12 +246,23 @@ def test_a_slow_client_that_never_reads_is_cut_off_and_its_place_is_free(run: Ru
         async with feed(options) as found:
             stuck = await found.connect_slowly()
             publish_until_slow(found)
-            assert (await status_of(found))[0] == 429
             while found.server.clients == 0:
                 with contextlib.suppress(InvalidStatus):
                     free = await found.connect()
             found.server.publish(FIRST)
             assert await free.recv() == encode(FIRST).decode()
+            stuck.transport.abort()
+
+    run(body)
+
+
+def test_a_slow_client_keeps_its_place_until_it_is_cut_off(run: Runner) -> None:
+    async def body() -> None:
+        options = FeedOptions(clients=1, unsent_messages=2, close_timeout=PATIENCE)
+        async with feed(options) as found:
+            stuck = await found.connect_slowly()
+            publish_until_slow(found)
+            assert (await status_of(found))[0] == 429
             stuck.transport.abort()
 
     run(body)

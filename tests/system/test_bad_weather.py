@@ -1,10 +1,12 @@
 """A service that follows a chain through all faults at once, on a small scale; `make weather`
-has the full one."""
+has the full one, and judges how late it is, as `tests/weather` does on a driven clock."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+from waiting import PATIENCE
 
 
 def test_every_answer_in_bad_weather_is_true_to_the_chain_that_is_followed(
@@ -13,12 +15,12 @@ def test_every_answer_in_bad_weather_is_true_to_the_chain_that_is_followed(
     paths = [str(checkout / "python"), str(checkout / "tests")]
     done = subprocess.run(
         [sys.executable, str(checkout / "tests" / "weather" / "run.py"), "--minutes=0.1",
-         "--only=together", f"--folder={tmp_path}"],
+         "--only=together", "--at-any-speed", f"--folder={tmp_path}"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        capture_output=True, text=True, timeout=240, check=False,
+        capture_output=True, text=True, timeout=2 * PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     (line,) = [each.split() for each in done.stdout.splitlines() if "together" in each]
     flashblocks, answers = int(line[3]), int(line[4])
-    assert flashblocks > 20
-    assert answers > 500
+    assert flashblocks > 3
+    assert answers > 50

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,8 +66,16 @@ class Measured:
         )
 
 
-def measure(folder: Path, kinds: Sequence[str], seconds: float) -> Measured:
-    """Follow a dev chain for a while, beside a network of these feeds; none: without one."""
+def measure(
+    folder: Path,
+    kinds: Sequence[str],
+    seconds: float,
+    is_enough: Callable[[str], bool] = lambda _: True,
+) -> Measured:
+    """Follow a dev chain for a while, beside a network of these feeds; none: without one.
+
+    It goes on until what the other network says is enough.
+    """
     journal, data = folder / "journal", folder / "dev"
     with JournalWriter(journal, "chain") as writer:
         writer.chain(chain(BLOCK_TIME, followed=True))
@@ -88,7 +96,7 @@ def measure(folder: Path, kinds: Sequence[str], seconds: float) -> Measured:
         until(lambda: good.probe("/readyz")[0] == 200, "it has come along")
         with _load(dev.main.url, journal), Watcher(good, journal) as watcher:
             reads, memory = _read_along(good, service, seconds)
-        said = networks["bad"].probe("/readyz?verbose")[1] if kinds else ""
+            said = _until_said(networks["bad"], is_enough) if kinds else ""
         recorder.wait_for_blocks(3, PATIENCE)
     found = read_journal(journal)
     truth = work_out(found)
@@ -110,6 +118,14 @@ def _load(url: str, journal: Path) -> Iterator[None]:
     finally:
         stop.set()
         thread.join()
+
+
+def _until_said(network: Network, is_enough: Callable[[str], bool]) -> str:
+    def said() -> str | None:
+        text = network.probe("/readyz?verbose")[1]
+        return text if is_enough(text) else None
+
+    return until(said, "the other network says enough")
 
 
 def _read_along(network: Network, service: int, seconds: float) -> tuple[list[int], float]:
