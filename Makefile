@@ -2,13 +2,14 @@
 # checkout; stamp files in it say what it was made from, so nothing is built twice.
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev test lint bench abuse crash soak clients consistency weather clean
+.PHONY: help build dev test busy lint bench abuse crash soak clients consistency weather clean
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 BIN := .venv/bin
 PROFILE ?= release
+RUNS ?= 20
 KILLS ?= 200
 BLOCKS ?= 1800
 MINUTES ?= 1
@@ -38,6 +39,9 @@ dev: build ## run two local chains with real flashblocks
 test: build ## run the Rust tests, then the Python tests
 	@cargo test --locked --package foreblock-engine
 	@$(BIN)/python -m pytest --numprocesses=auto --dist=loadgroup
+
+busy: build ## run all tests RUNS times while something else burns every core, and once on one core
+	@$(BIN)/python tests/busy/run.py --runs $(RUNS)
 
 lint: build ## check format, style and types of both languages, and the engine's stub
 	@$(BIN)/ruff format --check

@@ -26,15 +26,20 @@ settings.register_profile(
 )
 settings.load_profile("foreblock")
 
-# Tests of whole processes, which take what cores there are: one after the other.
-PROCESSES = ("crash", "system", "watching", "weather", "writers")
+PROCESSES = ("crash", "system")  # tests that start processes, and share some with their file
+LONG = (*PROCESSES, "checker", "weather")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run on several cores, keep those of processes together on one."""
+    """Where tests run on several cores, begin with what takes long, each file on one core."""
+
+    def part(item: pytest.Item) -> str:
+        return item.path.relative_to(CHECKOUT / "tests").parts[0]
+
     for item in items:
-        if item.path.relative_to(CHECKOUT / "tests").parts[0] in PROCESSES:
-            item.add_marker(pytest.mark.xdist_group("processes"))
+        if part(item) in PROCESSES:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    items.sort(key=lambda item: part(item) not in LONG)
 
 
 @pytest.fixture(scope="session")
