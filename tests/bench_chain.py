@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 
 from builder import ChainBuilder
+from foreblock._engine import Message, sign_transaction
 from foreblock.bench.rpc import chain
-from signing import dynamic_fee
 
 KEY = int.from_bytes(b"\x46" * 32, "big")
 GWEI = 10**9
@@ -16,8 +16,11 @@ GWEI = 10**9
 
 def transfer(nonce: int) -> bytes:
     """One wei to one of the accounts; each time from the same sender."""
-    to = chain.ACCOUNTS[-1 - nonce]
-    return dynamic_fee(KEY, [chain.CHAIN_ID, nonce, GWEI, 10 * GWEI, 21_000, to, 1, b"", []])
+    message = Message(
+        sender=bytes(20), to=chain.ACCOUNTS[-1 - nonce], value=1, gas=21_000,
+        max_fee_per_gas=10 * GWEI, max_priority_fee_per_gas=GWEI,
+    )  # fmt: skip
+    return sign_transaction(message, 2, chain.CHAIN_ID, nonce, KEY.to_bytes(32)).raw
 
 
 def build(folder: Path) -> bytes:

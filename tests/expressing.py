@@ -3,23 +3,27 @@
 import asyncio
 from collections.abc import Awaitable
 
+import pytest
 from msgspec import structs
 
 from foreblock.app import Scheduling, Service, ServiceOptions, express_bounds
+from foreblock.ledger import express
 from foreblock.ledger.express import ExpressBounds, tell_snapshot
 from foreblock.ledger.view import Ledger
+from foreblock.methods import placement
 from foreblock.methods.options import Options
 from foreblock.reply import Client, Reply
 from foreblock.server.limits import ServerLimits
 from wire import Wire, endpoint_for, post
 
 LIMITS = ServerLimits(body_limit=1_000_000)
+UNHURRIED_US = 20_000  # for what takes few: so nothing leaves the short way by being preempted
 
 
 def bounds(options: Options | None = None, batch_bytes: int = 20_000) -> ExpressBounds:
     """What a service with these options lets the engine do."""
     whole = express_bounds(ServiceOptions(methods=options or Options()))
-    return structs.replace(whole, batch_bytes=batch_bytes)
+    return structs.replace(whole, batch_bytes=batch_bytes, call_us=UNHURRIED_US)
 
 
 class Ways:
@@ -30,16 +34,24 @@ class Ways:
         chosen = ServiceOptions(methods=options)
         self.scheduling = Scheduling(chosen)
         self.service = Service(ledger, chosen, self.scheduling)
-        self.express = ledger.open_express(bounds(options))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(express, "MOST_BATCH_US", UNHURRIED_US)
+            self.express = ledger.open_express(bounds(options))
         self.asked = 0
         with_express = endpoint_for(self.answer, LIMITS, express=self.express)
         self.short = Wire(self.answer, endpoint=with_express)
         self.long = Wire(self.answer, endpoint=endpoint_for(self.answer, LIMITS))
 
-    def answer(self, body: bytes, client: Client) -> Reply | Awaitable[Reply]:
+    def answer(self, body: bytes, client: Client) -> Reply:
         self.asked += 1
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(placement, "IN_PLACE_US", UNHURRIED_US)
+            patch.setattr(placement, "LONG_SECONDS", UNHURRIED_US / 1e6)
+            return asyncio.run(self._answer(body, client))
+
+    async def _answer(self, body: bytes, client: Client) -> Reply:
         reply = self.service.answer(body, client)
-        return reply if isinstance(reply, Reply) else asyncio.run(_awaited(reply))
+        return reply if isinstance(reply, Reply) else await reply
 
     def at_once(self, body: bytes) -> bytes | None:
         """What the engine answers by itself to a request whose head it knows."""

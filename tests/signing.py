@@ -88,9 +88,3 @@ def length(size: int, base: int) -> bytes:
         return bytes([base + size])
     digits = size.to_bytes((size.bit_length() + 7) // 8, "big")
     return bytes([base + 55 + len(digits)]) + digits
-
-
-def dynamic_fee(key: int, fields: Sequence[Item]) -> bytes:
-    """A signed transaction of type 2, given its nine unsigned fields."""
-    signature = sign(key, keccak256(b"\x02" + rlp(fields)))
-    return b"\x02" + rlp([*fields, *signature])

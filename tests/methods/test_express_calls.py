@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from asking import asker, request
 from bytecode import LOOP
-from expressing import Ways
+from expressing import UNHURRIED_US, Ways
 from foreblock.ledger.created_address import created_address
 from foreblock.ledger.view import Ledger
+from foreblock.methods import placement
 from foreblock.methods.options import Options
 from long_chain import DELEGATED, EMITTER, REVERTER, SURROUNDED
 from preconfirming import COUNTER, SENDER, PreconfirmingChain
@@ -141,8 +142,9 @@ def test_call_sees_the_block_that_it_names(chain: PreconfirmingChain) -> None:
 
 
 def test_loop_with_an_override_does_not_make_the_usual_call_heavy(
-    long_ledger: Ledger,
+    long_ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(placement, "IN_PLACE_US", UNHURRIED_US)
     with asker(long_ledger, call_timeout_ms=50, gas_cap=0, pool_capacity=1) as client:
         contract = CONTRACTS[0]
         loop = request("eth_call", {"to": contract}, "latest", {contract: {"code": LOOP}})

@@ -7,6 +7,7 @@ import pytest
 
 from asking import Asker, asker, error, request
 from bytecode import LOOP, code, returning
+from expressing import UNHURRIED_US
 from foreblock.ledger.call import Run
 from foreblock.ledger.view import Ledger
 from foreblock.methods import placement
@@ -54,7 +55,10 @@ def test_large_precompile_is_not_begun_in_place(long_ledger: Ledger) -> None:
         assert answer == error(-32000, "out of gas")
 
 
-def test_full_queue_is_said_at_once_and_short_calls_go_on(long_ledger: Ledger) -> None:
+def test_full_queue_is_said_at_once_and_short_calls_go_on(
+    long_ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(placement, "IN_PLACE_US", UNHURRIED_US)
     with asker(
         long_ledger, pool_begun=1, pool_capacity=2, call_timeout_ms=300, gas_cap=0
     ) as client:

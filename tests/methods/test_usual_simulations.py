@@ -13,6 +13,7 @@ from asking import Asker, asker, request
 from bytecode import LOOP, returning
 from foreblock.bench.rpc import chain as cancun
 from foreblock.ledger.import_files import import_files
+from foreblock.ledger.simulation import usual
 from foreblock.ledger.view import Ledger
 from foreblock.methods.simulate import SHORT
 from foreblock.methods.simulations import Simulations
@@ -123,6 +124,7 @@ def test_usual_simulation_does_take_the_short_way(
     """Except where requests wait in contracts, which is for the long way."""
     block = {"calls": [{"from": A0, "to": A1, "value": "0x1"}], "stateOverrides": funded(A0)}
     both_ways(client, block)
+    monkeypatch.setattr(usual, "IN_PLACE_US", 100_000)  # that nothing is preempted for
     monkeypatch.setattr(Simulations, "run", None)
     found = client.ask("eth_simulateV1", {"blockStateCalls": [block]}, "latest")
     assert ("code" in found) == ("long_chain" in request.node.name)
