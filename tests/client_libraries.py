@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+REQUIRED = os.environ.get("FOREBLOCK_CLIENTS") == "required"  # as `make clients` says
 HERE = Path(__file__).resolve().parent / "clients"
 PYTHON = HERE / ".venv" / "bin" / "python"
 CAST = HERE / "node_modules" / "@foundry-rs" / "cast-linux-amd64"
@@ -31,7 +32,7 @@ def run(library: str, *arguments: str, program: str | None = None, url: str = ""
     folder, interpreter = LIBRARIES[library]
     if not folder.is_dir():
         missing = f"{library} is not installed; `make clients` installs it and runs this"
-        if os.environ.get("FOREBLOCK_CLIENTS") == "required" and library != "cast":
+        if REQUIRED and library != "cast":
             pytest.fail(missing)
         pytest.skip(missing)
     done = subprocess.run(

@@ -66,8 +66,8 @@ def test_a_small_run_sees_what_was_sent(tmp_path: Path) -> None:
     found = run_followed(options, [2, 4])
     assert {each.transactions for each in found.sent if each.index} == {2, 4}
     places = {each.place for each in found.sent}
-    assert len(places & set(found.polled)) > len(places) / 2
-    assert len(places & set(found.heard)) > len(places) / 2
+    assert places & set(found.polled)
+    assert places & set(found.heard)
     for each in found.sent:
         assert found.polled.get(each.place, each.at_ns) >= each.at_ns
     assert found.readers.failed == 0

