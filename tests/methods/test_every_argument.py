@@ -1,0 +1,165 @@
+"""No argument of any method, however wrong, is an internal error.
+
+The examples in docs/rpc.md, which has one of every method, are spoiled place by place: each
+argument and each part of one is left out, null, of every other JSON type and of another
+length. A new method is covered by its example. The same is asked in both dialects and on all
+ways to read a request: at once, long parameters in steps, long bodies in steps.
+"""
+
+import json
+import logging
+import re
+import shlex
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+
+from asking import Asker, asker
+from conftest import CHECKOUT, ChainFiles
+from foreblock.ledger.import_files import import_files
+from foreblock.ledger.view import Ledger
+from foreblock.methods import make_methods
+from foreblock.methods.options import Options
+from foreblock.methods.placement import Placement
+from foreblock.methods.simulations import Simulations
+
+Params = list[Any]
+
+METHODS = list(make_methods(Options(), cast("Placement", None), cast("Simulations", None)))
+DOCS = (CHECKOUT / "docs" / "rpc.md").read_text("utf-8")
+ADDRESS = "0x" + "35" * 20
+WORD = "0x" + "0" * 63 + "1"
+CALL = {
+    "from": ADDRESS, "to": ADDRESS, "gas": "0x186a0", "value": "0x0", "input": "0x", "nonce": "0x0",
+    "maxFeePerGas": "0x0", "maxPriorityFeePerGas": "0x0", "chainId": "0x539",
+    "accessList": [{"address": ADDRESS, "storageKeys": [WORD]}],
+}  # fmt: skip
+ACCOUNTS = {
+    ADDRESS: {"balance": "0x1", "nonce": "0x1", "code": "0x", "stateDiff": {WORD: WORD}},
+    "0x" + "00" * 19 + "04": {"state": {WORD: WORD}, "movePrecompileToAddress": "0x" + "04" * 20},
+}
+TIME = "0xffffffff"
+PLACE = {"blockHash": WORD, "requireCanonical": True}
+# What the examples in the docs leave out.
+FULL: dict[str, list[Params]] = {
+    "eth_call": [[CALL, PLACE, ACCOUNTS, {"time": TIME, "baseFeePerGas": "0x1"}]],
+    "eth_estimateGas": [[CALL, {"blockNumber": "0x1", "flashblockIndex": "0x0"}, ACCOUNTS, {}]],
+    "eth_simulateV1": [
+        [
+            {
+                "blockStateCalls": [
+                    {
+                        "blockOverrides": {"time": TIME, "gasLimit": "0xffffff", "withdrawals": []},
+                        "stateOverrides": ACCOUNTS,
+                        "calls": [CALL, {"to": ADDRESS}],
+                    }
+                ],
+                "traceTransfers": True,
+                "validation": False,
+                "returnFullTransactions": True,
+            },
+            "latest",
+        ]
+    ],
+}
+SPOILED: tuple[Any, ...] = (
+    None, True, 0, -1, 1.5, "", "x", "0x", "0xffffffffffffffffff", "\u0660", [], [None], {},
+    {"x": None},
+)  # fmt: skip
+# Blanks before the first argument, and how deep its parts are spoiled: parameters of 64 KiB are
+# read in steps, and bodies of 256 KiB, before anybody looks what the parameters are.
+WAYS = {"at once": (0, 9), "long parameters": (70_000, 9), "long body": (270_000, 1)}
+
+
+def examples() -> dict[str, list[Params]]:
+    """Parameters of every method that is shown, and of some that are not."""
+    found = defaultdict(list, {name: list(params) for name, params in FULL.items()})
+    for command in re.findall(r"<!-- ask -->\n```console\n\$ (.*)\n", DOCS):
+        body = json.loads(shlex.split(command)[-1])
+        if isinstance(body, dict):
+            found[body["method"]].append(body["params"])
+    return found
+
+
+EXAMPLES = examples()
+
+
+def spoiled(value: Any, depth: int) -> Iterator[Any]:  # noqa: ANN401, it is JSON
+    """A value with one place of it changed or left out, each in turn."""
+    yield from SPOILED
+    if not depth:
+        return
+    if isinstance(value, list):
+        for place, item in enumerate(value):
+            yield [*value[:place], *value[place + 1 :]]
+            for other in spoiled(item, depth - 1):
+                yield [*value[:place], other, *value[place + 1 :]]
+        yield from ([*value, other] for other in SPOILED)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            rest = {name: each for name, each in value.items() if name != key}
+            yield rest
+            for other in spoiled(item, depth - 1):
+                yield rest | {key: other}
+
+
+def requests(method: str, blanks: int, depth: int) -> Iterator[str]:
+    """The spoiled requests of a method, each once."""
+    texts: set[str] = set()
+    for params in EXAMPLES[method]:
+        texts.update(json.dumps(params[:end]) for end in range(len(params)))
+        texts.update(json.dumps(each) for each in spoiled(params, depth))
+    start = f'{{"jsonrpc":"2.0","id":1,"method":"{method}"'
+    yield start + " " * blanks + "}"
+    for text in sorted(texts):
+        opening = text[:1] if text[0] in "[{" else ""
+        yield f'{start},"params":{opening}{" " * blanks}{text[len(opening) :]}}}'
+
+
+@pytest.fixture(scope="module")
+def ledger(example: ChainFiles, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
+    """The example chain, on which the docs' examples are asked."""
+    folder = tmp_path_factory.mktemp("arguments") / "store"
+    import_files(example.genesis, example.chain, folder, example.fork_choice, lambda _: None)
+    opened = Ledger.open(str(folder))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module", params=["preconf", "ethereum"])
+def client(ledger: Ledger, request: pytest.FixtureRequest) -> Iterator[Asker]:
+    with asker(ledger, request.param) as found:
+        yield found
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("method", METHODS)
+def test_no_spoiled_argument_is_an_internal_error(
+    client: Asker, method: str, way: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.ERROR)
+    blanks, depth = WAYS[way]
+    for body in requests(method, blanks, depth):
+        answer = json.loads(client.reply(body.encode()).body)
+        shown = body.replace(" " * blanks, "", 1)
+        assert answer.get("error", {}).get("code") != -32603, shown
+        assert not caplog.records, shown
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_has_parameters_to_spoil(method: str) -> None:
+    assert EXAMPLES[method]
+
+
+@pytest.mark.parametrize(
+    ("params", "why"),
+    [
+        ([None, "0x0", "latest"], "invalid argument 0: address is required, found null"),
+        ([ADDRESS, None, "latest"], "invalid argument 1: slot is required, found null"),
+        ([], "missing value for required argument 0 (address)"),
+    ],
+)
+def test_storage_needs_an_address_and_a_slot(client: Asker, params: Params, why: str) -> None:
+    assert client.ask("eth_getStorageAt", *params) == {"code": -32602, "message": why}
