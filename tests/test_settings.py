@@ -6,8 +6,10 @@ import msgspec
 import pytest
 
 from foreblock.errors import BadSetting
+from foreblock.sequencer.pool import PoolLimits
 from foreblock.settings import (
     DEFAULT,
+    MOST_LOAD,
     DevSettings,
     EverySetting,
     ServeSettings,
@@ -44,6 +46,7 @@ def test_flags_come_before_variables_before_the_file(tmp_path: Path) -> None:
         ("hosts", "a, b.example", ("a", "b.example")), ("hosts", "", ()),
         ("call_create", "Yes", True),
         ("snapshot_header", "off", False), ("batch_items", "0", 0), ("pool_queue", "1", 1),
+        ("nice", "19", 19), ("load", "10000", 10_000),
     ],
 )  # fmt: skip
 def test_words_become_values(name: str, text: str, value: object) -> None:
@@ -57,6 +60,9 @@ def test_words_become_values(name: str, text: str, value: object) -> None:
         ("body_limit", "0", "expected at least 1, found 0"),
         ("idle_timeout", "nan", "expected at least 1, found nan"),
         ("idle_timeout", "inf", "expected at least 1, found inf"),
+        ("nice", "20", "expected at most 19, found 20"),
+        ("nice", "-1", "expected at least 0, found -1"),
+        ("load", "10001", "expected at most 10000, found 10001"),
         ("dialect", "latin", "expected preconf or ethereum, found 'latin'"),
         ("call_create", "maybe", "expected true or false, found 'maybe'"),
     ],
@@ -77,6 +83,8 @@ def test_bad_words_are_refused_where_they_stand(name: str, text: str, why: str) 
         ("workers = true", "workers: expected a whole number, found True"),
         ("workers = 1.0", "workers: expected a whole number, found 1.0"),
         ("workers = '1'", "workers: expected a whole number, found '1'"),
+        ("nice = 100", "nice: expected at most 19, found 100"),
+        ("load = 1000000000", "load: expected at most 10000, found 1000000000"),
         ("hosts = 'a'", "hosts: expected a list of strings, found 'a'"),
         ("hosts = [1]", "hosts: expected a list of strings, found [1]"),
         ("call_create = 1", "call_create: expected true or false, found 1"),
@@ -93,6 +101,10 @@ def test_bad_values_of_the_file_are_refused_where_they_stand(
     with pytest.raises(BadSetting) as raised:
         load(DevSettings, {}, {}, file)
     assert str(raised.value) == f"{file}: {why}"
+
+
+def test_no_more_load_is_generated_in_a_second_than_a_pool_holds() -> None:
+    assert PoolLimits().in_all == MOST_LOAD
 
 
 def test_settings_cross_to_a_worker_unchanged() -> None:

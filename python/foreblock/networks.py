@@ -96,7 +96,7 @@ def _values(texts: Sequence[_Given]) -> dict[str, object]:
         elif before is not None:
             raise BadSetting(given.label, f"given twice: {before!r} and {given.value!r}")
         else:
-            values[it.name] = from_text(given.label, it.kind, it.least, given.value)
+            values[it.name] = from_text(given.label, it.kind, it.bounds, given.value)
     return values
 
 

@@ -17,10 +17,13 @@ from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 from foreblock.errors import BadSetting
 from foreblock.server.limits import Access, ServerLimits
-from foreblock.setting import from_text, from_value, setting
+from foreblock.setting import Bounds, from_text, from_value, setting
 
 FILE: Final = "foreblock.toml"
 DEFAULT: Final = "default"
+
+MOST_NICE: Final = 19  # of the system
+MOST_LOAD: Final = 10_000  # as many as a pool holds, due at once when a second was missed
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,9 @@ class Settings:
     data: str = setting("", "the store's folder")
     listen: str = setting("127.0.0.1:8545", "address and port to listen on; port 0 takes any")
     workers: int = setting(0, "worker processes; 0 makes one for each core")
-    nice: int = setting(0, "how far workers step back behind other processes, up to 19")
+    nice: int = setting(
+        0, "how far workers step back behind other processes, up to 19", most=MOST_NICE
+    )
     dialect: Literal["preconf", "ethereum"] = setting(
         "preconf", "the published contract, or replies as execution-apis and geth have them"
     )
@@ -115,7 +120,9 @@ class ChainSettings:
     instant: bool = setting(
         default=False, help="let a transaction close its flashblock at once, at most every 10 ms"
     )
-    load: int = setting(0, "transactions a second to generate on each network")
+    load: int = setting(
+        0, "transactions a second to generate on each network, up to 10000", most=MOST_LOAD
+    )
     faults: tuple[str, ...] = setting(
         (), "faults on purpose and their rates, as in drop=0.01,reorg=0.001; docs/dev-chain.md"
     )
@@ -182,7 +189,7 @@ class Declared(NamedTuple):
     kind: Any
     default: object
     help: str
-    least: float
+    bounds: Bounds
 
     @property
     def flag(self) -> str:
@@ -211,7 +218,7 @@ def declared(kind: type = Settings, prefix: str = "") -> Iterator[Declared]:
         else:
             name, metadata = prefix + each.name, each.metadata
             yield Declared(
-                name, hints[each.name], each.default, metadata["help"], metadata["least"]
+                name, hints[each.name], each.default, metadata["help"], metadata["bounds"]
             )
 
 
@@ -257,14 +264,14 @@ def _find(
 ) -> tuple[object, str]:
     flag = flags.get(it.name)
     if flag is not None:
-        return from_text(it.flag, it.kind, it.least, flag), it.flag
+        return from_text(it.flag, it.kind, it.bounds, flag), it.flag
     if it.variable in environment:
-        return from_text(it.variable, it.kind, it.least, environment[it.variable]), it.variable
+        return from_text(it.variable, it.kind, it.bounds, environment[it.variable]), it.variable
     if it.name in table:
         held = table[it.name]
         if it.name == "network" and isinstance(held, dict):
             held = _dotted(f"{file}: {it.name}", held)
-        return from_value(f"{file}: {it.name}", it.kind, it.least, held), file
+        return from_value(f"{file}: {it.name}", it.kind, it.bounds, held), file
     return it.default, DEFAULT
 
 
