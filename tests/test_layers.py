@@ -27,6 +27,7 @@ BELOW = {
     "bus": {"errors"},
     "clock": set[str](),
     "backoff": set[str](),
+    "temporary": set[str](),
     "reply": set[str](),
     "turns": set[str](),
     "long_json": {"_engine"},
@@ -35,7 +36,7 @@ BELOW = {
     "networks": {"errors", "setting", "settings"},
     "server": {"errors", "reply", "setting"},  # nothing of JSON-RPC or Ethereum
     "logs": set[str](),
-    "service": {"errors", "logs", "network", "server", "settings"},
+    "service": {"errors", "logs", "network", "server", "settings", "temporary"},
     "worker": {"bus", "errors", "logs", "server", "service", "settings"},  # its handler by name
     "writing": {
         "backoff",
@@ -120,6 +121,7 @@ BELOW = {
         "server",
         "service",
         "settings",
+        "temporary",
         "watching",
     },
 }

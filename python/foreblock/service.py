@@ -8,12 +8,10 @@ import asyncio
 import os
 import socket
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import chain, repeat
-from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
@@ -23,6 +21,7 @@ from foreblock.network import Network
 from foreblock.server import sockets
 from foreblock.server.supervisor import Slot, Supervisor
 from foreblock.settings import Settings
+from foreblock.temporary import temporary_folder
 
 # Makes the handler of one network; named and not imported.
 HANDLER: Final = "foreblock.app:make_served"
@@ -175,10 +174,10 @@ def _bus() -> Iterator[socket.socket]:
     wait for it instead of being refused. The path is short wherever the data lies.
     """
     with (
-        tempfile.TemporaryDirectory(prefix="foreblock-") as folder,
+        temporary_folder() as folder,
         socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as bus,
     ):
-        bus.bind(str(Path(folder) / "bus"))
+        bus.bind(str(folder / "bus"))
         bus.listen(sockets.BACKLOG)
         bus.settimeout(0)
         yield bus

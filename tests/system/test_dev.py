@@ -130,10 +130,20 @@ def test_who_comes_second_is_told_why_not(tmp_path: Path) -> None:
         assert "already being written by another process" in refused(data)
 
 
-def test_processes_end_when_their_supervisor_is_killed() -> None:
+def test_processes_end_when_their_supervisor_is_killed_and_the_next_one_tidies_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     with dev_chain() as dev:
         pids = dev.pids("writer") + dev.pids("worker")
         assert len(pids) == 3
         os.kill(dev.process.pid, signal.SIGKILL)
         for pid in pids:
             until(lambda: gone(pid), "an orphan ends")  # noqa: B023
+    abandoned = set(tmp_path.iterdir())
+    assert len(abandoned) == 2, "the data, and where the bus was"
+    with dev_chain("--test-listen=") as dev:
+        assert dev.main.pending()
+        assert len(set(tmp_path.iterdir()) - abandoned) == 2
+        assert not abandoned & set(tmp_path.iterdir())
+    assert not list(tmp_path.iterdir())

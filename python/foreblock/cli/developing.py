@@ -1,7 +1,6 @@
 """`foreblock dev`: two chains with real flashblocks, in one command."""
 
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,6 +19,7 @@ from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.load import first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.settings import DEFAULT, ChainSettings, DevSettings, Loaded
+from foreblock.temporary import PREFIX, temporary_folder
 
 ETHER: Final = 10**18
 WORKER_NICE: Final = 5  # so far workers step back behind the writer, unless told otherwise
@@ -61,8 +61,8 @@ def _folder(data: str) -> Iterator[Path]:
     if data:
         yield Path(data)
     else:
-        with tempfile.TemporaryDirectory(prefix="foreblock-dev-") as folder:
-            yield Path(folder)
+        with temporary_folder(PREFIX + "dev-") as folder:
+            yield folder
 
 
 def _places(settings: DevSettings, folder: Path) -> list[service.Place]:
