@@ -24,7 +24,7 @@ from foreblock.feed.server import FeedServer
 from foreblock.logs import configure
 from foreblock.model import Flashblock
 from foreblock.network import Network
-from foreblock.server.process import at_end, run_ordered, tell
+from foreblock.server.process import at_end, raise_file_limit, run_ordered, tell
 from foreblock.server.supervisor import READY
 from foreblock.service import WritingOrder
 from foreblock.writing.dev_network import open_dev_network
@@ -73,6 +73,7 @@ class Writer:
 async def _write(text: bytes, line: socket.socket) -> None:
     order = msgspec.json.decode(text, type=WritingOrder)
     configure(order.settings.log_level)
+    raise_file_limit()  # feeds have connections too, and each network a store
     sys.setswitchinterval(SWITCH_SECONDS)
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stop.set)

@@ -1,6 +1,7 @@
 """`foreblock dev` as its processes live and die."""
 
 import os
+import resource
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,6 +66,17 @@ def test_readiness_says_how_the_network_is(dev: Dev) -> None:
     assert text.startswith("ready\n")
     assert "flashblock" in text
     assert dev.main.probe("/healthz") == (200, "ok\n")
+
+
+def test_every_process_may_open_as_many_files_as_the_system_allows() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, hard // 2), hard))
+    try:
+        with dev_chain("--test-listen=") as dev:
+            for pid in dev.pids("writer") + dev.pids("worker"):
+                assert resource.prlimit(pid, resource.RLIMIT_NOFILE) == (hard, hard)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_a_worker_that_is_killed_costs_nothing_but_its_requests(dev: Dev) -> None:

@@ -58,9 +58,14 @@ def prepare(nice: int) -> int:
     """
     os.nice(nice)
     _keep_freed_memory()
+    return max(1, raise_file_limit() - RESERVED_FILES)
+
+
+def raise_file_limit() -> int:
+    """Let this process open as many files as it may at all; gives how many."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return max(1, hard - RESERVED_FILES)
+    return hard
 
 
 def _keep_freed_memory() -> None:
