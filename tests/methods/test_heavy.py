@@ -42,8 +42,27 @@ def test_as_many_stops_in_a_longer_time_do_not() -> None:
         heavy.stopped((None, number.to_bytes(4), False), now)
 
 
-def test_what_is_remembered_is_bounded() -> None:
+def test_what_has_expired_is_forgotten() -> None:
     heavy = HeavyCalls()
-    for number in range(3 * REMEMBERED_KINDS):
-        heavy.stopped((None, number.to_bytes(4), False), number)
-        assert len(heavy.remembered) <= REMEMBERED_KINDS
+    heavy.stopped(KIND, 10)
+    heavy.stopped(OTHER, 11)
+    heavy.stopped(KIND, 12)
+    assert not heavy.may_run_in_place(KIND, 11 + REMEMBERED_SECONDS)
+    assert set(heavy.remembered) == {KIND}, "the other one's time is over"
+    assert heavy.may_run_in_place(OVERRIDDEN, 12 + REMEMBERED_SECONDS)
+    assert not heavy.remembered, "whichever kind is asked about"
+    heavy.stopped(KIND, 100)
+    heavy.stopped(OTHER, 100 + REMEMBERED_SECONDS)
+    assert set(heavy.remembered) == {OTHER}
+
+
+def test_what_is_remembered_is_bounded_and_the_oldest_goes_first() -> None:
+    heavy = HeavyCalls()
+    kinds = [(None, number.to_bytes(4), False) for number in range(REMEMBERED_KINDS + 2)]
+    for number, kind in enumerate(kinds[:REMEMBERED_KINDS]):
+        heavy.stopped(kind, number / 1000)
+    heavy.stopped(kinds[0], 10)  # is the newest now
+    heavy.stopped(kinds[-2], 11)
+    heavy.stopped(kinds[-1], 12)
+    assert len(heavy.remembered) == REMEMBERED_KINDS
+    assert [kind for kind in kinds if heavy.may_run_in_place(kind, 13)] == kinds[1:3]
