@@ -2,12 +2,14 @@
 
 One transaction a line, its hash and its bytes in hex, in the order in which they came. The
 hash tells whether the line is whole, so what is damaged is passed over and the rest counts.
-The file is for one start: who reads it removes it, so that an older one never brings back
-what was replaced since.
+The file is for one start: it goes when its transactions are in a pool, so that an older one
+never brings back what was replaced since, and no sooner, so that a start that fails loses
+none of them.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from foreblock.errors import Undecodable
@@ -26,15 +28,19 @@ def save_pool(path: Path, transactions: Iterable[Transaction]) -> int:
     return len(lines)
 
 
-def take_saved_pool(path: Path) -> list[Transaction]:
-    """What the file holds, as far as it is whole; none where there is no file. Removes it."""
+@contextmanager
+def saved_pool(path: Path) -> Iterator[list[Transaction]]:
+    """What the file holds, as far as it is whole; none where there is no file.
+
+    The file is removed at the end, unless an exception says that they were not taken up.
+    """
     try:
         text = path.read_text(encoding="ascii", errors="replace")
     except FileNotFoundError:
-        return []
-    path.unlink()
+        text = ""
     found = (_read(line) for line in text.splitlines())
-    return [each for each in found if each is not None]
+    yield [each for each in found if each is not None]
+    path.unlink(missing_ok=True)
 
 
 def _read(line: str) -> Transaction | None:

@@ -24,7 +24,7 @@ from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.load import Load, first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.sequencer.options import SequencerOptions
-from foreblock.sequencer.saved_pool import save_pool, take_saved_pool
+from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.writing.faulty_feed import FaultyFeed
 from foreblock.writing.network_writer import NetworkWriter
@@ -73,7 +73,8 @@ class DevChainSource:
                 _faults(chain),
                 publisher.contradict,
             )
-            self._take_up(take_saved_pool(self._pool_file))
+            with saved_pool(self._pool_file) as waited:
+                self._take_up(waited)
         except BaseException:
             self._store.close()
             raise

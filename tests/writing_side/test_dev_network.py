@@ -1,0 +1,63 @@
+"""A development chain in the writer, from one start to the next."""
+
+import gc
+from pathlib import Path
+
+import pytest
+
+from dev_chain import ACCOUNTS, GENESIS_TIME, SECOND, send
+from foreblock._engine import Transaction
+from foreblock.clock import DrivenClock
+from foreblock.model import Flashblock
+from foreblock.network import DevChain, Network
+from foreblock.sequencer.mnemonic import TEST_MNEMONIC
+from foreblock.sequencer.sequencer import Sequencer
+from foreblock.writing.dev_network import POOL_FILE, DevChainSource
+
+GAPPED = [send(ACCOUNTS[0], nonce) for nonce in (1, 2, 3)]
+
+
+class Nobody:
+    """Hears flashblocks and keeps none."""
+
+    def publish(self, _flashblock: Flashblock) -> None:
+        pass
+
+    def contradict(self, _other: Flashblock) -> None:
+        pass
+
+
+def started(folder: Path) -> DevChainSource:
+    """A chain begun or gone on with, as by a new process."""
+    gc.collect()  # what holds a view goes with its holder, and they hold each other
+    chain = DevChain(
+        genesis="", chain_id=31337, mnemonic=TEST_MNEMONIC, accounts=10, balance=10**22,
+        gas_limit=400_000_000, base_fee=10**9, block_time=2, interval_ms=200, seed=0,
+        instant=False, load=0, faults=[],
+    )  # fmt: skip
+    network = Network(name="main", data=str(folder), source="dev", dev=chain)
+    return DevChainSource(network, DrivenClock(GENESIS_TIME * SECOND, 5 * SECOND), Nobody())
+
+
+def test_a_start_that_fails_loses_nothing_of_the_saved_pool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = started(tmp_path)
+    for each in GAPPED:
+        source.submit(each.raw, each.sender)
+    source.close()
+    del source
+    assert (tmp_path / POOL_FILE).exists()
+
+    def fails(_sequencer: Sequencer, transaction: Transaction) -> None:
+        if transaction == GAPPED[1]:
+            raise OSError("the disk is gone")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Sequencer, "submit", fails)
+        with pytest.raises(OSError, match="the disk is gone"):
+            started(tmp_path)
+    again = started(tmp_path)
+    assert again.waiting == len(GAPPED)
+    assert not (tmp_path / POOL_FILE).exists(), "it is for one start"
+    again.close()
