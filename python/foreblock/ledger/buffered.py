@@ -4,6 +4,9 @@ What does not fit drives out the oldest, first of its own feed, then of all; so 
 sends garbage loses its own messages before anybody else's. A height has room for few jobs of
 a feed: one more drives out the one that was heard of first. Everything driven out is counted.
 
+Bounds are of memory, not of bytes on the wire: a message of many small parts takes several
+times its length. `memory_of` says what a message takes at most.
+
 There are at most a few hundred messages, so totals are taken anew when they are needed and
 cannot fall out of step.
 """
@@ -17,7 +20,7 @@ from foreblock.model import Flashblock
 
 @dataclass(frozen=True, slots=True)
 class BufferBounds:
-    """How much is kept."""
+    """How much is kept; bytes are those of memory."""
 
     messages_per_feed: int = 64
     bytes_per_feed: int = 16 * 1024 * 1024
@@ -30,7 +33,7 @@ class Received(NamedTuple):
     """A message, and how it came."""
 
     feed: str
-    size: int  # its bytes on the wire
+    size: int  # the bytes of memory that it takes at most
     message: Flashblock
     at_ns: int = 0  # monotonic
 
@@ -54,7 +57,31 @@ class Received(NamedTuple):
         return self.message.index == other.message.index and self.job == other.job
 
 
+# What the interpreter needs for a part of a message, beside the bytes in it: the object, its
+# fields, its place in what holds it. All are more than it is, so sums are never too small.
+_FIXED: Final = 3_072  # header fields, bloom, base, and how it came
+_BYTES: Final = 64  # a transaction, a topic, data
+_RECEIPT: Final = 512
+_LOG: Final = 320
+_BALANCE: Final = 256
+
 _DEFAULT_BOUNDS: Final = BufferBounds()
+
+
+def memory_of(message: Flashblock) -> int:
+    """The bytes of memory that a message takes at most."""
+    size = _FIXED + sum(len(raw) + _BYTES for raw in message.diff.transactions)
+    if message.base is not None:
+        size += len(message.base.extra_data)
+    if message.claims is not None:
+        receipts, balances = message.claims.receipts.values(), message.claims.balances
+        size += _RECEIPT * len(receipts) + _BALANCE * len(balances)
+        size += sum(_memory_of_log(*log) for receipt in receipts for log in receipt.logs)
+    return size
+
+
+def _memory_of_log(_address: bytes, topics: tuple[bytes, ...], data: bytes) -> int:
+    return _LOG + len(data) + sum(len(topic) + _BYTES for topic in topics)
 
 
 class Buffered:
@@ -70,7 +97,7 @@ class Buffered:
 
     @property
     def size(self) -> int:
-        """The bytes of all messages on the wire."""
+        """The bytes of memory that all messages take at most."""
         return sum(entry.size for entry in self._entries)
 
     def __iter__(self) -> Iterator[Received]:
@@ -84,7 +111,7 @@ class Buffered:
         )
 
     def add(self, feed: str, message: Flashblock, size: int) -> None:
-        """Keep a message of this many bytes on the wire, unless it is kept already."""
+        """Keep a message that takes this many bytes of memory, unless it is kept already."""
         self.keep(Received(feed, size, message))
 
     def keep(self, received: Received) -> None:

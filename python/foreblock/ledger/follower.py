@@ -20,7 +20,7 @@ import structlog
 from foreblock._engine import Block
 from foreblock.clock import Clock
 from foreblock.errors import StoreError
-from foreblock.ledger.buffered import BufferBounds, Buffered, Received
+from foreblock.ledger.buffered import BufferBounds, Buffered, Received, memory_of
 from foreblock.ledger.candidates import DEFAULT_DEPTH, Known, PartialPlace, Standing
 from foreblock.ledger.following.alternates import Branch, alternates
 from foreblock.ledger.following.branches import Branches
@@ -104,7 +104,7 @@ class Follower:
             self._counters["Malformed"] += 1
             self.last_error = f"{feed}: malformed {field}"
             return
-        received = Received(feed, _size(message), message, self._clock.monotonic_ns())
+        received = Received(feed, memory_of(message), message, self._clock.monotonic_ns())
         with self._recovering():
             self._receive(received)
 
@@ -450,13 +450,3 @@ class Follower:
         branches = self._branches
         held = self._buffered.held_by_job(leave_out)
         return branches.jobs.known(branches.latest, branches.sealed, held, self._depth)
-
-
-def _size(message: Flashblock) -> int:
-    """About what it takes in memory."""
-    size = 1_024 + sum(len(raw) + 64 for raw in message.diff.transactions)
-    if message.claims is not None:
-        logs = (log for each in message.claims.receipts.values() for log in each.logs)
-        size += 512 * len(message.claims.receipts) + 256 * len(message.claims.balances)
-        size += sum(512 + len(data) for _, _, data in logs)
-    return size
