@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from typing import Any, Final
 
-from differential.payloads import BYZANTIUM, Json
+from differential.payloads import Json
 
 BASE_FEE: Final = "max fee per gas less than block base fee"
 GAS: Final = re.compile(
@@ -31,9 +31,8 @@ def plain(expected: Any, found: Any, *, unhashed: bool) -> tuple[Any, Any]:  # n
 
 
 def _unhashed(block: Json) -> None:
-    """Without what differs before Byzantium and between the merge and Shanghai."""
-    early = {"receiptsRoot"} if int(block["number"], 16) < BYZANTIUM else set()
-    for name in {"hash", "parentHash", "size", "withdrawals", "withdrawalsRoot"} | early:
+    """Without what differs between the merge and Shanghai."""
+    for name in ("hash", "parentHash", "size", "withdrawals", "withdrawalsRoot"):
         block.pop(name, None)
     if "requestsHash" in block:  # from Prague on a contract keeps hashes of blocks
         del block["stateRoot"]

@@ -13,7 +13,7 @@ Json = dict[str, Any]
 CHAIN_ID = 3503995874084926  # of the public suite's chain
 # Forks of the public suite's chain. geth simulates the merge by its number, foreblock by the
 # total difficulty, so nothing is asked for that reaches it from below.
-BYZANTIUM, BERLIN, LONDON, MERGE = 9, 24, 27, 36
+BERLIN, LONDON, MERGE = 24, 27, 36
 SHANGHAI_TIME, CANCUN_TIME, PRAGUE_TIME = 390, 420, 450
 
 MOST_BLOCKS = 4
@@ -38,7 +38,7 @@ class Base:
     @property
     def unhashed(self) -> bool:
         """Whether hashes of the blocks that follow are known to differ."""
-        return self.number < BYZANTIUM or (self.number >= MERGE and self.time < SHANGHAI_TIME)
+        return self.number >= MERGE and self.time < SHANGHAI_TIME
 
 
 # Opcodes that need little and do much, so that random code gets somewhere. Zeros for calls
