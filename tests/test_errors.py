@@ -1,5 +1,6 @@
 import inspect
 import pickle
+from collections.abc import Iterator
 
 import pytest
 
@@ -19,14 +20,22 @@ def example(kind: type[errors.ForeblockError]) -> errors.ForeblockError:
     return kind(*(FACTS[field.type.__name__] for field in fields.values()))
 
 
-@pytest.mark.parametrize("kind", CLASSES)
-def test_every_exception_stands_in_the_tree_under_its_family(
-    kind: type[errors.ForeblockError],
-) -> None:
+def drawn(kind: type[errors.ForeblockError], indent: str = "") -> Iterator[str]:
+    """The tree of a class as lines, its subclasses in the order of the file."""
+    below = [each for each in CLASSES if kind in each.__bases__]
+    for each in below:
+        branch, rest = ("└── ", "    ") if each is below[-1] else ("├── ", "│   ")
+        yield indent + branch + each.__name__
+        yield from drawn(each, indent + rest)
+
+
+def test_the_tree_is_drawn_as_the_classes_are() -> None:
     assert errors.__doc__ is not None
-    lines = [line.strip(" │├└─") for line in errors.__doc__.splitlines()]
-    drawn = {line.split()[0] for line in lines if line}
-    assert kind.__name__ in drawn
+    start, _, rest = errors.__doc__.partition("    ForeblockError\n")
+    tree = [line.removeprefix("    ") for line in rest.partition("\n\n")[0].splitlines()]
+    names = [line.split("  ")[0] if not line.startswith((" ", "│")) else line for line in tree]
+    assert start
+    assert names == list(drawn(errors.ForeblockError))
 
 
 @pytest.mark.parametrize("kind", CLASSES)

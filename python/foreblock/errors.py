@@ -7,7 +7,7 @@
     │   ├── InvalidMessage
     │   ├── NotAPrecompile
     │   ├── InvalidParams
-    │   ├── BadArgument
+    │   │   └── BadArgument
     │   └── RefusedOverride
     ├── NotHere                  the data is not here
     │   ├── UnknownBlock
