@@ -28,6 +28,7 @@ from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.writing.faulty_feed import FaultyFeed
 from foreblock.writing.network_writer import NetworkWriter
+from foreblock.writing.stale_readers import StaleReaders
 
 GENESIS_FILE: Final = "genesis.json"  # in the store's folder
 POOL_FILE: Final = "pool"  # in the store's folder, from a clean stop to the next start
@@ -73,6 +74,7 @@ class DevChainSource:
                 _faults(chain),
                 publisher.contradict,
             )
+            self._readers: Final = StaleReaders(self._store, clock)
             with saved_pool(self._pool_file) as waited:
                 self._take_up(waited)
         except BaseException:
@@ -87,6 +89,7 @@ class DevChainSource:
     def tick(self) -> None:
         """Do what is due."""
         self._sequencer.tick()
+        self._readers.clear_if_due()
 
     def submit(self, raw: bytes, sender: bytes) -> None:
         """Take a transaction whose sender is known; raises `PoolRefusal`."""

@@ -187,6 +187,7 @@ class FeedNetwork:
 
     async def _keep_telling(self) -> None:
         while True:
+            await self.on_thread(self._source.clear_stale_readers)
             following = await self.on_thread(self._source.following)
             now = self._clock.monotonic_ns()
             feeds = [self._state(client) for client in self._clients]

@@ -24,6 +24,7 @@ from foreblock.ledger.partials import sealed_number
 from foreblock.model import Flashblock, FlashblockId
 from foreblock.network import FeedChain
 from foreblock.writing.feed_facts import Following
+from foreblock.writing.stale_readers import StaleReaders
 
 
 class Arrived(NamedTuple):
@@ -56,6 +57,7 @@ class FeedSource:
         except BaseException:
             self._store.close()
             raise
+        self._readers: Final = StaleReaders(self._store, clock)
         self._clock: Final = clock
         self._malformed: Counter[str] = Counter()
         self._last_malformed = ""
@@ -126,6 +128,10 @@ class FeedSource:
             counters["Malformed"] = counters.get("Malformed", 0) + self._malformed.total()
         error = follower.last_error or self._last_malformed
         return Following(counters, follower.missing, error)
+
+    def clear_stale_readers(self) -> None:
+        """Free what dead readers hold, if it is time to; there may be no other work for long."""
+        self._readers.clear_if_due()
 
     def close(self) -> None:
         """Let go of the store."""
