@@ -61,9 +61,10 @@ def _start(folder: str, core: int) -> subprocess.Popen[str]:
 
 def read(folder: str, core: int) -> None:
     """Compare both stamps in view after view, until standard input ends."""
-    os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[core % os.cpu_count() or 0]})
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[core % len(cores)]})
     over = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
+    threading.Thread(target=_wait_for_end, args=(over,), daemon=True).start()
     views = mixed = 0
     with Store(folder) as store:
         while not over.is_set():
@@ -72,6 +73,11 @@ def read(folder: str, core: int) -> None:
                     views += 1
                     mixed += view.heads.note != view.row(STAMP)
     click.echo(f"{views} {mixed}")
+
+
+def _wait_for_end(over: threading.Event) -> None:
+    sys.stdin.read()
+    over.set()
 
 
 if __name__ == "__main__":

@@ -29,8 +29,15 @@ SIMULATED = request(
 MODERATE = request("eth_call", {"to": TO, "gas": hex(3_000_000)}, "latest", {TO: {"code": LOOP}})
 
 
-def service(ledger: Ledger, **sizes: int) -> tuple[Service, Scheduling]:
-    options = ServiceOptions(Options(call_timeout_ms=HOUR_MS, gas_cap=0), **sizes)
+def service(
+    ledger: Ledger, begun: int, running: int = 1, waiting: int = 8
+) -> tuple[Service, Scheduling]:
+    options = ServiceOptions(
+        Options(call_timeout_ms=HOUR_MS, gas_cap=0),
+        pool_threads=running,
+        pool_begun=begun,
+        pool_capacity=waiting,
+    )
     scheduling = Scheduling(options)
     return Service(ledger, options, scheduling), scheduling
 
@@ -48,9 +55,9 @@ async def begun(answering: Service, body: bytes, client: Client = ANYBODY) -> as
     return task
 
 
-def test_what_a_client_leaves_behind_is_stopped(ledger: Ledger) -> None:
+def test_what_a_client_leaves_behind_is_stopped(long_ledger: Ledger) -> None:
     """One thread, taken by calls and simulations without end: with them it would never be free."""
-    answering, scheduling = service(ledger, pool_threads=1, pool_begun=1, pool_capacity=8)
+    answering, scheduling = service(long_ledger, begun=1)
 
     async def leave() -> list[Any]:
         answers = []
@@ -65,8 +72,8 @@ def test_what_a_client_leaves_behind_is_stopped(ledger: Ledger) -> None:
     scheduling.close()
 
 
-def test_short_calls_do_not_wait_for_the_end_of_long_ones(ledger: Ledger) -> None:
-    answering, scheduling = service(ledger, pool_threads=1, pool_begun=8, pool_capacity=8)
+def test_short_calls_do_not_wait_for_the_end_of_long_ones(long_ledger: Ledger) -> None:
+    answering, scheduling = service(long_ledger, begun=8)
 
     async def beside() -> Any:  # noqa: ANN401, it is JSON
         endless = [await begun(answering, ENDLESS) for _ in range(3)]
@@ -80,8 +87,8 @@ def test_short_calls_do_not_wait_for_the_end_of_long_ones(ledger: Ledger) -> Non
     scheduling.close()
 
 
-def test_an_address_that_has_all_places_gives_way_to_another(ledger: Ledger) -> None:
-    answering, scheduling = service(ledger, pool_threads=1, pool_begun=1, pool_capacity=2)
+def test_an_address_that_has_all_places_gives_way_to_another(long_ledger: Ledger) -> None:
+    answering, scheduling = service(long_ledger, begun=1, waiting=2)
     crowd = [Client("192.0.2.1", number) for number in range(3)]
 
     async def ask() -> list[Any]:
@@ -97,8 +104,8 @@ def test_an_address_that_has_all_places_gives_way_to_another(ledger: Ledger) -> 
     scheduling.close()
 
 
-def test_closing_stops_what_runs_for_ever(ledger: Ledger) -> None:
-    answering, scheduling = service(ledger, pool_threads=2, pool_begun=2)
+def test_closing_stops_what_runs_for_ever(long_ledger: Ledger) -> None:
+    answering, scheduling = service(long_ledger, begun=2, running=2)
 
     async def close() -> list[asyncio.Task[Any]]:
         tasks = [await begun(answering, body) for body in (ENDLESS, SIMULATED)]
@@ -142,12 +149,12 @@ class Stalling:
         return self.now
 
 
-def test_a_call_that_took_long_in_place_goes_to_a_thread_next_time(ledger: Ledger) -> None:
+def test_a_call_that_took_long_in_place_goes_to_a_thread_next_time(long_ledger: Ledger) -> None:
     """Whatever it was made of, and though it was not stopped."""
     shared, clock = threads(), Stalling()
     placement = Placement(shared, 5_000, clock)
-    view = ledger.view()
-    call = Call(sender=bytes(20), to=bytes(20), value=0, data=b"", gas=100_000)
+    view = long_ledger.view()
+    call = Call(to=bytes(20), gas=100_000)
     run = prepare(call, view.state(view.latest), view.latest.surroundings, None)
 
     async def twice() -> None:

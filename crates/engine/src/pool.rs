@@ -132,11 +132,11 @@ impl<T: Send + 'static> Pool<T> {
             return Err(Error::PoolFull(0));
         }
         let (waiting, address) = (state.queue.len(), asker.address);
-        let begins_at_once = state.begun.len() + waiting < self.shared.size.begun;
-        if !begins_at_once && self.shared.begins_too_late(&state, &asker) {
+        let free = self.shared.size.begun - state.begun.len();
+        if waiting >= free && self.shared.begins_too_late(&state, &asker) {
             return Err(Error::PoolFull(waiting));
         }
-        match state.queue.push(address, number, (asker, Box::new(job)), begins_at_once) {
+        match state.queue.push(address, number, (asker, Box::new(job)), free) {
             Pushed::Waits => {}
             Pushed::InPlaceOf(other) => self.shared.tell(other, Err(Error::PoolFull(waiting))),
             Pushed::Refused => return Err(Error::PoolFull(waiting)),

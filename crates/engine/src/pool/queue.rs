@@ -30,10 +30,10 @@ impl<J> Queue<J> {
         self.length
     }
 
-    /// One that is begun at once needs no room.
-    pub fn push(&mut self, address: u64, id: u64, job: J, begins_at_once: bool) -> Pushed {
+    /// `free` of those that wait are about to be begun and take no room.
+    pub fn push(&mut self, address: u64, id: u64, job: J, free: usize) -> Pushed {
         let mut pushed = Pushed::Waits;
-        if !begins_at_once && self.length >= self.capacity {
+        if self.length >= self.capacity.saturating_add(free) {
             match self.give_way(address) {
                 Some(other) => pushed = Pushed::InPlaceOf(other),
                 None => return Pushed::Refused,
@@ -116,7 +116,7 @@ mod tests {
     fn addresses_take_turns() {
         let mut queue = Queue::new(10);
         for (address, id) in [(1, 10), (1, 11), (1, 12), (2, 20), (3, 30), (2, 21)] {
-            assert_eq!(queue.push(address, id, (), false), Pushed::Waits);
+            assert_eq!(queue.push(address, id, (), 0), Pushed::Waits);
         }
         assert_eq!((queue.ahead_of(1), queue.ahead_of(2), queue.ahead_of(9)), (6, 6, 3));
         assert_eq!(order(&mut queue), [10, 20, 30, 11, 21, 12]);
@@ -126,13 +126,13 @@ mod tests {
     fn whoever_has_most_gives_way_to_one_with_fewer() {
         let mut queue = Queue::new(3);
         for id in [10, 11, 12] {
-            queue.push(1, id, (), false);
+            queue.push(1, id, (), 0);
         }
-        assert_eq!(queue.push(1, 13, (), false), Pushed::Refused);
-        assert_eq!(queue.push(2, 20, (), false), Pushed::InPlaceOf(12));
-        assert_eq!(queue.push(2, 21, (), false), Pushed::Refused, "both would have two at most");
+        assert_eq!(queue.push(1, 13, (), 0), Pushed::Refused);
+        assert_eq!(queue.push(2, 20, (), 0), Pushed::InPlaceOf(12));
+        assert_eq!(queue.push(2, 21, (), 0), Pushed::Refused, "both would have two at most");
         assert_eq!(order(&mut queue), [10, 20, 11]);
-        assert_eq!(Queue::new(0).push(1, 1, (), false), Pushed::Refused);
+        assert_eq!(Queue::new(0).push(1, 1, (), 0), Pushed::Refused);
     }
 
     proptest! {
@@ -162,7 +162,7 @@ mod tests {
                         let known = plain.remove(&gone).is_some();
                         prop_assert_eq!(queue.remove(gone).is_some(), known);
                     }
-                    _ => match queue.push(address, id, (), false) {
+                    _ => match queue.push(address, id, (), 0) {
                         Pushed::Waits => { plain.insert(id, address); }
                         Pushed::InPlaceOf(other) => {
                             prop_assert!(plain.remove(&other).is_some());
