@@ -1,0 +1,16 @@
+"""Views beside a writer without a rest: each is of one commit. `make abuse` runs it for minutes."""
+
+from pathlib import Path
+
+import pytest
+
+from abuse.snapshots import race
+
+
+def test_views_of_preempted_readers_are_of_one_commit(
+    monkeypatch: pytest.MonkeyPatch, checkout: Path
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", f"{checkout / 'python'}:{checkout / 'tests'}")
+    seen = race(seconds=1.5, readers=4)
+    assert seen.views > 0
+    assert seen.mixed == 0

@@ -1,0 +1,45 @@
+"""No code that a call runs holds the loop, whatever it is made of.
+
+Measured in time of the processor, which does not depend on what else runs; `make abuse` shows
+what another client sees of it.
+"""
+
+import asyncio
+import time
+
+import pytest
+
+from abuse.hogs import HOGS, hog
+from asked_by import ANYBODY
+from foreblock.app import Scheduling, Service, ServiceOptions
+from foreblock.ledger.view import Ledger
+from foreblock.reply import Reply
+
+LONGEST = 0.01  # seconds of one round; straight code that hashes took 0.7
+ROUNDS = 5
+
+
+@pytest.mark.parametrize("name", HOGS)
+def test_no_code_holds_the_loop(long_ledger: Ledger, name: str) -> None:
+    options = ServiceOptions()
+    scheduling = Scheduling(options)
+    service = Service(long_ledger, options, scheduling)
+
+    async def rounds() -> list[float]:
+        """What the loop does for a request until that waits for a thread, or is answered."""
+        times = []
+        for _ in range(ROUNDS):
+            begun = time.thread_time()
+            reply = service.answer(hog(name), ANYBODY)
+            times.append(time.thread_time() - begun)
+            if not isinstance(reply, Reply):
+                task = asyncio.ensure_future(reply)
+                begun = time.thread_time()
+                await asyncio.sleep(0)
+                times.append(time.thread_time() - begun)
+                task.cancel()
+        return times
+
+    times = asyncio.run(rounds())
+    scheduling.close()
+    assert sorted(times)[len(times) // 2] < LONGEST, times
