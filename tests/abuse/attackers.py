@@ -17,7 +17,7 @@ from pathlib import Path
 
 import click
 
-from abuse.hogs import HOGS, hog
+from abuse.hogs import KINDS, hog
 from abuse.holding import long_simulation
 from abuse.simulations import EXCESSES
 from abuse.wire import Address, address_of, head, post, request
@@ -105,7 +105,7 @@ def find_attack(name: str, scale: float) -> Attack:
     if name == "holding":
         body = long_simulation(max(1, round(200 * scale)))
     else:
-        body = hog(name) if name in HOGS else EXCESSES[name](scale).body
+        body = hog(name) if name in KINDS else EXCESSES[name](scale).body
     return lambda streams: _again_and_again(streams, body)
 
 

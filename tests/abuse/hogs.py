@@ -97,7 +97,27 @@ HOGS: dict[str, bytes] = {
 }
 
 
+# What a call brings that takes long before its first instruction.
+_SIGNED = {
+    "chainId": "0x0", "address": ADDRESS, "nonce": "0x0", "yParity": "0x0",
+    "r": hex(1 << 250), "s": hex(1 << 250),
+}  # fmt: skip
+BURDENS: dict[str, dict[str, object]] = {
+    "authorizations": {"authorizationList": [_SIGNED] * 1_500},
+    "calldata": {"data": "0x" + "11" * 1_500_000},
+    "access_list": {
+        "accessList": [
+            {"address": f"0x{at:040x}", "storageKeys": [f"0x{key:064x}" for key in range(50)]}
+            for at in range(200)
+        ]
+    },
+}
+KINDS = (*HOGS, *BURDENS)
+
+
 def hog(name: str) -> bytes:
-    """The request that runs this code."""
+    """The request that runs this code, or brings this burden."""
+    if name in BURDENS:
+        return request("eth_call", {"to": ADDRESS, **BURDENS[name]}, "latest")
     overrides = {ADDRESS: {"code": "0x" + HOGS[name].hex()}}
     return request("eth_call", {"to": ADDRESS}, "latest", overrides)

@@ -25,7 +25,7 @@ import click
 from abuse.attackers import attacking
 from abuse.departing import departing, moderate_calls
 from abuse.fuzzing import fuzz_bodies, fuzz_raw
-from abuse.hogs import HOGS
+from abuse.hogs import KINDS
 from abuse.holding import dev_chain, watched
 from abuse.memory import peak_bytes, reset_peak
 from abuse.probe import ask_once, probe
@@ -65,7 +65,7 @@ SCALE = {
 }
 
 
-CHOICES = [*SCALE, *EXCESSES, *HOGS, "hogs", "departing", "holding", "snapshots", "fuzz"]
+CHOICES = [*SCALE, *EXCESSES, *KINDS, "hogs", "departing", "holding", "snapshots", "fuzz"]
 
 
 def p99(url: str) -> float:
@@ -230,7 +230,7 @@ def main() -> None:
             for name in EXCESSES
             if options.only in (None, name)
         ]
-        met += [hogging(service, name) for name in HOGS if options.only in (None, "hogs", name)]
+        met += [hogging(service, name) for name in KINDS if options.only in (None, "hogs", name)]
         if options.only in (None, "departing"):
             met.append(departed(service))
         if options.only in (None, "fuzz"):

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from abuse.hogs import HOGS, hog
+from abuse.hogs import KINDS, hog
 from asked_by import ANYBODY
 from foreblock.app import Scheduling, Service, ServiceOptions
 from foreblock.ledger.view import Ledger
@@ -19,7 +19,7 @@ LONGEST = 0.01  # seconds of one round; straight code that hashes took 0.7
 ROUNDS = 5
 
 
-@pytest.mark.parametrize("name", HOGS)
+@pytest.mark.parametrize("name", KINDS)
 def test_no_code_holds_the_loop(long_ledger: Ledger, name: str) -> None:
     options = ServiceOptions()
     scheduling = Scheduling(options)

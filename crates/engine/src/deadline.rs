@@ -20,7 +20,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::shares::Share;
+use crate::{
+    error::{Error, Result},
+    shares::Share,
+};
 
 /// Work between two looks at the clock.
 const LOOK_AFTER_NS: u64 = 20_000;
@@ -36,6 +39,16 @@ pub struct Limits {
     pub step: Option<Duration>,
     /// The part of the machine that the run has; it waits for its turn where it looks.
     pub share: Option<Arc<Share>>,
+}
+
+impl Limits {
+    /// `DeadlineExceeded` where a first step of so many nanoseconds is too long to begin.
+    pub(crate) fn check_step(&self, nanoseconds: u64) -> Result<()> {
+        match self.step {
+            Some(step) if u128::from(nanoseconds) > step.as_nanos() => Err(Error::DeadlineExceeded),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The limits of the run in progress and what became of them.

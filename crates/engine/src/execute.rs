@@ -22,6 +22,7 @@ use crate::{
     overlay::{Overlay, Override},
     precompiles::PrecompileOverrides,
     transfers::Collect,
+    work,
 };
 
 #[derive(Debug, Clone)]
@@ -58,6 +59,7 @@ pub fn call(
     message: &Message,
     options: Options,
 ) -> Result<Outcome> {
+    options.limits.check_step(work::message(message))?;
     let transaction = EthereumInput::Transaction(message.transaction(env)?);
     let setup = setup(env, message, options);
     evm::run::<Ethereum>(overlay, setup, transaction).map(Outcome::from).map_err(refusal)
@@ -70,6 +72,7 @@ pub fn run(
     message: &Message,
     options: Options,
 ) -> Result<Outcome> {
+    options.limits.check_step(work::message(message))?;
     let transaction = message.transaction(env)?;
     let nonce = overlay.account(&message.from)?.map(|account| account.nonce);
     let setup = setup(env, message, options);

@@ -9,6 +9,8 @@
 use alloy_primitives::{Address, U256};
 use revm::precompile::u64_to_address;
 
+use crate::message::Message;
+
 /// Division and remainder of 256 bits.
 pub(crate) const DIVIDE: u64 = 60;
 /// ADDMOD and MULMOD.
@@ -50,6 +52,18 @@ pub(crate) fn code(bytes: usize) -> u64 {
 pub(crate) fn creation(bytes: u64) -> u64 {
     hash(bytes).saturating_add(bytes.saturating_mul(3)).saturating_add(FRAME)
 }
+
+/// What a message takes before its first instruction: signers are recovered, data is
+/// counted, addresses and slots are made warm.
+pub(crate) fn message(message: &Message) -> u64 {
+    let slots: usize = message.access_list.iter().map(|item| 1 + item.storage_keys.len()).sum();
+    let fixed = RECOVERY * message.authorization_list.len() as u64 + WARM * slots as u64;
+    let data = message.data.len() as u64;
+    fixed + if message.to.is_none() { creation(data) } else { data }
+}
+
+/// To recover the signer of a signature.
+const RECOVERY: u64 = 60_000;
 
 /// A precompile, for each gas that it costs.
 pub(crate) fn precompile(address: &Address) -> u64 {

@@ -191,6 +191,37 @@ fn a_run_in_place_ends_before_a_step_that_takes_long() {
 }
 
 #[test]
+fn a_run_in_place_does_not_begin_with_a_step_that_takes_long() {
+    let in_place = || {
+        let limits = Limits { step: Some(Duration::from_micros(100)), ..Limits::default() };
+        Options { limits, ..Options::default() }
+    };
+    let authorization =
+        alloy_eips::eip7702::Authorization { chain_id: U256::ZERO, address: CONTRACT, nonce: 0 };
+    let signed = authorization.into_signed(alloy_primitives::Signature::test_signature());
+    let item = alloy_eips::eip2930::AccessListItem {
+        address: CONTRACT,
+        storage_keys: vec![B256::ZERO; 1_000],
+    };
+    let plain = || Message { gas: 1 << 40, ..message(CONTRACT) };
+    let long = [
+        Message { data: vec![1; 200_000].into(), ..plain() },
+        Message { authorization_list: vec![signed; 2], ..plain() },
+        Message { access_list: vec![item].into(), ..plain() },
+        Message { to: None, data: vec![0; 20_000].into(), ..plain() },
+    ];
+    let env = env(ethereum("Prague"));
+    let mut overlay = state(Asm::default()).overlay();
+    assert!(call(&mut overlay, &env, &plain(), in_place()).is_ok());
+    for message in long {
+        let stopped = call(&mut overlay, &env, &message, in_place());
+        assert_eq!(stopped, Err(Error::DeadlineExceeded), "{message:?}");
+        assert_eq!(run(&mut overlay, &env, &message, in_place()), Err(Error::DeadlineExceeded));
+        assert!(call(&mut overlay, &env, &message, Options::default()).is_ok());
+    }
+}
+
+#[test]
 fn a_precompile_beyond_the_limit_stops_the_run_and_others_cost_what_they_cost() {
     let rules = ethereum("Prague");
     let limited = |nanoseconds| {
