@@ -101,6 +101,8 @@ ENDS = {
         "request head too large (more than 600)\n"),
     "HTTP/2.0": ((b"POST / HTTP/2.0", HOST), b"", 505,
         "only HTTP/1.1 and HTTP/1.0 are supported\n"),
+    "HTTP/1.2": ((b"POST / HTTP/1.2", HOST), b"", 505,
+                 "only HTTP/1.1 and HTTP/1.0 are supported\n"),
     "HTTP/0.9": ((b"POST /",), b"", 505, "only HTTP/1.1 and HTTP/1.0 are supported\n"),
     "an expectation nobody knows": ((*POST, b"Expect: miracles", b"Content-Length: 2"), b"", 417,
         "only 100-continue can be expected\n"),
@@ -210,6 +212,8 @@ def test_preflight() -> None:
         (b"[::1]", True), (b"::1", True), (b"10.1.2.3:1", True), (b"", True),
         (b"localhost.evil.example", False), (b"evil.example:80", False), (b"localhost:x", False),
         (b"127.0.0.1.evil.example", False), (b"\xff", False), (b"[evil.example]", False),
+        (b"[127.0.0.1]evil.example", False), (b"[127.0.0.1]", False), (b"[::1]evil.example", False),
+        (b"[::1]:x", False), (b"[::1", False),
         (b"user@localhost", False),
     ],
 )  # fmt: skip
@@ -239,3 +243,27 @@ def test_connections_far_beyond_the_limit_are_dropped() -> None:
     crowd = [Wire(echo, endpoint=first.endpoint) for _ in range(80)]
     assert {each.transport.aborted for each in crowd} == {True, False}
     assert crowd[-1].transport.aborted
+
+
+SPACED = [b"", b" ", b"\t", b" \t  "]
+
+
+@pytest.mark.parametrize("after", SPACED)
+@pytest.mark.parametrize("before", SPACED)
+def test_white_space_around_a_value_is_not_part_of_it(before: bytes, after: bytes) -> None:
+    def spaced(name: bytes, value: bytes) -> bytes:
+        return name + b":" + before + value + after
+
+    usual = (spaced(b"Host", b"localhost"), spaced(b"Content-Type", b"application/json"))
+    with_length = raw(
+        b"POST / HTTP/1.1", *usual, spaced(b"Content-Length", b"2"),
+        spaced(b"Expect", b"100-continue"), spaced(b"Connection", b"close"), body=b"{}",
+    )  # fmt: skip
+    wire = Wire(echo)
+    assert wire.send(with_length).startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")
+    assert wire.over()
+    in_chunks = raw(
+        b"POST / HTTP/1.1", *usual, spaced(b"Transfer-Encoding", b"chunked"),
+        body=b"2\r\n{}\r\n0\r\n\r\n",
+    )  # fmt: skip
+    assert answer(Wire(echo).send(in_chunks)).text == "<{}>"

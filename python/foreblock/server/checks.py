@@ -174,8 +174,11 @@ def host_allowed(host: bytes, allowed: frozenset[bytes]) -> bool:
 
 
 def _without_port(host: bytes) -> bytes:
+    """The name or address; the whole of what is neither, which no name is."""
     if host.startswith(b"["):
-        return host[1:].partition(b"]")[0]
+        address, bracket, port = host[1:].partition(b"]")
+        ends_well = bracket and (not port or (port[:1] == b":" and port[1:].isdigit()))
+        return address if ends_well and b":" in address else host
     name, colon, port = host.rpartition(b":")
     return name if colon and port.isdigit() and b":" not in name else host
 

@@ -18,9 +18,15 @@ KEPT: Final = frozenset(
     }
 )  # fmt: skip
 
+INVALID_VERSION: Final = "Invalid HTTP version"  # llhttp's words
+
 
 class BadHead(Exception):
     """The bytes are not the head of an HTTP request; the text is llhttp's reason."""
+
+
+class UnknownVersion(BadHead):
+    """The head is of another version of HTTP."""
 
 
 class Head(NamedTuple):
@@ -59,7 +65,8 @@ class HeadParser:
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as failure:
             # Once the head is whole, what llhttp thinks of the body does not matter here.
             if self.head is None:
-                raise BadHead(str(failure)) from None
+                why = str(failure)
+                raise (UnknownVersion if why == INVALID_VERSION else BadHead)(why) from None
 
     def on_url(self, piece: bytes) -> None:
         """Called by httptools."""
@@ -69,7 +76,8 @@ class HeadParser:
         """Called by httptools."""
         name = name.lower()
         if name in KEPT:
-            self._headers.append((name, value))
+            # RFC 9110 section 5.5: white space around a value is not part of it.
+            self._headers.append((name, value.strip(b" \t")))
 
     def on_headers_complete(self) -> None:
         """Called by httptools."""

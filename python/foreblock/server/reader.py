@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from foreblock.server import answers
 from foreblock.server.checks import CHUNKED, Accepted, Refused, Rules
 from foreblock.server.chunked import BadChunk, BodyTooLarge, ChunkedBody
-from foreblock.server.head import BadHead, HeadParser
+from foreblock.server.head import BadHead, HeadParser, UnknownVersion
 from foreblock.server.head_cache import HeadCache
 from foreblock.server.phase import Phase
 
@@ -126,6 +126,8 @@ class RequestReader:
         """What the head is, of which `piece` is new to the parser; none if it is not whole."""
         try:
             parser.feed(piece)
+        except UnknownVersion:
+            return Refused(answers.UNKNOWN_VERSION)
         except BadHead as bad:
             return Refused(answers.bad_request(str(bad)))
         if parser.head is None:
