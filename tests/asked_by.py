@@ -1,5 +1,13 @@
-"""Who asks, where a test does not care."""
+"""Who asks, where a test does not care, and what it is answered."""
 
-from foreblock.reply import Client
+from foreblock.reply import Client, Reply
 
 ANYBODY = Client("127.0.0.1", 0)
+
+
+def body_of(reply: Reply) -> bytes:
+    """The whole body of a reply, which is used up by it."""
+    pieces = [reply.body]
+    while reply.rest is not None and (taken := reply.rest.take()):
+        pieces += taken
+    return b"".join(pieces)

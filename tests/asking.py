@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from asked_by import ANYBODY
+from asked_by import ANYBODY, body_of
 from foreblock.app import Scheduling, Service, ServiceOptions
 from foreblock.ledger.view import Ledger
 from foreblock.methods.options import Dialect, Options
 from foreblock.methods.submissions import Submissions
-from foreblock.reply import Reply, whole
+from foreblock.reply import Reply
 
 
 class Asker:
@@ -55,7 +55,7 @@ class Asker:
     async def _reply(self, body: bytes) -> Reply:
         answer = self._service.answer(body, ANYBODY)
         reply = await answer if inspect.isawaitable(answer) else answer
-        return Reply(whole([reply.body, *reply.rest]), reply.headers)
+        return Reply(body_of(reply), reply.headers)
 
 
 def request(method: str, *params: object) -> bytes:

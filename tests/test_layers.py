@@ -1,7 +1,7 @@
 """Imports point down: nothing knows what stands above it.
 
     cli → bench, conformance → client, ledger → _engine, primitives, errors
-    cli → service → settings → server → reply, setting, errors
+    cli → service → settings → server → reply, room, setting, errors
     worker → server, bus; its handler: app → rpc, methods → ledger
     writer → writing → sequencer, feed, bus, ledger
 
@@ -28,16 +28,26 @@ BELOW = {
     "clock": set[str](),
     "backoff": set[str](),
     "temporary": set[str](),
-    "reply": set[str](),
+    "room": set[str](),
+    "later": set[str](),
+    "reply": {"room"},
     "turns": set[str](),
     "long_json": {"_engine"},
     "setting": {"errors"},
     "settings": {"errors", "server", "setting"},
     "networks": {"errors", "setting", "settings"},
-    "server": {"errors", "reply", "setting"},  # nothing of JSON-RPC or Ethereum
+    "server": {"errors", "reply", "room", "setting"},  # nothing of JSON-RPC or Ethereum
     "logs": set[str](),
     "service": {"errors", "logs", "network", "server", "settings", "temporary"},
-    "worker": {"bus", "errors", "logs", "server", "service", "settings"},  # its handler by name
+    "worker": {
+        "bus",
+        "errors",
+        "logs",
+        "room",
+        "server",
+        "service",
+        "settings",
+    },  # its handler by name
     "writing": {
         "backoff",
         "bus",
@@ -67,9 +77,25 @@ BELOW = {
     "feed": {"backoff", "clock", "errors", "model", "primitives"},  # nothing of who listens
     "canonical": {"backoff", "client", "clock", "errors", "ledger", "primitives"},
     "recording": {"clock", "errors", "feed", "model"},
-    "rpc": {"errors", "long_json", "reply", "turns"},  # nothing of HTTP or Ethereum
+    "rpc": {
+        "errors",
+        "later",
+        "long_json",
+        "reply",
+        "room",
+        "turns",
+    },  # nothing of HTTP or Ethereum
     # The engine reads hex.
-    "methods": {"_engine", "errors", "ledger", "long_json", "primitives", "reply", "turns"},
+    "methods": {
+        "_engine",
+        "errors",
+        "later",
+        "ledger",
+        "long_json",
+        "primitives",
+        "reply",
+        "turns",
+    },
     "app": {
         "bus",
         "clock",
@@ -78,6 +104,7 @@ BELOW = {
         "methods",
         "network",
         "reply",
+        "room",
         "rpc",
         "settings",
         "turns",

@@ -6,8 +6,9 @@ from typing import Any
 
 from msgspec import Raw
 
-from asked_by import ANYBODY
+from asked_by import ANYBODY, body_of
 from foreblock.reply import Client, Reply
+from foreblock.room import LONG, Room
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher, Method
 from foreblock.rpc.fault import Fault
@@ -31,10 +32,11 @@ class ToyContext:
 class Toys:
     """A dispatcher with toy methods, and what happened in it."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: Limits | None = None, room: Room | None = None) -> None:
         self.contexts: list[ToyContext] = []
         self.ran: list[bytes] = []
         self.now = 0.0
+        self.long_texts = [b'"%b"' % (b"%d" % number * LONG) for number in range(3)]
         methods: dict[str, Method[ToyContext]] = {
             "echo": self.echo,
             "context": lambda context, _: b"%d" % context.number,
@@ -43,10 +45,19 @@ class Toys:
             "slow": self.slow,
             "slow_later": self.slow_later,
             "fail_later": self.fail_later,
+            "long": lambda _, params: self.long_texts[int(json.loads(bytes(params))[0])],
+            "long_later": self.long_later,
         }
         self.dispatcher = Dispatcher(
-            methods, self.open, self.fault, limits or Limits(), lambda: self.now
+            methods, self.open, self.fault, limits or Limits(), lambda: self.now, room=room
         )
+
+    def long_later(self, context: ToyContext, params: Raw) -> Awaitable[list[bytes]]:
+        async def wait() -> list[bytes]:
+            assert not context.closed
+            return [b"[", self.long_texts[int(json.loads(bytes(params))[0])], b"]"]
+
+        return wait()
 
     def open(self, _: Client) -> ToyContext:
         self.contexts.append(ToyContext())
@@ -101,7 +112,7 @@ class Toys:
 
 def parse(reply: Reply) -> Any:  # noqa: ANN401, it is JSON
     """The JSON of an answer."""
-    return json.loads(reply.body)
+    return json.loads(body_of(reply))
 
 
 def call(method: str, params: str = "[]", id: str = "1") -> bytes:

@@ -4,6 +4,7 @@ import asyncio
 import re
 from dataclasses import dataclass
 
+from foreblock.room import Room
 from foreblock.server.checks import Rules
 from foreblock.server.endpoint import Endpoint
 from foreblock.server.limits import Access, ServerLimits
@@ -25,6 +26,7 @@ class FakeTransport(asyncio.Transport):
         self.ended = self.closed = self.aborted = False
         self.stuck = 0  # bytes that the client has not taken
         self.client_reads = True
+        self.paused = False
         self.connection: Connection
 
     def write(self, data: object) -> None:
@@ -35,12 +37,30 @@ class FakeTransport(asyncio.Transport):
         self.written.append(data)
         if not self.client_reads:
             self.stuck += len(data)
-            if self.stuck > 65536:
-                self.connection.pause_writing()
+            self._maybe_pause()
+
+    def writelines(self, pieces: object) -> None:
+        assert isinstance(pieces, list)
+        self.write(b"".join(pieces))
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        assert (high, low) == (0, None), "what is unread is counted from the first byte on"
+
+    def _maybe_pause(self) -> None:
+        if self.stuck and not self.paused:
+            self.paused = True
+            self.connection.pause_writing()
+
+    def client_takes(self, size: int) -> None:
+        self.stuck -= size
+        assert self.stuck >= 0
+        if self.stuck == 0:
+            self.paused = False
+            self.connection.resume_writing()
 
     def client_takes_all(self) -> None:
-        self.client_reads, self.stuck = True, 0
-        self.connection.resume_writing()
+        self.client_reads = True
+        self.client_takes(self.stuck)
 
     def get_write_buffer_size(self) -> int:
         return self.stuck
@@ -119,11 +139,13 @@ def endpoint_for(
     limits: ServerLimits = LIMITS,
     access: Access = ACCESS,
     express: Express = NO_EXPRESS,
+    room: Room | None = None,
 ) -> Endpoint:
     rules = Rules.of(limits, access, b"Foreblock-Snapshot")
     ticker = Ticker(limits, lambda: 0.0)
+    room = room or Room(limits.waiting_requests, limits.unsent_bytes)
     served = Served(handler, lambda: Readiness(False, ("one fact", "another")), express)
-    return Endpoint(served, rules, ticker, limits.connections)
+    return Endpoint(served, rules, ticker, limits.connections, room)
 
 
 def echo(body: bytes, _: Client | None = None) -> Reply:

@@ -23,6 +23,7 @@ from foreblock.methods.submissions import Submissions
 from foreblock.methods.threads import Threads
 from foreblock.network import Network
 from foreblock.reply import Handler, Readiness, Served
+from foreblock.room import LONG, Room
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
@@ -47,13 +48,14 @@ class ServiceOptions:
 
 
 class Scheduling:
-    """What all networks of a worker share: turns in its loop, and threads beside it."""
+    """What all networks of a worker share: turns in its loop, threads beside it, and room."""
 
-    def __init__(self, options: ServiceOptions) -> None:
+    def __init__(self, options: ServiceOptions, room: Room | None = None) -> None:
         running, begun = options.pool_threads, max(options.pool_threads, options.pool_begun)
         pool = Pool(threads=running, begun=begun, capacity=options.pool_capacity)
         self.threads: Final = Threads(pool)
         self.turns: Final = Turns()
+        self.room: Final = room or Room()
 
     def close(self) -> None:
         """Stop what runs on threads; whoever waits for it is told that it was cancelled."""
@@ -80,6 +82,7 @@ class Service:
             partial(fault_of, dialect=options.methods.dialect),
             options.limits,
             turns=turns,
+            room=scheduling.room,
         )
         # The reply to a body; never raises. This is the handler that a server needs.
         self.answer: Final[Handler] = dispatcher.answer
@@ -102,11 +105,11 @@ class WriterSubmissions:
 
 
 def make_served(
-    settings: Settings, networks: Sequence[Network], link: WriterLink | None
+    settings: Settings, networks: Sequence[Network], link: WriterLink | None, room: Room
 ) -> list[Served]:
     """The networks of one worker: what bodies are answered with, as the settings want it."""
     options = options_of(settings)
-    scheduling = Scheduling(options)
+    scheduling = Scheduling(options, room)
     ledgers = [Ledger.open(network.data, announce=settings.snapshot_header) for network in networks]
     _forget_old_views(asyncio.get_running_loop(), ledgers)
     return [
@@ -139,7 +142,7 @@ def express_bounds(options: ServiceOptions) -> ExpressBounds:
     """What may be answered without the dispatcher, so that both ways have the same limits."""
     return ExpressBounds(
         batch_items=options.limits.batch_items,
-        batch_bytes=options.limits.batch_bytes,
+        batch_bytes=min(options.limits.batch_bytes, LONG),
         call_gas=options.methods.gas_cap or UNCAPPED,
         call_us=IN_PLACE_US,
         step_us=IN_PLACE_STEP_US,

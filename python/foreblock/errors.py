@@ -288,6 +288,26 @@ class PoolFull(ExecutionError):
 
 
 @dataclass(eq=False)
+class TooManyWaiting(ExecutionError):
+    """As many requests wait for their answers as a worker lets wait."""
+
+    most: int
+
+    def __str__(self) -> str:
+        return f"too many requests are waiting ({self.most})"
+
+
+@dataclass(eq=False)
+class TooMuchUnsent(ExecutionError):
+    """The answers that a worker holds leave no room for another long one."""
+
+    limit: int
+
+    def __str__(self) -> str:
+        return f"too many bytes of answers are unsent (of {self.limit})"
+
+
+@dataclass(eq=False)
 class ExecutionFailed(ExecutionError):
     """The engine failed; the message did nothing wrong."""
 

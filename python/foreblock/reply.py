@@ -5,6 +5,8 @@ from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
+from foreblock.room import LongText
+
 # A text, or one so long that it is left in pieces: joining it would hold up others.
 Text = bytes | list[bytes]
 
@@ -23,12 +25,12 @@ class Reply(Struct, frozen=True, gc=False):
 
     body: bytes
     headers: bytes = b""  # whole lines, each ending in CRLF
-    rest: tuple[bytes, ...] = ()  # of a body that is too long to be joined; never at once
+    rest: LongText | None = None  # of a body that is too long to be joined
 
     @property
     def size(self) -> int:
         """The length of the whole body."""
-        return len(self.body) + sum(map(len, self.rest))
+        return len(self.body) + (0 if self.rest is None else self.rest.size)
 
 
 class Client(Struct, frozen=True, gc=False):

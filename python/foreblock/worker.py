@@ -7,14 +7,18 @@ network of the order.
 import pkgutil
 import socket
 import time
+from functools import partial
 
 import msgspec
 
 from foreblock.bus.link import WriterLink
 from foreblock.logs import configure
+from foreblock.room import Room
 from foreblock.server.checks import Rules
 from foreblock.server.endpoint import Endpoint
 from foreblock.server.lifecycle import Listener
+from foreblock.server.memory import FreedMemory
+from foreblock.server.pressure import Pressure
 from foreblock.server.process import prepare, run_ordered, serve_until_told
 from foreblock.server.sweep import Ticker
 from foreblock.service import Order
@@ -29,6 +33,9 @@ async def _serve(text: bytes, line: socket.socket) -> None:
     configure(settings.log_level)
     connections = min(prepare(settings.nice), settings.server.connections)
     ticker = Ticker(settings.server, time.time)
+    room = Room(settings.server.waiting_requests, settings.server.unsent_bytes)
+    pressure = Pressure(room, FreedMemory())
+    ticker.each_second = partial(pressure.relieve, ticker)
     rules = Rules.of(settings.server, settings.access, EXPOSED_HEADERS)
     link = None
     if order.bus:
@@ -38,9 +45,9 @@ async def _serve(text: bytes, line: socket.socket) -> None:
     make_served = pkgutil.resolve_name(order.handler)
     listeners = []
     for served, number in zip(
-        make_served(settings, order.networks, link), order.sockets, strict=True
+        make_served(settings, order.networks, link, room), order.sockets, strict=True
     ):
-        endpoint = Endpoint(served, rules, ticker, connections)
+        endpoint = Endpoint(served, rules, ticker, connections, room)
         listeners.append(Listener(socket.socket(fileno=number), endpoint))
     await serve_until_told(listeners, ticker, line, settings.server.drain_grace)
     if link is not None:

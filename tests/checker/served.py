@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from asked_by import ANYBODY
+from asked_by import ANYBODY, body_of
 from checker import probes
 from checker.journal import Exchange, Journal
 from foreblock.clock import DrivenClock
@@ -72,12 +72,13 @@ class Served:
         text = json.dumps(body)
         sent_ns = self._moment()
         reply = self._loop.run_until_complete(self._answer(text.encode()))
+        answer = body_of(reply)
         name, _, snapshot = reply.headers.decode().strip().partition(": ")
         assert name == "Foreblock-Snapshot"
         self._journal.exchanges.append(
-            Exchange("rehearsal", sent_ns, self._moment(), text, reply.body.decode(), snapshot)
+            Exchange("rehearsal", sent_ns, self._moment(), text, answer.decode(), snapshot)
         )
-        answers: list[Any] = json.loads(reply.body)
+        answers: list[Any] = json.loads(answer)
         return answers
 
     def ask_everything(self, block: Any, payer: bytes, payee: bytes) -> list[Any]:  # noqa: ANN401, it is JSON

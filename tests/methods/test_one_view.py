@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from asked_by import ANYBODY
+from asked_by import ANYBODY, body_of
 from builder import ChainBuilder
 from bytecode import returning
 from foreblock._engine import Withdrawal
@@ -76,7 +76,7 @@ class Interrupting:
             return reply if isinstance(reply, Reply) else await reply
 
         reply = asyncio.run(answer())
-        return json.loads(reply.body), reply.headers.decode()
+        return json.loads(body_of(reply)), reply.headers.decode()
 
 
 def asked(method: str, *params: object) -> dict[str, object]:

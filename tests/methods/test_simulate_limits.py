@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from asked_by import ANYBODY
+from asked_by import ANYBODY, body_of
 from asking import Asker, asker, error, request
 from bytecode import LOOP, returning
 from foreblock.app import Scheduling, Service, ServiceOptions
 from foreblock.ledger.view import Ledger
-from foreblock.reply import Reply, whole
+from foreblock.reply import Reply
 from simulating import A0, A1, A2, block, funded, simulate, word
 
 BEACON_ROOTS = "0x000f3df6d732807ef1319fb7b8bb8522d0beac02"
@@ -182,7 +182,7 @@ def test_others_are_served_while_a_simulation_runs(long_ledger: Ledger) -> None:
         reply = await reply if asyncio.iscoroutine(reply) else reply
         ended[body] = next(order)
         assert isinstance(reply, Reply)
-        return json.loads(whole([reply.body, *reply.rest]))
+        return json.loads(body_of(reply))
 
     async def all_at_once() -> list[Any]:
         return list(await asyncio.gather(ask(long), ask(many), ask(short)))

@@ -38,6 +38,8 @@ EXAMPLES = [
     errors.RejectedTransaction("nonce too low"),
     errors.SequencerUnavailable(),
     errors.PoolFull(3),
+    errors.TooManyWaiting(1024),
+    errors.TooMuchUnsent(1 << 28),
 ]
 DIALECTS: list[Dialect] = ["preconf", "ethereum"]
 

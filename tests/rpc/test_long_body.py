@@ -15,7 +15,7 @@ from foreblock.rpc.batch import Limits
 from foreblock.rpc.envelope import Asked, Item, Malformed, read, read_usual
 from foreblock.rpc.long_body import LONG, read_long
 from malformed import MALFORMED
-from toys import Toys, call
+from toys import Toys, call, parse
 
 SPACE = b" " * LONG
 
@@ -65,7 +65,7 @@ def test_what_is_read_does_not_depend_on_the_way(monkeypatch: pytest.MonkeyPatch
 def test_a_long_body_is_answered_as_a_short_one() -> None:
     text = "x" * LONG
     body = call("echo", json.dumps([text]))
-    answer = json.loads(asyncio.run(Toys().answer_later(body)).body)
+    answer = parse(asyncio.run(Toys().answer_later(body)))
     assert answer == {"jsonrpc": "2.0", "id": 1, "result": [text]}
     batch = b"[" + SPACE + call("echo", "[1]") + b"," + call("later", "[2]", "2") + b"]"
     answers = json.loads(asyncio.run(Toys().answer_later(batch)).body)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from foreblock.room import PORTION
 from foreblock.server.limits import ServerLimits
 from foreblock.server.reply import Reply
 from foreblock.server.sweep import LINGER_SECONDS
@@ -84,6 +85,42 @@ def test_client_that_never_reads_is_dropped() -> None:
     wire.pass_seconds(LIMITS.write_timeout - 0.1)
     assert not wire.transport.is_closing()
     wire.pass_seconds(SLACK)
+    assert wire.transport.aborted
+
+
+def slow_reader(size: int, *headers: bytes) -> Wire:
+    """A client whose answer of so many bytes nobody but the test takes."""
+    wire = Wire(lambda *_: Reply(b"x" * size), LIMITS)
+    wire.transport.client_reads = False
+    wire.send(post(b"{}", *headers))
+    return wire
+
+
+@pytest.mark.parametrize("headers", [(), (b"Connection: close",)])
+def test_a_client_that_reads_slowly_and_steadily_is_served_to_the_end(
+    headers: tuple[bytes, ...],
+) -> None:
+    """However much longer than the timeout that takes."""
+    wire = slow_reader(40 * PORTION, *headers)
+    for _ in range(40):
+        wire.pass_seconds(LIMITS.write_timeout * 0.6)
+        wire.transport.client_takes(PORTION)
+    assert wire.transport.stuck < PORTION
+    wire.transport.client_takes_all()
+    assert not wire.transport.aborted
+    assert len(answer(wire.out).body) == 40 * PORTION
+
+
+@pytest.mark.parametrize("headers", [(), (b"Connection: close",)])
+def test_a_client_that_takes_a_few_bytes_now_and_then_is_dropped(
+    headers: tuple[bytes, ...],
+) -> None:
+    wire = slow_reader(40 * PORTION, *headers)
+    for _ in range(round(LIMITS.write_timeout) - 1):
+        wire.transport.client_takes(1)
+        wire.pass_seconds(1)
+    assert not wire.transport.is_closing()
+    wire.pass_seconds(SLACK + 1)
     assert wire.transport.aborted
 
 

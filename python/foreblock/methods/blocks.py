@@ -6,6 +6,7 @@ from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from foreblock.errors import NotHere
+from foreblock.later import Then
 from foreblock.ledger.block_id import BlockId, ByHash
 from foreblock.ledger.view import LedgerView
 from foreblock.methods.block_param import BlockParam, read_block
@@ -52,7 +53,9 @@ class BlockMethods:
         named = read_block(params.block, 0)
         text = self._show(view, named, full=bool(params.full_transactions))
         if self._nameless and named == "pending" and view.pending is not None:
-            text = without_identity(text) if isinstance(text, bytes) else _nameless(text)
+            text = (
+                without_identity(text) if isinstance(text, bytes) else Then(text, without_identity)
+            )
         if isinstance(text, bytes) and isinstance(named, str):
             view.tell_block(named, text, full=bool(params.full_transactions))
         return text
@@ -75,7 +78,3 @@ class BlockMethods:
         except NotHere:
             return b"null"
         return self._texts.show(view, block, full=full)
-
-
-async def _nameless(text: Awaitable[bytes]) -> bytes:
-    return without_identity(await text)

@@ -7,6 +7,7 @@ from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from foreblock.errors import Halted, Reverted
+from foreblock.later import Then
 from foreblock.ledger.block_overrides import overridden
 from foreblock.ledger.call import Outcome, Run, prepare, prepare_in_steps
 from foreblock.ledger.simulation.steps import Pace, Steps
@@ -79,7 +80,7 @@ class CallMethods:
         run = prepare(call, state, around, overrides)
         outcome = self._placement.run(run, view.client)
         if not isinstance(outcome, Outcome):
-            return _later(outcome)
+            return Then(outcome, result_of)
         plain = overrides is None and block_overrides is None
         heavy = self._placement.is_heavy(run)
         if plain and call.to is not None and isinstance(named, str) and not heavy:
@@ -91,9 +92,12 @@ class CallMethods:
         deadline = self._placement.deadline()
         run = self._simulations.run(partial(self._long_steps, view, raw), view.client)
         if not isinstance(run, Run):
-            return self._run_later(run, view.client, deadline)
-        outcome = self._placement.run(run, view.client, deadline)
-        return result_of(outcome) if isinstance(outcome, Outcome) else _later(outcome)
+            return Then(run, partial(self._run_ready, view.client, deadline))
+        return self._run_ready(view.client, deadline, run)
+
+    def _run_ready(self, client: Hashable, deadline: float, run: Run) -> bytes | Awaitable[bytes]:
+        outcome = self._placement.run(run, client, deadline)
+        return result_of(outcome) if isinstance(outcome, Outcome) else Then(outcome, result_of)
 
     def _long_steps(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[Run]:
         asked = yield from self._long.steps(view, raw, pace)
@@ -102,14 +106,6 @@ class CallMethods:
                 asked.call, asked.state, asked.around, asked.overrides, pace
             )
         )
-
-    async def _run_later(self, run: Awaitable[Run], client: Hashable, deadline: float) -> bytes:
-        outcome = self._placement.run(await run, client, deadline)
-        return result_of(outcome if isinstance(outcome, Outcome) else await outcome)
-
-
-async def _later(outcome: Awaitable[Outcome]) -> bytes:
-    return result_of(await outcome)
 
 
 def result_of(outcome: Outcome) -> bytes:

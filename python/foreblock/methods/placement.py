@@ -66,13 +66,8 @@ class Placement:
         timeout_us = self._timeout_ms * 1000
         if deadline is not None:
             timeout_us = max(0, int((deadline - self._clock()) * 1_000_000))
-        return self._in_time(self._threads.call(run, client, timeout_us))
-
-    async def _in_time(self, outcome: Awaitable[Outcome]) -> Outcome:
-        try:
-            return await outcome
-        except DeadlineExceeded:
-            raise TimedOut(duration(self._timeout_ms)) from None
+        late = TimedOut(duration(self._timeout_ms))
+        return self._threads.call(run, client, timeout_us, late)
 
 
 def _kind(run: Run) -> Kind:

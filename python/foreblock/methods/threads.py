@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, Final
 
+from foreblock.errors import DeadlineExceeded
 from foreblock.ledger.call import Outcome, Pool, Run
 from foreblock.ledger.simulation.steps import Work
 
@@ -22,15 +23,21 @@ class Threads:
 
     def __init__(self, pool: Pool) -> None:
         self._pool: Final = pool
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        # With what is raised in place of `DeadlineExceeded`, where that is to be another one.
+        self._waiting: dict[int, tuple[asyncio.Future[Any], Exception | None]] = {}
         self._last_number = 0
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def call(self, run: Run, client: Hashable, timeout_us: int) -> asyncio.Future[Outcome]:
-        """Run a call; raises `RefusedCall`, `PoolFull`."""
-        return self._submit(
-            partial(run.submit, self._pool, address=_address(client), timeout_us=timeout_us)
-        )
+    def call(
+        self, run: Run, client: Hashable, timeout_us: int, late: Exception
+    ) -> asyncio.Future[Outcome]:
+        """Run a call, of which `late` is what comes when it takes too long.
+
+        Raises `RefusedCall`, `PoolFull`.
+        """
+        address = _address(client)
+        submit = partial(run.submit, self._pool, address=address, timeout_us=timeout_us)
+        return self._submit(submit, late)
 
     def work(self, work: Work, client: Hashable, timeout_us: int) -> asyncio.Future[Any]:
         """Run a piece of work, which is handed the time it has left; raises `PoolFull`."""
@@ -42,12 +49,14 @@ class Threads:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.remove_reader(self._pool.fileno())
         self._loop = None
-        for future in list(self._waiting.values()):
+        for future, _ in list(self._waiting.values()):
             future.cancel()
         self._waiting.clear()
         self._pool.close()
 
-    def _submit(self, submit: Callable[..., None]) -> asyncio.Future[Any]:
+    def _submit(
+        self, submit: Callable[..., None], late: Exception | None = None
+    ) -> asyncio.Future[Any]:
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._loop = loop
@@ -55,7 +64,7 @@ class Threads:
         self._last_number = number = self._last_number + 1
         submit(number=number)
         future: asyncio.Future[Any] = loop.create_future()
-        self._waiting[number] = future
+        self._waiting[number] = future, late
         future.add_done_callback(partial(self._done, number))
         return future
 
@@ -66,11 +75,13 @@ class Threads:
 
     def _collect(self) -> None:
         for number, value, well in self._pool.take():
-            future = self._waiting.pop(number, None)
+            future, late = self._waiting.pop(number, (None, None))
             if future is None or future.done():
                 continue  # whoever asked is gone
             if well:
                 future.set_result(value)
+            elif late is not None and isinstance(value, DeadlineExceeded):
+                future.set_exception(late)
             else:
                 future.set_exception(value)
 

@@ -2,18 +2,27 @@
 
 A value without a clock or a loop; the dispatcher asks it what comes next. The limits
 and their answers are geth's: too many items refuse the whole batch, too many bytes or
-too long a time refuse what is left, and what was answered stays.
+too long a time refuse what is left, and what was answered stays. So does a worker that has
+no room for more answers.
+
+A batch of short answers is joined at its end. From 64 KiB on it becomes a long text, which
+is counted while it grows, and whose long pieces are never joined.
 """
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
+from foreblock.errors import TooMuchUnsent
+from foreblock.later import give_up
+from foreblock.reply import Reply, Text
+from foreblock.room import LONG, LongText, Room
 from foreblock.rpc.envelope import (
     BATCH_TOO_LARGE,
     REQUEST_TIMED_OUT,
     RESPONSE_TOO_LARGE,
+    Asked,
     Item,
     Malformed,
     failure,
@@ -31,22 +40,53 @@ class Limits(Struct, frozen=True):
     slice_seconds: float = 0.002  # after which a batch lets others run
 
 
+class Waiting(NamedTuple):
+    """A request whose result is not there yet."""
+
+    asked: Asked
+    result: Awaitable[Text]
+
+
 class Batch:
     """The requests of one body, answered from the first to the last."""
 
-    def __init__(self, items: list[Item], limits: Limits, now: float) -> None:
+    def __init__(
+        self,
+        items: list[Item],
+        limits: Limits,
+        now: float,
+        room: Room,
+        fault: Callable[[Exception], Fault],
+    ) -> None:
         self.slice: Final = limits.slice_seconds
         self.until: Final = now + limits.batch_seconds
         self.rest: Final[Iterator[Item]] = iter(items)  # whoever takes an item, answers it
         self.done = False  # whether nothing is left to take
-        self.answers: list[bytes] = []
+        self.answers: list[bytes] = []  # the last ones, which are not in the text yet
         self.bytes_left = limits.batch_bytes
+        self.gather_at = self._next_gathering()  # bytes left, below which answers are gathered
+        self._text: LongText | None = None
+        self._room: Final = room
+        self._fault: Final = fault
 
-    def take(self, answer: bytes) -> None:
+    def take(self, item: Item, answer: Text) -> None:
         """Note the answer to an item that was taken; an empty one is no answer."""
-        if answer:
+        if isinstance(answer, list):
+            self._take_long(item, answer)
+        elif answer:
             self.answers.append(answer)
             self.bytes_left -= len(answer)
+
+    def gather(self) -> None:
+        """Move the last answers into the text; where there is no room, refuse the rest."""
+        if self.bytes_left < self.gather_at and not self.done:
+            joined = b",".join(self.answers)
+            if self._room.has_for((joined,)):
+                self.answers.clear()
+                self._add([joined])
+                self.gather_at = self._next_gathering()
+            else:
+                self.refuse(self._no_room())
 
     def refuse_beyond_limits(self, now: float) -> None:
         """Answer all the rest, if nothing further may run."""
@@ -58,8 +98,50 @@ class Batch:
     def refuse(self, fault: Fault) -> None:
         """Answer all the rest with this fault."""
         for item in self.rest:
-            self.take(failure(item, fault))
+            self.take(item, failure(item, fault))
         self.done = True
+
+    def refuse_to_wait(self, waiting: Waiting | None, fault: Fault) -> None:
+        """Answer all the rest with this fault, what would have to be waited for as well."""
+        if waiting is not None:
+            give_up(waiting.result)
+            self.take(waiting.asked, failure(waiting.asked, fault))
+        self.refuse(fault)
+
+    def reply(self, headers: bytes = b"") -> Reply:
+        """The reply to all of it, when it is done."""
+        if self._text is None:
+            return Reply(join(self.answers), headers)
+        if self.answers:
+            self._add([b",".join(self.answers)])
+        self._text.add((b"]",))
+        return Reply(b"", headers, self._text)
+
+    def _take_long(self, item: Item, answer: list[bytes]) -> None:
+        if not self._room.has_for(answer):
+            fault = self._no_room()
+            self.take(item, failure(item, fault))
+            self.refuse(fault)
+            return
+        if self.answers:
+            self._add([b",".join(self.answers)])
+            self.answers.clear()
+        self._add(answer)
+        self.bytes_left -= sum(map(len, answer))
+        self.gather_at = self._next_gathering()
+
+    def _add(self, pieces: list[bytes]) -> None:
+        if self._text is None:
+            self._text = LongText(self._room, (b"[",))
+        else:
+            self._text.add((b",",))
+        self._text.add(pieces)
+
+    def _next_gathering(self) -> int:
+        return max(0, self.bytes_left - LONG)
+
+    def _no_room(self) -> Fault:
+        return self._fault(TooMuchUnsent(self._room.limit))
 
 
 def too_large(items: list[Item]) -> bytes:

@@ -4,6 +4,9 @@ Everything that one body asks for is answered in one context, so that it sees on
 state; the context is closed before the answer is handed over. What needs no waiting is
 answered without a coroutine. Nothing is raised: what a method raises becomes a fault.
 How a batch goes on is in `batch`.
+
+What has to be waited for takes a place of the worker's room, and a long answer takes of its
+bytes; where there is none left it is refused.
 """
 
 import time
@@ -12,21 +15,25 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from msgspec import Raw
 
-from foreblock.reply import Client, Reply, Text, whole
-from foreblock.rpc.batch import Batch, Limits, too_large
+from foreblock.errors import TooManyWaiting, TooMuchUnsent
+from foreblock.later import give_up
+from foreblock.reply import Client, Reply, Text
+from foreblock.room import LONG, LongText, Place, Room
+from foreblock.rpc.batch import Batch, Limits, Waiting, too_large
 from foreblock.rpc.envelope import (
     EMPTY_BATCH,
     Asked,
     Item,
     Malformed,
+    enveloped,
     failure,
-    join,
     read,
     read_usual,
     unknown_method,
 )
 from foreblock.rpc.fault import Fault
-from foreblock.rpc.long_body import LONG, Reading, read_long
+from foreblock.rpc.long_body import LONG as LONG_BODY
+from foreblock.rpc.long_body import Reading, read_long
 from foreblock.turns import Turns
 
 
@@ -58,22 +65,27 @@ class Dispatcher(Generic[C]):
         limits: Limits,
         clock: Callable[[], float] = time.monotonic,
         turns: Turns | None = None,
+        room: Room | None = None,
     ) -> None:
-        """`turns` are those of everything that takes long in the same loop."""
+        """`turns` are those of everything that takes long in the same loop, `room` as well."""
         self._methods: Final = methods
         self._open: Final = open_context
         self._fault: Final = fault
         self._limits: Final = limits
         self._clock: Final = clock
         self._turns: Final = turns or Turns()
+        self._room: Final = room or Room()
 
     def answer(self, body: bytes, client: Client) -> Reply | Awaitable[Reply]:
         """The reply to a body, at once where nothing has to be waited for."""
-        if len(body) >= LONG:
-            return self._answer_long(body, client)
+        if len(body) >= LONG_BODY:
+            place = self._room.place()
+            if place is None:
+                return Reply(failure(Malformed(fault := self._crowded()), fault))
+            return self._answer_long(body, client, place)
         return self._answer(read_usual(body) or read(body, self._limits.batch_items), client)
 
-    async def _answer_long(self, body: bytes, client: Client) -> Reply:
+    async def _answer_long(self, body: bytes, client: Client, place: Place) -> Reply:
         """The reply to a body that is read in slices."""
         reading = read_long(body, self._limits.batch_items)
         asked: Item | list[Item] | None = None
@@ -81,6 +93,7 @@ class Dispatcher(Generic[C]):
             await self._turns.wait()
             asked = self._read_on(reading)
         await self._turns.wait()
+        del place  # what follows takes one of its own where it has to wait
         reply = self._answer(asked, client)
         return reply if isinstance(reply, Reply) else await reply
 
@@ -103,13 +116,24 @@ class Dispatcher(Generic[C]):
         except Exception as error:  # noqa: BLE001, every failure is answered
             return Reply(failure(asked, self._fault(error)))
         answer = self._answer_request(context, asked)
-        if not isinstance(answer, bytes):
-            return self._finish(context, answer)
-        context.close()
-        return Reply(answer, context.headers)
+        if isinstance(answer, bytes):
+            context.close()
+            return Reply(answer, context.headers)
+        if isinstance(answer, list):
+            context.close()
+            return self._reply_long(asked, answer, context.headers)
+        place = self._room.place()
+        if place is None:
+            give_up(answer)
+            context.close()
+            return Reply(failure(asked, self._crowded()), context.headers)
+        return self._finish(context, asked, answer, place)
 
-    def _answer_request(self, context: C, asked: Asked) -> bytes | Awaitable[Text]:
-        """The answer to one request; nothing for a notification, which runs all the same."""
+    def _answer_request(self, context: C, asked: Asked) -> Text | Awaitable[Text]:
+        """The answer to one request, or what its result will be.
+
+        Nothing for a notification, which runs all the same.
+        """
         request, opening = asked
         method = self._methods.get(request.method)
         if method is None:
@@ -119,29 +143,40 @@ class Dispatcher(Generic[C]):
         except Exception as error:  # noqa: BLE001, every failure is answered
             return failure(asked, self._fault(error))
         if isinstance(result, bytes):
+            if len(result) >= LONG:
+                return enveloped(opening, result)
             return b"".join((opening, result, b"}")) if opening else b""
-        return self._await(asked, result)
+        return result
 
     async def _await(self, asked: Asked, result: Awaitable[Text]) -> Text:
         try:
             text = await result
         except Exception as error:  # noqa: BLE001, every failure is answered
             return failure(asked, self._fault(error))
-        opening = asked[1]
-        if not opening:
-            return b""
-        if isinstance(text, list):
-            return [opening, *text, b"}"]
-        return b"".join((opening, text, b"}"))
+        return enveloped(asked[1], text)
 
-    async def _finish(self, context: C, answer: Awaitable[Text]) -> Reply:
+    async def _finish(
+        self, context: C, asked: Asked, result: Awaitable[Text], place: Place
+    ) -> Reply:
         try:
-            text = await answer
+            answer = await self._await(asked, result)
         finally:
             context.close()
-        if isinstance(text, list):
-            return Reply(text[0], context.headers, tuple(text[1:]))
-        return Reply(text, context.headers)
+            del place
+        if isinstance(answer, bytes):
+            return Reply(answer, context.headers)
+        return self._reply_long(asked, answer, context.headers)
+
+    def _reply_long(self, asked: Asked, answer: list[bytes], headers: bytes) -> Reply:
+        """The reply in pieces, unless there is no room for them."""
+        room = self._room
+        if room.has_for(answer):
+            return Reply(b"", headers, LongText(room, answer))
+        return Reply(failure(asked, self._fault(TooMuchUnsent(room.limit))), headers)
+
+    def _crowded(self) -> Fault:
+        """What is said to those who would have to wait and cannot."""
+        return self._fault(TooManyWaiting(self._room.places))
 
     def _answer_unusual(
         self, asked: Malformed | list[Item], client: Client
@@ -155,19 +190,22 @@ class Dispatcher(Generic[C]):
             return Reply(failure(Malformed(EMPTY_BATCH), EMPTY_BATCH))
         if len(items) > self._limits.batch_items:
             return Reply(too_large(items))
-        batch = Batch(items, self._limits, self._clock())
+        batch = Batch(items, self._limits, self._clock(), self._room, self._fault)
         try:
             context = self._open(client)
         except Exception as error:  # noqa: BLE001, every failure is answered
             batch.refuse(self._fault(error))
-            return Reply(join(batch.answers))
+            return batch.reply()
         waiting = self._advance(context, batch)
         if not batch.done:
-            return self._finish_batch(context, batch, waiting)
+            place = self._room.place()
+            if place is not None:
+                return self._finish_batch(context, batch, waiting, place)
+            batch.refuse_to_wait(waiting, self._crowded())
         context.close()
-        return Reply(join(batch.answers), context.headers)
+        return batch.reply(context.headers)
 
-    def _advance(self, context: C, batch: Batch) -> Awaitable[Text] | None:
+    def _advance(self, context: C, batch: Batch) -> Waiting | None:
         """Answer items until one has to be waited for, or others should have their turn."""
         clock, answers = self._clock, batch.answers
         now = clock()
@@ -178,28 +216,37 @@ class Dispatcher(Generic[C]):
                 answer = self._answer_request(context, item)
             else:
                 answer = failure(item, item.fault)
-            if not isinstance(answer, bytes):
-                return answer
-            if answer:  # as in `Batch.take`, which would be a tenth of the time
-                answers.append(answer)
-                batch.bytes_left -= len(answer)
+            if isinstance(answer, bytes):
+                if answer:  # as in `Batch.take`, which would be a tenth of the time
+                    answers.append(answer)
+                    batch.bytes_left -= len(answer)
+            elif isinstance(answer, list):
+                batch.take(item, answer)
+            else:
+                assert isinstance(item, tuple), "only a request is waited for"
+                return Waiting(item, answer)
             now = clock()
-            if now >= until or batch.bytes_left < 0:
+            if batch.bytes_left < batch.gather_at:
+                batch.gather()
+                batch.refuse_beyond_limits(now)
+            if now >= until:
                 batch.refuse_beyond_limits(now)
                 return None
         batch.done = True
         return None
 
     async def _finish_batch(
-        self, context: C, batch: Batch, waiting: Awaitable[Text] | None
+        self, context: C, batch: Batch, waiting: Waiting | None, place: Place
     ) -> Reply:
         try:
             while not batch.done:
                 if waiting is None:
                     await self._turns.wait()
                 else:
-                    batch.take(whole(await waiting))
+                    batch.take(waiting.asked, await self._await(*waiting))
+                    batch.gather()
                 waiting = self._advance(context, batch)
-            return Reply(join(batch.answers), context.headers)
+            return batch.reply(context.headers)
         finally:
             context.close()
+            del place

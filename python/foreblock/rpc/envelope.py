@@ -16,6 +16,8 @@ from typing import Final, Literal
 import msgspec
 from msgspec import DecodeError, Raw, Struct
 
+from foreblock.reply import Text
+from foreblock.room import LONG
 from foreblock.rpc.fault import Fault
 
 NULL: Final = Raw(b"null")
@@ -161,6 +163,17 @@ def unknown_method(name: str) -> Fault:
     if length > MAX_METHOD_NAME:
         return Fault(-32600, f"method name too long: {length} > {MAX_METHOD_NAME}")
     return Fault(-32601, f"the method {name} does not exist/is not available")
+
+
+def enveloped(opening: bytes, text: Text) -> Text:
+    """A result between what comes before and after it; a long one is left in its pieces."""
+    if not opening:
+        return b""
+    if isinstance(text, list):
+        return [opening, *text, b"}"]
+    if len(text) >= LONG:
+        return [opening, text, b"}"]
+    return b"".join((opening, text, b"}"))
 
 
 def failure(item: Item, fault: Fault) -> bytes:

@@ -27,6 +27,8 @@ from foreblock.errors import (
     Rule,
     SequencerUnavailable,
     TimedOut,
+    TooManyWaiting,
+    TooMuchUnsent,
     UnknownBlock,
     UnknownBlockHash,
     UnknownPartial,
@@ -124,6 +126,10 @@ PRECONF: Final[dict[type[Exception], Row]] = {
     SequencerUnavailable: _says(REFUSED),
     PoolRefusal: _says(REFUSED),
     PoolFull: _says(OVERLOADED, "too many long calls are waiting, try again later"),
+    TooManyWaiting: _says(OVERLOADED, "too many requests are waiting, try again later"),
+    TooMuchUnsent: _says(
+        OVERLOADED, "too many answers are unread, ask for less or try again later"
+    ),
 }
 ETHEREUM: Final[dict[type[Exception], Row]] = PRECONF | {Reverted: _reverted_with_reason}
 

@@ -104,7 +104,7 @@ def reply_parts(reply: Reply, date: bytes, headers: bytes) -> tuple[bytes, ...]:
     joining it takes 4.
     """
     body = reply.body
-    length = len(body) if not reply.rest else reply.size
+    length = len(body) if reply.rest is None else reply.size
     ends = HEAD_ENDS[length] if length < SHORT else _head_end(length)
     return SUCCESS, date, reply.headers, headers, ends, body
 

@@ -1,11 +1,13 @@
 """What all connections to one address share: its handler, its rules, the heads it knows.
 
-A network has one. All endpoints of a worker share its ticker and its limit of connections.
+A network has one. All endpoints of a worker share its ticker, its limit of
+connections and the room for answers.
 """
 
 from enum import Enum, auto
 from typing import Final
 
+from foreblock.room import Room
 from foreblock.server.checks import Rules
 from foreblock.server.head_cache import HeadCache
 from foreblock.server.reply import Served
@@ -32,6 +34,7 @@ class Endpoint:
         rules: Rules,
         ticker: Ticker,
         connections: int,
+        room: Room,
     ) -> None:
         self.handler: Final = served.answer
         self.readiness: Final = served.readiness
@@ -39,6 +42,7 @@ class Endpoint:
         self.ticker: Final = ticker
         self.express: Final = served.express.answer
         self.heads: Final = HeadCache(served.express)
+        self.room: Final = room
         self._connections: Final = connections
 
     def admit(self, connection: Swept) -> Admission:

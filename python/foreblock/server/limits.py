@@ -5,6 +5,7 @@ Defaults follow geth's where it has them (`node/defaults.go`).
 
 from dataclasses import dataclass
 
+from foreblock.room import DEFAULT_BYTES, DEFAULT_PLACES
 from foreblock.setting import setting
 
 
@@ -17,8 +18,18 @@ class ServerLimits:
     header_timeout: float = setting(30.0, "seconds for a request's head to arrive", least=1)
     body_timeout: float = setting(30.0, "seconds for a request's body to arrive", least=1)
     idle_timeout: float = setting(120.0, "seconds a connection may rest between requests", least=1)
-    write_timeout: float = setting(30.0, "seconds a client may leave answers unread", least=1)
+    write_timeout: float = setting(
+        30.0, "seconds for a client to read 128 KiB of its answers, or what is left", least=1
+    )
     connections: int = setting(16384, "open connections of one worker", least=1)
+    waiting_requests: int = setting(
+        DEFAULT_PLACES, "requests that cannot be answered at once, before more are refused", least=1
+    )
+    unsent_bytes: int = setting(
+        DEFAULT_BYTES,
+        "bytes of answers that are made or unread, before more long ones are refused",
+        least=1 << 20,
+    )
     drain_grace: float = setting(5.0, "seconds to finish what was accepted when told to stop")
 
 

@@ -4,7 +4,6 @@ Nothing of what an order says is known here; whoever runs decodes it.
 """
 
 import asyncio
-import ctypes
 import gc
 import os
 import resource
@@ -20,16 +19,12 @@ import uvloop
 from foreblock.errors import ForeblockError
 from foreblock.server import supervisor
 from foreblock.server.lifecycle import Listener, serve
+from foreblock.server.memory import keep_freed_memory
 from foreblock.server.sockets import turn_away
 from foreblock.server.sweep import Ticker
 
 # Descriptors that are not connections: the store, the loop, sockets, logs.
 RESERVED_FILES: Final = 128
-
-# glibc, malloc.h: what is given back to the system, and what is asked of it one by one.
-_M_TRIM_THRESHOLD: Final = -1
-_M_MMAP_THRESHOLD: Final = -3
-KEPT_MEMORY: Final = 32 * 1024 * 1024
 
 
 def run_ordered(run: Callable[[bytes, socket.socket], Coroutine[Any, Any, None]]) -> None:
@@ -57,7 +52,7 @@ def prepare(nice: int) -> int:
     Gives how many connections that limit has room for.
     """
     os.nice(nice)
-    _keep_freed_memory()
+    keep_freed_memory()
     return max(1, raise_file_limit() - RESERVED_FILES)
 
 
@@ -66,18 +61,6 @@ def raise_file_limit() -> int:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard
-
-
-def _keep_freed_memory() -> None:
-    """Let malloc keep some of what is freed: large requests come again.
-
-    To give it back and ask for it anew costs a simulation with a thousand overridden slots a
-    quarter of its time. Where there is no glibc nothing is changed.
-    """
-    with suppress(AttributeError, OSError):
-        mallopt = ctypes.CDLL(None).mallopt
-        mallopt(_M_TRIM_THRESHOLD, KEPT_MEMORY)
-        mallopt(_M_MMAP_THRESHOLD, KEPT_MEMORY)
 
 
 async def serve_until_told(

@@ -25,17 +25,15 @@ from foreblock.server.flow import AHEAD_LIMIT, ReadGate
 from foreblock.server.head_cache import HeadCache
 from foreblock.server.phase import Phase
 from foreblock.server.reader import HEAD_END, Request, RequestReader
-from foreblock.server.reply import NO_EXPRESS, Client, Reply
+from foreblock.server.reply import NO_EXPRESS, Client, LongText, Reply
+from foreblock.server.unread import Unread
 
 # A client that sends many requests at once gets so many answers before others have a turn.
 REQUESTS_PER_TURN: Final = 32
 # Answers are handed to the transport at the latest when so much has gathered.
-WRITE_SIZE: Final = 256 * 1024
-# From here on copying an answer costs more than handing its parts over one by one.
-LARGE: Final = 32 * 1024
-
-# Of an answer in pieces, so many are written before others have a turn: half a megabyte.
-PIECES_PER_TURN: Final = 4
+WRITE_SIZE: Final = 64 * 1024
+# Of a long answer, so many portions are written before others have a turn: half a megabyte.
+PORTIONS_PER_TURN: Final = 4
 
 _IDLE: Final = Phase.IDLE  # a name of the module is found faster than a member of the class
 _READING: Final = frozenset({Phase.IDLE, Phase.HEAD, Phase.BODY})
@@ -59,13 +57,14 @@ class Connection(asyncio.Protocol):
         "_handle",
         "_heads",
         "_last",
+        "_long",
         "_out",
         "_out_size",
         "_reader",
         "_task",
         "_ticker",
         "_transport",
-        "_unwritten",
+        "_unread",
         "phase",
         "since",
     )  # fmt: skip
@@ -73,6 +72,7 @@ class Connection(asyncio.Protocol):
     _transport: asyncio.Transport
     _gate: ReadGate
     _client: Client
+    _unread: Unread
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint: Final = endpoint
@@ -84,9 +84,8 @@ class Connection(asyncio.Protocol):
         # The answers of this turn.
         self._out: list[bytes] = []
         self._out_size = 0
-        # What is left of an answer in pieces, the last of them first, and whether it is the
-        # connection's last answer.
-        self._unwritten: list[bytes] = []
+        # A long answer that is not sent yet, and whether it is the connection's last.
+        self._long: LongText | None = None
         self._last = False
         # How far it has come.
         self._task: asyncio.Future[Reply] | None = None
@@ -101,6 +100,9 @@ class Connection(asyncio.Protocol):
         """Begin, unless there are too many."""
         self._transport = cast("asyncio.Transport", transport)
         self._gate = ReadGate(self._transport)
+        # Whatever the system does not take at once is waited for, and counted, at once.
+        self._transport.set_write_buffer_limits(high=0)
+        self._unread = Unread(self._transport, self._endpoint.room)
         self._client = Client(_address(transport), next(_numbers))
         match self._endpoint.admit(self):
             case Admission.REFUSED:
@@ -132,11 +134,10 @@ class Connection(asyncio.Protocol):
                 if not isinstance(reply, Reply):
                     self._wait_for(reply, known)
                     return
-                parts = reply_parts(reply, ticker.date, known.headers)
-                if len(reply.body) < LARGE:
-                    self._transport.write(b"".join(parts))
+                if reply.rest is None:
+                    self._transport.write(b"".join(reply_parts(reply, ticker.date, known.headers)))
                 else:
-                    self._transport.writelines(parts)
+                    self._put_and_proceed(known, reply)
                 return
         elif self.phase is Phase.LINGERING:
             return
@@ -158,9 +159,12 @@ class Connection(asyncio.Protocol):
         self._gate.settle()
         if self.phase in _READING:
             self._enter(Phase.WRITING)
+        if not self._unread.begin(self._long):
+            self._transport.abort()
 
     def resume_writing(self) -> None:
-        """The client has read: go on."""
+        """The client has read all: go on."""
+        self._unread.end()
         self._gate.unread_answers = False
         self._gate.settle()
         if self.phase is Phase.WRITING:
@@ -169,10 +173,27 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002, asyncio's signature
         """Forget everything; nobody waits for the answer any more."""
         self._endpoint.forget(self)
+        self._unread.end()
+        self._long = None
         if self._task is not None:
             self._task.cancel()
 
     # What the sweep and the drain call.
+
+    @property
+    def slow_seconds(self) -> int:
+        """For how long the client has not kept pace."""
+        return self._unread.slow_seconds
+
+    @property
+    def held(self) -> int:
+        """The bytes of answers that would be free if it ended."""
+        return self._unread.held
+
+    def look(self) -> None:
+        """A second has passed in which the client was to read."""
+        if self._unread.look():
+            self.since = self._ticker.now
 
     def expire(self, *, unread_too_long: bool) -> None:
         """End: the phase took too long."""
@@ -204,7 +225,7 @@ class Connection(asyncio.Protocol):
 
     def _proceed(self) -> None:
         """Take a turn: answer what can be answered, in order, and write it at once."""
-        if self._unwritten and not self._write_on():
+        if self._long is not None and not self._write_on(self._long):
             return
         for _ in range(REQUESTS_PER_TURN):
             if self._gate.unread_answers:
@@ -269,11 +290,11 @@ class Connection(asyncio.Protocol):
         if task.cancelled() or task.exception() is not None:
             log.error("handler_failed", exc_info=None if task.cancelled() else task.exception())
             self._end_with(answers.INTERNAL_ERROR)
-        elif self._put(accepted, task.result()):
-            self._proceed()
+        else:
+            self._put_and_proceed(accepted, task.result())
 
     def _put(self, accepted: Accepted, answer: Answer | Reply) -> bool:
-        """Add an answer to those of this turn; false when it was the connection's last."""
+        """Add an answer to those of this turn; false when the turn is over with it."""
         last = not accepted.keep_alive
         headers = accepted.headers
         if self._draining and not last and not self._reader.unread:
@@ -282,10 +303,9 @@ class Connection(asyncio.Protocol):
         if isinstance(answer, Reply):
             self._out += reply_parts(answer, date, headers)
             self._out_size += len(answer.body)
-            if answer.rest:
-                self._unwritten.extend(reversed(answer.rest))
-                self._last = last
-                return True
+            if answer.rest is not None:
+                self._long, self._last = answer.rest, last
+                return self._write_on(answer.rest)
         else:
             self._out.append(render(answer, date, headers))
         if last:
@@ -294,29 +314,34 @@ class Connection(asyncio.Protocol):
             self._flush()
         return not last
 
-    def _write_on(self) -> bool:
-        """Write some of an answer in pieces; true when all is written and more may follow."""
-        self._flush()
-        for _ in range(PIECES_PER_TURN):
+    def _put_and_proceed(self, accepted: Accepted, reply: Reply) -> None:
+        """Add an answer, write it, and go on with what follows it."""
+        if self._put(accepted, reply):
+            self._proceed()
+
+    def _write_on(self, text: LongText) -> bool:
+        """Write some of a long answer; true when all of it is sent and more may follow."""
+        for _ in range(PORTIONS_PER_TURN):
             if self._gate.unread_answers:
-                self._enter(Phase.WRITING)
-                return False
-            self._transport.write(self._unwritten.pop())
-            if not self._unwritten:
                 break
-        if self._unwritten:
+            text.sent()
+            if not text.size:
+                self._long = None
+                if self._last:
+                    self._end()
+                return not self._last
+            self._transport.writelines([*self._out, *text.take()])
+            self._out.clear()
+            self._out_size = 0
+        if self._gate.unread_answers:
+            self._enter(Phase.WRITING)
+        else:
             self._let_others()
-            return False
-        if self._last:
-            self._end()
-        return not self._last
+        return False
 
     def _flush(self) -> None:
         if self._out:
-            if self._out_size < LARGE:
-                self._transport.write(b"".join(self._out))
-            else:
-                self._transport.writelines(self._out)
+            self._transport.write(b"".join(self._out))
             self._out.clear()
             self._out_size = 0
 

@@ -25,6 +25,17 @@ class Swept(Protocol):
     phase: Phase
     since: int  # the tick at which the phase began
 
+    @property
+    def slow_seconds(self) -> int:
+        """For how long its client has not kept pace."""
+
+    @property
+    def held(self) -> int:
+        """The bytes of answers that would be free if it ended."""
+
+    def look(self) -> None:
+        """A second has passed in which the client was to read."""
+
     def expire(self, *, unread_too_long: bool) -> None:
         """End: the phase took too long."""
 
@@ -42,6 +53,7 @@ class Ticker:
         self.now = 0
         self.count = 0  # connections
         self.emptied: Callable[[], None] = lambda: None  # called when the last one is gone
+        self.each_second: Callable[[], None] = lambda: None
         self.date = b""  # the header line, renewed every second
         self._wall_clock: Final = wall_clock
         self._limits = _ticks(limits, limits.idle_timeout)
@@ -72,6 +84,7 @@ class Ticker:
         self.now += 1
         if self.now % TICKS_PER_SECOND == 0:
             self._renew_date()
+            self.each_second()
         self._sweep(self if self._hurried else self._slices[self.now % TICKS_PER_SECOND])
 
     def hurry(self, idle_seconds: float) -> None:
@@ -97,6 +110,8 @@ class Ticker:
     def _sweep(self, connections: Iterable[Swept]) -> None:
         now, limits, unread = self.now, self._limits, self._limits[Phase.WRITING]
         for connection in tuple(connections):
+            if connection.phase >= Phase.WRITING:
+                connection.look()
             age = now - connection.since
             if age >= limits[connection.phase]:
                 connection.expire(unread_too_long=age >= unread)

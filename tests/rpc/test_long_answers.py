@@ -1,0 +1,134 @@
+"""Long answers stay in the pieces they are, and there is a bound for all of them together."""
+
+import asyncio
+
+import pytest
+
+from asked_by import ANYBODY, body_of
+from foreblock.reply import Reply
+from foreblock.room import LONG, Room
+from foreblock.rpc.batch import Limits
+from in_loop import turns
+from toys import Toys, call, parse
+
+SIZE = LONG + 2  # of the text of a long result
+
+
+def unsent(room: Room) -> dict[str, object]:
+    return {"code": -32000, "message": f"too many bytes of answers are unsent (of {room.limit})"}
+
+
+def batch(*calls: bytes) -> bytes:
+    return b"[" + b",".join(calls) + b"]"
+
+
+def pieces(reply: Reply) -> list[bytes]:
+    found = [reply.body]
+    while reply.rest is not None and (taken := reply.rest.take()):
+        found += taken
+    return found
+
+
+def ask(toys: Toys, body: bytes) -> Reply:
+    async def answer() -> Reply:
+        reply = toys.dispatcher.answer(body, ANYBODY)
+        return reply if isinstance(reply, Reply) else await reply
+
+    return asyncio.run(answer())
+
+
+@pytest.mark.parametrize("method", ["long", "long_later"])
+@pytest.mark.parametrize("form", ["%b", "[%b]"])
+def test_a_long_text_is_not_copied(method: str, form: str) -> None:
+    """Neither for a request alone nor in a batch: the piece that is sent is the text itself."""
+    toys = Toys()
+    reply = ask(toys, form.replace("%b", call(method, "[1]").decode()).encode())
+    assert any(piece is toys.long_texts[1] for piece in pieces(reply))
+
+
+def test_a_batch_of_short_and_long_answers_is_what_each_would_be_alone() -> None:
+    toys = Toys()
+    calls = [
+        call("echo", "[1]", "1"), call("echo", "[2]", "2"), call("long", "[0]", "3"),
+        call("long_later", "[1]", "4"), call("what", "[]", "5"), call("long", "[0]", "6"), b"7",
+        call("later", "[8]", "8"), b'{"jsonrpc":"2.0","method":"long","params":[0]}',
+    ]  # fmt: skip
+    alone = [body_of(ask(toys, each)) for each in calls]
+    reply = ask(toys, batch(*calls))
+    size = reply.size
+    found = body_of(reply)
+    assert found == batch(*filter(None, alone))
+    assert len(found) == size
+
+
+def test_many_short_answers_become_a_long_one() -> None:
+    room = Room()
+    toys = Toys(room=room)
+    body = batch(*[call("echo", '["%s"]' % ("x" * 1000))] * 200)
+    reply = ask(toys, body)
+    assert reply.size > 200_000
+    assert reply.size - room.held < 10, "equal commas are one piece"
+    assert max(map(len, pieces(reply))) < LONG + 2000
+    reply = ask(toys, body)
+    assert len(parse(reply)) == 200
+    del reply
+    assert room.held == 0
+
+
+def test_few_short_answers_stay_one_text_and_are_not_counted() -> None:
+    room = Room()
+    reply = ask(Toys(room=room), batch(*[call("echo")] * 100))
+    assert reply.rest is None
+    assert room.held == 0
+
+
+@pytest.mark.parametrize("method", ["long", "long_later"])
+def test_a_long_answer_is_refused_where_there_is_no_room(method: str) -> None:
+    room = Room(limit=SIZE + 100)
+    toys = Toys(room=room)
+    held = ask(toys, call(method, "[0]"))
+    assert parse(ask(toys, call(method, "[1]")))["error"] == unsent(room)
+    assert parse(ask(toys, call("echo", "[1]")))["result"] == [1], "short ones go out"
+    assert [context.closed for context in toys.contexts] == [1, 1, 1]
+    del held
+    assert "result" in parse(ask(toys, call(method, "[1]")))
+    assert room.held == 0
+
+
+@pytest.mark.parametrize("method", ["long", "long_later"])
+def test_a_batch_is_refused_from_where_there_is_no_room(method: str) -> None:
+    room = Room(limit=2 * SIZE + 300)
+    toys = Toys(room=room)
+    calls = [call(method, f"[{number}]", str(number)) for number in range(3)]
+    answers = parse(ask(toys, batch(*calls, call("echo", "[]", "3"))))
+    assert ["result" in answer for answer in answers] == [True, True, False, False]
+    assert [answer["error"] for answer in answers[2:]] == [unsent(room)] * 2
+    assert [answer["id"] for answer in answers] == [0, 1, 2, 3]
+    assert room.held == 0
+
+
+def test_short_answers_of_a_batch_are_refused_as_well_once_they_are_many() -> None:
+    room = Room(limit=100_000)
+    body = batch(*[call("echo", '["%s"]' % ("x" * 1000))] * 200)
+    answers = parse(ask(Toys(room=room), body))
+    good = [answer for answer in answers if "result" in answer]
+    assert len(answers) == 200
+    assert 60 < len(good) < 140
+    assert all(answer["error"] == unsent(room) for answer in answers[len(good) :])
+
+
+def test_a_batch_that_is_cancelled_holds_nothing() -> None:
+    room = Room()
+    toys = Toys(Limits(slice_seconds=0.0), room)
+
+    async def give_up() -> None:
+        task = asyncio.ensure_future(toys.answer_later(batch(*[call("long", "[0]")] * 1000)))
+        await turns()
+        assert room.held
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(give_up())
+    assert room.held == 0
+    assert room.places_left == room.places

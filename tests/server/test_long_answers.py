@@ -1,0 +1,135 @@
+"""Long answers: written a portion at a time, counted while they are held, given back."""
+
+import asyncio
+from collections.abc import Awaitable
+from itertools import pairwise
+
+from foreblock.room import LONG, PORTION, LongText, Room
+from foreblock.server.protocol import PORTIONS_PER_TURN
+from foreblock.server.reply import Client, Reply
+from in_loop import in_loop, turns
+from wire import Wire, answers, echo, endpoint_for, post
+
+
+def texts(data: bytes) -> list[str]:
+    return [each.text for each in answers(data)]
+
+
+class InPieces:
+    """A handler that answers later, with as many portions as it is asked for."""
+
+    def __init__(self, room: Room) -> None:
+        self.room = room
+
+    def __call__(self, body: bytes, _: Client) -> Awaitable[Reply]:
+        async def answer() -> Reply:
+            return Reply(b"[", rest=LongText(self.room, (*portions(int(body)), b"]")))
+
+        return answer()
+
+
+def portions(count: int) -> list[bytes]:
+    """As many pieces, each as long as is written at once and unlike the others."""
+    return [b"%d" % (number % 10) * PORTION for number in range(count)]
+
+
+def in_pieces() -> tuple[Wire, Room]:
+    """A client of a worker with room for a hundred portions."""
+    room = Room(limit=100 * PORTION)
+    handler = InPieces(room)
+    return Wire(handler, endpoint=endpoint_for(handler, room=room)), room
+
+
+def text_of(count: int) -> str:
+    return b"".join((b"[", *portions(count), b"]")).decode()
+
+
+@in_loop
+async def test_a_long_answer_gives_others_a_turn() -> None:
+    wire, _ = in_pieces()
+    count = 10 * PORTIONS_PER_TURN
+    wire.send(post(b"%d" % count) + post(b"1"))
+    written = [0]
+    while len(wire.transport.written) <= count + 1:
+        await asyncio.sleep(0)
+        written.append(len(wire.transport.written))
+    assert max(after - before for before, after in pairwise(written)) <= PORTIONS_PER_TURN
+    await turns()
+    assert texts(wire.out) == [text_of(count), text_of(1)]
+
+
+@in_loop
+async def test_a_long_answer_waits_for_a_client_that_does_not_read() -> None:
+    """What waits is counted, one portion at a time leaves it, and the order is kept."""
+    wire, room = in_pieces()
+    wire.transport.client_reads = False
+    wire.send(post(b"10") + post(b"3"))
+    await turns()
+    assert len(wire.transport.written) == 1
+    for left in range(9, 0, -1):
+        wire.transport.client_takes(wire.transport.stuck)
+        assert room.held == left * PORTION + 1
+    wire.transport.client_takes_all()
+    await turns()
+    assert texts(wire.out) == [text_of(10), text_of(3)]
+    assert room.held == 0
+
+
+@in_loop
+async def test_a_long_answer_may_be_the_last() -> None:
+    wire, room = in_pieces()
+    wire.send(post(b"30", b"Connection: close"))
+    for _ in range(20):
+        await turns()
+    assert texts(wire.out) == [text_of(30)]
+    assert wire.transport.ended
+    assert room.held == 0
+
+
+@in_loop
+async def test_a_client_that_goes_away_gives_back_what_it_held() -> None:
+    wire, room = in_pieces()
+    wire.transport.client_reads = False
+    wire.send(post(b"10"))
+    await turns()
+    assert room.held == 10 * PORTION + 1
+    wire.transport.close()
+    assert room.held == 0
+
+
+@in_loop
+async def test_a_client_that_is_gone_before_its_answer_holds_nothing() -> None:
+    wire, room = in_pieces()
+    wire.send(post(b"10"))
+    wire.transport.close()
+    await turns()
+    assert room.held == 0
+    assert wire.out == b""
+
+
+@in_loop
+async def test_unread_short_answers_are_counted_and_go_out_without_room() -> None:
+    room = Room(limit=1000)
+    endpoint = endpoint_for(lambda *_: Reply(b"x" * 900), room=room)
+    wires = [Wire(echo, endpoint=endpoint) for _ in range(3)]
+    for wire in wires:
+        wire.transport.client_reads = False
+        wire.send(post())
+    assert room.held == sum(len(wire.out) for wire in wires)
+    assert not any(wire.transport.aborted for wire in wires)
+    for wire in wires:
+        wire.transport.client_takes_all()
+    assert room.held == 0
+
+
+@in_loop
+async def test_a_long_answer_that_was_not_counted_ends_its_connection_if_there_is_no_room() -> None:
+    """Such as one that the engine gave from the bytes of the request alone."""
+    room = Room(limit=3 * LONG)
+    endpoint = endpoint_for(lambda *_: Reply(b"x" * (2 * LONG)), room=room)
+    wires = [Wire(echo, endpoint=endpoint) for _ in range(3)]
+    for wire in wires:
+        wire.transport.client_reads = False
+        wire.send(post())
+    assert [wire.transport.aborted for wire in wires] == [False, True, True]
+    assert room.held == len(wires[0].out)
