@@ -21,6 +21,8 @@
     │   ├── InvalidTransaction
     │   ├── DeadlineExceeded
     │   ├── PoolFull
+    │   ├── TooManyWaiting
+    │   ├── TooMuchUnsent
     │   ├── ExecutionFailed
     │   ├── RefusedCall
     │   ├── RefusedSimulation
