@@ -1,12 +1,10 @@
-//! Hex text to values, strictly: what a JSON-RPC parameter may look like; and back.
-//!
-//! Each function that reads gives `None` for a text that is not what it reads. Who asked knows the
-//! place of the text and words the refusal; a good text must cost next to nothing.
+//! Hex text to values of Python, and back. The engine reads; what it cannot read is `None`.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
-use alloy_primitives::{U256, hex};
+use alloy_primitives::hex;
+use foreblock_engine::params::hex::{decode, even_digits, fixed, quantity};
 
 use crate::convert::{Integer, invalid};
 
@@ -48,38 +46,9 @@ fn read_quantity(text: &Bound<'_, PyString>, bits: usize) -> Option<Integer> {
     quantity(bytes_of(text)?, bits).map(Integer)
 }
 
-pub fn quantity(text: &[u8], bits: usize) -> Option<U256> {
-    let digits = digits(text)?;
-    if digits.is_empty() || digits.len() > 64 || (digits[0] == b'0' && digits.len() > 1) {
-        return None;
-    }
-    let mut padded = [b'0'; 64];
-    padded[64 - digits.len()..].copy_from_slice(digits);
-    let mut bytes = [0_u8; 32];
-    if !decode(&padded, &mut bytes) {
-        return None;
-    }
-    let number = U256::from_be_bytes(bytes);
-    (number.bit_len() <= bits).then_some(number)
-}
-
 /// The text as it is compared; half a surrogate pair, which a str may hold, is none.
 pub fn bytes_of<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a [u8]> {
     text.to_str().ok().map(str::as_bytes)
-}
-
-/// So many bytes: an address, a hash.
-pub fn fixed<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
-    let digits = digits(text)?;
-    let mut bytes = [0_u8; N];
-    (digits.len() == 2 * N && decode(digits, &mut bytes)).then_some(bytes)
-}
-
-/// Any number of bytes.
-pub fn data(text: &[u8]) -> Option<Vec<u8>> {
-    let digits = even_digits(text)?;
-    let mut bytes = vec![0; digits.len() / 2];
-    decode(digits, &mut bytes).then_some(bytes)
 }
 
 /// Bytes as JSON has them.
@@ -91,18 +60,4 @@ pub fn quoted_data<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyB
         quote.copy_from_slice(b"\"");
         hex::encode_to_slice(data, digits).map_err(|error| invalid(error.to_string()))
     })
-}
-
-fn even_digits(text: &[u8]) -> Option<&[u8]> {
-    digits(text).filter(|digits| digits.len() % 2 == 0)
-}
-
-/// What follows the prefix.
-fn digits(text: &[u8]) -> Option<&[u8]> {
-    text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X"))
-}
-
-/// Whether all of them are digits, of either case; `bytes` is half as long.
-fn decode(digits: &[u8], bytes: &mut [u8]) -> bool {
-    hex::decode_to_slice(digits, bytes).is_ok()
 }

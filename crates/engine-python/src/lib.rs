@@ -16,7 +16,6 @@ mod json_text;
 mod opening;
 mod outcome;
 mod overlay;
-mod overrides;
 mod plain_calls;
 mod pool;
 mod slots;

@@ -3,6 +3,7 @@
 use alloy_primitives::{Address, B256, Bytes};
 use foreblock_engine::opening::{Asked, Opening as EngineOpening};
 use foreblock_engine::overlay::Overlay as EngineOverlay;
+use foreblock_engine::params::{overrides, plain_calls};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 
@@ -13,7 +14,6 @@ use crate::error::to_python;
 use crate::json_text::reading;
 use crate::overlay::Overlay;
 use crate::state::State;
-use crate::{overrides, plain_calls};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Opening>()

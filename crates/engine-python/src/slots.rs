@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use alloy_primitives::U256;
-use foreblock_engine::json_text::Text;
+use foreblock_engine::params::slots::parse;
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 
 use crate::convert::{Arg, Integer};
-use crate::hex;
 use crate::json_text::reading;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -76,31 +75,4 @@ impl<'py> FromPyObject<'_, 'py> for Slot {
 #[pyo3(signature = (json, /))]
 fn read_slots(json: PyBuffer<u8>) -> PyResult<Option<Slots>> {
     Ok(reading(&json, parse)?.map(Slots))
-}
-
-/// Quote, prefix, digits and quote of a word.
-const WORD_TEXT: usize = 68;
-
-/// An object of words and nothing else.
-fn parse(text: &[u8]) -> Option<Vec<(U256, U256)>> {
-    let mut text = Text::new(text);
-    let slots = object(&mut text)?;
-    text.end()?;
-    Some(slots)
-}
-
-/// An object of words; `None` for everything else.
-pub fn object(text: &mut Text<'_>) -> Option<Vec<(U256, U256)>> {
-    let mut slots = Vec::with_capacity(text.left() / (2 * WORD_TEXT));
-    text.list(*b"{}", |text| {
-        let slot = word(text)?;
-        text.sign(b':')?;
-        slots.push((slot, word(text)?));
-        Some(())
-    })?;
-    Some(slots)
-}
-
-fn word(text: &mut Text<'_>) -> Option<U256> {
-    text.string().and_then(hex::fixed::<32>).map(U256::from_be_bytes)
 }

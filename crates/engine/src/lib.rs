@@ -21,6 +21,7 @@ pub mod keccak;
 pub mod keys;
 pub mod opening;
 pub mod ordered_root;
+pub mod params;
 pub mod receipt;
 pub mod requests;
 pub mod transaction;

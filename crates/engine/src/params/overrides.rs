@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use alloy_primitives::Address;
-use foreblock_engine::overlay::Override;
 
-use crate::hex;
-use crate::slots;
-use foreblock_engine::json_text::Text;
+use super::{hex, slots};
+use crate::json_text::Text;
+use crate::overlay::Override;
 
 /// The overrides of an object of accounts, in the order of their addresses.
 ///
