@@ -76,6 +76,7 @@
     │   ├── StaleBatch
     │   ├── RefusedCommit
     │   ├── StoreDamaged
+    │   ├── UnknownStoreFormat
     │   ├── StoreFailed
     │   ├── MissingNode
     │   └── MissingCode
@@ -845,6 +846,17 @@ class StoreDamaged(StoreError):
 
     def __str__(self) -> str:
         return f"the store is damaged: {self.why}"
+
+
+@dataclass(eq=False)
+class UnknownStoreFormat(StoreError):
+    """The store was written by a version of this program that lays out its rows otherwise."""
+
+    found: int
+    known: int
+
+    def __str__(self) -> str:
+        return f"the store has format {self.found}, this program reads {self.known}"
 
 
 @dataclass(eq=False)

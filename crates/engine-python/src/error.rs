@@ -41,6 +41,9 @@ fn make(py: Python<'_>, error: Error) -> PyResult<Bound<'_, PyAny>> {
         Error::StaleBatch { made_at, now } => new.call("StaleBatch", (made_at, now)),
         Error::RefusedCommit(why) => new.call("RefusedCommit", (why,)),
         Error::StoreDamaged(why) => new.call("StoreDamaged", (why,)),
+        Error::UnknownStoreFormat { found, known } => {
+            new.call("UnknownStoreFormat", (found, known))
+        }
         Error::Store(why) => new.call("StoreFailed", (why,)),
         Error::MissingNode(path) => new.call("MissingNode", (path,)),
         Error::MissingCode(hash) => new.call("MissingCode", (hash.0,)),

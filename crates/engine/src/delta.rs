@@ -52,10 +52,12 @@ pub fn write_merged(
     let chunks = chunks(table, txn, earlier)?;
     let mut writer = Writer::new(table, number);
     let mut later = later.iter().peekable();
+    let mut keys = Ascending::default();
     for chunk in &chunks {
         let chunk = Chunk::open(chunk)?;
         for position in 0..chunk.count {
             let (key, value) = chunk.entry(position)?;
+            keys.check(key)?;
             while let Some((new_key, new_value)) = later.next_if(|(new, _)| new.as_slice() < key) {
                 writer.push(txn, new_key, new_value)?;
             }
@@ -121,7 +123,7 @@ pub fn get<'t>(
     let Some((row, chunk)) = table.get_lower_than_or_equal_to(txn, &wanted).map_err(lmdb)? else {
         return Ok(None);
     };
-    if row[..8] != wanted[..8] {
+    if !row.starts_with(&number.to_be_bytes()) {
         return Ok(None);
     }
     Chunk::open(chunk)?.find(key)
@@ -137,21 +139,28 @@ pub fn scan(
     from: &[u8],
     limit: usize,
 ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    if from.len() > Key::CAPACITY - 8 {
+        return Err(Error::StoreDamaged("a cursor is too long".into()));
+    }
     let mut found = Vec::new();
     let wanted = row_key(number, from);
+    let number = number.to_be_bytes();
     let start = match table.get_lower_than_or_equal_to(txn, &wanted).map_err(lmdb)? {
-        Some((row, _)) if row[..8] == wanted[..8] => row.to_vec(),
+        Some((row, _)) if row.starts_with(&number) => row.to_vec(),
         _ => wanted.to_vec(),
     };
     let rows = (Bound::Included(&start[..]), Bound::Unbounded);
+    let mut keys = Ascending::from(from);
     for row in table.range(txn, &rows).map_err(lmdb)? {
         let (key, chunk) = row.map_err(lmdb)?;
-        if key[..8] != number.to_be_bytes() {
-            break;
-        }
+        let Some(first) = key.strip_prefix(&number) else { break };
         let chunk = Chunk::open(chunk)?;
+        if chunk.entry(0)?.0 != first {
+            return Err(disordered());
+        }
         for position in chunk.first_from(from)?..chunk.count {
             let (key, value) = chunk.entry(position)?;
+            keys.check(key)?;
             if found.len() == limit || !key.starts_with(prefix) {
                 return Ok(found);
             }
@@ -164,6 +173,36 @@ pub fn scan(
 /// All entries of the delta `number`.
 pub fn read(table: Table, txn: &RoTxn<AnyTls>, number: u64) -> Result<Entries> {
     Ok(scan(table, txn, number, &[], &[], usize::MAX)?.into_iter().collect())
+}
+
+/// Sees that each key is one and lies above the one before, so that a walk gets somewhere
+/// and whoever takes keys apart finds what it expects.
+#[derive(Default)]
+struct Ascending {
+    last: Option<Vec<u8>>,
+    from: Vec<u8>,
+}
+
+impl Ascending {
+    /// Nothing lies below `from`.
+    fn from(from: &[u8]) -> Self {
+        Self { last: None, from: from.to_vec() }
+    }
+
+    fn check(&mut self, key: &[u8]) -> Result<()> {
+        entry::check_key(key)?;
+        let ascends = match &self.last {
+            Some(last) => last.as_slice() < key,
+            None => self.from.as_slice() <= key,
+        };
+        if !ascends {
+            return Err(disordered());
+        }
+        let last = self.last.get_or_insert_default();
+        last.clear();
+        last.extend_from_slice(key);
+        Ok(())
+    }
 }
 
 /// Delete up to `limit` rows of the delta `number`; true when none is left.
@@ -222,6 +261,9 @@ impl<'t> Chunk<'t> {
     fn open(bytes: &'t [u8]) -> Result<Self> {
         let (count, rest) = bytes.split_first_chunk::<2>().ok_or_else(damaged)?;
         let count = usize::from(u16::from_le_bytes(*count));
+        if count == 0 {
+            return Err(damaged());
+        }
         let (offsets, entries) = rest.split_at_checked(2 * count).ok_or_else(damaged)?;
         Ok(Self { count, offsets, entries })
     }
@@ -265,6 +307,22 @@ impl<'t> Chunk<'t> {
     }
 }
 
+/// Reads a chunk in every way: all of it, and each of its keys by search.
+#[cfg(any(test, feature = "fuzzing"))]
+pub fn try_chunk(bytes: &[u8]) -> Result<()> {
+    let chunk = Chunk::open(bytes)?;
+    for position in 0..chunk.count {
+        let (key, _) = chunk.entry(position)?;
+        chunk.find(key)?;
+        chunk.find(&key[..key.len() / 2])?;
+    }
+    Ok(())
+}
+
+fn disordered() -> Error {
+    Error::StoreDamaged("the entries of a delta are not in order".into())
+}
+
 fn damaged() -> Error {
     Error::StoreDamaged("a chunk of a delta is cut short".into())
 }
@@ -275,6 +333,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::entry::{ACCOUNT, INDEX};
     use crate::store::{Mode, Options, Store};
 
     /// Keys of few accounts and generations, so that some are replaced and retired.
@@ -324,5 +383,74 @@ mod tests {
                 Ok(())
             }).unwrap();
         }
+    }
+
+    fn chunk(keys: &[&[u8]]) -> Vec<u8> {
+        let mut chunk = ChunkBuilder::default();
+        keys.iter().for_each(|key| chunk.push(key, b"value"));
+        chunk.finish()
+    }
+
+    const ONE: &[u8] = &[ACCOUNT; 21];
+    const TWO: &[u8] = b"i\x03abc";
+
+    /// What reading, walking and merging say of a delta with this one row.
+    fn of_row(first: &[u8], chunk: &[u8], from: &[u8]) -> [Result<()>; 3] {
+        let folder = crate::store::test_folder();
+        let options = Options { map_size: 1 << 20, ..Options::new(Mode::Write) };
+        let store = Store::open(folder.path(), &options).unwrap();
+        let mut said = [const { Ok(()) }; 3];
+        let work = store.with_deltas(|table, txn| {
+            table.put(txn, &[&1_u64.to_be_bytes()[..], first].concat(), chunk).unwrap();
+            said = [
+                get(table, txn, 1, TWO).map(drop),
+                scan(table, txn, 1, &[], from, usize::MAX).map(drop),
+                write_merged(table, txn, 2, 1, &Entries::new()),
+            ];
+            Ok(())
+        });
+        work.unwrap();
+        said
+    }
+
+    #[test]
+    fn a_walk_over_entries_that_nobody_wrote_is_damage() {
+        assert_eq!(of_row(ONE, &chunk(&[ONE, TWO]), &[]), [const { Ok(()) }; 3]);
+        let no_key: &[u8] = b"";
+        for (first, keys) in [
+            (no_key, &[no_key, ONE][..]),
+            (TWO, &[TWO, ONE]),
+            (ONE, &[ONE, ONE]),
+            (ONE, &[ONE, b"s"]),
+            (ONE, &[ONE, &[INDEX; 200]]),
+        ] {
+            let [_, walked, merged] = of_row(first, &chunk(keys), &[]);
+            for said in [walked, merged] {
+                assert!(matches!(said, Err(Error::StoreDamaged(_))), "{keys:?}: {said:?}");
+            }
+        }
+        let elsewhere = of_row(TWO, &chunk(&[ONE, TWO]), &[]);
+        assert!(matches!(elsewhere[1], Err(Error::StoreDamaged(_))));
+        let far = of_row(ONE, &chunk(&[ONE, TWO]), &[b'a'; 300]);
+        assert!(matches!(far[1], Err(Error::StoreDamaged(_))), "a cursor that is no key");
+        for said in of_row(ONE, &[0, 0], &[]) {
+            assert!(matches!(said, Err(Error::StoreDamaged(_))), "a chunk of nothing");
+        }
+    }
+
+    #[test]
+    fn a_row_whose_key_is_no_number_is_of_no_delta() {
+        let folder = crate::store::test_folder();
+        let options = Options { map_size: 1 << 20, ..Options::new(Mode::Write) };
+        let store = Store::open(folder.path(), &options).unwrap();
+        let work = store.with_deltas(|table, txn| {
+            for key in [&[0][..], &[9; 3]] {
+                table.put(txn, key, &[]).unwrap();
+            }
+            assert_eq!(get(table, txn, 1, ONE)?, None);
+            assert_eq!(read(table, txn, 1)?, Entries::new());
+            Ok(())
+        });
+        work.unwrap();
     }
 }

@@ -52,12 +52,30 @@ pub fn slot_key(address: &Address, generation: u64, slot: &U256) -> [u8; 61] {
 }
 
 pub fn parse_slot_key(key: &[u8]) -> Result<(Address, u64, U256)> {
-    let key: &[u8; 61] =
-        key.try_into().map_err(|_| Error::StoreDamaged("a slot key is cut short".into()))?;
+    let key: &[u8; 61] = key
+        .try_into()
+        .ok()
+        .filter(|key: &&[u8; 61]| key[0] == SLOT)
+        .ok_or_else(|| Error::StoreDamaged("a slot has another key".into()))?;
     let mut generation = [0; 8];
     generation.copy_from_slice(&key[21..29]);
     let slot = U256::from_be_slice(&key[29..]);
     Ok((Address::from_slice(&key[1..21]), u64::from_be_bytes(generation), slot))
+}
+
+/// Whether a key that was read is laid out as one of the four kinds. Whoever takes keys apart
+/// relies on it.
+pub fn check_key(key: &[u8]) -> Result<()> {
+    let sound = match key {
+        [ACCOUNT, address @ ..] => address.len() == 20,
+        [INDEX, length, index @ ..] => {
+            index.len() == usize::from(*length) && (1..=MAX_INDEX_KEY).contains(&index.len())
+        }
+        [RETIRED, life @ ..] => life.len() == SLOTS_PREFIX - 1,
+        [SLOT, slot @ ..] => slot.len() == 60,
+        _ => false,
+    };
+    if sound { Ok(()) } else { Err(Error::StoreDamaged("an entry has no known key".into())) }
 }
 
 const SLOTS_PREFIX: usize = 29;
@@ -105,7 +123,7 @@ pub struct Key {
 impl Key {
     /// The longest is that of an index entry, with its frame, a number before it and
     /// what a cursor appends to stand just above it.
-    const CAPACITY: usize = 8 + 2 + MAX_INDEX_KEY + JUST_ABOVE.len();
+    pub const CAPACITY: usize = 8 + 2 + MAX_INDEX_KEY + JUST_ABOVE.len();
 
     /// Both parts come from this crate, which keeps them within the capacity.
     pub fn join(first: &[u8], second: &[u8]) -> Self {
@@ -141,7 +159,10 @@ pub fn encode_account(account: &AccountState) -> Vec<u8> {
 pub fn decode_account(value: &[u8]) -> Result<Option<AccountState>> {
     let Some((&flags, mut rest)) = value.split_first() else { return Ok(None) };
     let mut code_hash = KECCAK256_EMPTY;
-    if flags & 1 == 1 {
+    if flags > 1 {
+        return Err(damaged_account());
+    }
+    if flags == 1 {
         let (hash, after) = rest.split_at_checked(32).ok_or_else(damaged_account)?;
         code_hash = B256::from_slice(hash);
         rest = after;
@@ -158,7 +179,8 @@ pub fn encode_slot(value: &U256) -> Vec<u8> {
 
 pub fn decode_slot(value: &[u8]) -> Result<U256> {
     U256::try_from_be_slice(value)
-        .ok_or_else(|| Error::StoreDamaged("a slot value is longer than 32 bytes".into()))
+        .filter(|_| value.first() != Some(&0))
+        .ok_or_else(|| Error::StoreDamaged("a slot has no value of up to 32 bytes".into()))
 }
 
 /// The entries of `changes`, and of index rows that came with them.
@@ -210,7 +232,7 @@ pub fn merge(mut earlier: Entries, later: Entries) -> Entries {
 }
 
 fn damaged_account() -> Error {
-    Error::StoreDamaged("an account entry is cut short".into())
+    Error::StoreDamaged("an account entry is not one".into())
 }
 
 /// Little-endian base 128, as in Protocol Buffers.
@@ -265,6 +287,35 @@ mod tests {
         fn any_bytes_decode_or_are_refused(value in proptest::collection::vec(any::<u8>(), 0..80)) {
             let _ = decode_account(&value);
             let _ = decode_slot(&value);
+        }
+    }
+
+    #[test]
+    fn keys_are_of_four_kinds_and_of_their_lengths() {
+        let address = Address::repeat_byte(7);
+        let slot = slot_key(&address, 3, &U256::from(4));
+        let mut retired = slots_prefix(&address, 3);
+        retired[0] = RETIRED;
+        let index = index_key(b"key").unwrap();
+        let account = account_key(&address);
+        for key in [&account[..], &index, &retired, &slot] {
+            assert_eq!(check_key(key), Ok(()));
+            for other in [&key[..key.len() - 1], &[key, &[0]].concat(), &[b'x'; 21], &[]] {
+                assert!(matches!(check_key(other), Err(Error::StoreDamaged(_))), "{other:?}");
+            }
+        }
+        assert!(parse_slot_key(&slot).is_ok());
+        assert!(parse_slot_key(&[b'x'; 61]).is_err());
+    }
+
+    #[test]
+    fn values_that_nobody_writes_are_damage() {
+        let account = encode_account(&AccountState { nonce: 1, ..AccountState::EMPTY });
+        assert!(matches!(decode_account(&account), Ok(Some(_))));
+        let flagged = [&[2], &account[1..]].concat();
+        assert!(matches!(decode_account(&flagged), Err(Error::StoreDamaged(_))));
+        for slot in [&[0, 1][..], &[1; 33]] {
+            assert!(matches!(decode_slot(slot), Err(Error::StoreDamaged(_))));
         }
     }
 

@@ -63,6 +63,9 @@ pub enum Error {
     RefusedCommit(String),
     #[error("the store is damaged: {0}")]
     StoreDamaged(String),
+    /// It was written by another version of this program.
+    #[error("the store has format {found}, this program reads {known}")]
+    UnknownStoreFormat { found: u8, known: u8 },
     #[error("the store failed: {0}")]
     Store(String),
     #[error("no trie node at {0}")]

@@ -167,11 +167,12 @@ impl Applying<'_, '_> {
             }
             Parent::Partial(number) => {
                 let before = self.reachable(number)?;
-                let fits = (block, index) == (before.block, before.index + 1);
+                let fits = (block, Some(index)) == (before.block, before.index.checked_add(1));
                 (fits, before.start, before.parent_hash)
             }
             Parent::Stacked(number, parent_hash) => {
-                let fits = (block, index) == (self.reachable(number)?.block + 1, 0);
+                let below = self.reachable(number)?.block;
+                let fits = (Some(block), index) == (below.checked_add(1), 0);
                 (fits, Start::Partial(number), parent_hash)
             }
         };

@@ -11,6 +11,9 @@ use crate::error::{Error, Result};
 /// Raised when rows change their meaning; an older store is then refused.
 const FORMAT: u8 = 1;
 
+/// More than can be; what is drawn above it has no room to overflow in.
+const MOST_COMMITS: u64 = u64::MAX / 2;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heads {
     /// Made at random with the store; caches and replicas tell stores apart by it.
@@ -83,11 +86,9 @@ impl Heads {
         let mut fields = Fields(row);
         let [format] = fields.take::<1>()?;
         if format != FORMAT {
-            return Err(Error::StoreDamaged(format!(
-                "its format is {format}, this program reads {FORMAT}"
-            )));
+            return Err(Error::UnknownStoreFormat { found: format, known: FORMAT });
         }
-        Ok(Self {
+        let heads = Self {
             store_id: fields.take()?,
             commit: fields.number()?,
             earliest: fields.number()?,
@@ -99,7 +100,26 @@ impl Heads {
             safe: fields.sealed()?,
             finalized: fields.sealed()?,
             note: fields.0.to_vec(),
-        })
+        };
+        heads.check()?;
+        Ok(heads)
+    }
+
+    /// What holds after every commit, and what work from block to block relies on to end.
+    fn check(&self) -> Result<()> {
+        let top = self.latest.map_or(0, |latest| latest.number);
+        let at_most = |head: Option<Sealed>| head.is_none_or(|head| head.number <= top);
+        let sound = self.commit <= MOST_COMMITS
+            && top < u64::MAX
+            && self.earliest <= self.folded
+            && self.folded <= top
+            && self.nodes.is_none_or(|nodes| self.nodes_earliest <= nodes && nodes <= top)
+            && at_most(self.safe)
+            && at_most(self.finalized);
+        if sound {
+            return Ok(());
+        }
+        Err(Error::StoreDamaged("its heads contradict each other".into()))
     }
 }
 
@@ -108,10 +128,8 @@ pub(super) struct Fields<'r>(pub &'r [u8]);
 
 impl Fields<'_> {
     pub fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let (field, rest) = self
-            .0
-            .split_first_chunk::<N>()
-            .ok_or_else(|| Error::StoreDamaged("a row is cut short".into()))?;
+        let (field, rest) =
+            self.0.split_first_chunk::<N>().ok_or_else(|| damaged("a row is cut short"))?;
         self.0 = rest;
         Ok(*field)
     }
@@ -127,14 +145,37 @@ impl Fields<'_> {
     pub fn optional_number(&mut self) -> Result<Option<u64>> {
         let [present] = self.take::<1>()?;
         let number = self.number()?;
-        Ok((present == 1).then_some(number))
+        optional(present, number, number == 0)
     }
 
     fn sealed(&mut self) -> Result<Option<Sealed>> {
         let [present] = self.take::<1>()?;
         let sealed = Sealed { number: self.number()?, hash: self.hash()? };
-        Ok((present == 1).then_some(sealed))
+        optional(present, sealed, sealed.number == 0 && sealed.hash.is_zero())
     }
+
+    /// The number after this one, for the key of the next row.
+    pub fn following(&mut self) -> Result<u64> {
+        self.number()?.checked_add(1).ok_or_else(|| damaged("a row has the last of all keys"))
+    }
+
+    /// Nothing follows.
+    pub fn end(&self) -> Result<()> {
+        if self.0.is_empty() { Ok(()) } else { Err(damaged("a row is too long")) }
+    }
+}
+
+/// A field that may be missing is all zeros then.
+fn optional<T>(present: u8, field: T, is_zero: bool) -> Result<Option<T>> {
+    match present {
+        0 if is_zero => Ok(None),
+        1 => Ok(Some(field)),
+        _ => Err(damaged("a field is neither there nor missing")),
+    }
+}
+
+fn damaged(why: &str) -> Error {
+    Error::StoreDamaged(why.into())
 }
 
 #[cfg(test)]
@@ -161,9 +202,50 @@ mod tests {
     }
 
     #[test]
+    fn heads_that_contradict_each_other_are_damage() {
+        let at = |number| Some(Sealed { number, hash: B256::ZERO });
+        let sound = Heads {
+            latest: at(8),
+            earliest: 2,
+            folded: 6,
+            nodes: Some(7),
+            nodes_earliest: 3,
+            ..Heads::new([0; 16])
+        };
+        assert_eq!(Heads::decode(&sound.encode()), Ok(sound.clone()));
+        let spoil: [fn(&mut Heads); 8] = [
+            |heads| heads.commit = u64::MAX,
+            |heads| heads.latest = Some(Sealed { number: u64::MAX, hash: B256::ZERO }),
+            |heads| heads.earliest = 7,
+            |heads| heads.folded = 9,
+            |heads| heads.nodes = Some(1 << 60),
+            |heads| heads.nodes_earliest = 8,
+            |heads| heads.safe = Some(Sealed { number: 9, hash: B256::ZERO }),
+            |heads| heads.latest = None,
+        ];
+        for (place, spoil) in spoil.into_iter().enumerate() {
+            let mut heads = sound.clone();
+            spoil(&mut heads);
+            let read = Heads::decode(&heads.encode());
+            assert!(matches!(read, Err(Error::StoreDamaged(_))), "{place}: {read:?}");
+        }
+    }
+
+    #[test]
+    fn a_field_is_there_or_missing() {
+        let mut row = Heads::new([0; 16]).encode();
+        const NODES: usize = 1 + 16 + 4 * 8;
+        row[NODES] = 2;
+        assert!(matches!(Heads::decode(&row), Err(Error::StoreDamaged(_))));
+        row[NODES..NODES + 2].copy_from_slice(&[0, 1]);
+        assert!(matches!(Heads::decode(&row), Err(Error::StoreDamaged(_))));
+    }
+
+    #[test]
     fn another_format_is_refused() {
         let mut row = Heads::new([0; 16]).encode();
         row[0] = FORMAT + 1;
-        assert!(matches!(Heads::decode(&row), Err(Error::StoreDamaged(_))));
+        let refused = Error::UnknownStoreFormat { found: FORMAT + 1, known: FORMAT };
+        assert_eq!(Heads::decode(&row), Err(refused));
     }
 }

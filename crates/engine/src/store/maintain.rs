@@ -300,7 +300,7 @@ impl Tables {
     /// Leave something for later slices to clear.
     pub(super) fn discard(&self, txn: &mut RwTxn, trash: Trash) -> Result<()> {
         let next = match self.trash.last(txn).map_err(lmdb)? {
-            Some((key, _)) => Fields(key).number()? + 1,
+            Some((key, _)) => Fields(key).following()?,
             None => 0,
         };
         self.trash.put(txn, &next.to_be_bytes(), &trash.encode()).map_err(lmdb)

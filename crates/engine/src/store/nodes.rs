@@ -20,7 +20,7 @@ use super::view::View;
 use crate::entry;
 use crate::error::{Error, Result};
 use crate::trie::NodeWrites;
-use crate::trie::{NodeReader, Owner, node_key, owner_prefix};
+use crate::trie::{NodeReader, Owner, is_node_key, is_storage_prefix, node_key, owner_prefix};
 
 /// Rows of node changes are of the same size as the chunks of a delta.
 const CHANGES_BYTES: usize = 4 * 4096 - 16;
@@ -165,7 +165,7 @@ impl Slice<'_, '_> {
         let prefix = block.to_be_bytes();
         let last = table.rev_prefix_iter(self.txn, &prefix).map_err(lmdb)?.next();
         let next = match last.transpose().map_err(lmdb)? {
-            Some((key, _)) => Fields(&key[8..]).number()? + 1,
+            Some((key, _)) => Fields(&key[8..]).following()?,
             None => 0,
         };
         for (position, row) in (next..).zip(changes.rows) {
@@ -214,6 +214,8 @@ impl Slice<'_, '_> {
                 return Ok(());
             }
             self.heads.nodes_earliest += 1;
+            // A block that wrote nothing counts too, so that a slice ends.
+            self.left = self.left.saturating_sub(1);
         }
         Ok(())
     }
@@ -266,9 +268,36 @@ impl Changes {
     }
 }
 
-fn next_change(row: &[u8]) -> Result<(u8, &[u8], &[u8])> {
-    let damaged = || Error::StoreDamaged("a list of node changes is cut short".into());
+pub(super) fn next_change(row: &[u8]) -> Result<(u8, &[u8], &[u8])> {
+    let damaged = || Error::StoreDamaged("a list of node changes is not one".into());
     let ([kind, length], rest) = row.split_first_chunk::<2>().ok_or_else(damaged)?;
     let (key, rest) = rest.split_at_checked(usize::from(*length)).ok_or_else(damaged)?;
-    Ok((*kind, key, rest))
+    let sound = match *kind {
+        NODE => is_node_key(key),
+        RETIRED_OWNER => is_storage_prefix(key),
+        _ => false,
+    };
+    if sound { Ok((*kind, key, rest)) } else { Err(damaged()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_of_a_node_or_of_an_owner() {
+        let owner = Owner::Storage { address: Default::default(), generation: 3 };
+        let (node, prefix) = (node_key(&owner, &Nibbles::unpack([7; 32])), owner_prefix(&owner));
+        let row = |kind, key: &[u8]| [&[kind, key.len() as u8], key, &[9]].concat();
+        assert_eq!(next_change(&row(NODE, &node)), Ok((NODE, &node[..], &[9][..])));
+        assert!(next_change(&row(RETIRED_OWNER, &prefix)).is_ok());
+        // Retiring nobody would retire all, and no key of the table is so long.
+        for (kind, key) in
+            [(RETIRED_OWNER, &[][..]), (NODE, &[0; 255]), (NODE, &prefix), (2, &node)]
+        {
+            let read = next_change(&row(kind, key)).map(drop);
+            assert!(matches!(read, Err(Error::StoreDamaged(_))), "{kind} {key:?}");
+        }
+        assert!(next_change(&row(NODE, &node)[..node.len()]).is_err());
+    }
 }

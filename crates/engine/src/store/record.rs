@@ -21,7 +21,9 @@ impl SealedBlock {
 
     pub fn decode(row: &[u8]) -> Result<Self> {
         let mut fields = Fields(row);
-        Ok(Self { hash: fields.hash()?, delta: fields.number()? })
+        let sealed = Self { hash: fields.hash()?, delta: fields.number()? };
+        fields.end()?;
+        Ok(sealed)
     }
 }
 
@@ -88,15 +90,24 @@ impl Partial {
         let (hash, parent_hash) = (fields.hash()?, fields.hash()?);
         let [start] = fields.take::<1>()?;
         let number = fields.number()?;
-        let start = if start == 0 { Start::Sealed(number) } else { Start::Partial(number) };
-        let status = match fields.take::<1>()? {
-            [0] => Status::Live,
-            [1] => Status::Sealed,
-            [2] => Status::Dropped { reason: String::from_utf8_lossy(fields.0).into_owned() },
-            [3] => Status::Rewound,
-            [other] => {
-                return Err(Error::StoreDamaged(format!("a partial block has status {other}")));
-            }
+        let start = match start {
+            0 => Start::Sealed(number),
+            1 => Start::Partial(number),
+            other => return Err(damaged(format!("a partial block has start {other}"))),
+        };
+        let [status] = fields.take::<1>()?;
+        if status == 2 {
+            let reason = std::str::from_utf8(fields.0)
+                .map_err(|_| damaged("a partial block has a reason that is no text".into()))?;
+            let status = Status::Dropped { reason: reason.to_owned() };
+            return Ok(Self { block, index, hash, start, parent_hash, status });
+        }
+        fields.end()?;
+        let status = match status {
+            0 => Status::Live,
+            1 => Status::Sealed,
+            3 => Status::Rewound,
+            other => return Err(damaged(format!("a partial block has status {other}"))),
         };
         Ok(Self { block, index, hash, start, parent_hash, status })
     }
@@ -131,14 +142,19 @@ impl Trash {
         let mut fields = Fields(row);
         let [kind] = fields.take::<1>()?;
         let (delta, block) = (fields.number()?, fields.number()?);
-        match kind {
-            0 => Ok(Self::Delta(delta)),
-            1 => Ok(Self::Flat { delta, block }),
-            2 => Ok(Self::Nodes { block }),
-            3 => Ok(Self::AllNodes),
-            other => Err(Error::StoreDamaged(format!("a row of trash has kind {other}"))),
+        fields.end()?;
+        match (kind, delta, block) {
+            (0, delta, 0) => Ok(Self::Delta(delta)),
+            (1, delta, block) => Ok(Self::Flat { delta, block }),
+            (2, 0, block) => Ok(Self::Nodes { block }),
+            (3, 0, 0) => Ok(Self::AllNodes),
+            (other, ..) => Err(damaged(format!("a row of trash has kind {other}"))),
         }
     }
+}
+
+fn damaged(why: String) -> Error {
+    Error::StoreDamaged(why)
 }
 
 #[cfg(test)]
@@ -162,5 +178,30 @@ mod tests {
         for trash in [Trash::Delta(1), flat, Trash::Nodes { block: 4 }, Trash::AllNodes] {
             assert_eq!(Trash::decode(&trash.encode()), Ok(trash));
         }
+    }
+
+    #[test]
+    fn rows_that_nobody_writes_are_damage() {
+        let start = Start::Sealed(4);
+        let (hash, parent_hash) = (B256::repeat_byte(1), B256::repeat_byte(2));
+        let status = Status::Live;
+        let live = Partial { block: 5, index: 3, hash, start, parent_hash, status }.encode();
+        const START: usize = 8 + 8 + 32 + 32;
+        for (place, byte) in [(START, 2), (START + 9, 4)] {
+            let mut row = live.clone();
+            row[place] = byte;
+            assert!(matches!(Partial::decode(&row), Err(Error::StoreDamaged(_))));
+        }
+        let mut dropped = live.clone();
+        dropped[START + 9] = 2;
+        dropped.push(0xff);
+        assert!(matches!(Partial::decode(&dropped), Err(Error::StoreDamaged(_))));
+        let sealed = SealedBlock { hash, delta: 7 }.encode();
+        let trash = Trash::Nodes { block: 4 }.encode();
+        let longer = |row: &[u8]| [row, &[0]].concat();
+        assert!(matches!(Partial::decode(&longer(&live)), Err(Error::StoreDamaged(_))));
+        assert!(matches!(SealedBlock::decode(&longer(&sealed)), Err(Error::StoreDamaged(_))));
+        assert!(matches!(Trash::decode(&longer(&trash)), Err(Error::StoreDamaged(_))));
+        assert!(matches!(Trash::decode(&[4; 17]), Err(Error::StoreDamaged(_))));
     }
 }

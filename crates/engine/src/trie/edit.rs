@@ -11,7 +11,7 @@ use alloy_trie::Nibbles;
 
 use super::{
     Rows,
-    node::{Body, Node, child_path, vacant_children},
+    node::{Body, MAX_NIBBLES, Node, child_path, vacant_children},
 };
 use crate::error::{Error, Result};
 
@@ -46,7 +46,8 @@ impl Edit<'_> {
             },
             Body::Leaf { key, value: old } => {
                 let Some(value) = change(None)? else { return Ok(false) };
-                let fork = Fork::between(key, &rest)?;
+                let fork =
+                    Fork::between(key, &rest).ok_or_else(|| self.prefix_of_another(depth))?;
                 let old = Body::Leaf { key: fork.old.1, value: mem::take(old) };
                 loaded.body = fork.into_body(Node::new(old), value);
             }
@@ -64,7 +65,8 @@ impl Edit<'_> {
             }
             Body::Extension { key, child } => {
                 let Some(value) = change(None)? else { return Ok(false) };
-                let fork = Fork::between(key, &rest)?;
+                let fork =
+                    Fork::between(key, &rest).ok_or_else(|| self.prefix_of_another(depth))?;
                 let old = match (fork.old.1, mem::take(child)) {
                     (key, child) if key.is_empty() => child,
                     (key, child) => Node::new(Body::Extension { key, child }),
@@ -72,7 +74,7 @@ impl Edit<'_> {
                 loaded.body = fork.into_body(old, value);
             }
             Body::Branch(children) => {
-                let nibble = rest.first().ok_or_else(prefix_of_another)?;
+                let nibble = rest.first().ok_or_else(|| self.prefix_of_another(depth))?;
                 let child = &mut children[usize::from(nibble)];
                 if !self.update(child, depth + 1, change)? {
                     return Ok(false);
@@ -131,6 +133,15 @@ impl Edit<'_> {
     fn path(&self, depth: usize) -> Nibbles {
         self.key.slice(..depth)
     }
+
+    /// Keys of the state are all of one length, so among them it is the row that is wrong.
+    fn prefix_of_another(&self, depth: usize) -> Error {
+        let why = "a trie key is a prefix of another";
+        match self.key.len() {
+            MAX_NIBBLES => self.rows.damaged(&self.path(depth), why),
+            _ => Error::invalid(why),
+        }
+    }
 }
 
 /// Where a new key departs from that of a leaf or extension: what they share, and
@@ -142,13 +153,14 @@ struct Fork {
 }
 
 impl Fork {
-    fn between(old: &Nibbles, new: &Nibbles) -> Result<Self> {
+    /// `None` when one is the beginning of the other.
+    fn between(old: &Nibbles, new: &Nibbles) -> Option<Self> {
         let shared = old.common_prefix_length(new);
         let after = |key: &Nibbles| {
-            let nibble = key.get(shared).ok_or_else(prefix_of_another)?;
-            Ok((nibble, key.slice(shared + 1..)))
+            let nibble = key.get(shared)?;
+            Some((nibble, key.slice(shared + 1..)))
         };
-        Ok(Self { shared: old.slice(..shared), old: after(old)?, new: after(new)? })
+        Some(Self { shared: old.slice(..shared), old: after(old)?, new: after(new)? })
     }
 
     /// A branch to the old node and a new leaf, below an extension by what is shared.
@@ -163,8 +175,4 @@ impl Fork {
         }
         Body::Extension { key: shared, child: Node::new(branch) }
     }
-}
-
-fn prefix_of_another() -> Error {
-    Error::invalid("a trie key is a prefix of another")
 }

@@ -10,8 +10,12 @@ use std::fmt;
 use alloy_primitives::Address;
 use alloy_trie::Nibbles;
 
+use super::node::MAX_NIBBLES;
+
 const ACCOUNTS: u8 = 0x00;
 const STORAGE: u8 = 0x01;
+/// That byte, an address and a generation.
+const STORAGE_PREFIX: usize = 1 + 20 + 8;
 
 /// Whose trie a node belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,6 +60,23 @@ pub fn node_key(owner: &Owner, path: &Nibbles) -> Vec<u8> {
     key
 }
 
+/// Whether this is what `owner_prefix` gives for some storage.
+pub fn is_storage_prefix(prefix: &[u8]) -> bool {
+    prefix.len() == STORAGE_PREFIX && prefix[0] == STORAGE
+}
+
+/// Whether this is what `node_key` gives for some node.
+pub fn is_node_key(key: &[u8]) -> bool {
+    let path = match key {
+        [ACCOUNTS, path @ ..] => path,
+        [STORAGE, ..] if key.len() > STORAGE_PREFIX => &key[STORAGE_PREFIX..],
+        _ => return false,
+    };
+    path.split_first().is_some_and(|(&nibbles, packed)| {
+        usize::from(nibbles) <= MAX_NIBBLES && packed.len() == usize::from(nibbles).div_ceil(2)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use alloy_primitives::{address, hex};
@@ -76,6 +97,26 @@ mod tests {
             hex!("01 4200000000000000000000000000000000000016 0000000000000102 03 abc0")
         );
         assert!(node_key(&storage, &odd).starts_with(&owner_prefix(&storage)));
+    }
+
+    #[test]
+    fn no_other_bytes_are_keys() {
+        let owner = Owner::Storage { address: Address::ZERO, generation: 3 };
+        let longest = Nibbles::unpack([7; 32]);
+        for owner in [Owner::Accounts, owner] {
+            for path in [Nibbles::new(), Nibbles::from_nibbles([1, 2, 3]), longest] {
+                let key = node_key(&owner, &path);
+                assert!(is_node_key(&key));
+                assert!(!is_node_key(&key[..key.len() - 1]));
+                assert!(!is_node_key(&[&key[..], &[0]].concat()));
+            }
+        }
+        let prefix = owner_prefix(&owner);
+        assert!(is_storage_prefix(&prefix) && !is_node_key(&prefix));
+        assert!(!is_storage_prefix(&prefix[1..]) && !is_storage_prefix(&[]));
+        assert!(!is_storage_prefix(&owner_prefix(&Owner::Accounts)));
+        assert!(!is_node_key(&[&[0x00, 65][..], &[0; 33]].concat()));
+        assert!(!is_node_key(&[0x02, 0x00]));
     }
 
     #[test]

@@ -25,8 +25,10 @@ pub fn encode_account(account: &AccountState, storage_root: B256) -> Vec<u8> {
 
 /// The storage root in an account's leaf.
 pub fn storage_root_of(leaf: &[u8]) -> Result<B256> {
-    match TrieAccount::decode(&mut &leaf[..]) {
-        Ok(account) => Ok(account.storage_root),
+    let mut rest = leaf;
+    match TrieAccount::decode(&mut rest) {
+        Ok(account) if rest.is_empty() => Ok(account.storage_root),
+        Ok(_) => Err(Error::StoreDamaged("account leaf: bytes after it".into())),
         Err(why) => Err(Error::StoreDamaged(format!("account leaf: {why}"))),
     }
 }

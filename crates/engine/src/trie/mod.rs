@@ -20,7 +20,7 @@ pub(crate) mod tests;
 mod tree;
 
 pub use alloy_trie::{EMPTY_ROOT_HASH, Nibbles};
-pub use key::{Owner, node_key, owner_prefix};
+pub use key::{Owner, is_node_key, is_storage_prefix, node_key, owner_prefix};
 pub use rows::{Layers, NodeReader, NodeWrites, Rows};
 pub use tree::Trie;
 

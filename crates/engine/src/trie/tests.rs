@@ -370,6 +370,16 @@ fn a_path_beyond_the_key_is_damage() {
 }
 
 #[test]
+fn a_stored_key_that_is_too_short_is_damage() {
+    let mut leaf = Vec::new();
+    LeafNodeRef::new(&Nibbles::from_nibbles([1; 5]), &[1; 40]).encode(&mut leaf);
+    let table = Table([(node_key(&Owner::Accounts, &Nibbles::new()), leaf.clone())].into());
+    let mut trie = Trie::open(keccak256(&leaf));
+    let failed = trie.set(&Nibbles::from_nibbles([1; 64]), vec![1], &table.rows());
+    assert!(matches!(failed, Err(Error::StoreDamaged(_))), "{failed:?}");
+}
+
+#[test]
 fn keys_that_are_prefixes_of_others_are_refused() {
     let long = Nibbles::from_nibbles([1, 2, 3]);
     let mut trie = Trie::default();
