@@ -2,7 +2,7 @@
 # checkout; stamp files in it say what it was made from, so nothing is built twice.
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev test busy lint bench abuse crash soak clients consistency weather clean
+.PHONY: help build dev test busy lint bench abuse crash soak clients consistency weather fuzz clean
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MAKEFLAGS += --no-builtin-rules --no-print-directory
@@ -14,6 +14,7 @@ KILLS ?= 200
 BLOCKS ?= 1800
 MINUTES ?= 1
 SEED ?= 0
+TARGETS ?=
 ENGINE_SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 
 # PyO3 asks this interpreter for its layout; the same one every time, so that
@@ -38,6 +39,7 @@ dev: build ## run two local chains with real flashblocks
 
 test: build ## run the Rust tests, then the Python tests
 	@cargo test --locked --package foreblock-engine
+	@cargo test --locked --manifest-path fuzz/Cargo.toml --target-dir target
 	@$(BIN)/python -m pytest --numprocesses=auto --dist=loadgroup
 
 busy: build ## run all tests RUNS times while something else burns every core, and once on one core
@@ -49,7 +51,9 @@ lint: build ## check format, style and types of both languages, and the engine's
 	@$(BIN)/mypy
 	@$(BIN)/python -m mypy.stubtest foreblock._engine
 	@cargo fmt --all --check
+	@cargo fmt --manifest-path fuzz/Cargo.toml --check
 	@cargo clippy --locked --workspace --all-targets -- --deny warnings
+	@cargo clippy --locked --manifest-path fuzz/Cargo.toml --all-targets --target-dir target -- --deny warnings
 
 bench: build ## measure the engine on this machine
 	@$(BIN)/foreblock bench engine
@@ -73,6 +77,9 @@ consistency: build ## hammer a dev chain under load for a minute, and judge ever
 
 weather: build ## follow a chain through every fault for MINUTES each, and judge every answer
 	@PYTHONPATH=tests $(BIN)/python tests/weather/run.py --minutes $(MINUTES) --seed $(SEED)
+
+fuzz: build ## let inputs look for what breaks a promise, for MINUTES in all; TARGETS names some
+	@PYTHONPATH=tests $(BIN)/python tests/fuzz/run.py --minutes $(MINUTES) $(TARGETS)
 
 clean: ## remove everything that was built
 	rm -rf tests/clients/.installed tests/clients/.venv tests/clients/node_modules

@@ -12,6 +12,9 @@ mod batch;
 mod branch_trie;
 mod commit;
 mod disk;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod head_trie;
 mod heads;
 mod load;

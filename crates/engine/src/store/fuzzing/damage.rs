@@ -1,0 +1,206 @@
+//! A whole store with spoilt rows: everything is read, maintained and written to.
+//!
+//! An input is a list of steps, each of which spoils one row: a byte of its value, the end of it,
+//! all of it, or its key. Whatever is done then ends, and ends well or with an error about the
+//! store.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use alloy_primitives::{B256, U256};
+use heed::RwTxn;
+
+use super::is_about_the_store;
+use super::sample::{ACCOUNTS, address, options};
+use crate::delta::Table;
+use crate::error::{Error, Result};
+use crate::state::{Changes, StateReader};
+use crate::store::{BranchTrie, HeadTrie, Parent, Start, State, Store, Tables, View, lmdb};
+
+/// Spoils the store in `folder` as `steps` say and uses it in every way.
+pub fn damaged(folder: &Path, steps: &[u8]) {
+    let spoil = || -> Result<()> {
+        let store = Store::open(folder, &options())?;
+        store.write(|txn| Steps(steps).run(&store.tables, txn))
+    };
+    spoil().expect("a sound store");
+    judge(use_all(folder));
+}
+
+fn judge(done: Result<()>) {
+    match done {
+        Ok(()) => {}
+        Err(error) if is_about_the_store(&error) => {}
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+/// What is left of the steps.
+struct Steps<'s>(&'s [u8]);
+
+impl<'s> Steps<'s> {
+    fn byte(&mut self) -> u8 {
+        self.take(1).first().copied().unwrap_or_default()
+    }
+
+    fn take(&mut self, most: usize) -> &'s [u8] {
+        let (taken, rest) = self.0.split_at(most.min(self.0.len()));
+        self.0 = rest;
+        taken
+    }
+
+    fn run(&mut self, tables: &Tables, txn: &mut RwTxn) -> Result<()> {
+        for _ in 0..8 {
+            if self.0.is_empty() {
+                break;
+            }
+            let table = table(tables, self.byte());
+            let place = usize::from(self.byte());
+            let what = self.byte();
+            let count = table.len(txn).map_err(lmdb)? as usize;
+            let row = table.iter(txn).map_err(lmdb)?.nth(place % count.max(1));
+            let Some((key, value)) = row.transpose().map_err(lmdb)? else { continue };
+            let (key, value) = (key.to_vec(), value.to_vec());
+            self.spoil(table, txn, key, value, what)?;
+        }
+        Ok(())
+    }
+
+    fn spoil(
+        &mut self,
+        table: Table,
+        txn: &mut RwTxn,
+        mut key: Vec<u8>,
+        mut value: Vec<u8>,
+        what: u8,
+    ) -> Result<()> {
+        match what % 6 {
+            0 => change(&mut value, self.byte(), self.byte()),
+            1 => value.truncate(usize::from(self.byte())),
+            2 => value = self.long(),
+            3 => value.extend_from_slice(&self.long()),
+            4 => {
+                table.delete(txn, &key).map_err(lmdb)?;
+                change(&mut key, self.byte(), self.byte());
+            }
+            _ => {
+                table.delete(txn, &key).map_err(lmdb)?;
+                key = self.long();
+            }
+        }
+        if key.is_empty() { Ok(()) } else { table.put(txn, &key, &value).map_err(lmdb) }
+    }
+
+    fn long(&mut self) -> Vec<u8> {
+        let most = usize::from(self.byte());
+        self.take(most).to_vec()
+    }
+}
+
+fn change(bytes: &mut [u8], place: u8, to: u8) {
+    let length = bytes.len().max(1);
+    if let Some(byte) = bytes.get_mut(usize::from(place) % length) {
+        *byte = to;
+    }
+}
+
+/// Code and Python's rows are nothing that is taken apart here.
+fn table(tables: &Tables, choice: u8) -> Table {
+    let all = [
+        tables.meta,
+        tables.deltas,
+        tables.sealed,
+        tables.nodes,
+        tables.node_changes,
+        tables.trash,
+    ];
+    all[usize::from(choice) % all.len()]
+}
+
+fn use_all(folder: &Path) -> Result<()> {
+    let store = Arc::new(Store::open(folder, &options())?);
+    read_all(&store.view()?);
+    judge(HeadTrie::open(store.clone()).and_then(|mut trie| trie.root()).map(drop));
+    judge(write(&store));
+    judge(maintain(&store));
+    read_all(&store.view()?);
+    judge(rewind(&store));
+    Ok(())
+}
+
+fn read_all(view: &View) {
+    let latest = view.heads().latest.map_or(0, |latest| latest.number);
+    let named = [view.heads().earliest, view.heads().folded];
+    for block in named.into_iter().chain(latest.saturating_sub(2)..=latest) {
+        judge(view.state(block).and_then(|state| read_state(&state)));
+    }
+    // The sample's partial blocks came last.
+    let drawn = view.heads().commit;
+    for number in drawn.saturating_sub(16)..=drawn {
+        judge(view.partial(number).map(drop));
+        judge(view.state_of_partial(number).and_then(|state| read_state(&state)));
+    }
+}
+
+fn read_state(state: &State) -> Result<()> {
+    for (address, account) in state.accounts(None, usize::MAX)? {
+        state.slots(&address, account.generation, None, usize::MAX)?;
+        state.storage(&address, account.generation, &U256::from(1))?;
+    }
+    for who in 0..ACCOUNTS {
+        state.account(&address(who))?;
+    }
+    state.index(&8_u64.to_be_bytes())?;
+    for number in 0..12 {
+        state.block_hash(number)?;
+    }
+    let mut trie = BranchTrie::open(state)?;
+    trie.storage_root(&address(0))?;
+    trie.root().map(drop)
+}
+
+/// A block index by index on what is pending, and a sealed one.
+fn write(store: &Store) -> Result<()> {
+    let view = store.view()?;
+    if let Some(number) = view.heads().pending
+        && let Some(partial) = view.partial(number)?
+    {
+        let below = match partial.start {
+            Start::Sealed(_) => number,
+            Start::Partial(below) => below,
+        };
+        for parent in [Parent::Partial(number), Parent::Stacked(below, B256::ZERO)] {
+            let (block, index) = match parent {
+                Parent::Partial(_) => (partial.block, partial.index.saturating_add(1)),
+                _ => (partial.block, 0),
+            };
+            let mut batch = store.batch()?;
+            let changes = Changes::default();
+            batch.extend(block, index, B256::ZERO, parent, changes, Default::default());
+            judge(store.commit(batch).map(drop));
+        }
+    }
+    let latest = view.heads().latest.map_or(0, |latest| latest.number);
+    let mut batch = store.batch()?;
+    batch.append(latest.saturating_add(1), B256::ZERO, Changes::default(), Default::default());
+    store.commit(batch).map(drop)
+}
+
+/// There is an end to the work behind the heads.
+fn maintain(store: &Store) -> Result<()> {
+    for _ in 0..2_000 {
+        if store.maintain(16)? == 0 {
+            return Ok(());
+        }
+    }
+    panic!("maintenance does not end");
+}
+
+fn rewind(store: &Store) -> Result<()> {
+    let heads = store.view()?.heads().clone();
+    let latest = heads.latest.ok_or(Error::UnknownBlock(0))?.number;
+    let mut batch = store.batch()?;
+    batch.rewind(latest.saturating_sub(2).max(heads.earliest));
+    store.commit(batch)?;
+    maintain(store)
+}

@@ -1,0 +1,101 @@
+//! Single rows: what is read is written again as it was, what is not read is damage.
+
+use alloy_primitives::{B256, keccak256};
+use alloy_trie::Nibbles;
+
+use super::is_about_the_store;
+use crate::delta;
+use crate::entry;
+use crate::error::{Error, Result};
+use crate::store::heads::Heads;
+use crate::store::nodes::next_change;
+use crate::store::record::{Partial, SealedBlock, Trash};
+use crate::trie::{NodeReader, NodeWrites, Owner, Rows, Trie, leaf};
+
+/// Tries the reader that the first byte names with the others.
+pub fn row(bytes: &[u8]) {
+    let Some((kind, row)) = bytes.split_first() else { return };
+    match kind {
+        b'h' => same(row, Heads::decode(row), Heads::encode),
+        b's' => same(row, SealedBlock::decode(row), SealedBlock::encode),
+        b'p' => same(row, Partial::decode(row), Partial::encode),
+        b't' => same(row, Trash::decode(row), Trash::encode),
+        b'a' => account(row),
+        b'v' => same(row, entry::decode_slot(row), entry::encode_slot),
+        b'k' => same(row, entry::parse_slot_key(row), |(address, generation, slot)| {
+            entry::slot_key(address, *generation, slot).to_vec()
+        }),
+        b'c' => drop(damage_only(delta::try_chunk(row))),
+        b'n' => changes(row),
+        b'l' => drop(damage_only(leaf::storage_root_of(row))),
+        b'w' => trie(row),
+        _ => {}
+    }
+}
+
+fn damage_only<T>(read: Result<T>) -> Option<T> {
+    match read {
+        Ok(value) => Some(value),
+        Err(Error::StoreDamaged(_) | Error::UnknownStoreFormat { .. }) => None,
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+fn same<T>(row: &[u8], read: Result<T>, encode: impl Fn(&T) -> Vec<u8>) {
+    if let Some(value) = damage_only(read) {
+        assert_eq!(encode(&value), row);
+    }
+}
+
+fn account(row: &[u8]) {
+    if let Some(Some(account)) = damage_only(entry::decode_account(row)) {
+        let again = entry::decode_account(&entry::encode_account(&account));
+        assert_eq!(again, Ok(Some(account)));
+    }
+}
+
+/// A list of changes ends, and every key in it can be looked up.
+fn changes(row: &[u8]) {
+    let mut rest = row;
+    while !rest.is_empty() {
+        let Some((_, key, after)) = damage_only(next_change(rest)) else { return };
+        assert!(after.len() < rest.len());
+        assert_eq!(entry::versioned(key, 7).len(), key.len() + 8);
+        rest = after;
+    }
+}
+
+/// One key is looked up, set and deleted in a trie whose root is this row and whose other
+/// nodes are within it.
+fn trie(row: &[u8]) {
+    let Some((key, root)) = row.split_first_chunk::<32>() else { return };
+    let key = Nibbles::unpack(B256::from(*key));
+    let rows = Rows { owner: Owner::Accounts, nodes: &OneRow(root) };
+    let open = || Trie::open(keccak256(root));
+    let mut read = open();
+    fine(read.get(&key, &rows).map(drop));
+    assert_eq!(read.root(), keccak256(root));
+    for value in [Some(vec![1; 40]), Some(vec![1]), None] {
+        let mut trie = open();
+        if fine(trie.update(&key, &rows, |_| Ok(value))) {
+            trie.root();
+            trie.take_writes(&Owner::Accounts, &mut NodeWrites::default().nodes);
+        }
+    }
+}
+
+fn fine(done: Result<()>) -> bool {
+    match done {
+        Ok(()) => true,
+        Err(error) if is_about_the_store(&error) => false,
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+struct OneRow<'r>(&'r [u8]);
+
+impl NodeReader for OneRow<'_> {
+    fn node(&self, _: &Owner, path: &Nibbles) -> Result<Option<Vec<u8>>> {
+        Ok(path.is_empty().then(|| self.0.to_vec()))
+    }
+}

@@ -1,0 +1,120 @@
+//! A small store with a row of every kind in it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
+
+use crate::error::Result;
+use crate::state::{AccountChange, AccountState, Changes};
+use crate::store::{Batch, HeadTrie, Mode, Options, Parent, Retention, Store};
+
+/// The accounts that live in it.
+pub(super) const ACCOUNTS: u8 = 5;
+
+/// So little is kept that the work behind the heads has something of each kind to do.
+pub(super) fn options() -> Options {
+    let retention = Retention { states: Some(3), partials: 1, nodes: 1 };
+    Options { map_size: 1 << 22, retention, ..Options::new(Mode::Write) }
+}
+
+/// Makes the store: sealed blocks, some of them folded, some rewound and not cleared yet, and
+/// partial blocks that are sealed, live, stacked and dropped.
+pub fn make(folder: &Path) -> Result<()> {
+    let store = Arc::new(Store::open(folder, &options())?);
+    let mut accounts = BTreeMap::new();
+    let mut kept = BTreeMap::new();
+    for block in 0..9 {
+        kept = accounts.clone();
+        append(&store, block, &mut accounts)?;
+        if block == 3 {
+            while store.maintain(40)? > 0 {}
+        }
+    }
+    while store.maintain(10)? > 0 {}
+    let mut batch = store.batch()?;
+    batch.rewind(7);
+    batch.safe(6);
+    batch.finalized(6);
+    batch.note(b"a note".to_vec());
+    store.commit(batch)?;
+    partials(&store, &mut kept.clone())?;
+    append(&store, 8, &mut kept)?;
+    store.maintain(2)?;
+    Ok(())
+}
+
+type Accounts = BTreeMap<Address, AccountState>;
+
+pub(super) fn address(who: u8) -> Address {
+    Address::repeat_byte(who + 1)
+}
+
+fn append(store: &Arc<Store>, block: u64, accounts: &mut Accounts) -> Result<()> {
+    let mut batch = store.batch()?;
+    let changes = change(&mut batch, block as u8, accounts);
+    let mut trie = HeadTrie::open(store.clone())?;
+    trie.apply(&changes)?;
+    let nodes = trie.take()?;
+    batch.append(block, hash(block), changes, index(block));
+    batch.nodes(block, Arc::new(nodes));
+    store.commit(batch)?;
+    Ok(())
+}
+
+fn partials(store: &Arc<Store>, accounts: &mut Accounts) -> Result<()> {
+    let mut batch = store.batch()?;
+    let changes = change(&mut batch, 20, accounts);
+    let first = batch.extend(8, 0, hash(80), Parent::Sealed(7), changes, index(80));
+    let changes = change(&mut batch, 21, accounts);
+    let second = batch.extend(8, 1, hash(81), Parent::Partial(first), changes, index(81));
+    let changes = change(&mut batch, 22, accounts);
+    let parent = Parent::Stacked(second, hash(90));
+    let stacked = batch.extend(9, 0, hash(82), parent, changes, index(82));
+    let other = batch.extend(8, 0, hash(83), Parent::Sealed(7), Changes::default(), index(83));
+    batch.drop_partials(vec![other], "another was sealed".into());
+    batch.pending(Some(stacked));
+    batch.put(b"row".to_vec(), b"of Python's".to_vec())?;
+    store.commit(batch)?;
+    Ok(())
+}
+
+fn hash(number: u64) -> B256 {
+    keccak256(number.to_be_bytes())
+}
+
+fn index(number: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    BTreeMap::from([(number.to_be_bytes().to_vec(), vec![number as u8; 9])])
+}
+
+/// Changes two accounts: one gets a balance and slots, one ends and begins again.
+fn change(batch: &mut Batch, round: u8, accounts: &mut Accounts) -> Changes {
+    let mut changes = Changes::default();
+    let code = Bytes::from(vec![round; 3]);
+    for (who, anew) in [(round % ACCOUNTS, round == 0), ((round + 2) % ACCOUNTS, true)] {
+        let before = accounts.get(&address(who)).copied();
+        let generation = match before {
+            Some(account) if !anew => account.generation,
+            _ => batch.draw(),
+        };
+        let code_hash = if anew { keccak256(&code) } else { AccountState::EMPTY.code_hash };
+        let after = AccountState {
+            nonce: u64::from(round),
+            balance: U256::from(round) << 100,
+            code_hash,
+            generation,
+        };
+        let slots = (1..4).map(|slot| (U256::from(slot), U256::from(slot ^ round))).collect();
+        changes.accounts.insert(address(who), AccountChange { before, after: Some(after), slots });
+        accounts.insert(address(who), after);
+    }
+    if round % 4 == 3 && accounts.len() > 3 {
+        let who = address((round + 1) % ACCOUNTS);
+        let before = accounts.remove(&who);
+        let ended = AccountChange { before, ..AccountChange::default() };
+        changes.accounts.insert(who, ended);
+    }
+    changes.codes.insert(keccak256(&code), code);
+    changes
+}

@@ -1,0 +1,99 @@
+//! Transactions, receipts, headers, blocks and deposit events from bytes of any kind.
+//!
+//! What is decoded encodes to the same bytes, hashes as they do, and takes no more room than they
+//! can account for. The first byte of an input names the decoder.
+
+use alloy_consensus::{EthereumTxEnvelope, TxEip4844};
+use alloy_eips::eip2718::Decodable2718;
+use alloy_primitives::{Address, Log, LogData, keccak256};
+use foreblock_engine::block::{Block, decode_block, ommers_hash, transactions_root};
+use foreblock_engine::error::{Error, Result};
+use foreblock_engine::header::Header;
+use foreblock_engine::receipt::Receipt;
+use foreblock_engine::requests::{DEPOSIT_EVENT, deposit_requests};
+use foreblock_engine::transaction::{self, DEPOSIT_TYPE};
+
+pub fn run(data: &[u8]) {
+    let Some((kind, bytes)) = data.split_first() else { return };
+    match kind {
+        b't' => transaction(bytes),
+        b'r' => receipt(bytes),
+        b'h' => header(bytes),
+        b'b' => block(bytes),
+        b'd' => deposits(bytes),
+        _ => {}
+    }
+}
+
+fn decoded<T>(read: Result<T>) -> Option<T> {
+    match read {
+        Ok(value) => Some(value),
+        Err(Error::Undecodable { .. }) => None,
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+fn transaction(bytes: &[u8]) {
+    let is_sound = decoded(transaction::check(bytes)).is_some();
+    let known = decoded(transaction::decode_known(bytes, Address::ZERO));
+    assert_eq!(is_sound, known.is_some());
+    let frontier = decoded(transaction::decode_at(bytes, false));
+    let Some(found) = decoded(transaction::decode(bytes)) else { return };
+    assert!(is_sound, "decoded, but not sound");
+    assert_eq!(found.raw[..], *bytes);
+    assert_eq!(found.hash, keccak256(bytes));
+    assert_eq!(frontier.as_ref(), Some(&found), "a rule was lifted and it means something else");
+    found.recovered_authorizations();
+    found.v();
+    let fields = found.fields();
+    assert!(fields.input().len() <= bytes.len());
+    if bytes[0] != DEPOSIT_TYPE {
+        let theirs = EthereumTxEnvelope::<TxEip4844>::decode_2718_exact(bytes);
+        let theirs = theirs.expect("alloy reads it as well");
+        assert_eq!(*theirs.tx_hash(), found.hash);
+    }
+}
+
+fn receipt(bytes: &[u8]) {
+    let Some(found) = decoded(Receipt::decode(bytes)) else { return };
+    assert_eq!(found.encode(), bytes);
+    assert!(found.logs.len() <= bytes.len());
+    let mut again = Vec::new();
+    found.encode_with_bloom(&found.bloom(), &mut again);
+    assert_eq!(again, bytes);
+}
+
+fn header(bytes: &[u8]) {
+    let Some(found) = decoded(Header::decode(bytes)) else { return };
+    assert_eq!(found.encode()[..], *bytes);
+    assert_eq!(found.size(), bytes.len());
+    assert_eq!(found.hash(), keccak256(bytes));
+    let again = Header::new(found.fields().clone()).expect("gapless");
+    assert_eq!(again.hash(), found.hash());
+}
+
+fn block(bytes: &[u8]) {
+    let Some((found, consumed)) = decoded(decode_block(bytes)) else { return };
+    assert_eq!(found.encode(), &bytes[..consumed]);
+    assert_eq!(found.size, consumed);
+    assert_eq!(found.hash, keccak256(found.header.encode()));
+    assert!(found.transactions.len() + found.uncles.len() <= consumed);
+    transactions_root(&found.transactions);
+    ommers_hash(&found.uncles);
+    for raw in &found.transactions {
+        transaction::check(raw).expect("it was checked");
+    }
+    let Block { header, transactions, uncles, withdrawals, .. } = found.clone();
+    assert_eq!(Block::new(header, transactions, uncles, withdrawals), found);
+}
+
+fn deposits(bytes: &[u8]) {
+    let contract = Address::repeat_byte(0x21);
+    let data = LogData::new_unchecked(vec![DEPOSIT_EVENT], bytes.to_vec().into());
+    let logs = [Log { address: contract, data }];
+    let Some(found) = decoded(deposit_requests(&logs, contract)) else { return };
+    let mut theirs = Vec::new();
+    alloy_evm::eth::eip6110::accumulate_deposits_from_logs(contract, &logs, &mut theirs)
+        .expect("alloy reads it as well");
+    assert_eq!(found, theirs);
+}

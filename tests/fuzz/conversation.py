@@ -1,0 +1,51 @@
+"""One chain asked on two connections: the engine may answer on one, and may not on the other.
+
+`TwoWays.disagreement` is what fuzzing looks for: bytes to which the two do not answer the same.
+"""
+
+from pathlib import Path
+
+from expressing import LIMITS, Ways
+from foreblock.ledger.view import Ledger
+from foreblock.methods.options import Options
+from preconfirming import COUNTER, PreconfirmingChain
+from wire import Wire, endpoint_for
+
+
+class TwoWays:
+    """A chain with a block in progress, and what serves it."""
+
+    def __init__(self, folder: Path, options: Options | None = None) -> None:
+        self._chain = PreconfirmingChain(folder)
+        self._chain.begin()
+        self._chain.extend([self._chain.pay(value=1)])
+        self._chain.begin()
+        self._chain.extend([self._chain.pay(value=10), self._chain.pay(COUNTER, 7)])
+        ledger = Ledger(self._chain.store, clock=self._chain.clock)
+        self._ways = Ways(ledger, options or Options())
+
+    def close(self) -> None:
+        self._ways.service.close()
+        self._chain.close()
+
+    def disagreement(self, data: bytes) -> tuple[bytes, bytes] | None:
+        """What the two say to the same bytes, where it is not the same.
+
+        They are sent twice: the first time the engine learns the head, and the long way tells it
+        what it made of the request.
+        """
+        self._ways.renew()
+        self._ways.express.forget()
+        knowing = endpoint_for(self._ways.answer, LIMITS, express=self._ways.express)
+        short = Wire(self._ways.answer, endpoint=knowing)
+        long = Wire(self._ways.answer, LIMITS)
+        for _ in range(2):
+            said = short.send(data), long.send(data)
+            if said[0] != said[1] or short.over() != long.over():
+                return said
+        return None
+
+    def is_short(self, data: bytes) -> bool:
+        """Whether the engine answers a request by itself, once it was asked before."""
+        self.disagreement(data)
+        return self._ways.express.answer(data, b"") is not None
