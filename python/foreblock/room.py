@@ -1,8 +1,9 @@
-"""What the requests of one worker may hold together: places to wait, and bytes of answers.
+"""What the requests of one worker may hold together: places to wait, and bytes either way.
 
 One `Room` for each worker, shared by all its networks. What was given is counted for as long
 as the object that stands for it lives, a `Place` or a `LongText`, and given back when nobody
-has it any more, however that comes about: answered, cancelled, never begun.
+has it any more, however that comes about: answered, cancelled, never begun. The same is so
+for the bodies of long requests, as `Received`, from their announcement to their answer.
 
 Only long answers are counted by their pieces, each for its whole length until all of it is
 sent; a piece that several answers share, such as the text of a block, is counted once.
@@ -18,18 +19,27 @@ PORTION: Final = 128 * 1024  # bytes that are handed to a transport at once, if 
 
 DEFAULT_PLACES: Final = 1024
 DEFAULT_BYTES: Final = 256 * 1024 * 1024
+DEFAULT_RECEIVED: Final = 64 * 1024 * 1024
 
 
 class Room:
-    """How many requests may wait and how many bytes of answers there may be."""
+    """How many requests may wait, and how many bytes of answers and requests there may be."""
 
-    __slots__ = ("_holders", "bytes_left", "limit", "places", "places_left", "wanted")
+    __slots__ = (
+        "_holders", "bytes_left", "limit", "places", "places_left", "received_left", "wanted",
+    )  # fmt: skip
 
-    def __init__(self, places: int = DEFAULT_PLACES, limit: int = DEFAULT_BYTES) -> None:
+    def __init__(
+        self,
+        places: int = DEFAULT_PLACES,
+        limit: int = DEFAULT_BYTES,
+        received: int = DEFAULT_RECEIVED,
+    ) -> None:
         self.places: Final = places
         self.places_left = places
         self.limit: Final = limit
         self.bytes_left = limit  # below zero where answers could not be refused any more
+        self.received_left = received  # of long requests that were not answered yet
         self.wanted = False  # whether an answer was refused since this was last set
         self._holders: dict[int, int] = {}  # of each piece, by its identity while it lives
 
@@ -41,6 +51,10 @@ class Room:
     def place(self) -> "Place | None":
         """A place to wait in, unless all are taken."""
         return Place(self) if self.places_left > 0 else None
+
+    def receive(self, size: int) -> "Received | None":
+        """Room for so many bytes of a request, if there is."""
+        return Received(self, size) if size <= self.received_left else None
 
     def has_for(self, pieces: Iterable[bytes]) -> bool:
         """Whether these may be added to an answer; that they may not is noted."""
@@ -77,6 +91,20 @@ class Place:
 
     def __del__(self) -> None:
         self._room.places_left += 1
+
+
+class Received:
+    """Bytes of a request that comes in or waits for its answer."""
+
+    __slots__ = ("_room", "size")
+
+    def __init__(self, room: Room, size: int) -> None:
+        self._room: Final = room
+        self.size: Final = size
+        room.received_left -= size
+
+    def __del__(self) -> None:
+        self._room.received_left += self.size
 
 
 class LongText:

@@ -33,7 +33,8 @@ async def _serve(text: bytes, line: socket.socket) -> None:
     configure(settings.log_level)
     connections = min(prepare(settings.nice), settings.server.connections)
     ticker = Ticker(settings.server, time.time)
-    room = Room(settings.server.waiting_requests, settings.server.unsent_bytes)
+    limits = settings.server
+    room = Room(limits.waiting_requests, limits.unsent_bytes, limits.received_bytes)
     pressure = Pressure(room, FreedMemory())
     ticker.each_second = partial(pressure.relieve, ticker)
     rules = Rules.of(settings.server, settings.access, EXPOSED_HEADERS)

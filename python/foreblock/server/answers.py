@@ -50,6 +50,9 @@ INTERNAL_ERROR: Final = Answer(b"500 Internal Server Error", b"internal error")
 UNKNOWN_CODING: Final = Answer(
     b"501 Not Implemented", b"only the transfer coding chunked is supported"
 )
+TOO_MUCH_RECEIVED: Final = Answer(
+    b"503 Service Unavailable", b"too much is being received, try again later"
+)
 UNKNOWN_VERSION: Final = Answer(
     b"505 HTTP Version Not Supported", b"only HTTP/1.1 and HTTP/1.0 are supported"
 )

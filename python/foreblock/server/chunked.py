@@ -44,6 +44,11 @@ class ChunkedBody:
         self.complete = False
 
     @property
+    def size(self) -> int:
+        """How much they held so far."""
+        return len(self._body)
+
+    @property
     def body(self) -> bytes:
         """What the chunks held."""
         return bytes(self._body)

@@ -5,7 +5,7 @@ Defaults follow geth's where it has them (`node/defaults.go`).
 
 from dataclasses import dataclass
 
-from foreblock.room import DEFAULT_BYTES, DEFAULT_PLACES
+from foreblock.room import DEFAULT_BYTES, DEFAULT_PLACES, DEFAULT_RECEIVED
 from foreblock.setting import setting
 
 
@@ -28,6 +28,11 @@ class ServerLimits:
     unsent_bytes: int = setting(
         DEFAULT_BYTES,
         "bytes of answers that are made or unread, before more long ones are refused",
+        least=1 << 20,
+    )
+    received_bytes: int = setting(
+        DEFAULT_RECEIVED,
+        "bytes of long requests that come in or wait for their answers, before more are refused",
         least=1 << 20,
     )
     drain_grace: float = setting(5.0, "seconds to finish what was accepted when told to stop")

@@ -17,6 +17,7 @@ from typing import Final, cast
 
 import structlog
 
+from foreblock.room import Received
 from foreblock.server import answers
 from foreblock.server.answers import Answer, Probe, render, reply_parts
 from foreblock.server.checks import Accepted, Refused
@@ -61,6 +62,7 @@ class Connection(asyncio.Protocol):
         "_out",
         "_out_size",
         "_reader",
+        "_received",
         "_task",
         "_ticker",
         "_transport",
@@ -80,7 +82,7 @@ class Connection(asyncio.Protocol):
         self._ticker: Final = endpoint.ticker
         self._express = endpoint.express
         self._heads = endpoint.heads
-        self._reader = RequestReader(endpoint.rules, endpoint.heads)
+        self._reader = RequestReader(endpoint.rules, endpoint.heads, endpoint.room)
         # The answers of this turn.
         self._out: list[bytes] = []
         self._out_size = 0
@@ -89,6 +91,7 @@ class Connection(asyncio.Protocol):
         self._last = False
         # How far it has come.
         self._task: asyncio.Future[Reply] | None = None
+        self._received: Received | None = None  # of the request that is being answered
         self._ended = False  # the client will send no more
         self._draining = False
         self.phase = Phase.IDLE
@@ -174,7 +177,8 @@ class Connection(asyncio.Protocol):
         """Forget everything; nobody waits for the answer any more."""
         self._endpoint.forget(self)
         self._unread.end()
-        self._long = None
+        self._long = self._received = None
+        self._reader.let_go()
         if self._task is not None:
             self._task.cancel()
 
@@ -236,8 +240,10 @@ class Connection(asyncio.Protocol):
                 self._rest()
                 return
             if isinstance(step, Request):
+                self._received = step.received
                 if not self._answer(step.body, step.accepted):
                     return
+                self._received = None
             elif isinstance(step, Refused):
                 self._end_with(step.answer)
                 return
@@ -283,7 +289,7 @@ class Connection(asyncio.Protocol):
         self._task.add_done_callback(partial(self._waited, accepted))
 
     def _waited(self, accepted: Accepted, task: asyncio.Future[Reply]) -> None:
-        self._task = None
+        self._task = self._received = None
         if self._transport.is_closing():
             return
         self.since = self._ticker.now

@@ -9,6 +9,7 @@ framed by what the checks found in the head.
 import re
 from typing import Final, NamedTuple
 
+from foreblock.room import LONG, Received, Room
 from foreblock.server import answers
 from foreblock.server.checks import CHUNKED, Accepted, Refused, Rules
 from foreblock.server.chunked import BadChunk, BodyTooLarge, ChunkedBody
@@ -27,6 +28,7 @@ class Request(NamedTuple):
 
     body: bytes
     accepted: Accepted
+    received: Received | None = None  # to be kept until it is answered, if it is long
 
 
 class ExpectsContinue(NamedTuple):
@@ -39,9 +41,13 @@ Step = Request | Refused | ExpectsContinue
 class RequestReader:
     """Reads the requests of one connection, one after the other."""
 
-    __slots__ = ("_accepted", "_at", "_body", "_buffer", "_head", "_heads", "_parser", "_rules")
+    __slots__ = (
+        "_accepted", "_at", "_body", "_buffer", "_head", "_heads", "_parser", "_received", "_room",
+        "_rules",
+    )  # fmt: skip
 
-    def __init__(self, rules: Rules, heads: HeadCache) -> None:
+    def __init__(self, rules: Rules, heads: HeadCache, room: Room) -> None:
+        self._room: Final = room
         self._rules: Final = rules
         self._heads: Final = heads
         # What has not been looked at.
@@ -52,6 +58,7 @@ class RequestReader:
         self._head = bytearray()
         self._accepted: Accepted | None = None
         self._body: bytearray | ChunkedBody | None = None
+        self._received: Received | None = None
 
     @property
     def unread(self) -> int:
@@ -70,6 +77,11 @@ class RequestReader:
         self._buffer = self._buffer[self._at :] + data if self.unread else data
         self._at = 0
 
+    def let_go(self) -> None:
+        """Forget what came of a request that will not be whole any more."""
+        self._buffer, self._at = b"", 0
+        self._body = self._received = None
+
     def step(self) -> Step | None:
         """The next step; none when more bytes are needed."""
         if self._accepted is None:
@@ -77,9 +89,19 @@ class RequestReader:
             if not isinstance(outcome, Accepted):
                 return outcome
             self._accepted = outcome
+            if not self._has_room_for(outcome.length):
+                return Refused(answers.TOO_MUCH_RECEIVED)
             if outcome.expects_continue:
                 return ExpectsContinue()
         return self._read_body(self._accepted)
+
+    def _has_room_for(self, size: int) -> bool:
+        """Whether a body may have so many bytes; for a long one room is taken."""
+        if size < LONG or (self._received is not None and size <= self._received.size):
+            return True
+        self._received = None
+        self._received = self._room.receive(size)
+        return self._received is not None
 
     def _read_head(self) -> Accepted | Refused | None:
         if self._at == len(self._buffer):
@@ -164,8 +186,16 @@ class RequestReader:
             return Refused(answers.bad_request(str(bad)))
         except BodyTooLarge as large:
             return Refused(answers.body_too_large(large.length, self._rules.body_limit))
+        if not self._has_room_for(_rounded(self._body.size)):
+            return Refused(answers.TOO_MUCH_RECEIVED)
         return self._whole(self._body.body, accepted) if self._body.complete else None
 
     def _whole(self, body: bytes, accepted: Accepted) -> Request:
-        self._accepted = self._body = None
-        return Request(body, accepted)
+        received = self._received
+        self._accepted = self._body = self._received = None
+        return Request(body, accepted, received)
+
+
+def _rounded(size: int) -> int:
+    """What is taken for a body whose length is not known: the next power of two."""
+    return 1 << (size - 1).bit_length() if size >= LONG else size
