@@ -348,7 +348,7 @@ def test_block_that_took_the_place_of_a_rewound_one_has_its_own_body(
     view = ledger.view()
     assert view.latest.hash == block.hash
     assert view.resolve(ByHash(block.hash)) is view.latest
-    assert [portion.raws for portion in read_stored(view, view.latest).portions()] == [()]
+    assert [portion.raws for portion in read_stored(view, view.latest).portions()] == [[]]
     view.close()
     other.store.close()
 

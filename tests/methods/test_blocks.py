@@ -10,8 +10,7 @@ from asking import Asker, asker
 from conftest import ChainFiles
 from foreblock._engine import decode_block
 from foreblock.ledger.view import Ledger
-from foreblock.methods import block_text
-from foreblock.methods.portion_text import RECOVERY
+from foreblock.methods import portion_text
 from long_chain import CROWD, CROWDED
 
 ALWAYS = {
@@ -125,7 +124,7 @@ def test_block_of_many_transactions_is_rendered_in_portions(
     """Whatever the portion, the text is the same."""
     texts = set()
     for portion in (1, 7, CROWD, 100):
-        monkeypatch.setattr(block_text, "BUDGET", portion * RECOVERY)
+        monkeypatch.setattr(portion_text, "RECOVERED", portion)
         with asker(long_ledger) as client:
             block = client.ask("eth_getBlockByNumber", hex(CROWDED), True)
             texts.add(json.dumps(block))

@@ -3,15 +3,15 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from asking import Asker, asker, request
 from foreblock._engine import Block, Receipt, decode_receipt, receipts_root, transactions_root
-from foreblock.ledger.stored_block import read_stored
+from foreblock.ledger.partial_rows import split_senders
+from foreblock.ledger.stored_block import Header, Portion, read_stored
 from foreblock.ledger.view import Ledger
-from foreblock.methods import block_text, shapes
+from foreblock.methods import portion_text
 from header_hash import header_hash
 from importing import import_bytes
 from preconfirming import COUNTER, PreconfirmingChain
@@ -29,6 +29,10 @@ def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
 def client(chain: PreconfirmingChain) -> Iterator[Asker]:
     with asker(Ledger(chain.store, clock=chain.clock)) as found:
         yield found
+
+
+def receipts_in(portion: Portion) -> list[bytes]:
+    return portion.receipts.take(0, len(portion))
 
 
 def grow(chain: PreconfirmingChain) -> None:
@@ -109,7 +113,7 @@ def test_sealed_block_is_the_one_that_others_import(
         block = view.resolve(number)
         portions = read_stored(view, block).portions()
         raws = [raw for portion in portions for raw in portion.raws]
-        receipts.append([receipt for portion in portions for receipt in portion.receipts])
+        receipts.append([receipt for portion in portions for receipt in receipts_in(portion)])
         encoded += Block(block.header, raws, (), ()).encode()
     view.close()
     import_bytes(tmp_path / "imported", chain.genesis, encoded)
@@ -123,7 +127,7 @@ def test_sealed_block_is_the_one_that_others_import(
     view = ledger.view()
     for number in (1, 2):
         (portion,) = read_stored(view, view.resolve(number)).portions()
-        assert list(portion.receipts) == receipts[number - 1]
+        assert receipts_in(portion) == receipts[number - 1]
     view.close()
     ledger.close()
 
@@ -134,27 +138,30 @@ def test_receipts_of_a_partial_have_its_root(chain: PreconfirmingChain) -> None:
     assert view.pending is not None
     portions = read_stored(view, view.pending).portions()
     receipts: list[Receipt] = [
-        decode_receipt(receipt) for portion in portions for receipt in portion.receipts
+        decode_receipt(receipt) for portion in portions for receipt in receipts_in(portion)
     ]
     assert receipts_root(receipts) == view.pending.header.receipts_root
     assert len(receipts) == 5
     for portion in portions:
         known = [each.sender for each in portion.transactions(0, len(portion.raws))]
-        assert known == list(portion.senders or ())
+        assert known == split_senders(portion.senders or b"")
     view.close()
 
 
 def test_transactions_are_rendered_once_for_all_partials_and_the_sealed_block(
     chain: PreconfirmingChain, client: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rendered = []
-    render = shapes.fragment
+    rendered: list[int] = []
+    render = Portion.fragments
 
-    def counting(transaction: Any, index: int, *rest: Any) -> bytes:  # noqa: ANN401
-        rendered.append(index)
-        return render(transaction, index, *rest)
+    def counting(
+        portion: Portion, start: int, stop: int, first: int, header: Header
+    ) -> list[bytes]:
+        texts = render(portion, start, stop, first, header)
+        rendered.extend(range(first + start, first + start + len(texts)))
+        return texts
 
-    monkeypatch.setattr(shapes, "fragment", counting)
+    monkeypatch.setattr(Portion, "fragments", counting)
     chain.begin()
     client.ask("eth_getBlockByNumber", "pending", False)
     assert rendered == [], "hashes need none"
@@ -182,7 +189,7 @@ def test_rendering_in_portions_changes_nothing(
     body = request("eth_getBlockByNumber", "pending", True)
     answers = set()
     for budget in (1, 2, 3, 256):
-        monkeypatch.setattr(block_text, "BUDGET", budget)
+        monkeypatch.setattr(portion_text, "FRAGMENTS", budget)
         with asker(ledger) as client:
             answers |= {reply.body for reply in client.replies([body, body, body])}
             answers.add(client.reply(body).body)
@@ -225,7 +232,7 @@ def test_identity_can_be_null_where_pending_is_asked_for(chain: PreconfirmingCha
 def test_identity_is_null_also_in_a_text_that_takes_long(
     chain: PreconfirmingChain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(block_text, "BUDGET", 1)
+    monkeypatch.setattr(portion_text, "FRAGMENTS", 1)
     grow(chain)
     with asker(Ledger(chain.store, clock=chain.clock), pending_identity="null") as nameless:
         block = nameless.ask("eth_getBlockByNumber", "pending", True)

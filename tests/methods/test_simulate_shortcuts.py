@@ -15,7 +15,7 @@ from foreblock.ledger.call_request import Call
 from foreblock.ledger.intrinsic_gas import MAX_INIT_CODE
 from foreblock.ledger.overrides import AccountOverride, Slots
 from foreblock.ledger.simulation.block import SimulatedBlock
-from foreblock.ledger.simulation.branch import LARGE, Branch
+from foreblock.ledger.simulation.branch import SMALL, Branch
 from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.request import (
     BlockRequest,
@@ -258,8 +258,8 @@ def test_blocks_are_opened_the_same_whether_like_the_last_or_anew(
 # --- Large roots -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("slots", "handed_out"), [(3, 0), (LARGE + 1, 1)])
-def test_the_root_of_many_changes_is_computed_elsewhere(
+@pytest.mark.parametrize(("slots", "handed_out"), [(3, 1), (SMALL + 1, 2)])
+def test_the_trie_is_opened_elsewhere_and_so_are_roots_of_many_changes(
     chain: Chain, slots: int, handed_out: int
 ) -> None:
     view = chain.ledger.view()

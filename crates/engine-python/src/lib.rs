@@ -4,6 +4,7 @@
 //! errors become exceptions. Nothing is decided here.
 
 mod batch;
+mod block_tips;
 mod body;
 mod codec;
 mod convert;
@@ -21,6 +22,7 @@ mod pool;
 mod slots;
 mod state;
 mod store;
+mod stored;
 mod trie;
 
 use pyo3::prelude::*;
@@ -43,5 +45,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     trie::register(module)?;
     batch::register(module)?;
     store::register(module)?;
+    stored::register(module)?;
+    block_tips::register(module)?;
     Ok(())
 }

@@ -130,8 +130,8 @@ impl State {
         Overlay::above(self)
     }
 
-    fn trie(&self) -> PyResult<BranchTrie> {
-        BranchTrie::open(&self.0)
+    fn trie(&self, py: Python<'_>) -> PyResult<BranchTrie> {
+        py.detach(|| BranchTrie::open(&self.0))
     }
 
     /// The same as `overlay().call(…)`, which it saves an object.

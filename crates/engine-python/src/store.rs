@@ -280,7 +280,7 @@ impl Partial {
 
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct View {
-    view: store::View,
+    pub(crate) view: store::View,
     // As an object, so that looking at it is no call.
     #[pyo3(get)]
     heads: Py<Heads>,

@@ -173,11 +173,13 @@ fn is_legacy(raw: &[u8]) -> bool {
     raw.first().is_some_and(|&first| first >= alloy_rlp::EMPTY_LIST_CODE)
 }
 
-fn transaction_length(raw: &[u8]) -> usize {
+/// How long a transaction is inside a block.
+pub fn transaction_length(raw: &[u8]) -> usize {
     if is_legacy(raw) { raw.len() } else { raw.length() }
 }
 
-fn encode_transaction(raw: &[u8], out: &mut Vec<u8>) {
+/// Writes a transaction as it stands inside a block: a legacy one is a list of its own.
+pub fn encode_transaction(raw: &[u8], out: &mut Vec<u8>) {
     if is_legacy(raw) { out.put_slice(raw) } else { raw.encode(out) }
 }
 

@@ -149,12 +149,12 @@ fn logs(out: &mut Vec<u8>, collected: &Collected, place: &Place<'_>) {
     });
 }
 
-fn member(out: &mut Vec<u8>, name: &[u8], value: impl FnOnce(&mut Vec<u8>)) {
+pub(crate) fn member(out: &mut Vec<u8>, name: &[u8], value: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(name);
     value(out);
 }
 
-fn optional<T>(
+pub(crate) fn optional<T>(
     out: &mut Vec<u8>,
     name: &[u8],
     value: Option<T>,

@@ -12,6 +12,7 @@ mod entry;
 pub mod store;
 
 pub mod block;
+pub mod block_tips;
 pub mod body;
 pub mod header;
 pub mod json;
@@ -24,7 +25,9 @@ pub mod ordered_root;
 pub mod params;
 pub mod receipt;
 pub mod requests;
+pub mod stored_items;
 pub mod transaction;
+pub mod transaction_json;
 
 pub mod bulk_root;
 pub mod state_root;

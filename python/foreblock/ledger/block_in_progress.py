@@ -30,6 +30,7 @@ from foreblock.ledger.closed_index import ClosedIndex
 from foreblock.ledger.execution import begin_block, environment, receipt_of
 from foreblock.ledger.forks import OptimismFork, Rules
 from foreblock.ledger.header_rules import check_header
+from foreblock.ledger.partial_rows import Position
 from foreblock.ledger.profile import ChainProfile
 from foreblock.ledger.rows import encode_transaction_entry, transaction_index_key
 from foreblock.ledger.state_roots import StateRoots
@@ -63,12 +64,14 @@ class StoredIndices:
     header: Header  # of the last
     transactions: list[bytes]
     receipts: list[bytes]
+    logs: int  # that all receipts have
 
 
 @dataclass(slots=True)
 class _OpenIndex:
-    """What was added since the last index was closed."""
+    """What was added since the last index was closed, and what there was before."""
 
+    before: Position = field(default_factory=Position)
     transactions: list[bytes] = field(default_factory=list)
     senders: list[bytes] = field(default_factory=list)
     receipts: list[bytes] = field(default_factory=list)
@@ -98,6 +101,7 @@ class BlockInProgress:
         self.gas_used = 0
         self.da_footprint = 0
         self.count = 0  # of its transactions
+        self._logs = 0  # how many they have
         self._transactions: Final = GrowingRoot()
         self._receipts: Final = GrowingRoot()
         self._logs_bloom = 0
@@ -133,11 +137,13 @@ class BlockInProgress:
         block.gas_used = header.gas_used
         block.da_footprint = header.blob_gas_used or 0
         block.count = len(stored.transactions)
+        block._logs = stored.logs
         block._logs_bloom = int.from_bytes(header.logs_bloom)
         block._withdrawals_root = header.withdrawals_root
         block.partials = stored.partials
         block.header = header
         block.index = len(stored.partials)
+        block._open = _OpenIndex(block._position())
         return block
 
     @property
@@ -188,12 +194,12 @@ class BlockInProgress:
             transactions=tuple(closed.transactions),
             senders=b"".join(closed.senders),
             receipts=tuple(closed.receipts),
-            transactions_before=self.count - len(closed.transactions),
+            before=closed.before,
             entries=closed.entries,
             previous=self._previous(),
         )
         self.index += 1
-        self._open = _OpenIndex()
+        self._open = _OpenIndex(self._position())
         return index
 
     def committed(self, partial: int, header: Header) -> None:
@@ -232,6 +238,7 @@ class BlockInProgress:
         self._transactions.push(raw)
         self._receipts.push(encoded)
         if executed.logs:
+            self._logs += len(executed.logs)
             self._logs_bloom |= int.from_bytes(logs_bloom((receipt,)))
         new = self._open
         new.transactions.append(raw)
@@ -252,6 +259,10 @@ class BlockInProgress:
         if self.rules.includes(OptimismFork.JOVIAN):
             return header.replace(blob_gas_used=self.da_footprint)
         return header
+
+    def _position(self) -> Position:
+        """Where its next transaction will stand."""
+        return Position(self.count, self.gas_used, self._logs)
 
     def _previous(self) -> FlashblockId | None:
         if self.index == 0:

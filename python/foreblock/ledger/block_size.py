@@ -33,6 +33,14 @@ def block_size(
     return _with_prefix(size)
 
 
+def list_prefix(length: int) -> bytes:
+    """What a list begins with whose items together are so long."""
+    if length <= SHORT:
+        return bytes((FIRST_LIST + length,))
+    size = (length.bit_length() + 7) // 8
+    return bytes((FIRST_LIST + SHORT + size,)) + length.to_bytes(size)
+
+
 def _withdrawal_size(withdrawal: Withdrawal) -> int:
     numbers = (withdrawal.index, withdrawal.validator_index, withdrawal.amount)
     return _with_prefix(sum(map(_number_size, numbers)) + _with_prefix(len(withdrawal.address)))

@@ -24,7 +24,7 @@ class ClosedIndex:
     transactions: tuple[bytes, ...]
     senders: bytes  # 20 bytes each
     receipts: tuple[bytes, ...]
-    transactions_before: int
+    before: layout.Position  # what its block had when it was opened
     entries: dict[bytes, bytes]  # that find the transactions by their hashes
     previous: FlashblockId | None
 
@@ -37,14 +37,14 @@ class ClosedIndex:
             payload_id=self.payload_id,
             index=self.index,
             received_at_ns=received_at_ns,
-            transactions_before=self.transactions_before,
+            transactions_before=self.before.transactions,
             before=before,
             header=self.header,
         )
         return [
             (layout.partial_key(block, partial), head.encode()),
             (layout.transactions_key(block, partial), encode_items(self.transactions)),
-            (layout.senders_key(block, partial), self.senders),
+            (layout.senders_key(block, partial), layout.encode_senders(self.senders, self.before)),
             (layout.receipts_key(block, partial), encode_items(self.receipts)),
             (layout.by_place_key(block, self.index), layout.encode_numbers((partial,))),
         ]

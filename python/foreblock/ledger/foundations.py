@@ -7,7 +7,15 @@ foundation owns its view.
 
 from collections.abc import Iterable
 
-from foreblock._engine import Header, Partial, Store, Transaction, View, decode_transactions
+from foreblock._engine import (
+    Header,
+    Partial,
+    Store,
+    Transaction,
+    View,
+    decode_transactions,
+    receipts_end,
+)
 from foreblock.ledger import partial_rows
 from foreblock.ledger.block_in_progress import BlockInProgress, Foundation, StoredIndices
 from foreblock.ledger.forks import Rules
@@ -139,12 +147,14 @@ def _read_indices(view: View, block: int, last: int) -> StoredIndices:
     partials = (*row.before, last)
     transactions: list[bytes] = []
     receipts: list[bytes] = []
+    logs = 0
     for each in partials:
         key = partial_rows.transactions_key(block, each)
         transactions += decode_items(read_row(view, key, block))
         key = partial_rows.receipts_key(block, each)
         receipts += decode_items(read_row(view, key, block))
-    return StoredIndices(row.payload_id, partials, row.header, transactions, receipts)
+        logs += receipts_end(view, key)[1]
+    return StoredIndices(row.payload_id, partials, row.header, transactions, receipts, logs)
 
 
 def _roots(view: View, roots: StateRoots, stored: StoredIndices) -> StateRoots:

@@ -11,7 +11,9 @@ flashblock added, never what came before it, so a block that grows is written on
                                                              in its block, from index 0 on (8 each)
                                                              header RLP
     transactions     p ‖ block (8) ‖ partial (8) ‖ t         items: as in their trie
-    senders          p ‖ block (8) ‖ partial (8) ‖ s         20 bytes each
+    senders          p ‖ block (8) ‖ partial (8) ‖ s         20 bytes each, then what of its block
+                                                             comes before it: transactions (4),
+                                                             logs (4), gas (8)
     receipts         p ‖ block (8) ‖ partial (8) ‖ r         items: as in their trie
     would seal as    p ‖ block (8) ‖ partial (8) ‖ w         state root (32) ‖ hash (32)
     made of          S ‖ number (8)                          the partials of a sealed block, from
@@ -25,6 +27,11 @@ row while it is live. When partials are pruned, what a sealed block needs stays:
 row, the `t`, `s` and `r` rows of the partials that it names, and the `h` row of its own
 hash. The senders are kept because to recover one takes a hundred times as long as to
 decode the rest of its transaction.
+
+What comes before a partial stands at the end of its `s` row, so that a receipt is found and
+its logs are numbered without reading the portions before its own; whoever shows a receipt
+reads that row anyway, and it is there from the first commit on, whether its block is ever
+sealed or not. Rows of older versions end with the last sender; their length tells.
 """
 
 import struct
@@ -37,8 +44,21 @@ from foreblock._engine import Header, decode_header
 _U64: Final = struct.Struct(">Q")
 _PAIR: Final = struct.Struct(">QQ")
 _HEAD: Final = struct.Struct(">8sQQII")
+_POSITION: Final = struct.Struct(">IIQ")
 ADDRESS_BYTES: Final = 20
 HASH_BYTES: Final = 32
+
+
+POSITION_BYTES: Final = _POSITION.size
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How much of a block comes before something in it."""
+
+    transactions: int = 0
+    gas: int = 0
+    logs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +187,23 @@ def decode_numbers(value: bytes) -> tuple[int, ...]:
     return struct.unpack(f">{len(value) // _U64.size}Q", value)
 
 
+def encode_senders(senders: bytes, before: Position) -> bytes:
+    """The senders of a partial, 20 bytes each, and what comes before it."""
+    return senders + _POSITION.pack(before.transactions, before.logs, before.gas)
+
+
 def split_senders(value: bytes) -> list[bytes]:
     """The senders, one for each transaction."""
-    return [value[at : at + ADDRESS_BYTES] for at in range(0, len(value), ADDRESS_BYTES)]
+    end = len(value) - len(value) % ADDRESS_BYTES
+    return [value[at : at + ADDRESS_BYTES] for at in range(0, end, ADDRESS_BYTES)]
+
+
+def decode_position(length: int, end: bytes) -> Position | None:
+    """What comes before a partial, from the length of its `s` row and the end of that.
+
+    None where the row is of an older version.
+    """
+    if length % ADDRESS_BYTES != POSITION_BYTES:
+        return None
+    transactions, logs, gas = _POSITION.unpack(end)
+    return Position(transactions, gas, logs)

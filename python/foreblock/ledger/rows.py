@@ -99,12 +99,17 @@ def encode_body(
 def decode_body(row: bytes) -> Body:
     """A body from its row."""
     transactions, at = _take_items(row, 0)
-    uncles, at = _take_items(row, at)
+    return Body(transactions, *decode_body_end(row[at:]))
+
+
+def decode_body_end(end: bytes) -> tuple[tuple[Header, ...], tuple[Withdrawal, ...] | None]:
+    """Uncles and withdrawals, from what follows the transactions in the row of a body."""
+    uncles, at = _take_items(end, 0)
     withdrawals = None
-    if row[at]:
-        packed, _ = _take_items(row, at + 1)
+    if end[at]:
+        packed, _ = _take_items(end, at + 1)
         withdrawals = tuple(_decode_withdrawal(each) for each in packed)
-    return Body(transactions, tuple(decode_header(uncle) for uncle in uncles), withdrawals)
+    return tuple(decode_header(uncle) for uncle in uncles), withdrawals
 
 
 def encode_receipts(receipts: Iterable[Receipt]) -> bytes:

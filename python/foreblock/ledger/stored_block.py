@@ -3,14 +3,14 @@
 A body is stored in portions. A block that came as a whole has one; one that was
 pre-confirmed has one for each flashblock, and what was sealed of it shares them. Portions
 are read when they are asked for, so that whoever has kept what they made of one need not
-read it again.
+read it again. What was read needs its view no more.
 
 Transactions are kept as they were signed. To know a sender takes tens of microseconds, so
-they are decoded some at a time, as many as the reader has time for; only portions of
-flashblocks know their senders.
+they are shown some at a time, as many as the reader has time for; only portions of
+flashblocks know their senders. Whoever wants a single one reads it by `portion_places`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,15 +18,17 @@ from foreblock._engine import (
     Authorization,
     Block,
     Header,
+    StoredItems,
     Transaction,
     Withdrawal,
     decode_transactions,
-    keccak256,
 )
-from foreblock.ledger import partial_rows, rows
-from foreblock.ledger.block_size import block_size, transaction_size
-from foreblock.ledger.deposit_receipt import deposit_fields
+from foreblock.errors import StoreDamaged
+from foreblock.ledger import rows
+from foreblock.ledger.block_size import block_size
 from foreblock.ledger.forks import EthereumFork
+from foreblock.ledger.partial_rows import split_senders
+from foreblock.ledger.portion_places import PortionRows, portion_rows
 from foreblock.ledger.preconfirmed_block import ReadableBlock
 from foreblock.ledger.view import LedgerView
 
@@ -44,34 +46,50 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Transactions that are stored together."""
+    """Transactions that are stored together, with their receipts."""
 
-    raws: tuple[bytes, ...]
-    senders: Sequence[bytes] | None  # where they are stored
-    receipts: tuple[bytes, ...]  # as in their trie
+    items: StoredItems  # the transactions, as in their trie
+    receipts: StoredItems  # as in their trie
+    senders: bytes | None  # 20 bytes each, where they are stored
     homestead: bool  # whether signatures follow EIP-2
 
-    @property
-    def size(self) -> int:
-        """The length of their encodings in a block, in bytes."""
-        return sum(map(transaction_size, self.raws))
+    def __len__(self) -> int:
+        return len(self.items)
 
-    def hashes(self) -> list[bytes]:
-        """The hashes of all transactions."""
-        return list(map(keccak256, self.raws))
+    @property
+    def raws(self) -> list[bytes]:
+        """All transactions."""
+        return self.items.take(0, len(self.items))
+
+    @property
+    def stored_bytes(self) -> int:
+        """About how many bytes it takes to keep."""
+        return self.items.end + self.receipts.end + 40 * len(self.items)
 
     def transactions(self, start: int, stop: int) -> list[Transaction]:
         """Some of the transactions with their senders."""
+        senders = None if self.senders is None else self.senders[20 * start : 20 * stop]
         return decode_transactions(
-            self.raws[start:stop],
+            self.items.take(start, stop),
             threads=1,
             homestead=self.homestead,
-            senders=None if self.senders is None else self.senders[start:stop],
+            senders=None if senders is None else split_senders(senders),
         )
 
-    def deposit_fields(self, index: int) -> tuple[int, int] | None:
-        """Nonce and receipt version of a transaction, if it is a deposit."""
-        return deposit_fields(self.receipts[index])
+    def fragments(self, start: int, stop: int, first: int, header: Header) -> list[bytes]:
+        """Some of the transactions as JSON, see `shapes.fragment`.
+
+        `first` is the place of the portion in the block of this header.
+        """
+        return self.items.fragments(
+            self.receipts,
+            start,
+            stop,
+            header=header,
+            first=first,
+            homestead=self.homestead,
+            senders=self.senders,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +113,14 @@ class StoredBlock:
         """All of them, in their order."""
         return [part.read() for part in self.parts]
 
-    def encode(self) -> bytes:
-        """The block as it is in a file of blocks."""
-        raws = [raw for portion in self.portions() for raw in portion.raws]
-        return Block(self.header, raws, self.uncles, self.withdrawals).encode()
-
     def size(self, transactions: int) -> int:
         """The length of the block's encoding, given that of its transactions."""
         return block_size(self.header, transactions, self.uncles, self.withdrawals)
+
+    def end(self) -> bytes:
+        """What follows the list of transactions in the block's encoding."""
+        empty = Block(self.header, (), self.uncles, self.withdrawals).encode()
+        return empty[empty.index(self.header.encode()) + self.header.size + 1 :]
 
 
 def read_stored(view: LedgerView, block: ReadableBlock) -> StoredBlock:
@@ -117,20 +135,25 @@ def read_stored(view: LedgerView, block: ReadableBlock) -> StoredBlock:
 
 
 def _read_whole(view: LedgerView, block: ReadableBlock) -> StoredBlock:
-    body = rows.decode_body(view.row(rows.body_key(block.number), block))
-    receipts = rows.decode_items(view.row(rows.receipts_key(block.number), block))
-    homestead = block.rules.ethereum >= EthereumFork.HOMESTEAD
-    portion = Portion(body.transactions, None, receipts, homestead)
-    part = Part(None, lambda: portion)
-    return StoredBlock(block.header, body.uncles, body.withdrawals, (part,))
+    stored = portion_rows(block, None)
+    body = view.row(stored.transactions, block)
+    portion = _portion(view, block, stored, body)
+    uncles, withdrawals = rows.decode_body_end(body[portion.items.end :])
+    return StoredBlock(block.header, uncles, withdrawals, (Part(None, lambda: portion),))
 
 
 def _read_portion(view: LedgerView, block: ReadableBlock, number: int) -> Portion:
-    place = (block.number, number)
-    senders = view.row(partial_rows.senders_key(*place), block)
-    return Portion(
-        raws=rows.decode_items(view.row(partial_rows.transactions_key(*place), block)),
-        senders=partial_rows.split_senders(senders),
-        receipts=rows.decode_items(view.row(partial_rows.receipts_key(*place), block)),
-        homestead=True,
+    stored = portion_rows(block, number)
+    return _portion(view, block, stored, view.row(stored.transactions, block))
+
+
+def _portion(view: LedgerView, block: ReadableBlock, stored: PortionRows, body: bytes) -> Portion:
+    portion = Portion(
+        items=StoredItems(body),
+        receipts=StoredItems(view.row(stored.receipts, block)),
+        senders=None if stored.senders is None else view.row(stored.senders, block),
+        homestead=block.rules.ethereum >= EthereumFork.HOMESTEAD,
     )
+    if len(portion.items) != len(portion.receipts):
+        raise StoreDamaged(f"block {block.number} lacks receipts")
+    return portion

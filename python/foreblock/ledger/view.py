@@ -197,6 +197,11 @@ class LedgerView(Struct, frozen=True, gc=False):
             return block.made_of
         return made_of(self._view, block.number)
 
+    @property
+    def stored(self) -> View:
+        """The snapshot of the store, for those who read parts of rows."""
+        return self._view
+
     def row(self, key: bytes, block: ReadableBlock) -> bytes:
         """A row that a block of this view must have."""
         return read_row(self._view, key, block.number)

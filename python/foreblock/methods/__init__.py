@@ -10,15 +10,17 @@ from collections.abc import Awaitable, Callable
 from msgspec import Raw
 
 from foreblock.ledger.view import LedgerView
-from foreblock.methods import debug, node
+from foreblock.methods import node
+from foreblock.methods.block_places import BlockPlaces
 from foreblock.methods.blocks import BlockMethods
 from foreblock.methods.calls import CallMethods
+from foreblock.methods.debug import DebugMethods
 from foreblock.methods.estimates import EstimateMethods
 from foreblock.methods.fee_history import FeeHistoryMethods
 from foreblock.methods.fees import FeeMethods
 from foreblock.methods.options import Options
-from foreblock.methods.placed_portions import PlacedPortions
 from foreblock.methods.placement import Placement
+from foreblock.methods.reads import Reads
 from foreblock.methods.receipts import ReceiptMethods
 from foreblock.methods.sending import SendMethods
 from foreblock.methods.simulate import SimulateMethods
@@ -40,12 +42,13 @@ def make_methods(
 ) -> dict[str, Method]:
     """The table of one service; without a way to a sequencer it only reads."""
     submissions = submissions or NoSequencer()
-    portions, tips = PlacedPortions(options), Tips()
-    blocks = BlockMethods(options)
+    places, tips = BlockPlaces(), Tips()
+    reads = Reads(simulations, options.call_timeout_ms)
+    blocks = BlockMethods(options, reads)
     state = StateMethods(options, submissions)
-    transactions = TransactionMethods(portions)
-    receipts = ReceiptMethods(portions, simulations)
-    fees = FeeMethods(tips, simulations)
+    transactions = TransactionMethods(places, reads)
+    receipts = ReceiptMethods(options, places, reads)
+    fees = FeeMethods(tips, reads)
     return {
         "eth_getBlockByNumber": blocks.get_block_by_number,
         "eth_getBalance": state.get_balance,
@@ -65,7 +68,7 @@ def make_methods(
         "eth_estimateGas": EstimateMethods(options, simulations).estimate_gas,
         "eth_gasPrice": fees.gas_price,
         "eth_maxPriorityFeePerGas": fees.max_priority_fee_per_gas,
-        "eth_feeHistory": FeeHistoryMethods(tips, simulations).fee_history,
+        "eth_feeHistory": FeeHistoryMethods(tips, reads).fee_history,
         "eth_blobBaseFee": fees.blob_base_fee,
         "eth_sendRawTransaction": SendMethods(submissions).send_raw_transaction,
         "eth_blockNumber": node.block_number,
@@ -74,5 +77,5 @@ def make_methods(
         "eth_syncing": node.syncing,
         "net_version": node.network_version,
         "web3_clientVersion": node.client_version,
-        "debug_getRawBlock": debug.get_raw_block,
+        "debug_getRawBlock": DebugMethods(reads).get_raw_block,
     }

@@ -1,8 +1,7 @@
 """One block as JSON, put together from the texts of its portions.
 
-A block has two forms. That with hashes is whole from the start; the other one is joined
-once all transactions are rendered. What it was made from is let go of when it is settled,
-because blocks are kept for long.
+A block has two forms: with hashes, and with full transactions. Each is joined when it is
+first asked for, and what they have in common is kept with them.
 """
 
 from collections.abc import Sequence
@@ -12,44 +11,34 @@ from foreblock.ledger.stored_block import StoredBlock
 from foreblock.methods import shapes
 from foreblock.methods.portion_text import PortionText
 
-BUDGET: Final = 256  # of rendering at once, see `PortionText.render`: 2 ms at most
-
 # Where number and hash, the identity of a block, end in its text.
 _AFTER_IDENTITY: Final = b',"parentHash":'
 
 
 class BlockText:
-    """Both forms of a block."""
+    """Both forms of a block, as far as they were asked for."""
 
     def __init__(self, stored: StoredBlock, portions: Sequence[PortionText]) -> None:
         encoded_bytes = sum(portion.encoded_bytes for portion in portions)
         self._hash: Final = stored.header.hash
         self._head: Final = _head(stored, stored.size(encoded_bytes))
-        self.portions = portions
-        self.full: bytes | None = None  # the form with full transactions, once it is rendered
-        hashes = [portion.hashes for portion in portions if portion.count]
-        self.hashes: Final = _whole(self._head, shapes.array(hashes))
+        self.full: bytes | None = None
+        self.hashes: bytes | None = None
 
     @property
     def size(self) -> int:
         """About how many bytes it takes to keep."""
-        return len(self._head) + len(self.hashes) + len(self.full or b"")
+        return len(self._head) + len(self.hashes or b"") + len(self.full or b"")
 
-    def render_some(self) -> bool:
-        """Render the next transactions; true when none are left."""
-        left = BUDGET
-        for portion in self.portions:
-            if left > 0:
-                left = portion.render(left)
-        if not all(portion.is_whole for portion in self.portions):
-            return False
-        fragments = [each for portion in self.portions for each in portion.fragments]
-        self.full = _whole(self._head, shapes.join_fragments(self._hash, fragments))
-        return True
-
-    def settle(self) -> None:
-        """Let go of what it was rendered from."""
-        self.portions = ()
+    def join(self, portions: Sequence[PortionText], *, full: bool) -> bytes:
+        """One form, from portions that are rendered."""
+        if full:
+            fragments = [each for portion in portions for each in portion.fragments]
+            text = self.full = _whole(self._head, shapes.join_fragments(self._hash, fragments))
+        else:
+            hashes = [each for portion in portions for each in portion.hashes]
+            text = self.hashes = _whole(self._head, shapes.array(hashes))
+        return text
 
 
 def without_identity(text: bytes) -> bytes:

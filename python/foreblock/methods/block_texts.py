@@ -1,68 +1,80 @@
 """Blocks as JSON, rendered when they are asked for and kept.
 
 What a flashblock brought is rendered once: the next partial of its block, and the sealed
-block, take it from here. Whole texts are kept as well, for the requests that follow.
+block, take it from here. Whole texts are kept as well, for the requests that follow. A block
+of many transactions is rendered in steps, and once for all who wait for it; what one of them
+has rendered is kept at every step, so that another one goes on where it ended.
 """
 
-import asyncio
 from collections.abc import Awaitable
+from functools import partial
 from typing import Final
 
 from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.simulation.steps import Steps
 from foreblock.ledger.stored_block import StoredBlock, read_stored
 from foreblock.ledger.view import LedgerView
 from foreblock.methods.block_text import BlockText
 from foreblock.methods.kept import Kept
 from foreblock.methods.options import Options
 from foreblock.methods.portion_text import PortionText
+from foreblock.methods.reads import Reads
 
 
 class BlockTexts:
     """The texts of one service."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, reads: Reads) -> None:
         self._blocks: Final = Kept[BlockText](options.block_text_bytes)
-        self._flashblocks: Final = Kept[PortionText](options.flashblock_text_bytes)
+        self._portions: Final = Kept[PortionText](options.flashblock_text_bytes)
+        self._reads: Final = reads
 
     def show(
         self, view: LedgerView, block: ReadableBlock, *, full: bool
     ) -> bytes | Awaitable[bytes]:
         """A block of a view, with full transactions or with their hashes."""
+        found = self._kept(block, full=full)
+        if found is not None:
+            return found
+        begin = partial(self._render, view, block, full=full)
+        return self._reads.share(("block", block.key, full), begin)
+
+    def _kept(self, block: ReadableBlock, *, full: bool) -> bytes | None:
         text = self._blocks.get(block.key)
-        found = None if text is None else text.full if full else text.hashes
+        return None if text is None else text.full if full else text.hashes
+
+    def _render(self, view: LedgerView, block: ReadableBlock, *, full: bool) -> Steps[bytes]:
+        """Render what is missing, others having their turn in between."""
+        found = self._kept(block, full=full)  # another one may have rendered it meanwhile
         if found is not None:
             return found
         stored = read_stored(view, block)
-        text = BlockText(stored, self._portions(stored))
-        if full and not text.render_some():
-            return self._render(block, text)
-        return self._keep(block, text, full=full)
+        portions = yield from self._render_portions(block, stored, full=full)
+        text = self._blocks.get(block.key) or BlockText(stored, portions)
+        found = text.join(portions, full=full)
+        self._blocks.keep(block.key, text)
+        return found
 
-    async def _render(self, block: ReadableBlock, text: BlockText) -> bytes:
-        """A block of many transactions, rendered while others have their turn."""
-        while True:
-            await asyncio.sleep(0)
-            if text.render_some():
-                return self._keep(block, text, full=True)
-
-    def _portions(self, stored: StoredBlock) -> list[PortionText]:
-        """The texts of all portions, as far as they are rendered yet."""
-        texts: list[PortionText] = []
+    def _render_portions(
+        self, block: ReadableBlock, stored: StoredBlock, *, full: bool
+    ) -> Steps[list[PortionText]]:
+        portions: list[PortionText] = []
         first = 0
         for part in stored.parts:
-            text = None if part.number is None else self._flashblocks.get(part.number)
+            # A whole body goes by its block, and would be rendered anew after a reorg.
+            key = block.key if part.number is None else part.number
+            text = self._portions.get(key)
             if text is None:
-                text = PortionText(part, first, stored.header)
+                text = PortionText(part.read(), first, stored.header)
+                self._portions.keep(key, text)
+                yield None
+            while not (text.is_whole if full else text.is_hashed):
+                if full:
+                    text.render_fragments()
+                else:
+                    text.render_hashes()
+                self._portions.keep(key, text)
+                yield None
             first += text.count
-            texts.append(text)
-        return texts
-
-    def _keep(self, block: ReadableBlock, text: BlockText, *, full: bool) -> bytes:
-        for portion in text.portions:
-            if portion.number is not None:
-                self._flashblocks.keep(portion.number, portion)
-        text.settle()
-        self._blocks.keep(block.key, text)
-        found = text.full if full else text.hashes
-        assert found is not None, "it is rendered"
-        return found
+            portions.append(text)
+        return portions

@@ -1,13 +1,23 @@
 """debug_getRawBlock: a block as its own bytes, so that one service can be another's source."""
 
+from binascii import hexlify
+from collections.abc import Awaitable
+from functools import partial
+from typing import Final
+
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
+from foreblock.ledger.block_size import list_prefix
+from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.simulation.steps import Steps
 from foreblock.ledger.stored_block import read_stored
 from foreblock.ledger.view import LedgerView
 from foreblock.methods.block_param import BlockParam, find_block
 from foreblock.methods.params import DECODING, explain
-from foreblock.methods.shapes import data
+from foreblock.methods.reads import Reads
+
+AT_ONCE: Final = 512  # transactions encoded at once
 
 
 class RawBlockParams(Struct, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -19,12 +29,37 @@ class RawBlockParams(Struct, array_like=True, forbid_unknown_fields=True, gc=Fal
 _decode = Decoder(RawBlockParams).decode
 
 
-def get_raw_block(view: LedgerView, raw: Raw) -> bytes:
-    """The RLP of the block; an unknown one is an error, as in geth."""
-    try:
-        params = _decode(raw)
-    except DECODING:
-        params = explain(raw, RawBlockParams, 1)
-    if params.block is None:
-        params = explain(raw, RawBlockParams, 1)
-    return data(read_stored(view, find_block(view, params.block, 0)).encode())
+class DebugMethods:
+    """Methods for other nodes."""
+
+    def __init__(self, reads: Reads) -> None:
+        self._reads = reads
+
+    def get_raw_block(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+        """The RLP of the block; an unknown one is an error, as in geth."""
+        try:
+            params = _decode(raw)
+        except DECODING:
+            params = explain(raw, RawBlockParams, 1)
+        if params.block is None:
+            params = explain(raw, RawBlockParams, 1)
+        block = find_block(view, params.block, 0)
+        return self._reads.share(("raw", block.key), partial(_encode, view, block))
+
+
+def _encode(view: LedgerView, block: ReadableBlock) -> Steps[bytes]:
+    """A block's encoding as text, put together from those of its transactions."""
+    stored = read_stored(view, block)
+    size = 0
+    texts: list[bytes] = []
+    for part in stored.parts:
+        items = part.read().items
+        size += items.encoded_size
+        for start in range(0, len(items), AT_ONCE):
+            texts.append(hexlify(items.encode(start, start + AT_ONCE)))
+            yield None
+    header, end = stored.header.encode(), stored.end()
+    transactions = list_prefix(size)
+    whole = list_prefix(len(header) + len(transactions) + size + len(end))
+    beginning = hexlify(whole + header + transactions)
+    return b"".join((b'"0x', beginning, *texts, hexlify(end), b'"'))

@@ -8,17 +8,16 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
-from foreblock.ledger.block_tips import BlockTips
 from foreblock.ledger.fees import GAS_PER_BLOB
 from foreblock.ledger.next_fees import blob_fees_of, next_base_fee_of
 from foreblock.ledger.preconfirmed_block import ReadableBlock
-from foreblock.ledger.simulation.steps import Steps, paced
+from foreblock.ledger.simulation.steps import Steps
 from foreblock.ledger.view import LedgerView
 from foreblock.methods.block_param import BlockParam, read_block
 from foreblock.methods.params import DECODING, explain, quantity, refuse
+from foreblock.methods.reads import Reads
 from foreblock.methods.shapes import array, members
 from foreblock.methods.shapes import quantity as shown
-from foreblock.methods.simulations import Simulations
 from foreblock.methods.tips import Tips
 
 MOST_BLOCKS: Final = 1024  # as in geth; more is lowered to it
@@ -42,9 +41,9 @@ _decode = Decoder(FeeHistoryParams).decode
 class FeeHistoryMethods:
     """The method that looks back."""
 
-    def __init__(self, tips: Tips, simulations: Simulations) -> None:
+    def __init__(self, tips: Tips, reads: Reads) -> None:
         self._tips = tips
-        self._simulations = simulations
+        self._reads = reads
 
     def fee_history(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Base fees, how full blocks were, and tips at the percentiles asked for."""
@@ -60,26 +59,24 @@ class FeeHistoryMethods:
         percentiles = _check_percentiles(params.reward_percentiles or ())
         newest = view.resolve(read_block(params.newest_block, 1))
         count = min(count, newest.number + 1)
-        return self._simulations.run(
-            partial(paced, self._look_back(view, newest, count, percentiles))
+        return self._reads.share(
+            ("fees", newest.key, count, tuple(percentiles)),
+            partial(self._look_back, view, newest, count, percentiles),
         )
 
     def _look_back(
         self, view: LedgerView, newest: ReadableBlock, count: int, percentiles: Sequence[float]
     ) -> Steps[bytes]:
-        if not count:
-            return _render(0, [], [])
-        blocks: list[ReadableBlock] = []
-        rewards: list[list[int]] = []
+        """Write what each block says as it is come by, others having their turn in between."""
+        history = History()
         for number in range(newest.number - count + 1, newest.number + 1):
             block = newest if number == newest.number else view.resolve(number)
-            blocks.append(block)
+            history.add(block)
             if percentiles:
-                tips: BlockTips = yield from self._tips.of(view, block)
-                rewards.append(tips.percentiles(percentiles))
-            else:
-                yield None
-        return _render(blocks[0].number, blocks, rewards)
+                tips = yield from self._tips.of(view, block)
+                history.rewards.append(tips.percentiles(percentiles))
+            yield None
+        return history.render(newest if count else None, newest.number - count + 1)
 
 
 def _read_count(given: str | int) -> int:
@@ -104,28 +101,39 @@ def _check_percentiles(given: Sequence[float]) -> Sequence[float]:
     return given
 
 
-def _render(
-    oldest: int, blocks: Sequence[ReadableBlock], rewards: Sequence[Sequence[int]]
-) -> bytes:
-    """Fees have one entry more than there are blocks: that of the block after the newest."""
-    base_fees = [block.header.base_fee_per_gas or 0 for block in blocks]
-    blob_fees = [blob_fees_of(block) for block in blocks]
-    fields = {
-        b"oldestBlock": shown(oldest),
-        b"baseFeePerGas": _quantities([*base_fees, *map(next_base_fee_of, blocks[-1:])]),
-        b"gasUsedRatio": msgspec.json.encode([_fullness(block) for block in blocks]),
-        b"baseFeePerBlobGas": _quantities(
-            [fee for fee, _ in blob_fees] + [following for _, following in blob_fees[-1:]]
-        ),
-        b"blobGasUsedRatio": msgspec.json.encode([_blob_fullness(block) for block in blocks]),
-    }
-    if rewards:
-        fields[b"reward"] = array([_quantities(each) for each in rewards])
-    return b"{%b}" % members(fields)
+class History:
+    """What blocks say of their fees, as JSON texts, the oldest first."""
 
+    def __init__(self) -> None:
+        self.rewards: Final[list[bytes]] = []
+        self._base_fees: Final[list[bytes]] = []
+        self._gas: Final[list[float]] = []
+        self._blob_fees: Final[list[bytes]] = []
+        self._blob_gas: Final[list[float]] = []
 
-def _quantities(numbers: Sequence[int]) -> bytes:
-    return array(list(map(shown, numbers)))
+    def add(self, block: ReadableBlock) -> None:
+        """The next block."""
+        self._base_fees.append(shown(block.header.base_fee_per_gas or 0))
+        self._gas.append(_fullness(block))
+        self._blob_fees.append(shown(blob_fees_of(block)[0]))
+        self._blob_gas.append(_blob_fullness(block))
+
+    def render(self, newest: ReadableBlock | None, oldest: int) -> bytes:
+        """Fees have one entry more than there are blocks: that of the block after the newest."""
+        following, blob_following = [], []
+        if newest is not None:
+            following = [shown(next_base_fee_of(newest))]
+            blob_following = [shown(blob_fees_of(newest)[1])]
+        fields = {
+            b"oldestBlock": shown(oldest if newest is not None else 0),
+            b"baseFeePerGas": array(self._base_fees + following),
+            b"gasUsedRatio": msgspec.json.encode(self._gas),
+            b"baseFeePerBlobGas": array(self._blob_fees + blob_following),
+            b"blobGasUsedRatio": msgspec.json.encode(self._blob_gas),
+        }
+        if self.rewards:
+            fields[b"reward"] = array(self.rewards)
+        return b"{%b}" % members(fields)
 
 
 def _fullness(block: ReadableBlock) -> float:

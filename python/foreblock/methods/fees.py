@@ -1,36 +1,35 @@
 """eth_gasPrice, eth_maxPriorityFeePerGas, eth_blobBaseFee: what a transaction should offer."""
 
 from collections.abc import Awaitable
-from functools import partial
 
 from msgspec import Raw
 
 from foreblock.ledger.next_fees import blob_fees_of, next_base_fee_of
-from foreblock.ledger.simulation.steps import Steps, paced
+from foreblock.ledger.simulation.steps import Steps
 from foreblock.ledger.view import LedgerView
 from foreblock.methods.node import NoParams
 from foreblock.methods.params import explain
+from foreblock.methods.reads import Reads
 from foreblock.methods.shapes import quantity
-from foreblock.methods.simulations import Simulations
 from foreblock.methods.tips import Tips
 
 
 class FeeMethods:
     """Methods that suggest a price."""
 
-    def __init__(self, tips: Tips, simulations: Simulations) -> None:
+    def __init__(self, tips: Tips, reads: Reads) -> None:
         self._tips = tips
-        self._simulations = simulations
+        self._reads = reads
 
     def gas_price(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """What a unit of gas costs now, a tip included."""
         explain(raw, NoParams, 0)
-        return self._simulations.run(partial(paced, self._suggested(view, _base_fee(view))))
+        return self._reads.run(self._suggested(view, _base_fee(view)))
 
     def max_priority_fee_per_gas(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The tip alone."""
         explain(raw, NoParams, 0)
-        return self._simulations.run(partial(paced, self._suggested(view, 0)))
+        return self._reads.run(self._suggested(view, 0))
 
     def blob_base_fee(self, view: LedgerView, raw: Raw) -> bytes:
         """What a unit of blob gas costs in the latest block."""

@@ -1,57 +1,67 @@
 """The transactions of one portion of a block as JSON.
 
 Rendered once and without the hash of their block, so that they serve every later partial
-of the block and at last the sealed one. Hashes are there from the start; full transactions
-are rendered some at a time, because senders may have to be recovered first.
+of the block and at last the sealed one. Both hashes and full transactions are rendered some
+at a time, because a portion may be a whole block, and senders may have to be recovered.
 """
 
 from typing import Final
 
-from foreblock.ledger.stored_block import Header, Part, Portion
-from foreblock.methods import shapes
+from foreblock.ledger.stored_block import Header, Portion
 
-RECOVERY: Final = 8  # how much more it takes where the sender is recovered, in transactions
+HASHES: Final = 512  # at once
+FRAGMENTS: Final = 128  # transactions at once
+RECOVERED: Final = 16  # of those whose senders are recovered first
 
 
 class PortionText:
     """Hashes and fragments of some consecutive transactions."""
 
-    def __init__(self, part: Part, first: int, header: Header) -> None:
+    def __init__(self, portion: Portion, first: int, header: Header) -> None:
         """`first` is the place of the first transaction, `header` that of its block."""
-        portion = part.read()
-        self.number: Final = part.number  # of the partial that it belongs to, if it does
-        self.count: Final = len(portion.raws)
-        self.encoded_bytes: Final = portion.size  # of the transactions in a block
-        self.hashes: Final = b",".join(map(shapes.data, portion.hashes()))
-        self.fragments: list[bytes] = []
+        self.count: Final = len(portion)
+        self.encoded_bytes: Final = portion.items.encoded_size  # of the transactions in a block
+        self.hashes: Final[list[bytes]] = []
+        self.fragments: Final[list[bytes]] = []
+        self._hashed = 0  # transactions
         self._first: Final = first
         self._header: Final = header
         self._portion: Portion | None = portion if self.count else None
-        self._source_bytes: Final = sum(map(len, portion.raws + portion.receipts))
-        self.size = len(self.hashes) + self._source_bytes  # about what it takes to keep it
+        self.size = portion.stored_bytes  # about what it takes to keep it
+
+    @property
+    def is_hashed(self) -> bool:
+        """Whether all hashes are there."""
+        return self._hashed == self.count
 
     @property
     def is_whole(self) -> bool:
         """Whether all transactions are rendered."""
         return len(self.fragments) == self.count
 
-    def render(self, budget: int) -> int:
-        """Render the next transactions; gives what is left of the budget.
+    def render_hashes(self) -> None:
+        """Render the next hashes."""
+        assert self._portion is not None, "there is something to render"
+        stop = min(self._hashed + HASHES, self.count)
+        text = self._portion.items.hashes(self._hashed, stop)
+        self.hashes.append(text)
+        self._hashed = stop
+        self.size += len(text)
+        self._settle()
 
-        One transaction whose sender is known takes one of it, or two microseconds.
-        """
-        portion, start = self._portion, len(self.fragments)
-        if portion is None:
-            return budget
-        cost = RECOVERY if portion.senders is None else 1
-        stop = start + max(budget // cost, 1)
-        for index, transaction in enumerate(portion.transactions(start, stop), start):
-            deposit = portion.deposit_fields(index)
-            place = self._first + index
-            fragment = shapes.fragment(transaction, place, self._header, deposit)
-            self.fragments.append(fragment)
-            self.size += len(fragment)
-        if self.is_whole:
+    def render_fragments(self) -> None:
+        """Render the next transactions."""
+        portion = self._portion
+        assert portion is not None, "there is something to render"
+        start = len(self.fragments)
+        stop = start + (RECOVERED if portion.senders is None else FRAGMENTS)
+        texts = portion.fragments(start, stop, self._first, self._header)
+        self.fragments.extend(texts)
+        self.size += sum(map(len, texts))
+        self._settle()
+
+    def _settle(self) -> None:
+        """Let go of what it was rendered from, once nothing is left to render."""
+        if self._portion is not None and self.is_hashed and self.is_whole:
+            self.size -= self._portion.stored_bytes
             self._portion = None
-            self.size -= self._source_bytes
-        return budget - cost * (len(self.fragments) - start)

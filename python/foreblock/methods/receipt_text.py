@@ -13,7 +13,7 @@ from foreblock.ledger.forks import OptimismFork
 from foreblock.ledger.l1_attributes import BedrockAttributes, EcotoneAttributes, L1Attributes
 from foreblock.ledger.l1_cost import FREE, L1Costs
 from foreblock.ledger.l1_fees import MILLION
-from foreblock.ledger.placed_portion import PlacedReceipt
+from foreblock.ledger.placed_receipt import PlacedReceipt
 from foreblock.ledger.preconfirmed_block import ReadableBlock
 from foreblock.methods.shapes import DEPOSIT, array, data, members, quantity
 
@@ -22,6 +22,8 @@ NULL: Final = b"null"
 
 class ReceiptShape:
     """How the receipts of one block are shown."""
+
+    size: Final = 4096  # about what it takes to keep
 
     def __init__(self, block: ReadableBlock, attributes: L1Attributes | None) -> None:
         place = {b"blockHash": data(block.hash), b"blockNumber": quantity(block.number)}

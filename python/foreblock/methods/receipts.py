@@ -10,19 +10,31 @@ from typing import Final
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
-from foreblock.errors import NotHere
+from foreblock.errors import NotHere, StoreDamaged
+from foreblock.ledger.partial_rows import Position
+from foreblock.ledger.placed_receipt import read_receipt, some_receipts
 from foreblock.ledger.preconfirmed_block import ReadableBlock
-from foreblock.ledger.simulation.steps import Steps, paced
+from foreblock.ledger.simulation.steps import Steps
+from foreblock.ledger.stored_block import read_stored
 from foreblock.ledger.stored_transaction import find_transaction
 from foreblock.ledger.view import LedgerView
 from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockParam, read_block
+from foreblock.methods.block_places import BlockPlaces
+from foreblock.methods.kept import Kept
+from foreblock.methods.options import Options
 from foreblock.methods.params import DECODING, explain, hash32
-from foreblock.methods.placed_portions import PlacedPortions
-from foreblock.methods.receipt_text import ReceiptShape
-from foreblock.methods.simulations import Simulations
+from foreblock.methods.reads import Reads
 
 AT_ONCE: Final = 16  # receipts rendered at once: 1 ms where senders have to be recovered
+
+
+class ReceiptsText:
+    """The receipts of a block as JSON."""
+
+    def __init__(self, text: bytes) -> None:
+        self.text: Final = text
+        self.size: Final = len(text)
 
 
 class HashParams(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):
@@ -46,21 +58,14 @@ _decode_block = Decoder(BlockReceiptsParams).decode
 class ReceiptMethods:
     """Methods that show receipts."""
 
-    def __init__(self, portions: PlacedPortions, simulations: Simulations) -> None:
-        self._portions = portions
-        self._simulations = simulations
+    def __init__(self, options: Options, places: BlockPlaces, reads: Reads) -> None:
+        self._places = places
+        self._reads = reads
+        self._kept = Kept[ReceiptsText](options.receipt_bytes)
 
-    def get_transaction_receipt(self, view: LedgerView, raw: Raw) -> bytes:
+    def get_transaction_receipt(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The receipt, or null where the transaction is in no block."""
-        found = find_transaction(view, read_hash(raw))
-        if found is None:
-            return b"null"
-        block, place = found
-        portion = self._portions.at(view, block, place)
-        assert portion is not None, "the block has it"
-        shape = self._shape(view, block)
-        (receipt,) = portion.receipts(place, place + 1)
-        return shape.receipt(receipt)
+        return self._reads.run(self._find(view, read_hash(raw)))
 
     def get_block_receipts(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """All receipts of a block, or null where there is none."""
@@ -75,21 +80,39 @@ class ReceiptMethods:
             block = view.resolve(read_block(params.block, 0))
         except NotHere:
             return b"null"
-        return self._simulations.run(partial(paced, self._render(view, block)))
+        return self._reads.share(("receipts", block.key), partial(self._show_all, view, block))
+
+    def _find(self, view: LedgerView, transaction_hash: bytes) -> Steps[bytes]:
+        found = find_transaction(view, transaction_hash)
+        if found is None:
+            return b"null"
+        block, place = found
+        portion = yield from self._places.portion_at(view, block, place)
+        receipt = read_receipt(view, block, portion, place)
+        if receipt is None:
+            raise StoreDamaged(f"block {block.number} lacks a receipt")
+        return self._places.shape(view, block).receipt(receipt)
+
+    def _show_all(self, view: LedgerView, block: ReadableBlock) -> Steps[bytes]:
+        kept = self._kept.get(block.key)
+        if kept is None:
+            kept = ReceiptsText((yield from self._render(view, block)))
+            self._kept.keep(block.key, kept)
+        return kept.text
 
     def _render(self, view: LedgerView, block: ReadableBlock) -> Steps[bytes]:
-        shape = self._shape(view, block)
+        """Write all receipts, some at a time."""
+        shape = self._places.shape(view, block)
         texts: list[bytes] = []
-        for portion in self._portions.of(view, block):
-            places = portion.places
-            for start in range(places.start, places.stop, AT_ONCE):
-                stop = min(start + AT_ONCE, places.stop)
-                texts += map(shape.receipt, portion.receipts(start, stop))
+        before = Position()
+        for part in read_stored(view, block).parts:
+            portion = part.read()
+            for start in range(0, len(portion), AT_ONCE):
+                for placed in some_receipts(portion, start, start + AT_ONCE, before):
+                    texts.append(shape.receipt(placed))
+                    before = placed.end
                 yield None
         return shapes.array(texts)
-
-    def _shape(self, view: LedgerView, block: ReadableBlock) -> ReceiptShape:
-        return ReceiptShape(block, self._portions.attributes(view, block))
 
 
 def read_hash(raw: Raw) -> bytes:

@@ -5,11 +5,10 @@ from typing import Final
 from foreblock.ledger.block_tips import BlockTips, read_tips
 from foreblock.ledger.preconfirmed_block import ReadableBlock
 from foreblock.ledger.simulation.steps import Steps
-from foreblock.ledger.stored_block import read_stored
 from foreblock.ledger.view import LedgerView
 from foreblock.methods.kept import Kept
 
-KEPT_BYTES: Final = 16 << 20
+KEPT_BYTES: Final = 32 << 20  # 1,024 blocks of 2,000 transactions
 
 # As geth suggests, but that blocks without a bid do not count.
 BLOCKS: Final = 20  # sealed ones, the latest last
@@ -32,7 +31,7 @@ class Tips:
         """The tips of a block of a view."""
         found = self._kept.get(block.key)
         if found is None:
-            found = yield from read_tips(read_stored(view, block))
+            found = yield from read_tips(view, block)
             self._kept.keep(block.key, found)
         return found
 
@@ -45,7 +44,7 @@ class Tips:
         newest = view.latest.number
         for number in range(newest, max(newest - BLOCKS, -1), -1):
             tips = yield from self.of(view, view.resolve(number))
-            sample += tips.tips[:LOWEST]
+            sample += tips.lowest(LOWEST)
         tip = suggestion(sample)
         self._suggested = view.latest.hash, tip
         return tip

@@ -4,18 +4,25 @@ A transaction is found by its hash, or by a block and its place in that. One tha
 in the pool is in no block and is not shown.
 """
 
+from collections.abc import Awaitable
+
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from foreblock.errors import NotHere
 from foreblock.ledger.block_id import BlockId, ByHash
+from foreblock.ledger.deposit_receipt import DEPOSIT, deposit_fields
+from foreblock.ledger.placed_receipt import encoded_receipt, read_transaction
+from foreblock.ledger.portion_places import count_transactions
 from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.simulation.steps import Steps
 from foreblock.ledger.stored_transaction import find_transaction
 from foreblock.ledger.view import LedgerView
 from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockParam, read_block
+from foreblock.methods.block_places import BlockPlaces
 from foreblock.methods.params import DECODING, explain, hash32, quantity
-from foreblock.methods.placed_portions import PlacedPortions
+from foreblock.methods.reads import Reads
 from foreblock.methods.receipts import read_hash
 
 
@@ -58,15 +65,15 @@ _decode_hash_index = Decoder(HashAndIndexParams).decode
 class TransactionMethods:
     """Methods that show transactions."""
 
-    def __init__(self, portions: PlacedPortions) -> None:
-        self._portions = portions
+    def __init__(self, places: BlockPlaces, reads: Reads) -> None:
+        self._places = places
+        self._reads = reads
 
-    def get_by_hash(self, view: LedgerView, raw: Raw) -> bytes:
+    def get_by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """A transaction of the chain or of the pending block, or null."""
-        found = find_transaction(view, read_hash(raw))
-        return b"null" if found is None else self._show(view, *found)
+        return self._reads.run(self._find(view, read_hash(raw)))
 
-    def get_by_number_and_index(self, view: LedgerView, raw: Raw) -> bytes:
+    def get_by_number_and_index(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The transaction at a place of a block, or null where either is not there."""
         try:
             params = _decode_number_index(raw)
@@ -78,7 +85,7 @@ class TransactionMethods:
         assert params.index is not None, "the same"
         return self._show_at(view, read_block(params.block, 0), params.index)
 
-    def get_by_hash_and_index(self, view: LedgerView, raw: Raw) -> bytes:
+    def get_by_hash_and_index(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The same for a block that is named by its hash."""
         try:
             params = _decode_hash_index(raw)
@@ -102,19 +109,27 @@ class TransactionMethods:
         assert params.block_hash is not None, "explain refuses a missing one"
         return self._count(view, ByHash(hash32(params.block_hash, 0)))
 
-    def _show_at(self, view: LedgerView, named: BlockId, index: str) -> bytes:
+    def _show_at(self, view: LedgerView, named: BlockId, index: str) -> bytes | Awaitable[bytes]:
         place = quantity(index, 64, 1)
         try:
-            return self._show(view, view.resolve(named), place)
+            block = view.resolve(named)
         except NotHere:
             return b"null"
+        return self._reads.run(self._show(view, block, place))
 
-    def _show(self, view: LedgerView, block: ReadableBlock, place: int) -> bytes:
-        portion = self._portions.at(view, block, place)
-        if portion is None:
+    def _find(self, view: LedgerView, transaction_hash: bytes) -> Steps[bytes]:
+        found = find_transaction(view, transaction_hash)
+        return b"null" if found is None else (yield from self._show(view, *found))
+
+    def _show(self, view: LedgerView, block: ReadableBlock, place: int) -> Steps[bytes]:
+        portion = yield from self._places.portion_at(view, block, place)
+        transaction = read_transaction(view, block, portion, place)
+        if transaction is None:
             return b"null"
-        deposit = portion.deposit_fields(place)
-        fragment = shapes.fragment(portion.transaction(place), place, block.header, deposit)
+        deposit = None
+        if transaction.type == DEPOSIT:
+            deposit = deposit_fields(encoded_receipt(view, portion, place) or b"\0")
+        fragment = shapes.fragment(transaction, place, block.header, deposit)
         return shapes.whole_transaction(block.hash, fragment)
 
     def _count(self, view: LedgerView, named: BlockId) -> bytes:
@@ -122,4 +137,4 @@ class TransactionMethods:
             block = view.resolve(named)
         except NotHere:
             return b"null"
-        return shapes.quantity(sum(len(each.places) for each in self._portions.of(view, block)))
+        return shapes.quantity(count_transactions(view, block))

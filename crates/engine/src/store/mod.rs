@@ -22,6 +22,7 @@ mod maintain;
 mod nodes;
 mod open;
 mod record;
+mod row_access;
 mod snapshot;
 mod state;
 mod view;

@@ -1,0 +1,228 @@
+//! Rows of blocks, for Python: single items where they lie, and many in steps.
+
+use alloy_primitives::{Address, keccak256};
+use foreblock_engine::block::{encode_transaction, transaction_length};
+use foreblock_engine::error::{Error, Result};
+use foreblock_engine::json;
+use foreblock_engine::receipt::Receipt;
+use foreblock_engine::stored_items::{self, Items};
+use foreblock_engine::transaction::{self, DEPOSIT_TYPE};
+use foreblock_engine::transaction_json::{self, Place};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::codec::Header;
+use crate::convert::{Arg, invalid};
+use crate::error::to_python;
+use crate::store::View;
+
+const ADDRESS_BYTES: usize = 20;
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<StoredItems>()?;
+    module.add_function(wrap_pyfunction!(row_part, module)?)?;
+    module.add_function(wrap_pyfunction!(item_at, module)?)?;
+    module.add_function(wrap_pyfunction!(receipt_at, module)?)?;
+    module.add_function(wrap_pyfunction!(receipts_end, module)?)
+}
+
+/// A part of a row and the length of all of it.
+#[pyfunction]
+fn row_part<'py>(
+    py: Python<'py>,
+    view: &View,
+    key: &[u8],
+    start: isize,
+    length: Arg<usize>,
+) -> PyResult<Option<(usize, Bound<'py, PyBytes>)>> {
+    let found = view.view.with_rows([key], |[row]| {
+        let Some(row) = row else { return Ok(None) };
+        let from_end = row.len().saturating_sub(start.unsigned_abs());
+        let start = if start < 0 { from_end } else { row.len().min(start.unsigned_abs()) };
+        let stop = row.len().min(start.saturating_add(length.0));
+        Ok(Some((row.len(), PyBytes::new(py, &row[start..stop]))))
+    });
+    found.map_err(to_python)
+}
+
+/// An item of a row.
+#[pyfunction]
+fn item_at<'py>(
+    py: Python<'py>,
+    view: &View,
+    key: &[u8],
+    index: Arg<usize>,
+) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    let found = view.view.with_rows([key], |[row]| {
+        let item = Items::new(present(row)?)?.at(index.0)?;
+        Ok(item.map(|item| PyBytes::new(py, item)))
+    });
+    found.map_err(to_python)
+}
+
+type Found<'py> = (Bound<'py, PyBytes>, Option<u64>, u64);
+
+/// A receipt of a row, and what those before it in the row come to.
+#[pyfunction]
+fn receipt_at<'py>(
+    py: Python<'py>,
+    view: &View,
+    key: &[u8],
+    index: Arg<usize>,
+) -> PyResult<Option<Found<'py>>> {
+    let found = view.view.with_rows([key], |[row]| {
+        let found = stored_items::receipt_at(present(row)?, index.0)?;
+        Ok(found.map(|it| (PyBytes::new(py, it.encoded), it.gas_before, it.logs_before)))
+    });
+    found.map_err(to_python)
+}
+
+/// How many receipts a row has, how many logs, and the gas of the block up to the last.
+#[pyfunction]
+fn receipts_end(view: &View, key: &[u8]) -> PyResult<(usize, u64, Option<u64>)> {
+    view.view.with_rows([key], |[row]| stored_items::receipts_end(present(row)?)).map_err(to_python)
+}
+
+pub fn present(row: Option<&[u8]>) -> Result<&[u8]> {
+    row.ok_or_else(|| Error::StoreDamaged("a block lacks a row".into()))
+}
+
+/// A row of transactions or receipts, of which some are read at a time.
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct StoredItems {
+    row: Py<PyBytes>,
+    /// Where each item begins and ends.
+    spans: Vec<(usize, usize)>,
+    #[pyo3(get)]
+    end: usize,
+    #[pyo3(get)]
+    encoded_size: usize,
+}
+
+impl StoredItems {
+    fn some(&self, py: Python<'_>, start: usize, stop: usize) -> PyResult<Vec<&[u8]>> {
+        let row = self.row.as_bytes(py);
+        let spans = self.spans.get(start..stop.min(self.spans.len())).ok_or_else(|| {
+            invalid(format!("no items {start} to {stop} among {}", self.spans.len()))
+        })?;
+        Ok(spans.iter().map(|(start, stop)| &row[*start..*stop]).collect())
+    }
+}
+
+#[pymethods]
+impl StoredItems {
+    #[new]
+    fn new(py: Python<'_>, row: Py<PyBytes>) -> PyResult<Self> {
+        let bytes = row.as_bytes(py);
+        let (mut spans, mut encoded_size) = (Vec::new(), 0);
+        let mut read = || {
+            let mut items = Items::new(bytes)?;
+            while let Some(item) = items.take()? {
+                let stop = bytes.len() - items.rest().len();
+                spans.push((stop - item.len(), stop));
+                encoded_size += transaction_length(item);
+            }
+            Ok(bytes.len() - items.rest().len())
+        };
+        let end = read().map_err(to_python)?;
+        Ok(Self { row, spans, end, encoded_size })
+    }
+
+    fn __len__(&self) -> usize {
+        self.spans.len()
+    }
+
+    fn take<'py>(
+        &self,
+        py: Python<'py>,
+        start: Arg<usize>,
+        stop: Arg<usize>,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let items = self.some(py, start.0, stop.0)?;
+        Ok(items.into_iter().map(|item| PyBytes::new(py, item)).collect())
+    }
+
+    fn encode<'py>(
+        &self,
+        py: Python<'py>,
+        start: Arg<usize>,
+        stop: Arg<usize>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let items = self.some(py, start.0, stop.0)?;
+        let mut out = Vec::with_capacity(items.iter().map(|raw| transaction_length(raw)).sum());
+        items.iter().for_each(|raw| encode_transaction(raw, &mut out));
+        Ok(PyBytes::new(py, &out))
+    }
+
+    /// The hashes as JSON texts with commas between them.
+    fn hashes<'py>(
+        &self,
+        py: Python<'py>,
+        start: Arg<usize>,
+        stop: Arg<usize>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let items = self.some(py, start.0, stop.0)?;
+        let mut out = Vec::with_capacity(69 * items.len());
+        for (place, raw) in items.into_iter().enumerate() {
+            if place > 0 {
+                out.push(b',');
+            }
+            json::data(&mut out, keccak256(raw));
+        }
+        Ok(PyBytes::new(py, &out))
+    }
+
+    /// Transactions as JSON, see `transaction_json`; `receipts` are theirs.
+    #[pyo3(signature = (receipts, start, stop, *, header, first, homestead, senders = None))]
+    #[expect(clippy::too_many_arguments, reason = "what a transaction is shown with")]
+    fn fragments<'py>(
+        &self,
+        py: Python<'py>,
+        receipts: &Self,
+        start: Arg<usize>,
+        stop: Arg<usize>,
+        header: &Header,
+        first: Arg<u64>,
+        homestead: bool,
+        senders: Option<&[u8]>,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let raws = self.some(py, start.0, stop.0)?;
+        let receipts = receipts.some(py, start.0, start.0 + raws.len())?;
+        if receipts.len() != raws.len() {
+            return Err(to_python(Error::StoreDamaged("a block lacks receipts".into())));
+        }
+        let render = || {
+            let places = (start.0..).zip(raws.iter().zip(&receipts));
+            places
+                .map(|(index, (raw, receipt))| {
+                    let transaction = match senders {
+                        Some(senders) => transaction::decode_known(raw, sender(senders, index)?)?,
+                        None => transaction::decode_at(raw, homestead)?,
+                    };
+                    let deposit = deposit_fields(receipt)?;
+                    let place = Place { header: &header.0, index: first.0 + index as u64, deposit };
+                    let mut out = Vec::with_capacity(900 + 2 * raw.len());
+                    transaction_json::fragment(&mut out, &transaction, &place);
+                    Ok(out)
+                })
+                .collect::<Result<Vec<_>>>()
+        };
+        let texts = if senders.is_some() { render() } else { py.detach(render) };
+        Ok(texts.map_err(to_python)?.iter().map(|text| PyBytes::new(py, text)).collect())
+    }
+}
+
+fn sender(senders: &[u8], index: usize) -> Result<Address> {
+    let start = index * ADDRESS_BYTES;
+    let sender = senders.get(start..start + ADDRESS_BYTES);
+    sender.map(Address::from_slice).ok_or_else(|| Error::StoreDamaged("a sender is missing".into()))
+}
+
+/// Nonce of a deposit and version of its receipt, where both are stored.
+fn deposit_fields(receipt: &[u8]) -> Result<Option<(u64, u64)>> {
+    if receipt.first() != Some(&DEPOSIT_TYPE) {
+        return Ok(None);
+    }
+    let receipt = Receipt::decode(receipt)?;
+    Ok(receipt.deposit_nonce.zip(receipt.deposit_receipt_version))
+}

@@ -1,0 +1,24 @@
+//! Rows of Python's, looked at where they lie in the map.
+
+use super::view::View;
+use super::{check_row_key, lmdb};
+use crate::error::Result;
+
+impl View {
+    /// What `read` makes of some rows, without a copy of them; those that are not there are
+    /// `None`. Nothing else can be read from this view meanwhile.
+    pub fn with_rows<const N: usize, T>(
+        &self,
+        keys: [&[u8]; N],
+        read: impl FnOnce([Option<&[u8]>; N]) -> Result<T>,
+    ) -> Result<T> {
+        keys.iter().try_for_each(|key| check_row_key(key))?;
+        self.snapshot.read(|txn| {
+            let mut rows = [None; N];
+            for (row, key) in rows.iter_mut().zip(keys) {
+                *row = self.snapshot.tables.rows.get(txn, key).map_err(lmdb)?;
+            }
+            read(rows)
+        })
+    }
+}

@@ -1,0 +1,121 @@
+"""Where a transaction of a block is stored: in which portion, and at which place of that.
+
+A block that came as a whole has one portion; one of flashblocks has one for each, and each
+says in its own rows what of the block comes before it (`partial_rows`). So a transaction is
+found with a few small reads, and nothing of the other portions is looked at. Stores of
+older versions have portions that do not say it: `count_starts` finds it out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from foreblock._engine import receipts_end, row_part
+from foreblock.errors import StoreDamaged
+from foreblock.ledger import partial_rows, rows
+from foreblock.ledger.partial_rows import POSITION_BYTES, Position, decode_position
+from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.simulation.steps import Steps
+from foreblock.ledger.view import LedgerView
+
+COUNT_BYTES = 4  # that a row of items begins with
+
+
+@dataclass(frozen=True, slots=True)
+class PortionRows:
+    """The keys under which a portion is stored."""
+
+    transactions: bytes
+    receipts: bytes
+    senders: bytes | None  # none where a body came as a whole
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRows:
+    """A portion and what of its block comes before it."""
+
+    rows: PortionRows
+    start: Position
+
+
+def portion_rows(block: ReadableBlock, number: int | None) -> PortionRows:
+    """The rows of a partial's flashblock, or of a block that came as a whole."""
+    if number is None:
+        return PortionRows(rows.body_key(block.number), rows.receipts_key(block.number), None)
+    place = (block.number, number)
+    return PortionRows(
+        partial_rows.transactions_key(*place),
+        partial_rows.receipts_key(*place),
+        partial_rows.senders_key(*place),
+    )
+
+
+def find_start(
+    view: LedgerView, block: ReadableBlock, numbers: Sequence[int], place: int
+) -> tuple[int, Position] | None:
+    """The partial with the transaction at a place, and what comes before the partial.
+
+    It is the last one that begins no later. None where rows do not say where they begin.
+    """
+    low, found = 0, _stored_start(view, block, numbers[0])
+    high = len(numbers)
+    while high - low > 1 and found is not None:
+        middle = (low + high) // 2
+        start = _stored_start(view, block, numbers[middle])
+        if start is None:
+            return None
+        if start.transactions <= place:
+            low, found = middle, start
+        else:
+            high = middle
+    return None if found is None else (numbers[low], found)
+
+
+def count_starts(
+    view: LedgerView, block: ReadableBlock, numbers: Sequence[int]
+) -> Steps[tuple[Position, ...]]:
+    """What comes before each of these portions, found by walking over their receipts."""
+    starts: list[Position] = []
+    position = Position()
+    for number in numbers:
+        starts.append(position)
+        count, logs, gas = receipts_end(view.stored, portion_rows(block, number).receipts)
+        position = Position(
+            position.transactions + count,
+            position.gas if gas is None else gas,
+            position.logs + logs,
+        )
+        yield None
+    return tuple(starts)
+
+
+def count_transactions(view: LedgerView, block: ReadableBlock) -> int:
+    """How many transactions a block has."""
+    numbers = view.made_of(block)
+    if not numbers:
+        return _count(view, block, portion_rows(block, None))
+    last = _stored_start(view, block, numbers[-1])
+    if last is not None:
+        return last.transactions + _count(view, block, portion_rows(block, numbers[-1]))
+    return sum(_count(view, block, portion_rows(block, number)) for number in numbers)
+
+
+def _stored_start(view: LedgerView, block: ReadableBlock, number: int) -> Position | None:
+    key = partial_rows.senders_key(block.number, number)
+    length, end = _part(view, block, key, -POSITION_BYTES, POSITION_BYTES)
+    return decode_position(length, end)
+
+
+def _count(view: LedgerView, block: ReadableBlock, stored: PortionRows) -> int:
+    _, begin = _part(view, block, stored.transactions, 0, COUNT_BYTES)
+    if len(begin) != COUNT_BYTES:
+        raise StoreDamaged(f"block {block.number} has a row that is cut short")
+    return int.from_bytes(begin)
+
+
+def _part(
+    view: LedgerView, block: ReadableBlock, key: bytes, start: int, length: int
+) -> tuple[int, bytes]:
+    found = row_part(view.stored, key, start, length)
+    if found is None:
+        raise StoreDamaged(f"block {block.number} lacks a row of its body")
+    return found
