@@ -35,15 +35,15 @@ class BlockTexts:
         """A block of a view, with full transactions or with their hashes."""
         found = self._kept(block, full=full)
         if found is not None:
-            return found
-        begin = partial(self._render, view, block, full=full)
+            return self._reads.give(found)
+        begin = partial(self.render, view, block, full=full)
         return self._reads.share(("block", block.key, full), begin)
 
     def _kept(self, block: ReadableBlock, *, full: bool) -> bytes | None:
         text = self._blocks.get(block.key)
         return None if text is None else text.full if full else text.hashes
 
-    def _render(self, view: LedgerView, block: ReadableBlock, *, full: bool) -> Steps[bytes]:
+    def render(self, view: LedgerView, block: ReadableBlock, *, full: bool) -> Steps[bytes]:
         """Render what is missing, others having their turn in between."""
         found = self._kept(block, full=full)  # another one may have rendered it meanwhile
         if found is not None:

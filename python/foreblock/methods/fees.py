@@ -24,17 +24,23 @@ class FeeMethods:
     def gas_price(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """What a unit of gas costs now, a tip included."""
         explain(raw, NoParams, 0)
-        return self._reads.run(self._suggested(view, _base_fee(view)))
+        return self._suggest(view, _base_fee(view))
 
     def max_priority_fee_per_gas(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The tip alone."""
         explain(raw, NoParams, 0)
-        return self._reads.run(self._suggested(view, 0))
+        return self._suggest(view, 0)
 
     def blob_base_fee(self, view: LedgerView, raw: Raw) -> bytes:
         """What a unit of blob gas costs in the latest block."""
         explain(raw, NoParams, 0)
         return quantity(blob_fees_of(view.latest)[0])
+
+    def _suggest(self, view: LedgerView, base_fee: int) -> bytes | Awaitable[bytes]:
+        known = self._tips.known(view)
+        if known is not None:
+            return quantity(base_fee + known)
+        return self._reads.run(self._suggested(view, base_fee))
 
     def _suggested(self, view: LedgerView, base_fee: int) -> Steps[bytes]:
         return quantity(base_fee + (yield from self._tips.suggested(view)))

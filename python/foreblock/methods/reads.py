@@ -2,29 +2,35 @@
 
 A read that is short costs less than to put it off. But two hundred clients that each ask for
 something short hold the loop for all of it, and a balance would wait for them. So in one
-round of the loop reads run in place for a millisecond at most, all of them together; those
-that come later in the round wait for their turn, as the rest of a long one does.
+round of the loop reads run in place for a millisecond at most, all of them together, and
+what it takes to write long answers counts as well; those that come later in the round wait
+for their turn, as the rest of a long one does, which goes on for a millisecond each time.
 
 What many ask for at the same time is made once (`share`). It is made by one of those who
 wait, on that one's own view. If that one goes away, or runs out of time, the next goes on,
 on its own view, with what is kept by then: nothing is read from a view that was closed, and
-nobody's leaving harms another.
+nobody's leaving harms another. A few at a time go on, in the order in which they came: all at
+once would hold as many half-made answers, and none would end before its deadline.
 """
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from functools import partial
 from typing import Any, Final, TypeVar
 
 from foreblock.errors import TimedOut
-from foreblock.ledger.simulation.steps import Pace, Steps, paced
+from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.methods.placement import duration
 from foreblock.methods.simulations import Simulations
 
 T = TypeVar("T")
 
 ROUND_SECONDS: Final = 0.001  # of reads in place, in one round of the loop
+SLICE_SECONDS: Final = 0.001  # of one read when it has its turn
+MOST_AT_ONCE: Final = 4  # shared reads that are half made
+LONG: Final = 65_536  # bytes of an answer that takes time to write
+WRITING_SECONDS: Final = 0.5e-9  # a byte: it is copied some times on its way to a socket
 
 
 class Reads:
@@ -42,19 +48,21 @@ class Reads:
         self._clock: Final = clock
         self._spent = 0.0  # seconds in this round
         self._under_way: Final[dict[Hashable, _UnderWay]] = {}
+        self._half_made: Final = asyncio.Semaphore(MOST_AT_ONCE)
 
     def run(self, steps: Steps[T]) -> T | Awaitable[T]:
         """What the steps come to, at once if there is time for it.
 
         Raises what they do, and `TimedOut`.
         """
-        if self._spent >= ROUND_SECONDS:
-            return self._simulations.run(partial(_in_turn, steps))
-        begun = self._clock()
-        try:
-            return self._simulations.run(partial(paced, steps))
-        finally:
-            self._note(self._clock() - begun)
+        found = self._begin(steps)
+        return self._in_turn(steps) if found is None else found[0]
+
+    def give(self, text: bytes) -> bytes | Awaitable[bytes]:
+        """A text that is there already; where it is long, when it is its turn."""
+        if len(text) < LONG:
+            return text
+        return self.run(_given(text))
 
     def share(self, key: Hashable, begin: Callable[[], Steps[T]]) -> T | Awaitable[T]:
         """The same, made once for all who ask for this key meanwhile.
@@ -62,33 +70,30 @@ class Reads:
         `begin` looks first for what is kept of it. Equal keys mean equal outcomes, whichever
         view they are made on.
         """
-        if key in self._under_way or self._spent >= ROUND_SECONDS:
+        if key in self._under_way:
             return self._await(key, begin)
-        outcome = self.run(begin())
-        return self._lead(key, outcome) if isinstance(outcome, Awaitable) else outcome
+        steps = begin()
+        found = self._begin(steps)
+        return self._await(key, lambda: steps) if found is None else found[0]
 
     async def _await(self, key: Hashable, begin: Callable[[], Steps[T]]) -> T:
+        """Wait for another who makes it; else make it for all who come meanwhile."""
         until = self._clock() + self._timeout_ms / 1000
         while (other := self._under_way.get(key)) is not None:
-            try:
-                await asyncio.wait_for(other.ended.wait(), until - self._clock())
-            except TimeoutError:
-                raise TimedOut(duration(self._timeout_ms)) from None
+            await self._until(until, other.ended.wait())
             if other.failure is not None:
                 raise other.failure
             if other.is_done:
                 result: T = other.result
                 return result
-        outcome = self._simulations.run(partial(_in_turn, begin()))
-        return await self._lead(key, outcome) if isinstance(outcome, Awaitable) else outcome
-
-    async def _lead(self, key: Hashable, outcome: Awaitable[T]) -> T:
-        """Await the outcome for all who want it. Another may have begun in the same round."""
-        if key in self._under_way:
-            return await outcome
         leading = self._under_way[key] = _UnderWay()
         try:
-            result = await outcome
+            await self._until(until, self._half_made.acquire())
+            try:
+                outcome = self._in_turn(begin())
+                result = await outcome if isinstance(outcome, Awaitable) else outcome
+            finally:
+                self._half_made.release()
         except TimedOut:
             raise  # the others have time left, and what is kept by now is theirs
         except Exception as failure:
@@ -100,6 +105,46 @@ class Reads:
         finally:
             del self._under_way[key]
             leading.ended.set()
+
+    async def _until(self, until: float, event: Coroutine[Any, Any, object]) -> None:
+        try:
+            async with asyncio.timeout(until - self._clock()):
+                await event
+        except TimeoutError:
+            raise TimedOut(duration(self._timeout_ms)) from None
+
+    def _begin(self, steps: Steps[T]) -> tuple[T] | None:
+        """What the steps come to, if there is time for it in this round."""
+        if self._spent >= ROUND_SECONDS:
+            return None
+        begun, length = self._clock(), 0
+        until = begun + SLICE_SECONDS
+        try:
+            while self._clock() < until:
+                next(steps)
+        except StopIteration as done:
+            length = len(done.value) if isinstance(done.value, bytes) else 0
+            return (done.value,)
+        finally:
+            self._note(self._clock() - begun + length * WRITING_SECONDS)
+        return None
+
+    def _in_turn(self, steps: Steps[T]) -> T | Awaitable[T]:
+        return self._simulations.run(partial(self._sliced, steps))
+
+    def _sliced(self, steps: Steps[T], pace: Pace) -> Steps[T]:  # noqa: ARG002, slices are shorter than its own
+        """The same steps, which know no pace and run nothing elsewhere, a slice at a time."""
+        while True:
+            yield None
+            until = self._clock() + SLICE_SECONDS
+            over = False
+            while not over:
+                try:
+                    next(steps)
+                except StopIteration as done:
+                    result: T = done.value
+                    return result
+                over = self._clock() >= until
 
     def _note(self, seconds: float) -> None:
         """Reads have held the loop for so long; the next round begins at 0 again."""
@@ -124,7 +169,6 @@ class _UnderWay:
         self.failure: Exception | None = None
 
 
-def _in_turn(steps: Steps[T], pace: Pace) -> Steps[T]:
-    """Steps that begin when it is their turn."""
-    yield None
-    return (yield from paced(steps, pace))
+def _given(text: bytes) -> Steps[bytes]:
+    yield from ()
+    return text

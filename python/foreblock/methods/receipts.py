@@ -5,36 +5,23 @@ A pre-confirmed transaction has its receipt at once, in the block as far as it g
 
 from collections.abc import Awaitable
 from functools import partial
-from typing import Final
 
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from foreblock.errors import NotHere, StoreDamaged
-from foreblock.ledger.partial_rows import Position
-from foreblock.ledger.placed_receipt import read_receipt, some_receipts
+from foreblock.ledger.placed_receipt import read_receipt
 from foreblock.ledger.preconfirmed_block import ReadableBlock
 from foreblock.ledger.simulation.steps import Steps
-from foreblock.ledger.stored_block import read_stored
 from foreblock.ledger.stored_transaction import find_transaction
 from foreblock.ledger.view import LedgerView
-from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockParam, read_block
 from foreblock.methods.block_places import BlockPlaces
 from foreblock.methods.kept import Kept
 from foreblock.methods.options import Options
 from foreblock.methods.params import DECODING, explain, hash32
 from foreblock.methods.reads import Reads
-
-AT_ONCE: Final = 16  # receipts rendered at once: 1 ms where senders have to be recovered
-
-
-class ReceiptsText:
-    """The receipts of a block as JSON."""
-
-    def __init__(self, text: bytes) -> None:
-        self.text: Final = text
-        self.size: Final = len(text)
+from foreblock.methods.receipts_text import ReceiptsText
 
 
 class HashParams(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):
@@ -94,25 +81,17 @@ class ReceiptMethods:
         return self._places.shape(view, block).receipt(receipt)
 
     def _show_all(self, view: LedgerView, block: ReadableBlock) -> Steps[bytes]:
-        kept = self._kept.get(block.key)
-        if kept is None:
-            kept = ReceiptsText((yield from self._render(view, block)))
-            self._kept.keep(block.key, kept)
-        return kept.text
-
-    def _render(self, view: LedgerView, block: ReadableBlock) -> Steps[bytes]:
-        """Write all receipts, some at a time."""
-        shape = self._places.shape(view, block)
-        texts: list[bytes] = []
-        before = Position()
-        for part in read_stored(view, block).parts:
-            portion = part.read()
-            for start in range(0, len(portion), AT_ONCE):
-                for placed in some_receipts(portion, start, start + AT_ONCE, before):
-                    texts.append(shape.receipt(placed))
-                    before = placed.end
-                yield None
-        return shapes.array(texts)
+        """Render all of them; what there is at any moment is kept for those who go on."""
+        text = self._kept.get(block.key)
+        if text is None:
+            text = ReceiptsText()
+        if text.whole is not None:
+            return text.whole
+        steps = text.render(view, block, self._places.shape(view, block))
+        try:
+            return (yield from steps)
+        finally:
+            self._kept.keep(block.key, text)
 
 
 def read_hash(raw: Raw) -> bytes:

@@ -35,11 +35,16 @@ class Tips:
             self._kept.keep(block.key, found)
         return found
 
+    def known(self, view: LedgerView) -> int | None:
+        """What is suggested at the latest block, if it was asked for already."""
+        made_at, tip = self._suggested
+        return tip if made_at == view.latest.hash else None
+
     def suggested(self, view: LedgerView) -> Steps[int]:
         """A tip in wei that lately got a transaction into a block."""
-        made_at, tip = self._suggested
-        if made_at == view.latest.hash:
-            return tip
+        known = self.known(view)
+        if known is not None:
+            return known
         sample: list[int] = []
         newest = view.latest.number
         for number in range(newest, max(newest - BLOCKS, -1), -1):

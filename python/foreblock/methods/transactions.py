@@ -133,6 +133,7 @@ class TransactionMethods:
         return shapes.whole_transaction(block.hash, fragment)
 
     def _count(self, view: LedgerView, named: BlockId) -> bytes:
+        """A few small reads, which take less than to wait for a turn."""
         try:
             block = view.resolve(named)
         except NotHere:

@@ -1,0 +1,313 @@
+"""Rows of blocks, read where they lie: against plain decoding, and damaged in every way."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from foreblock._engine import (
+    Bids,
+    Header,
+    Log,
+    Message,
+    Receipt,
+    Store,
+    StoredItems,
+    Transaction,
+    View,
+    decode_receipt,
+    decode_transaction,
+    deposit_transaction,
+    item_at,
+    keccak256,
+    receipt_at,
+    receipts_end,
+    row_part,
+    sign_transaction,
+)
+from foreblock.errors import StoreDamaged
+from foreblock.ledger.deposit_receipt import deposit_fields
+from foreblock.ledger.rows import encode_items
+from foreblock.methods import shapes
+from small_store import append
+from writing import KEYS, SENDERS
+
+FIRST, SECOND = b"first", b"second"
+
+often = settings(
+    deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(str(tmp_path / "store"), write=True) as found:
+        append(found)
+        yield found
+
+
+def put(store: Store, first: bytes, second: bytes = b"") -> View:
+    """A view of the store with these two rows."""
+    batch = store.batch()
+    batch.put(FIRST, first)
+    batch.put(SECOND, second)
+    store.commit(batch)
+    return store.view()
+
+
+logs = st.builds(
+    Log,
+    st.binary(min_size=20, max_size=20),
+    st.lists(st.binary(min_size=32, max_size=32), max_size=4),
+    st.binary(max_size=80),
+)
+receipts = st.builds(
+    lambda kind, gas, logs, status: Receipt(
+        type=kind, cumulative_gas_used=gas, status=status, logs=logs
+    ),
+    st.sampled_from([0, 1, 2, 4, 0x7E]),
+    st.integers(0, 2**64 - 1),
+    st.lists(logs, max_size=4),
+    st.booleans(),
+) | st.builds(
+    lambda gas, root: Receipt(type=0, cumulative_gas_used=gas, post_state=root),
+    st.integers(0, 2**40),
+    st.binary(min_size=32, max_size=32),
+)
+
+
+@often
+@given(st.lists(receipts, max_size=8))
+def test_a_receipt_is_found_as_by_decoding_all_before_it(
+    store: Store, chosen: list[Receipt]
+) -> None:
+    encoded = [receipt.encode() for receipt in chosen]
+    with put(store, encode_items(encoded)) as view:
+        for index, each in enumerate(encoded):
+            before = [decode_receipt(other) for other in encoded[:index]]
+            gas = before[-1].cumulative_gas_used if before else None
+            expected = each, gas, sum(len(other.logs) for other in before)
+            assert receipt_at(view, FIRST, index) == expected
+            assert item_at(view, FIRST, index) == each
+        assert receipt_at(view, FIRST, len(encoded)) is None
+        assert item_at(view, FIRST, 2**40) is None
+        gas = chosen[-1].cumulative_gas_used if chosen else None
+        assert receipts_end(view, FIRST) == (
+            len(chosen),
+            sum(len(receipt.logs) for receipt in chosen),
+            gas,
+        )
+
+
+@often
+@given(st.binary(max_size=60), st.integers(-80, 80), st.integers(0, 80))
+def test_a_part_of_a_row_is_that_slice(store: Store, row: bytes, start: int, length: int) -> None:
+    row = row or b"\0"
+    begin = max(len(row) + start, 0) if start < 0 else start
+    with put(store, row) as view:
+        assert row_part(view, FIRST, start, length) == (len(row), row[begin : begin + length])
+        assert row_part(view, b"none", start, length) is None
+
+
+def readings(view: View, row: bytes) -> Sequence[Callable[[], object]]:
+    """Everything that reads the two rows."""
+    return (
+        lambda: item_at(view, FIRST, 1),
+        lambda: receipt_at(view, FIRST, 2),
+        lambda: receipts_end(view, FIRST),
+        lambda: Bids(7).add(view, FIRST, SECOND, 0, 9),
+        lambda: StoredItems(row),
+    )
+
+
+@often
+@given(st.data(), st.lists(receipts, min_size=3, max_size=4))
+def test_a_damaged_row_is_called_so_and_nothing_panics(
+    store: Store, data: st.DataObject, chosen: list[Receipt]
+) -> None:
+    whole = encode_items([receipt.encode() for receipt in chosen])
+    cut = data.draw(st.integers(0, len(whole)))
+    row = bytearray(whole[:cut] + data.draw(st.binary(max_size=8)) or b"\0")
+    for _ in range(data.draw(st.integers(0, 4))):
+        row[data.draw(st.integers(0, len(row) - 1))] = data.draw(st.integers(0, 255))
+    with put(store, bytes(row), whole) as view:
+        for read in readings(view, bytes(row)):
+            with suppress(StoreDamaged):
+                read()
+
+
+def test_what_a_row_claims_is_never_believed(store: Store) -> None:
+    for row in (b"\0", b"\xff\xff\xff\xff", b"\0\0\0\3\xff\xff\xff\xff", b"\0\0\0\3\0\0\0\1a"):
+        with put(store, row, row) as view:
+            for read in readings(view, row):
+                with pytest.raises(StoreDamaged):
+                    read()
+    with put(store, b"\0\0\0\0") as view, pytest.raises(StoreDamaged):
+        receipts_end(view, b"none")
+
+
+@st.composite
+def transactions(draw: st.DrawFn) -> Transaction:
+    """Any transaction that a block can have, but for those with blobs."""
+    kind = draw(st.sampled_from([0, 1, 2, 4, 0x7E]))
+    fees = st.integers(0, 2**100)
+    to = draw(st.binary(min_size=20, max_size=20))
+    data, value = draw(st.binary(max_size=50)), draw(st.integers(0, 2**256 - 1))
+    if kind == 0x7E:
+        return deposit_transaction(
+            source_hash=draw(st.binary(min_size=32, max_size=32)),
+            sender=SENDERS[0],
+            to=draw(st.sampled_from([to, None])),
+            mint=draw(st.integers(0, 2**128 - 1)),
+            value=value,
+            gas_limit=draw(st.integers(0, 2**64 - 1)),
+            input=data,
+        )
+    fields: dict[str, object] = {"gas_price": draw(fees)}
+    if kind >= 2:
+        low, high = sorted((draw(fees), draw(fees)))
+        fields = {"max_fee_per_gas": high, "max_priority_fee_per_gas": low}
+    if kind:
+        keys = draw(st.lists(st.binary(min_size=32, max_size=32), max_size=3))
+        fields["access_list"] = [(to, keys)]
+    message = Message(
+        sender=SENDERS[0],
+        to=draw(st.sampled_from([to, None])) if kind < 3 else to,
+        value=value,
+        data=data,
+        gas=draw(st.integers(0, 2**63)),
+        **fields,  # type: ignore[arg-type]
+    )
+    return sign_transaction(message, kind, draw(st.integers(1, 2**32)), 5, KEYS[0])
+
+
+def header(base_fee: int | None) -> Header:
+    return Header(
+        parent_hash=bytes(32),
+        beneficiary=bytes(20),
+        state_root=bytes(32),
+        number=7,
+        gas_limit=30_000_000,
+        timestamp=1_700_000_000,
+        base_fee_per_gas=base_fee,
+    )
+
+
+def receipt_for(transaction: Transaction, gas: int) -> bytes:
+    deposit = transaction.type == 0x7E
+    return Receipt(
+        type=transaction.type,
+        cumulative_gas_used=gas,
+        status=True,
+        deposit_nonce=9 if deposit else None,
+        deposit_receipt_version=1 if deposit else None,
+    ).encode()
+
+
+@often
+@given(st.lists(transactions(), min_size=1, max_size=5), st.none() | st.integers(0, 2**64 - 1))
+def test_a_transaction_is_written_as_python_writes_it(
+    chosen: list[Transaction], base_fee: int | None
+) -> None:
+    block, first = header(base_fee), 100
+    raws = [each.raw for each in chosen]
+    encoded = [receipt_for(each, 21_000 * place) for place, each in enumerate(chosen, 1)]
+    items, theirs = StoredItems(encode_items(raws)), StoredItems(encode_items(encoded))
+    expected = [
+        shapes.fragment(each, first + place, block, deposit_fields(receipt))
+        for place, (each, receipt) in enumerate(zip(chosen, encoded, strict=True))
+    ]
+    senders = b"".join(each.sender for each in chosen)
+    for known in (senders, senders + bytes(16), None):
+        found = items.fragments(
+            theirs, 0, 99, header=block, first=first, homestead=True, senders=known
+        )
+        assert found == expected
+    part = items.fragments(theirs, 1, 2, header=block, first=first, homestead=True, senders=senders)
+    assert part == expected[1:2]
+    texts = [shapes.data(keccak256(raw)) for raw in raws]
+    assert items.hashes(0, 99) == b",".join(texts)
+    assert b",".join([items.hashes(place, place + 1) for place in range(len(raws))]) == b",".join(
+        texts
+    )
+
+
+BLOB = bytes.fromhex(
+    "03f8fd870c72dd9d5e883e81c701840813f23c830186a0947dcd17433742f4c0ca53122ab541d0ba67fc27df038c29"
+    "db68258899c2fe656d6974f85bf859947dcd17433742f4c0ca53122ab541d0ba67fc27dff842a00000000000000000"
+    "000000000000000000000000000000000000000000000000a035f96bc70aa62a539fa99d9153b0f8aaa4594abf70cc"
+    "8a8d9018e04e39a1798283020000e1a0015a4cab4911426699ed34483de6640cf55a568afc5c5edffdcbd8bcd4452f"
+    "6801a0f5b2ecf5fb4a93d85bfa76fab96a57eed00c3e5ed379f0018756e33d3cbb985aa06647a16a0b2aee4772edf9"
+    "c03afb679e21d134ce3231f0fce7f6bfa9d1152f03"
+)
+SET_CODE = bytes.fromhex(
+    "04f8d3870c72dd9d5e883e81d30184056a921482b3b09400000000000000000000000000000000000000008080c0f8"
+    "63f861870c72dd9d5e883e948c2319620d7c348bb4e2b2a0b230c81f310e95618080a0f17d59102e9ebed035d1bd77"
+    "bc668b170eb1d38edef6e7d971857d85781d68fea0193dbdc8dea2fc194da75febbd4de9689b625eecd1e4ca30e27b"
+    "45339af2257280a0333946e8b98c5b7eff15da75e7264e9e16728f06436e86611c82fd14eaee2256a03b268e5c9bb2"
+    "9a77f6976ae0f580f781ad765de3f9163b528ea9230ac02c996c"
+)
+
+
+@pytest.mark.parametrize(
+    ("raw", "member"), [(BLOB, "blobVersionedHashes"), (SET_CODE, "authorizationList")]
+)
+def test_blobs_and_authorizations_are_written_as_python_writes_them(
+    raw: bytes, member: str
+) -> None:
+    transaction = decode_transaction(raw)
+    receipt = StoredItems(encode_items([receipt_for(transaction, 21_000)]))
+    items = StoredItems(encode_items([raw]))
+    found = items.fragments(receipt, 0, 1, header=header(7), first=0, homestead=True)
+    assert found == [shapes.fragment(transaction, 0, header(7))]
+    assert json.loads(b"{%b}" % found[0])[member]
+
+
+def test_a_sender_that_is_missing_is_damage() -> None:
+    raw = deposit_transaction(
+        source_hash=bytes(32), sender=bytes(20), to=None, mint=0, value=0, gas_limit=1, input=b""
+    )
+    items = StoredItems(encode_items([raw.raw]))
+    receipt = StoredItems(encode_items([receipt_for(raw, 1)]))
+    with pytest.raises(StoreDamaged):
+        items.fragments(receipt, 0, 1, header=header(7), first=0, homestead=True, senders=bytes(19))
+    with pytest.raises(StoreDamaged):
+        items.fragments(
+            StoredItems(encode_items([])), 0, 1, header=header(7), first=0, homestead=True
+        )
+
+
+@often
+@given(st.lists(transactions(), max_size=8), st.none() | st.integers(0, 10**12), st.data())
+def test_tips_are_what_decoded_transactions_paid(
+    store: Store, chosen: list[Transaction], base_fee: int | None, data: st.DataObject
+) -> None:
+    used = data.draw(st.lists(st.integers(1, 2**33), min_size=len(chosen), max_size=len(chosen)))
+    ends = [sum(used[: place + 1]) for place in range(len(used))]
+    encoded = [receipt_for(each, end) for each, end in zip(chosen, ends, strict=True)]
+    bids = sorted(
+        (max(each.effective_gas_price(base_fee) - (base_fee or 0), 0), gas)
+        for each, gas in zip(chosen, used, strict=True)
+        if each.type != 0x7E
+    )
+    with put(store, encode_items([each.raw for each in chosen]), encode_items(encoded)) as view:
+        gathered = Bids(base_fee)
+        for start in range(0, len(chosen) + 1, 3):
+            assert gathered.add(view, FIRST, SECOND, start, start + 3) == len(chosen)
+        tips = gathered.finish()
+    assert len(tips) == len(bids)
+    assert tips.lowest(99) == [tip for tip, _ in bids]
+    total, wanted = sum(gas for _, gas in bids), [0, 12.5, 50, 99.9, 100]
+    expected = []
+    for percent in wanted:
+        reached, at = int(total * percent / 100), 0
+        for tip, gas in bids:
+            at += gas
+            if at >= reached:
+                expected.append(hex(tip))
+                break
+    assert json.loads(tips.percentiles(wanted)) == (expected or ["0x0"] * len(wanted))

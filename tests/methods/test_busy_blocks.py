@@ -1,0 +1,347 @@
+"""Blocks of many portions: what a request reads of them, in which steps, and how often."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from asking import Asker, request
+from foreblock._engine import Block, BlockTips, StoredItems, View, decode_block, receipt_at
+from foreblock.app import Service, ServiceOptions
+from foreblock.errors import StoreDamaged
+from foreblock.ledger import partial_rows, placed_receipt
+from foreblock.ledger.block_id import BlockId
+from foreblock.ledger.block_tips import read_tips
+from foreblock.ledger.partial_rows import ADDRESS_BYTES, Position
+from foreblock.ledger.portion_places import count_starts, find_start, portion_rows
+from foreblock.ledger.simulation.steps import finish
+from foreblock.ledger.stored_block import Header, Portion, read_stored
+from foreblock.ledger.view import Ledger, LedgerView
+from foreblock.methods import block_places, portion_text, reads, receipts_text, tips
+from foreblock.methods.block_places import BlockPlaces
+from foreblock.methods.block_texts import BlockTexts
+from foreblock.methods.options import Options
+from foreblock.methods.reads import Reads
+from foreblock.methods.receipts_text import ReceiptsText
+from foreblock.methods.simulations import Simulations
+from foreblock.methods.tips import KEPT_BYTES
+from foreblock.reply import Reply
+from importing import import_bytes
+from preconfirming import COUNTER, PreconfirmingChain
+
+PORTIONS = (3, 0, 4, 1, 0, 2)  # transactions of the indices after the first
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
+    """Two sealed blocks of seven indices each, and one in progress."""
+    found = PreconfirmingChain(tmp_path / "store")
+    for _ in range(3):
+        found.begin()
+        for count in PORTIONS:
+            found.extend([found.pay(COUNTER, 1) for _ in range(count)])
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def ledger(chain: PreconfirmingChain) -> Ledger:
+    return Ledger(chain.store, clock=chain.clock)
+
+
+@pytest.fixture
+def client(ledger: Ledger) -> Iterator[Asker]:
+    found = Asker(Service(ledger, ServiceOptions()))
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every step of a read waits for its turn."""
+    monkeypatch.setattr(reads, "ROUND_SECONDS", 0.0)
+    monkeypatch.setattr(reads, "SLICE_SECONDS", 1e-9)
+    monkeypatch.setattr(portion_text, "FRAGMENTS", 1)
+    monkeypatch.setattr(portion_text, "HASHES", 1)
+    monkeypatch.setattr(receipts_text, "AT_ONCE", 1)
+
+
+def transactions(client: Asker, block: str) -> list[str]:
+    found: list[str] = client.ask("eth_getBlockByNumber", block, False)["transactions"]
+    return found
+
+
+def forget_positions(chain: PreconfirmingChain) -> None:
+    """Make the store one of an older version, whose rows end with the last sender."""
+    with chain.store.view() as view:
+        rows = [row for row in view.rows(b"p", 1 << 20) if row[0].endswith(b"s")]
+    batch = chain.store.batch()
+    for key, value in rows:
+        assert len(value) % ADDRESS_BYTES, "it has its position"
+        batch.put(key, value[: len(value) - len(value) % ADDRESS_BYTES])
+    chain.store.commit(batch)
+
+
+@pytest.mark.parametrize("block", ["0x1", "0x2", "pending"])
+def test_a_receipt_reads_one_portion(
+    client: Asker, monkeypatch: pytest.MonkeyPatch, block: str
+) -> None:
+    read: set[tuple[bytes, bytes]] = set()
+
+    def counting(view: View, key: bytes, index: int) -> object:
+        read.add((key[:-1], key[-1:]))
+        return receipt_at(view, key, index)
+
+    def forbidden(*_: object) -> None:
+        raise AssertionError("it reads a whole row")
+
+    places = transactions(client, block)
+    client.ask("eth_getTransactionReceipt", places[0])  # what all receipts say alike is kept
+    monkeypatch.setattr(placed_receipt, "receipt_at", counting)
+    monkeypatch.setattr(LedgerView, "row", forbidden)
+    monkeypatch.setattr(block_places, "count_starts", forbidden)
+    for place, transaction in enumerate(places):
+        read.clear()
+        assert client.ask("eth_getTransactionReceipt", transaction)["transactionIndex"] == hex(
+            place
+        )
+        assert len(read) == 1
+        assert client.ask("eth_getTransactionByHash", transaction)["hash"] == transaction
+        index = client.ask("eth_getTransactionByBlockNumberAndIndex", block, hex(place))
+        assert index["hash"] == transaction
+    assert client.ask("eth_getTransactionByBlockNumberAndIndex", block, hex(len(places))) is None
+    count = client.ask("eth_getBlockTransactionCountByNumber", block)
+    assert count == hex(len(places)) == hex(1 + sum(PORTIONS))
+
+
+def test_receipts_are_the_same_by_either_way_and_in_older_stores(
+    chain: PreconfirmingChain, client: Asker
+) -> None:
+    """One at a time from where it lies, all in their order, and counted where rows do not say."""
+    before: dict[str, tuple[object, object]] = {}
+    for block in ("0x1", "0x2", "pending"):
+        receipts = client.ask("eth_getBlockReceipts", block)
+        logs = [log["logIndex"] for receipt in receipts for log in receipt["logs"]]
+        assert logs == [hex(index) for index in range(sum(PORTIONS))]
+        gas = [int(receipt["cumulativeGasUsed"], 16) for receipt in receipts]
+        assert [int(each["gasUsed"], 16) for each in receipts] == [
+            end - start for start, end in zip([0, *gas], gas, strict=False)
+        ]
+        for receipt in receipts:
+            name = receipt["transactionHash"]
+            assert client.ask("eth_getTransactionReceipt", name) == receipt
+            before[name] = receipt, client.ask("eth_getTransactionByHash", name)
+    forget_positions(chain)
+    older = Asker(Service(Ledger(chain.store, clock=chain.clock), ServiceOptions()))
+    for name, (receipt, transaction) in before.items():
+        assert older.ask("eth_getTransactionReceipt", name) == receipt
+        assert older.ask("eth_getTransactionByHash", name) == transaction
+    for block in ("0x1", "pending"):
+        count = older.ask("eth_getBlockTransactionCountByNumber", block)
+        assert count == hex(1 + sum(PORTIONS))
+        assert older.ask("eth_getTransactionByBlockNumberAndIndex", block, "0xff") is None
+    older.close()
+
+
+def test_positions_are_those_that_counting_finds(chain: PreconfirmingChain) -> None:
+    """Also after a writer has gone on with a block that another one began."""
+    chain.reopen()
+    chain.extend([chain.pay(COUNTER, 1)])
+    view = Ledger(chain.store, clock=chain.clock).view()
+    names: tuple[BlockId, ...] = (1, 2, "pending")
+    for name in names:
+        block = view.resolve(name)
+        numbers = view.made_of(block)
+        starts = finish(count_starts(view, block, numbers))
+        assert starts[0] == Position()
+        for place in range(starts[-1].transactions + 3):
+            index = max(i for i, start in enumerate(starts) if start.transactions <= place)
+            assert find_start(view, block, numbers, place) == (numbers[index], starts[index])
+    view.close()
+
+
+def test_a_store_that_was_of_an_older_version_goes_on_with_positions(
+    chain: PreconfirmingChain,
+) -> None:
+    forget_positions(chain)
+    chain.reopen()
+    chain.extend([chain.pay(COUNTER, 1)])
+    ledger = Ledger(chain.store, clock=chain.clock)
+    view = ledger.view()
+    assert view.pending is not None
+    numbers = view.made_of(view.pending)
+    starts = finish(count_starts(view, view.pending, numbers))
+    row = view.row(partial_rows.senders_key(view.pending.number, numbers[-1]), view.pending)
+    assert partial_rows.decode_position(len(row), row[-16:]) == starts[-1]
+    assert find_start(view, view.pending, numbers, 0) is None, "the first rows do not say"
+    placed = finish(BlockPlaces().portion_at(view, view.pending, 2))
+    assert placed.start == starts[1]
+    view.close()
+
+
+def test_rows_that_are_missing_or_cut_are_damage(chain: PreconfirmingChain, ledger: Ledger) -> None:
+    view = ledger.view()
+    block = view.resolve(1)
+    rows = portion_rows(block, view.made_of(block)[-1])
+    view.close()
+    assert rows.senders is not None
+    for key, value in ((rows.senders, None), (rows.transactions, b"\0"), (rows.receipts, b"\0")):
+        batch = chain.store.batch()
+        if value is None:
+            batch.delete(key)
+        else:
+            batch.put(key, value)
+        chain.store.commit(batch)
+        view = ledger.view()
+        with pytest.raises(StoreDamaged):
+            read_stored(view, block).portions()
+        view.close()
+
+
+@pytest.mark.usefixtures("in_turns")
+def test_what_is_made_in_steps_is_what_is_made_at_once(
+    chain: PreconfirmingChain, client: Asker, tmp_path: Path
+) -> None:
+    """Of portions, and of the same blocks imported, which have one portion each."""
+    bodies = [
+        request("eth_getBlockByNumber", "0x2", True),
+        request("eth_getBlockByNumber", "0x2", False),
+        request("eth_getBlockReceipts", "0x2"),
+        request("debug_getRawBlock", "0x2"),
+        request("eth_getTransactionByBlockNumberAndIndex", "0x2", "0x5"),
+    ]
+    found = [client.reply(body).body for body in bodies]
+    raws = [client.ask("debug_getRawBlock", each) for each in ("0x1", "0x2")]
+    encoded = b"".join(bytes.fromhex(raw[2:]) for raw in raws)
+    import_bytes(tmp_path / "imported", chain.genesis, encoded)
+    ledger = Ledger.open(str(tmp_path / "imported"))
+    other = Asker(Service(ledger, ServiceOptions()))
+    assert [other.reply(body).body for body in bodies] == found
+    assert other.ask("eth_getBlockTransactionCountByNumber", "0x2") == hex(1 + sum(PORTIONS))
+    block, _ = decode_block(encoded[len(bytes.fromhex(raws[0][2:])) :])
+    assert isinstance(block, Block)
+    assert len(block.transactions) == 1 + sum(PORTIONS)
+    other.close()
+    ledger.close()
+
+
+def test_no_step_makes_more_than_a_few(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted, not timed: between two turns of others at most so many are rendered."""
+    monkeypatch.setattr(portion_text, "FRAGMENTS", 2)
+    monkeypatch.setattr(receipts_text, "AT_ONCE", 2)
+    rendered: list[int] = []
+    render = Portion.fragments
+
+    def counting(
+        portion: Portion, start: int, stop: int, first: int, header: Header
+    ) -> list[bytes]:
+        texts = render(portion, start, stop, first, header)
+        rendered.append(len(texts))
+        return texts
+
+    monkeypatch.setattr(Portion, "fragments", counting)
+    view = ledger.view()
+    block = view.resolve(1)
+    simulations = Simulations(5_000)
+    texts = BlockTexts(Options(), Reads(simulations, 5_000))
+    for _ in texts.render(view, block, full=True):
+        assert sum(rendered) <= 2
+        rendered.clear()
+    found = texts.show(view, block, full=True)
+    assert isinstance(found, bytes)
+    assert len(json.loads(found)["transactions"]) == 1 + sum(PORTIONS)
+    text, sizes = ReceiptsText(), [0]
+    steps = text.render(view, block, BlockPlaces().shape(view, block))
+    sizes.extend(text.count for _ in steps)
+    assert max(after - before for before, after in pairwise(sizes)) == 2
+    assert text.count == 1 + sum(PORTIONS)
+    simulations.close()
+    view.close()
+
+
+@pytest.mark.usefixtures("in_turns")
+@pytest.mark.parametrize(
+    "body",
+    [request("eth_getBlockByNumber", "0x1", True), request("eth_getBlockReceipts", "0x1")],
+)
+def test_equal_requests_render_once_and_go_on_when_the_first_one_leaves(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, body: bytes
+) -> None:
+    """The first asker's view is closed with it; nobody reads from it afterwards."""
+    with_all = Asker(Service(ledger, ServiceOptions()))
+    expected = with_all.reply(body).body
+    with_all.close()
+    portions: list[int] = []
+    take = StoredItems
+
+    def counting(row: bytes) -> StoredItems:
+        items = take(row)
+        portions.append(len(items))
+        return items
+
+    monkeypatch.setattr("foreblock.ledger.stored_block.StoredItems", counting)
+
+    async def main() -> tuple[list[Reply], list[Reply]]:
+        service = Service(ledger, ServiceOptions())
+        tasks = [asyncio.ensure_future(_ask(service, body)) for _ in range(8)]
+        together = await asyncio.gather(*tasks)
+        service.close()
+        once = len(portions)
+        assert once == 2 * (1 + len(PORTIONS)), "each portion and its receipts are read once"
+        service = Service(ledger, ServiceOptions())
+        tasks = [asyncio.ensure_future(_ask(service, body)) for _ in range(4)]
+        for _ in range(9):
+            await asyncio.sleep(0)
+        assert once < len(portions) < 2 * once, "it is under way"
+        tasks[0].cancel()
+        rest = await asyncio.gather(*tasks[1:])
+        service.close()
+        return together, rest
+
+    together, rest = asyncio.run(main())
+    assert {reply.body for reply in (*together, *rest)} == {expected}
+
+
+async def _ask(service: Service, body: bytes) -> Reply:
+    answer = service.answer(body)
+    return await answer if isinstance(answer, Awaitable) else answer
+
+
+def test_tips_of_a_thousand_busy_blocks_are_kept(ledger: Ledger) -> None:
+    busy = BlockTips([(place, 21_000) for place in range(2_000)])
+    assert 1024 * busy.size <= KEPT_BYTES
+    view = ledger.view()
+    found = finish(read_tips(view, view.resolve(1)))
+    assert len(found) == sum(PORTIONS), "all but the deposit"
+    view.close()
+
+
+@pytest.mark.usefixtures("in_turns")
+def test_a_history_that_ran_out_of_time_leaves_what_it_has_read(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+
+    def counting(view: LedgerView, block: object) -> object:
+        read.append(block.number)  # type: ignore[attr-defined]
+        return read_tips(view, block)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(tips, "read_tips", counting)
+    body = request("eth_feeHistory", "0x3", "pending", [50])
+
+    async def main() -> None:
+        service = Service(ledger, ServiceOptions())
+        task = asyncio.ensure_future(_ask(service, body))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        task.cancel()
+        assert read, "it is under way"
+        answered = json.loads((await _ask(service, body)).body)["result"]
+        assert len(answered["reward"]) == 3
+        assert read.count(1) == 1, "the first blocks are not read again"
+        service.close()
+
+    asyncio.run(main())
