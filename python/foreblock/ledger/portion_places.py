@@ -9,7 +9,7 @@ older versions have portions that do not say it: `count_starts` finds it out.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from foreblock._engine import receipts_end, row_part
+from foreblock._engine import item_at, receipts_end, row_part
 from foreblock.errors import StoreDamaged
 from foreblock.ledger import partial_rows, rows
 from foreblock.ledger.partial_rows import POSITION_BYTES, Position, decode_position
@@ -97,6 +97,13 @@ def count_transactions(view: LedgerView, block: ReadableBlock) -> int:
     if last is not None:
         return last.transactions + _count(view, block, portion_rows(block, numbers[-1]))
     return sum(_count(view, block, portion_rows(block, number)) for number in numbers)
+
+
+def first_transaction(view: LedgerView, block: ReadableBlock) -> bytes | None:
+    """The transaction that a block begins with, as in its trie; none where it has none."""
+    numbers = view.made_of(block)
+    stored = portion_rows(block, numbers[0] if numbers else None)
+    return item_at(view.stored, stored.transactions, 0)
 
 
 def _stored_start(view: LedgerView, block: ReadableBlock, number: int) -> Position | None:

@@ -8,13 +8,13 @@ not say so themselves, and what all receipts of a block say alike.
 from bisect import bisect_right
 from typing import Final
 
-from foreblock._engine import item_at
 from foreblock.ledger.l1_attributes import attributes_in
 from foreblock.ledger.partial_rows import Position
 from foreblock.ledger.portion_places import (
     PlacedRows,
     count_starts,
     find_start,
+    first_transaction,
     portion_rows,
 )
 from foreblock.ledger.preconfirmed_block import ReadableBlock
@@ -63,9 +63,7 @@ class BlockPlaces:
         if shape is None:
             attributes = None
             if block.rules.optimism is not None:
-                numbers = view.made_of(block)
-                rows = portion_rows(block, numbers[0] if numbers else None)
-                first = item_at(view.stored, rows.transactions, 0)
+                first = first_transaction(view, block)
                 attributes = None if first is None else attributes_in(first)
             shape = ReceiptShape(block, attributes)
             self._shapes.keep(block.key, shape)
