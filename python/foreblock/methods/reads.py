@@ -29,7 +29,7 @@ T = TypeVar("T")
 ROUND_SECONDS: Final = 0.001  # of reads in place, in one round of the loop
 SLICE_SECONDS: Final = 0.001  # of one read when it has its turn
 MOST_AT_ONCE: Final = 4  # shared reads that are half made
-LONG: Final = 65_536  # bytes of an answer that takes time to write
+LONG: Final = 262_144  # bytes of an answer that takes time to write
 WRITING_SECONDS: Final = 0.5e-9  # a byte: it is copied some times on its way to a socket
 
 
