@@ -28,7 +28,7 @@ from foreblock.methods.reads import Reads
 from foreblock.methods.receipts_text import ReceiptsText
 from foreblock.methods.simulations import Simulations
 from foreblock.methods.tips import KEPT_BYTES
-from foreblock.reply import Reply
+from foreblock.reply import Reply, whole
 from importing import import_bytes
 from preconfirming import COUNTER, PreconfirmingChain
 
@@ -61,7 +61,8 @@ def client(ledger: Ledger) -> Iterator[Asker]:
 
 @pytest.fixture
 def in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every step of a read waits for its turn."""
+    """Every step of a read waits for its turn, and texts are left in pieces."""
+    monkeypatch.setattr(reads, "LONG", 1_000)
     monkeypatch.setattr(reads, "ROUND_SECONDS", 0.0)
     monkeypatch.setattr(reads, "SLICE_SECONDS", 1e-9)
     monkeypatch.setattr(portion_text, "FRAGMENTS", 1)
@@ -307,7 +308,8 @@ def test_equal_requests_render_once_and_go_on_when_the_first_one_leaves(
 
 async def _ask(service: Service, body: bytes) -> Reply:
     answer = service.answer(body)
-    return await answer if isinstance(answer, Awaitable) else answer
+    reply = await answer if isinstance(answer, Awaitable) else answer
+    return Reply(whole([reply.body, *reply.rest]), reply.headers)
 
 
 def test_tips_of_a_thousand_busy_blocks_are_kept(ledger: Ledger) -> None:

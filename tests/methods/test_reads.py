@@ -9,8 +9,16 @@ import pytest
 
 from foreblock.errors import StoreDamaged, TimedOut
 from foreblock.ledger.simulation.steps import Steps
-from foreblock.methods.reads import LONG, MOST_AT_ONCE, ROUND_SECONDS, SLICE_SECONDS, Reads
+from foreblock.methods.reads import (
+    LONG,
+    MOST_AT_ONCE,
+    ROUND_SECONDS,
+    SLICE_SECONDS,
+    Reads,
+    in_pieces,
+)
 from foreblock.methods.simulations import Simulations
+from foreblock.reply import Text
 
 T = TypeVar("T")
 TIMEOUT_MS = 5_000
@@ -54,8 +62,10 @@ def run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
     return asyncio.run(main())
 
 
-async def awaited(outcome: T | Awaitable[T]) -> T:
-    return await outcome if isinstance(outcome, Awaitable) else outcome
+async def awaited(outcome: bytes | Awaitable[Text]) -> bytes:
+    text = await outcome if isinstance(outcome, Awaitable) else outcome
+    assert isinstance(text, bytes)
+    return text
 
 
 async def rounds(count: int) -> None:
@@ -113,6 +123,25 @@ def test_long_texts_count_as_time_and_short_ones_do_not() -> None:
         assert await outcome is long
 
     run(main)
+
+
+def test_pieces_are_never_given_at_once() -> None:
+    reads = made(Clock())
+    pieces = [b"x" * LONG, b"y"]
+    assert in_pieces(pieces) is pieces
+    assert in_pieces([b"x", b"y"]) == b"xy"
+
+    async def main() -> None:
+        for outcome in (reads.give(pieces), reads.share("key", lambda: given(pieces))):
+            assert isinstance(outcome, Awaitable)
+            assert await outcome == pieces
+
+    run(main)
+
+
+def given(text: Text) -> Steps[Text]:
+    yield None
+    return text
 
 
 def test_equal_reads_are_made_once() -> None:

@@ -1,15 +1,21 @@
 """One block as JSON, put together from the texts of its portions.
 
-A block has two forms: with hashes, and with full transactions. Each is joined when it is
-first asked for, and what they have in common is kept with them.
+A block has two forms: with hashes, and with full transactions. Each is put together when it
+is first asked for, some transactions at a time; a long one is left in pieces.
 """
 
+from binascii import hexlify
 from collections.abc import Sequence
 from typing import Final
 
+from foreblock.ledger.simulation.steps import Steps
 from foreblock.ledger.stored_block import StoredBlock
 from foreblock.methods import shapes
 from foreblock.methods.portion_text import PortionText
+from foreblock.methods.reads import in_pieces, length_of
+from foreblock.reply import Text
+
+JOINED: Final = 256  # transactions at once
 
 # Where number and hash, the identity of a block, end in its text.
 _AFTER_IDENTITY: Final = b',"parentHash":'
@@ -22,28 +28,36 @@ class BlockText:
         encoded_bytes = sum(portion.encoded_bytes for portion in portions)
         self._hash: Final = stored.header.hash
         self._head: Final = _head(stored, stored.size(encoded_bytes))
-        self.full: bytes | None = None
-        self.hashes: bytes | None = None
+        self.full: Text | None = None
+        self.hashes: Text | None = None
+        self.size = len(self._head)  # about how many bytes it takes to keep
 
-    @property
-    def size(self) -> int:
-        """About how many bytes it takes to keep."""
-        return len(self._head) + len(self.hashes or b"") + len(self.full or b"")
-
-    def join(self, portions: Sequence[PortionText], *, full: bool) -> bytes:
+    def join(self, portions: Sequence[PortionText], *, full: bool) -> Steps[Text]:
         """One form, from portions that are rendered."""
+        between = b'},{"blockHash":"0x%b",' % hexlify(self._hash) if full else b","
+        before, end = (between[2:], b"}]}") if full else (b"", b"]}")
+        pieces = [b'{%b,"transactions":[' % self._head]
+        for portion in portions:
+            texts = portion.fragments if full else portion.hashes
+            for start in range(0, len(texts), JOINED):
+                pieces.append(before + between.join(texts[start : start + JOINED]))
+                before = between
+                yield None
+        pieces.append(end if len(pieces) > 1 else b"]}")
+        text = in_pieces(pieces)
         if full:
-            fragments = [each for portion in portions for each in portion.fragments]
-            text = self.full = _whole(self._head, shapes.join_fragments(self._hash, fragments))
+            self.full = text
         else:
-            hashes = [each for portion in portions for each in portion.hashes]
-            text = self.hashes = _whole(self._head, shapes.array(hashes))
+            self.hashes = text
+        self.size += length_of(text)
         return text
 
 
-def without_identity(text: bytes) -> bytes:
+def without_identity(text: Text) -> Text:
     """A block as clients expect it that take a pending block to have no number and no hash."""
-    return b'{"number":null,"hash":null' + text[text.index(_AFTER_IDENTITY) :]
+    first = text if isinstance(text, bytes) else text[0]
+    first = b'{"number":null,"hash":null' + first[first.index(_AFTER_IDENTITY) :]
+    return first if isinstance(text, bytes) else [first, *text[1:]]
 
 
 def _head(stored: StoredBlock, size: int) -> bytes:
@@ -56,7 +70,3 @@ def _head(stored: StoredBlock, size: int) -> bytes:
         withdrawals = list(map(shapes.withdrawal, stored.withdrawals))
         parts.append(b'"withdrawals":' + shapes.array(withdrawals))
     return b",".join(parts)
-
-
-def _whole(head: bytes, transactions: bytes) -> bytes:
-    return b"".join((b"{", head, b',"transactions":', transactions, b"}"))

@@ -19,6 +19,7 @@ from foreblock.methods.kept import Kept
 from foreblock.methods.options import Options
 from foreblock.methods.portion_text import PortionText
 from foreblock.methods.reads import Reads
+from foreblock.reply import Text
 
 
 class BlockTexts:
@@ -31,7 +32,7 @@ class BlockTexts:
 
     def show(
         self, view: LedgerView, block: ReadableBlock, *, full: bool
-    ) -> bytes | Awaitable[bytes]:
+    ) -> bytes | Awaitable[Text]:
         """A block of a view, with full transactions or with their hashes."""
         found = self._kept(block, full=full)
         if found is not None:
@@ -39,11 +40,11 @@ class BlockTexts:
         begin = partial(self.render, view, block, full=full)
         return self._reads.share(("block", block.key, full), begin)
 
-    def _kept(self, block: ReadableBlock, *, full: bool) -> bytes | None:
+    def _kept(self, block: ReadableBlock, *, full: bool) -> Text | None:
         text = self._blocks.get(block.key)
         return None if text is None else text.full if full else text.hashes
 
-    def render(self, view: LedgerView, block: ReadableBlock, *, full: bool) -> Steps[bytes]:
+    def render(self, view: LedgerView, block: ReadableBlock, *, full: bool) -> Steps[Text]:
         """Render what is missing, others having their turn in between."""
         found = self._kept(block, full=full)  # another one may have rendered it meanwhile
         if found is not None:
@@ -51,7 +52,7 @@ class BlockTexts:
         stored = read_stored(view, block)
         portions = yield from self._render_portions(block, stored, full=full)
         text = self._blocks.get(block.key) or BlockText(stored, portions)
-        found = text.join(portions, full=full)
+        found = yield from text.join(portions, full=full)
         self._blocks.keep(block.key, text)
         return found
 

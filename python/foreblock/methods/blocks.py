@@ -15,6 +15,7 @@ from foreblock.methods.block_texts import BlockTexts
 from foreblock.methods.options import Options
 from foreblock.methods.params import DECODING, explain, hash32
 from foreblock.methods.reads import Reads
+from foreblock.reply import Text
 
 
 class BlockParams(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):
@@ -42,7 +43,7 @@ class BlockMethods:
         self._texts = BlockTexts(options, reads)
         self._nameless = options.pending_identity == "null"
 
-    def get_block_by_number(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+    def get_block_by_number(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The block, or null where there is none."""
         try:
             params = _decode(raw)
@@ -54,14 +55,12 @@ class BlockMethods:
         named = read_block(params.block, 0)
         text = self._show(view, named, full=bool(params.full_transactions))
         if self._nameless and named == "pending" and view.pending is not None:
-            text = (
-                without_identity(text) if isinstance(text, bytes) else Then(text, without_identity)
-            )
+            text = _nameless(text)
         if isinstance(text, bytes) and isinstance(named, str):
             view.tell_block(named, text, full=bool(params.full_transactions))
         return text
 
-    def get_block_by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+    def get_block_by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The sealed or partial block, or null where there is none."""
         try:
             params = _decode_hash(raw)
@@ -73,9 +72,17 @@ class BlockMethods:
         named = ByHash(hash32(params.hash, 0))
         return self._show(view, named, full=bool(params.full_transactions))
 
-    def _show(self, view: LedgerView, named: BlockId, *, full: bool) -> bytes | Awaitable[bytes]:
+    def _show(self, view: LedgerView, named: BlockId, *, full: bool) -> bytes | Awaitable[Text]:
         try:
             block = view.resolve(named)
         except NotHere:
             return b"null"
         return self._texts.show(view, block, full=full)
+
+
+def _nameless(text: bytes | Awaitable[Text]) -> bytes | Awaitable[Text]:
+    if not isinstance(text, bytes):
+        return Then(text, without_identity)
+    found = without_identity(text)
+    assert isinstance(found, bytes), "a text in one piece stays so"
+    return found

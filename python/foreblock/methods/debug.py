@@ -15,7 +15,8 @@ from foreblock.ledger.stored_block import read_stored
 from foreblock.ledger.view import LedgerView
 from foreblock.methods.block_param import BlockParam, find_block
 from foreblock.methods.params import DECODING, explain
-from foreblock.methods.reads import Reads
+from foreblock.methods.reads import Reads, in_pieces
+from foreblock.reply import Text
 
 AT_ONCE: Final = 512  # transactions encoded at once
 
@@ -35,7 +36,7 @@ class DebugMethods:
     def __init__(self, reads: Reads) -> None:
         self._reads = reads
 
-    def get_raw_block(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+    def get_raw_block(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The RLP of the block; an unknown one is an error, as in geth."""
         try:
             params = _decode(raw)
@@ -47,7 +48,7 @@ class DebugMethods:
         return self._reads.share(("raw", block.key), partial(_encode, view, block))
 
 
-def _encode(view: LedgerView, block: ReadableBlock) -> Steps[bytes]:
+def _encode(view: LedgerView, block: ReadableBlock) -> Steps[Text]:
     """A block's encoding as text, put together from those of its transactions."""
     stored = read_stored(view, block)
     size = 0
@@ -62,4 +63,4 @@ def _encode(view: LedgerView, block: ReadableBlock) -> Steps[bytes]:
     transactions = list_prefix(size)
     whole = list_prefix(len(header) + len(transactions) + size + len(end))
     beginning = hexlify(whole + header + transactions)
-    return b"".join((b'"0x', beginning, *texts, hexlify(end), b'"'))
+    return in_pieces([b'"0x' + beginning, *texts, hexlify(end) + b'"'])

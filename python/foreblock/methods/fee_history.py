@@ -19,6 +19,7 @@ from foreblock.methods.reads import Reads
 from foreblock.methods.shapes import array, members
 from foreblock.methods.shapes import quantity as shown
 from foreblock.methods.tips import Tips
+from foreblock.reply import Text
 
 MOST_BLOCKS: Final = 1024  # as in geth; more is lowered to it
 MOST_PERCENTILES: Final = 100  # as in geth
@@ -45,7 +46,7 @@ class FeeHistoryMethods:
         self._tips = tips
         self._reads = reads
 
-    def fee_history(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+    def fee_history(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """Base fees, how full blocks were, and tips at the percentiles asked for."""
         try:
             params = _decode(raw)
@@ -66,7 +67,7 @@ class FeeHistoryMethods:
 
     def _look_back(
         self, view: LedgerView, newest: ReadableBlock, count: int, percentiles: Sequence[float]
-    ) -> Steps[bytes]:
+    ) -> Steps[Text]:
         """Write what each block says as it is come by, others having their turn in between."""
         history = History()
         for number in range(newest.number - count + 1, newest.number + 1):

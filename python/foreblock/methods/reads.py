@@ -23,6 +23,7 @@ from foreblock.errors import TimedOut
 from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.methods.placement import duration
 from foreblock.methods.simulations import Simulations
+from foreblock.reply import Text
 
 T = TypeVar("T")
 
@@ -58,14 +59,14 @@ class Reads:
         found = self._begin(steps)
         return self._in_turn(steps) if found is None else found[0]
 
-    def give(self, text: bytes) -> bytes | Awaitable[bytes]:
+    def give(self, text: Text) -> bytes | Awaitable[Text]:
         """A text that is there already; where it is long, when it is its turn."""
-        if len(text) < LONG:
+        if isinstance(text, bytes) and len(text) < LONG:
             return text
-        return self.run(_given(text))
+        return _at_once_or_later(self.run(_given(text)))
 
-    def share(self, key: Hashable, begin: Callable[[], Steps[T]]) -> T | Awaitable[T]:
-        """The same, made once for all who ask for this key meanwhile.
+    def share(self, key: Hashable, begin: Callable[[], Steps[Text]]) -> bytes | Awaitable[Text]:
+        """A text that is made once for all who ask for this key meanwhile.
 
         `begin` looks first for what is kept of it. Equal keys mean equal outcomes, whichever
         view they are made on.
@@ -74,18 +75,19 @@ class Reads:
             return self._await(key, begin)
         steps = begin()
         found = self._begin(steps)
-        return self._await(key, lambda: steps) if found is None else found[0]
+        if found is None:
+            return self._await(key, lambda: steps)
+        return _at_once_or_later(found[0])
 
-    async def _await(self, key: Hashable, begin: Callable[[], Steps[T]]) -> T:
+    async def _await(self, key: Hashable, begin: Callable[[], Steps[Text]]) -> Text:
         """Wait for another who makes it; else make it for all who come meanwhile."""
         until = self._clock() + self._timeout_ms / 1000
         while (other := self._under_way.get(key)) is not None:
             await self._until(until, other.ended.wait())
             if other.failure is not None:
                 raise other.failure
-            if other.is_done:
-                result: T = other.result
-                return result
+            if other.result is not None:
+                return other.result
         leading = self._under_way[key] = _UnderWay()
         try:
             await self._until(until, self._half_made.acquire())
@@ -100,7 +102,7 @@ class Reads:
             leading.failure = failure
             raise
         else:
-            leading.result, leading.is_done = result, True
+            leading.result = result
             return result
         finally:
             del self._under_way[key]
@@ -123,7 +125,7 @@ class Reads:
             while self._clock() < until:
                 next(steps)
         except StopIteration as done:
-            length = len(done.value) if isinstance(done.value, bytes) else 0
+            length = length_of(done.value) if isinstance(done.value, bytes | list) else 0
             return (done.value,)
         finally:
             self._note(self._clock() - begun + length * WRITING_SECONDS)
@@ -164,11 +166,29 @@ class _UnderWay:
 
     def __init__(self) -> None:
         self.ended: Final = asyncio.Event()
-        self.is_done = False
-        self.result: Any = None
+        self.result: Text | None = None
         self.failure: Exception | None = None
 
 
-def _given(text: bytes) -> Steps[bytes]:
+def in_pieces(pieces: list[bytes]) -> Text:
+    """A text that is left in pieces where it is long."""
+    return pieces if sum(map(len, pieces)) >= LONG else b"".join(pieces)
+
+
+def length_of(text: Text) -> int:
+    """How many bytes a text has."""
+    return len(text) if isinstance(text, bytes) else sum(map(len, text))
+
+
+def _at_once_or_later(text: Text | Awaitable[Text]) -> bytes | Awaitable[Text]:
+    """Pieces are written while others have their turn, so they are never given at once."""
+    return _later(text) if isinstance(text, list) else text
+
+
+async def _later(text: Text) -> Text:
+    return text
+
+
+def _given(text: Text) -> Steps[Text]:
     yield from ()
     return text

@@ -22,6 +22,7 @@ from foreblock.methods.options import Options
 from foreblock.methods.params import DECODING, explain, hash32
 from foreblock.methods.reads import Reads
 from foreblock.methods.receipts_text import ReceiptsText
+from foreblock.reply import Text
 
 
 class HashParams(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):
@@ -54,7 +55,7 @@ class ReceiptMethods:
         """The receipt, or null where the transaction is in no block."""
         return self._reads.run(self._find(view, read_hash(raw)))
 
-    def get_block_receipts(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+    def get_block_receipts(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """All receipts of a block, or null where there is none."""
         try:
             params = _decode_block(raw)
@@ -80,7 +81,7 @@ class ReceiptMethods:
             raise StoreDamaged(f"block {block.number} lacks a receipt")
         return self._places.shape(view, block).receipt(receipt)
 
-    def _show_all(self, view: LedgerView, block: ReadableBlock) -> Steps[bytes]:
+    def _show_all(self, view: LedgerView, block: ReadableBlock) -> Steps[Text]:
         """Render all of them; what there is at any moment is kept for those who go on."""
         text = self._kept.get(block.key)
         if text is None:

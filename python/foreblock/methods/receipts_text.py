@@ -12,9 +12,11 @@ from foreblock.ledger.preconfirmed_block import ReadableBlock
 from foreblock.ledger.simulation.steps import Steps
 from foreblock.ledger.stored_block import Portion, read_stored
 from foreblock.ledger.view import LedgerView
-from foreblock.methods import shapes
+from foreblock.methods.reads import in_pieces
 from foreblock.methods.receipt_text import ReceiptShape
+from foreblock.reply import Text
 
+PIECE: Final = 131_072  # bytes that are joined
 AT_ONCE: Final = 16  # receipts rendered at once: 1 ms where senders have to be recovered
 
 
@@ -22,15 +24,17 @@ class ReceiptsText:
     """An array of receipts, as far as it goes."""
 
     def __init__(self) -> None:
-        self.whole: bytes | None = None
-        self._texts: list[bytes] = []
+        self.whole: Text | None = None
+        self._pieces: list[bytes] = []
+        self._texts: list[bytes] = []  # since the last piece
+        self._length = 0  # of these
         self.count = 0  # receipts
         self._before = Position()  # what comes before the next receipt
         self._portion = 0  # that has the next one
         self._index = 0  # of the next one in it
         self.size = 256  # about how many bytes it takes to keep
 
-    def render(self, view: LedgerView, block: ReadableBlock, shape: ReceiptShape) -> Steps[bytes]:
+    def render(self, view: LedgerView, block: ReadableBlock, shape: ReceiptShape) -> Steps[Text]:
         """Write what is missing, others having their turn in between."""
         for place, part in enumerate(read_stored(view, block).parts):
             if place < self._portion or self.whole is not None:
@@ -41,19 +45,28 @@ class ReceiptsText:
                 self._render_some(portion, shape)
                 yield None
         if self.whole is None:
-            self.whole = shapes.array(self._texts)
-            self._texts = []
+            self._join()
+            self.whole = in_pieces([*self._pieces, b"]" if self.count else b"[]"])
+            self._pieces = []
         return self.whole
 
     def _render_some(self, portion: Portion, shape: ReceiptShape) -> None:
         stop = self._index + AT_ONCE
         for placed in some_receipts(portion, self._index, stop, self._before):
             text = shape.receipt(placed)
-            self._texts.append(text)
+            self._texts += (b"," if self.count else b"[", text)
             self.count += 1
             self._before = placed.end
+            self._length += len(text)
             self.size += len(text)
+        if self._length >= PIECE:
+            self._join()
         self._index = stop
         if stop >= len(portion):
             self._portion += 1
             self._index = 0
+
+    def _join(self) -> None:
+        if self._texts:
+            self._pieces.append(b"".join(self._texts))
+            self._texts, self._length = [], 0
