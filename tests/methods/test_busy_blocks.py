@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from asked_by import ANYBODY, body_of
 from asking import Asker, request
 from foreblock._engine import Block, BlockTips, StoredItems, View, decode_block, receipt_at
-from foreblock.app import Service, ServiceOptions
+from foreblock.app import Scheduling, Service, ServiceOptions
 from foreblock.errors import StoreDamaged
 from foreblock.ledger import partial_rows, placed_receipt
 from foreblock.ledger.block_id import BlockId
@@ -26,10 +27,10 @@ from foreblock.methods.block_texts import BlockTexts
 from foreblock.methods.options import Options
 from foreblock.methods.reads import Reads
 from foreblock.methods.receipts_text import ReceiptsText
-from foreblock.methods.simulations import Simulations
 from foreblock.methods.tips import KEPT_BYTES
-from foreblock.reply import Reply, whole
+from foreblock.reply import Reply
 from importing import import_bytes
+from long_work import long_work
 from preconfirming import COUNTER, PreconfirmingChain
 
 PORTIONS = (3, 0, 4, 1, 0, 2)  # transactions of the indices after the first
@@ -54,7 +55,7 @@ def ledger(chain: PreconfirmingChain) -> Ledger:
 
 @pytest.fixture
 def client(ledger: Ledger) -> Iterator[Asker]:
-    found = Asker(Service(ledger, ServiceOptions()))
+    found = Asker(ledger)
     yield found
     found.close()
 
@@ -136,7 +137,7 @@ def test_receipts_are_the_same_by_either_way_and_in_older_stores(
             assert client.ask("eth_getTransactionReceipt", name) == receipt
             before[name] = receipt, client.ask("eth_getTransactionByHash", name)
     forget_positions(chain)
-    older = Asker(Service(Ledger(chain.store, clock=chain.clock), ServiceOptions()))
+    older = Asker(Ledger(chain.store, clock=chain.clock))
     for name, (receipt, transaction) in before.items():
         assert older.ask("eth_getTransactionReceipt", name) == receipt
         assert older.ask("eth_getTransactionByHash", name) == transaction
@@ -219,7 +220,7 @@ def test_what_is_made_in_steps_is_what_is_made_at_once(
     encoded = b"".join(bytes.fromhex(raw[2:]) for raw in raws)
     import_bytes(tmp_path / "imported", chain.genesis, encoded)
     ledger = Ledger.open(str(tmp_path / "imported"))
-    other = Asker(Service(ledger, ServiceOptions()))
+    other = Asker(ledger)
     assert [other.reply(body).body for body in bodies] == found
     assert other.ask("eth_getBlockTransactionCountByNumber", "0x2") == hex(1 + sum(PORTIONS))
     block, _ = decode_block(encoded[len(bytes.fromhex(raws[0][2:])) :])
@@ -246,7 +247,7 @@ def test_no_step_makes_more_than_a_few(ledger: Ledger, monkeypatch: pytest.Monke
     monkeypatch.setattr(Portion, "fragments", counting)
     view = ledger.view()
     block = view.resolve(1)
-    simulations = Simulations(5_000)
+    _, simulations = long_work(5_000)
     texts = BlockTexts(Options(), Reads(simulations, 5_000))
     for _ in texts.render(view, block, full=True):
         assert sum(rendered) <= 2
@@ -259,7 +260,6 @@ def test_no_step_makes_more_than_a_few(ledger: Ledger, monkeypatch: pytest.Monke
     sizes.extend(text.count for _ in steps)
     assert max(after - before for before, after in pairwise(sizes)) == 2
     assert text.count == 1 + sum(PORTIONS)
-    simulations.close()
     view.close()
 
 
@@ -272,7 +272,7 @@ def test_equal_requests_render_once_and_go_on_when_the_first_one_leaves(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch, body: bytes
 ) -> None:
     """The first asker's view is closed with it; nobody reads from it afterwards."""
-    with_all = Asker(Service(ledger, ServiceOptions()))
+    with_all = Asker(ledger)
     expected = with_all.reply(body).body
     with_all.close()
     portions: list[int] = []
@@ -286,30 +286,36 @@ def test_equal_requests_render_once_and_go_on_when_the_first_one_leaves(
     monkeypatch.setattr("foreblock.ledger.stored_block.StoredItems", counting)
 
     async def main() -> tuple[list[Reply], list[Reply]]:
-        service = Service(ledger, ServiceOptions())
+        service, scheduling = _service(ledger)
         tasks = [asyncio.ensure_future(_ask(service, body)) for _ in range(8)]
         together = await asyncio.gather(*tasks)
-        service.close()
+        scheduling.close()
         once = len(portions)
         assert once == 2 * (1 + len(PORTIONS)), "each portion and its receipts are read once"
-        service = Service(ledger, ServiceOptions())
+        service, scheduling = _service(ledger)
         tasks = [asyncio.ensure_future(_ask(service, body)) for _ in range(4)]
         for _ in range(9):
             await asyncio.sleep(0)
         assert once < len(portions) < 2 * once, "it is under way"
         tasks[0].cancel()
         rest = await asyncio.gather(*tasks[1:])
-        service.close()
+        scheduling.close()
         return together, rest
 
     together, rest = asyncio.run(main())
     assert {reply.body for reply in (*together, *rest)} == {expected}
 
 
+def _service(ledger: Ledger) -> tuple[Service, Scheduling]:
+    options = ServiceOptions()
+    scheduling = Scheduling(options)
+    return Service(ledger, options, scheduling), scheduling
+
+
 async def _ask(service: Service, body: bytes) -> Reply:
-    answer = service.answer(body)
+    answer = service.answer(body, ANYBODY)
     reply = await answer if isinstance(answer, Awaitable) else answer
-    return Reply(whole([reply.body, *reply.rest]), reply.headers)
+    return Reply(body_of(reply), reply.headers)
 
 
 def test_tips_of_a_thousand_busy_blocks_are_kept(ledger: Ledger) -> None:
@@ -335,7 +341,7 @@ def test_a_history_that_ran_out_of_time_leaves_what_it_has_read(
     body = request("eth_feeHistory", "0x3", "pending", [50])
 
     async def main() -> None:
-        service = Service(ledger, ServiceOptions())
+        service, scheduling = _service(ledger)
         task = asyncio.ensure_future(_ask(service, body))
         for _ in range(20):
             await asyncio.sleep(0)
@@ -344,6 +350,6 @@ def test_a_history_that_ran_out_of_time_leaves_what_it_has_read(
         answered = json.loads((await _ask(service, body)).body)["result"]
         assert len(answered["reward"]) == 3
         assert read.count(1) == 1, "the first blocks are not read again"
-        service.close()
+        scheduling.close()
 
     asyncio.run(main())

@@ -19,6 +19,7 @@ from foreblock.methods.reads import (
 )
 from foreblock.methods.simulations import Simulations
 from foreblock.reply import Text
+from long_work import threads
 
 T = TypeVar("T")
 TIMEOUT_MS = 5_000
@@ -55,7 +56,7 @@ class Reading:
 
 
 def made(clock: Clock) -> Reads:
-    return Reads(Simulations(TIMEOUT_MS, clock=clock), TIMEOUT_MS, clock)
+    return Reads(Simulations(threads(), TIMEOUT_MS, clock=clock), TIMEOUT_MS, clock)
 
 
 def run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -13,10 +13,10 @@ impl View {
         read: impl FnOnce([Option<&[u8]>; N]) -> Result<T>,
     ) -> Result<T> {
         keys.iter().try_for_each(|key| check_row_key(key))?;
-        self.snapshot.read(|txn| {
+        self.lease.read(|txn| {
             let mut rows = [None; N];
             for (row, key) in rows.iter_mut().zip(keys) {
-                *row = self.snapshot.tables.rows.get(txn, key).map_err(lmdb)?;
+                *row = self.lease.tables.rows.get(txn, key).map_err(lmdb)?;
             }
             read(rows)
         })
