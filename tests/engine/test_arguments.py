@@ -20,6 +20,8 @@ from foreblock import _engine
 from foreblock._engine import (
     Account,
     Batch,
+    Bids,
+    BlockTips,
     Body,
     BranchTrie,
     Changes,
@@ -41,9 +43,14 @@ from foreblock._engine import (
     State,
     StateTrie,
     Store,
+    StoredItems,
     View,
     decode_transaction,
+    item_at,
     read_parts,
+    receipt_at,
+    receipts_end,
+    row_part,
 )
 from foreblock.errors import ForeblockError
 from small_store import ALICE, CONTRACT, append, env, message, with_code
@@ -52,6 +59,8 @@ HEADER = Header(
     parent_hash=bytes(32), beneficiary=bytes(20), state_root=bytes(32), number=1, gas_limit=1,
     timestamp=1,
 )  # fmt: skip
+
+ITEMS = bytes.fromhex("00000002 00000001 c0 00000000")
 
 DEPOSIT = decode_transaction(
     bytes.fromhex(
@@ -272,6 +281,9 @@ def made(objects: Objects, kind: type) -> object:
         Changes: lambda: objects.changes,
         Executed: lambda: objects.executed,
         Express: lambda: express(objects.store),
+        StoredItems: lambda: StoredItems(ITEMS),
+        Bids: lambda: Bids(7),
+        BlockTips: lambda: BlockTips([(1, 2), (3, 4)]),
     }
     return makers[kind]()
 
@@ -300,7 +312,7 @@ def written(block: Sealed) -> SealedText:
 
 KINDS = [
     Store, View, State, Batch, Overlay, StateTrie, BranchTrie, GrowingRoot, Body, Changes, Executed,
-    Opening, Parts, Sealed, SealedText, Slots, PlainCalls, Express,
+    Opening, Parts, Sealed, SealedText, Slots, PlainCalls, Express, StoredItems, Bids, BlockTips,
 ]  # fmt: skip
 METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]
 many = settings(
@@ -329,8 +341,12 @@ def test_methods_raise_what_is_documented(
 
 
 @pytest.mark.parametrize(
-    "kind", [Account, Message, Precompiles, Env, GrowingRoot, Body, Slots, Express]
-)
+    "kind",
+    [
+        Account, Message, Precompiles, Env, GrowingRoot, Body, Slots, Express, StoredItems, Bids,
+        BlockTips, row_part, item_at, receipt_at, receipts_end,
+    ],
+)  # fmt: skip
 @many
 @given(data=st.data())
 def test_classes_raise_what_is_documented(

@@ -89,10 +89,10 @@ impl BlockTips {
     }
 
     /// As a JSON array of quantities.
-    fn percentiles<'py>(&self, py: Python<'py>, wanted: Vec<f64>) -> Bound<'py, PyBytes> {
+    fn percentiles<'py>(&self, py: Python<'py>, wanted: Vec<Arg<f64>>) -> Bound<'py, PyBytes> {
         let mut out = Vec::with_capacity(16 * wanted.len() + 2);
         json::array(&mut out, wanted, |out, percent| {
-            json::wide_quantity(out, U256::from(self.0.percentile(percent)));
+            json::wide_quantity(out, U256::from(self.0.percentile(percent.0)));
         });
         PyBytes::new(py, &out)
     }

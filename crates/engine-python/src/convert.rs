@@ -89,6 +89,23 @@ impl FromPython for u64 {
     }
 }
 
+impl FromPython for i64 {
+    fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let number = value.cast::<PyInt>()?;
+        number.extract().map_err(|_| invalid("the number must lie between -2**63 and 2**63 - 1"))
+    }
+}
+
+/// A number of either kind; one that is too large for a float cannot be meant.
+impl FromPython for f64 {
+    fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        value.extract().map_err(|error: PyErr| {
+            let too_large = error.is_instance_of::<PyOverflowError>(value.py());
+            if too_large { invalid("the number is too large") } else { error }
+        })
+    }
+}
+
 impl FromPython for usize {
     fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
         let number = value.cast::<PyInt>()?;

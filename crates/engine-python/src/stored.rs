@@ -32,13 +32,14 @@ fn row_part<'py>(
     py: Python<'py>,
     view: &View,
     key: &[u8],
-    start: isize,
+    start: Arg<i64>,
     length: Arg<usize>,
 ) -> PyResult<Option<(usize, Bound<'py, PyBytes>)>> {
     let found = view.view.with_rows([key], |[row]| {
         let Some(row) = row else { return Ok(None) };
-        let from_end = row.len().saturating_sub(start.unsigned_abs());
-        let start = if start < 0 { from_end } else { row.len().min(start.unsigned_abs()) };
+        let distance = usize::try_from(start.0.unsigned_abs()).unwrap_or(usize::MAX);
+        let from_end = row.len().saturating_sub(distance);
+        let start = if start.0 < 0 { from_end } else { row.len().min(distance) };
         let stop = row.len().min(start.saturating_add(length.0));
         Ok(Some((row.len(), PyBytes::new(py, &row[start..stop]))))
     });
@@ -200,7 +201,11 @@ impl StoredItems {
                         None => transaction::decode_at(raw, homestead)?,
                     };
                     let deposit = deposit_fields(receipt)?;
-                    let place = Place { header: &header.0, index: first.0 + index as u64, deposit };
+                    let place = Place {
+                        header: &header.0,
+                        index: first.0.saturating_add(index as u64),
+                        deposit,
+                    };
                     let mut out = Vec::with_capacity(900 + 2 * raw.len());
                     transaction_json::fragment(&mut out, &transaction, &place);
                     Ok(out)
