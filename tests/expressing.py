@@ -1,7 +1,6 @@
 """A service on two connections: one where the engine answers what it can, one where it may not."""
 
 import asyncio
-from collections.abc import Awaitable
 
 import pytest
 from msgspec import structs
@@ -14,6 +13,7 @@ from foreblock.methods import placement
 from foreblock.methods.options import Options
 from foreblock.reply import Client, Reply
 from foreblock.server.limits import ServerLimits
+from waiting import PATIENCE
 from wire import Wire, endpoint_for, post
 
 LIMITS = ServerLimits(body_limit=1_000_000)
@@ -46,7 +46,7 @@ class Ways:
         self.asked += 1
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(placement, "IN_PLACE_US", UNHURRIED_US)
-            patch.setattr(placement, "LONG_SECONDS", UNHURRIED_US / 1e6)
+            patch.setattr(placement, "LONG_SECONDS", PATIENCE)
             return asyncio.run(self._answer(body, client))
 
     async def _answer(self, body: bytes, client: Client) -> Reply:
@@ -70,7 +70,3 @@ class Ways:
         view = self.ledger.view()
         view.close()
         tell_snapshot(self.express, self.ledger._snapshot, self.ledger._now())
-
-
-async def _awaited(reply: Awaitable[Reply]) -> Reply:
-    return await reply
