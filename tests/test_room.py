@@ -24,14 +24,14 @@ def test_a_text_counts_until_nobody_has_it() -> None:
 
 def test_what_is_taken_counts_until_it_is_sent() -> None:
     room = Room(limit=10 * PORTION)
-    text = LongText(room, [b"a" * (PORTION - 1), b"b", b"c" * 5])
-    assert [len(piece) for piece in text.take()] == [PORTION - 1, 1]
-    assert (text.size, room.held) == (5, PORTION + 5)
+    text = LongText(room, [b"a" * (PORTION - 1), b"b", b"}", b"c" * 5000])
+    assert [len(piece) for piece in text.take()] == [PORTION - 1, 1, 1], "small ones go along"
+    assert (text.size, room.held) == (5000, PORTION + 5001)
     text.sent()
-    assert room.held == 5
-    assert text.take() == [b"c" * 5]
+    assert room.held == 5000
+    assert text.take() == [b"c" * 5000]
     assert text.take() == []
-    assert room.held == 5
+    assert room.held == 5000
     del text
     assert room.held == 0
 

@@ -16,6 +16,7 @@ from typing import Final
 
 LONG: Final = 64 * 1024  # bytes; an answer of so many is a long one
 PORTION: Final = 128 * 1024  # bytes that are handed to a transport at once, if there are more
+SMALL: Final = 1024  # bytes; a piece of less goes with those before it
 
 DEFAULT_PLACES: Final = 1024
 DEFAULT_BYTES: Final = 256 * 1024 * 1024
@@ -129,7 +130,7 @@ class LongText:
     def take(self) -> list[bytes]:
         """The next pieces, about a portion, which are going from now on; none at its end."""
         taken, size = [], 0
-        while self._pieces and size < PORTION:
+        while self._pieces and (size < PORTION or len(self._pieces[0]) < SMALL):
             piece = self._pieces.popleft()
             taken.append(piece)
             size += len(piece)

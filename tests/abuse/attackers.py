@@ -20,12 +20,13 @@ import click
 from abuse.hogs import KINDS, hog
 from abuse.holding import long_simulation
 from abuse.simulations import EXCESSES
-from abuse.wire import Address, address_of, head, post, request
+from abuse.wire import Address, address_of, batch, head, post, request
 
 DRIP_SECONDS = 0.5
 LOOP_GAS = "0x2faf080"  # 50 million
 LOOP_ADDRESS = "0x" + "fe" * 20
 LOOP_CODE = "0x5b600056"  # JUMPDEST PUSH1 0 JUMP
+RETURNED_CODE = "0x620dbba05ff3"  # PUSH3 900000 PUSH0 RETURN
 LARGE_BLOCK = ("0x1", True)
 PIPELINED = 64
 
@@ -56,6 +57,28 @@ async def never_reads(streams: Streams) -> None:
         writer.write(batch)
         await writer.drain()
     del reader
+
+
+async def unread_blocks(streams: Streams) -> None:
+    """One batch of the largest answer there is, of texts that a worker keeps; never read."""
+    await _ask_and_wait(streams, batch(request("eth_getBlockByNumber", *LARGE_BLOCK), 100))
+
+
+async def unread_calls(streams: Streams) -> None:
+    """One batch of calls that return memory, each a text of its own; never read."""
+    call = {"to": LOOP_ADDRESS, "gas": LOOP_GAS}
+    body = request("eth_call", call, "latest", {LOOP_ADDRESS: {"code": RETURNED_CODE}})
+    await _ask_and_wait(streams, batch(body, 20))
+
+
+async def _ask_and_wait(streams: Streams, body: bytes) -> None:
+    """Ask once, and do not read; until the server ends the connection."""
+    _, writer = streams
+    writer.transport.pause_reading()  # type: ignore[attr-defined]
+    writer.write(post(body))
+    while not writer.is_closing():
+        await asyncio.sleep(DRIP_SECONDS)
+        writer.write(b" ")  # by which its end is noticed
 
 
 async def idle(streams: Streams) -> None:
@@ -94,7 +117,16 @@ async def _drip(streams: Streams) -> None:
 
 
 ATTACKS: dict[str, Attack] = {
-    each.__name__: each for each in (slow_header, slow_body, never_reads, idle, endless_loop)
+    each.__name__: each
+    for each in (
+        slow_header,
+        slow_body,
+        never_reads,
+        idle,
+        endless_loop,
+        unread_blocks,
+        unread_calls,
+    )
 }
 
 

@@ -6,19 +6,24 @@
 Without a URL it starts the service of this checkout. Each attack runs beside an ordinary
 client, whose 99th percentile may grow to five times what it is at rest, or to a slice of each
 simulation that is under way; beside reads of whole blocks it must have an answer in 5 ms in
-the median and in 25 for 99 of 100 (`reads`); simulations that ask for too much must be
-refused or stopped by the deadline, within bounded memory; fuzzed requests must be answered or
-cleanly refused, and memory must not grow. Exits with 1 if one is not so.
+the median and in 25 for 99 of 100 (`reads`), and in 25 beside any code that calls run (`hogs`);
+simulations that ask for too much must be refused or stopped by the deadline, within bounded
+memory; answers that nobody reads must not take more than 512 MiB, which are given back, and a
+slow and steady reader gets all; a chain goes on beside ten thousand simulations (`holding`),
+and no view mixes two commits (`snapshots`); fuzzed requests must be answered or cleanly
+refused, and memory must not grow. Exits with 1 if one is not so.
 """
 
 import argparse
 import os
+import re
+import socket
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
@@ -31,9 +36,9 @@ from abuse.holding import dev_chain, watched
 from abuse.memory import peak_bytes, reset_peak
 from abuse.probe import ask_once, probe
 from abuse.reads import READERS, attack_with_reads
-from abuse.simulations import EXCESSES
+from abuse.simulations import EXCESSES, Excess
 from abuse.snapshots import race
-from abuse.wire import address_of
+from abuse.wire import Connection, address_of, batch, post, request
 from foreblock.bench.rpc import chain
 from foreblock.bench.rpc.processes import family, resident_bytes
 from foreblock.ledger.import_files import import_files
@@ -58,6 +63,11 @@ MODERATE = 200  # calls of some milliseconds beside them
 MODERATE_MS = 50.0
 HOLDING = (1_300, 10_000)  # simulations at once
 GAP_SECONDS = 2.0  # without a commit, at most: a flashblock comes every 200 ms
+UNREAD = {"unread_blocks": 1000, "unread_calls": 1000}
+UNREAD_PEAK = 512 * MEBI  # of a worker, whatever its clients do not read
+GIVEN_BACK = 10.0  # seconds after they are gone
+LARGEST = Excess(request("eth_getBlockByNumber", "0x1", True), (None,))
+SLOW_RATE, SLOW_ITEMS = 250_000, 100  # bytes a second; blocks of a batch
 SCALE = {
     "slow_header": 500,
     "slow_body": 500,
@@ -67,7 +77,10 @@ SCALE = {
 }
 
 
-CHOICES = [*SCALE, *EXCESSES, *KINDS, "hogs", "departing", "holding", "snapshots", "reads", "fuzz"]
+CHOICES = [
+    *SCALE, *EXCESSES, *KINDS, "hogs", *UNREAD, "slow_reader", "departing", "reads", "holding",
+    "snapshots", "fuzz",
+]  # fmt: skip
 
 
 def p99(url: str) -> float:
@@ -92,6 +105,67 @@ def attack(service: Service, name: str, count: int) -> bool:
         met=borne,
     )
     return borne
+
+
+def leave_unread(service: Service, name: str, count: int) -> bool:
+    """Clients that ask for the largest answers and do not read; memory then, and after them."""
+    workers = family(service.pid)[1:]
+    ask_once(address_of(service.url), LARGEST)  # from now on its text is kept
+    rest = p99(service.url)
+    before = resident_bytes(workers)
+    reset_peak(workers)
+    with attacking(name, service.url, count) as attackers:
+        under = p99(service.url)
+        refused = ask_once(address_of(service.url), LARGEST)[1]
+    peak = peak_bytes(workers)
+    after = fallen_to(before + MEMORY_SLACK, lambda: resident_bytes(workers))
+    met = peak <= UNREAD_PEAK and after - before <= MEMORY_SLACK and under <= max(FACTOR * rest, 25)
+    say(
+        f"{name:<13} {count:>6} connections: worker {before / MEBI:.0f} MiB, at most "
+        f"{peak / MEBI:.0f}, {after / MEBI:.0f} within {GIVEN_BACK:.0f} s after; p99 {rest:.2f} ms "
+        f"at rest, {under:.2f} ms under attack; a long answer beside it: {refused or 'given'}; "
+        f"closed on {attackers.closed} times",
+        met=met,
+    )
+    return met
+
+
+def fallen_to(bound: int, measure: Callable[[], int]) -> int:
+    """What is measured, once it is under a bound or the time to give memory back is over."""
+    until = time.monotonic() + GIVEN_BACK
+    while (found := measure()) > bound and time.monotonic() < until:
+        time.sleep(0.2)
+    return found
+
+
+def read_slowly(service: Service) -> bool:
+    """One client that reads a long answer at a steady pace, far longer than it may do nothing."""
+    connection = Connection(address_of(service.url))
+    connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)
+    body = batch(request("eth_getBlockByNumber", "0x1", True), SLOW_ITEMS)
+    connection.socket.sendall(post(body))
+    begun, got = time.monotonic(), 0
+    with suppress(OSError):
+        while piece := connection.socket.recv(SLOW_RATE // 10):
+            got += len(piece)
+            connection.unread += piece
+            if whole_answer(connection.unread):
+                break
+            time.sleep(max(0.0, begun + got / SLOW_RATE - time.monotonic()))
+    took, met = time.monotonic() - begun, whole_answer(connection.unread)
+    connection.close()
+    say(
+        f"slow reader   {got / 1e6:.1f} MB at {SLOW_RATE / 1e3:.0f} kB/s: "
+        f"{'all of it' if met else 'cut off'} in {took:.0f} s",
+        met=met,
+    )
+    return met
+
+
+def whole_answer(data: bytes) -> bool:
+    head, end, body = data.partition(b"\r\n\r\n")
+    length = re.search(rb"content-length: (\d+)", head.lower())
+    return bool(end) and length is not None and len(body) >= int(length[1])
 
 
 def overask(service: Service, name: str, count: int) -> bool:
@@ -235,6 +309,13 @@ def main() -> None:
         met += [hogging(service, name) for name in KINDS if options.only in (None, "hogs", name)]
         if options.only in (None, "departing"):
             met.append(departed(service))
+        met += [
+            leave_unread(service, name, options.connections or count)
+            for name, count in UNREAD.items()
+            if options.only in (None, name)
+        ]
+        if options.only in (None, "slow_reader"):
+            met.append(read_slowly(service))
         if options.only in (None, "fuzz"):
             met.append(fuzz(service, options.requests))
     if options.url is None and options.only in (None, "reads"):

@@ -49,6 +49,11 @@ def request(method: str, *params: object) -> bytes:
     return json.dumps(envelope).encode()
 
 
+def batch(body: bytes, count: int) -> bytes:
+    """The body of a batch of equal requests."""
+    return b"[" + b",".join([body] * count) + b"]"
+
+
 class Connection:
     """A connection that reads one answer at a time, and nothing that is not one."""
 

@@ -164,15 +164,26 @@ async def test_request_of_a_client_that_went_away_is_cancelled() -> None:
 
 
 @in_loop
-async def test_client_that_has_said_all_still_gets_its_answers() -> None:
+async def test_client_that_has_said_all_still_gets_the_answers_that_are_there() -> None:
+    wire = Wire(lambda body, _: Reply(body * 1000))
+    wire.transport.client_reads = False
+    wire.send(post(b"first") + post(b"second"))
+    wire.end()
+    assert not wire.transport.is_closing()
+    wire.transport.client_takes_all()
+    assert texts(wire.out) == ["first" * 1000, "second" * 1000]
+    assert wire.transport.is_closing()
+
+
+@in_loop
+async def test_client_that_closes_while_its_request_waits_is_taken_to_be_gone() -> None:
     handler = Slow()
     wire = Wire(handler)
     wire.send(post(b"slow") + post(b"fast"))
     wire.end()
-    assert not wire.transport.is_closing()
-    await handler.finish()
-    assert texts(wire.out) == ["<slow>", "<fast>"]
     assert wire.transport.is_closing()
+    await turns()
+    assert handler.waiting[0][1].cancelled()
 
 
 def test_client_that_leaves_within_a_request_is_let_go() -> None:

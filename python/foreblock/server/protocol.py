@@ -152,9 +152,13 @@ class Connection(asyncio.Protocol):
             self._gate.settle()
 
     def eof_received(self) -> bool:
-        """Whether to keep the other direction open: as long as answers are due."""
+        """Whether to keep the other direction open: as long as answers are there to be written.
+
+        A client that closes while a request is with the handler says the same as one that
+        has gone, and nearly always has: as other servers do, nothing is worked out for it.
+        """
         self._ended = True
-        return self.phase in (Phase.ANSWERING, Phase.WRITING)
+        return self._task is None and self.phase in (Phase.ANSWERING, Phase.WRITING)
 
     def pause_writing(self) -> None:
         """The client does not read: neither read from it nor answer it."""
