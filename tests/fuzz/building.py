@@ -17,11 +17,12 @@ ATHERIS = MADE / "atheris"
 
 # libFuzzer reads these counters; comparisons tell it what an input is held against.
 FLAGS = (
-    "-Ccodegen-units=1 -Cpasses=sancov-module"
+    "-Cpasses=sancov-module"
     " -Cllvm-args=-sanitizer-coverage-level=4"
     " -Cllvm-args=-sanitizer-coverage-inline-8bit-counters"
     " -Cllvm-args=-sanitizer-coverage-pc-table"
     " -Cllvm-args=-sanitizer-coverage-trace-compares"
+    " -Ccodegen-units=1"
 )
 
 # The release profile of `fuzz/Cargo.toml`, for the main workspace: what both build is shared.

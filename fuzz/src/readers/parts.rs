@@ -8,17 +8,19 @@ use foreblock_engine::json_parts::{Fault, Parts};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use super::plain;
-
 /// How deep the reader goes.
 const DEEPEST: usize = 1000;
 
 pub fn run(input: &[u8]) {
     let Some(([bytes, parts], text)) = input.split_first_chunk::<2>() else { return };
     let (bytes, parts) = (usize::from(*bytes) + 1, usize::from(*parts) + 1);
-    let plain = plain::<Items>(text);
+    let plain = match serde_json::from_slice::<Items>(text) {
+        Ok(items) => Plain::Items(items),
+        Err(error) if is_beyond(&error) => Plain::Unknown,
+        Err(_) => Plain::Nothing,
+    };
     let Some(mut reader) = Parts::of(text) else {
-        assert!(plain.is_none(), "an array or object was not begun");
+        assert!(!matches!(plain, Plain::Items(_)), "an array or object was not begun");
         return;
     };
     let brackets = if reader.is_object() { [b'{', b'}'] } else { [b'[', b']'] };
@@ -28,7 +30,7 @@ pub fn run(input: &[u8]) {
             break Ok(());
         }
         match reader.take(text, bytes, parts) {
-            Ok(portion) if portion.count > 0 => {
+            Ok(portion) if portion.count > 0 && !matches!(plain, Plain::Unknown) => {
                 assert!(portion.count <= parts);
                 let inside = &text[portion.start..portion.end];
                 let whole = [&brackets[..1], inside, &brackets[1..]].concat();
@@ -43,14 +45,30 @@ pub fn run(input: &[u8]) {
         }
     };
     match (ended, plain) {
-        (Ok(()), Some(Items(items))) => assert!(taken == items, "other parts than there are"),
-        (Ok(()), None) => panic!("no JSON was taken apart"),
-        (Err(Fault::Malformed), plain) => assert!(plain.is_none(), "JSON was refused"),
+        (Ok(()), Plain::Items(Items(items))) => {
+            assert!(taken == items, "other parts than there are")
+        }
+        (Ok(()), Plain::Nothing) => panic!("no JSON was taken apart"),
+        (Err(Fault::Malformed), Plain::Items(_)) => panic!("JSON was refused"),
+        (Ok(()), Plain::Unknown) | (Err(Fault::Malformed), _) => {}
         (Err(Fault::TooDeep), _) => {
             let open = text.iter().filter(|byte| matches!(byte, b'[' | b'{')).count();
             assert!(open > DEEPEST);
         }
     }
+}
+
+/// What the plain reader says of a text.
+enum Plain {
+    Items(Items),
+    Nothing,
+    /// It goes less deep, and wants numbers that it can hold.
+    Unknown,
+}
+
+fn is_beyond(error: &serde_json::Error) -> bool {
+    let why = error.to_string();
+    why.starts_with("recursion limit") || why.starts_with("number out of range")
 }
 
 /// The items of an array or the members of an object, none left out.
