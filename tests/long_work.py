@@ -2,6 +2,7 @@
 
 from foreblock.ledger.call import Pool
 from foreblock.methods.placement import Placement
+from foreblock.methods.reads import Reads
 from foreblock.methods.simulations import Simulations
 from foreblock.methods.threads import Threads
 
@@ -11,7 +12,8 @@ def threads(running: int = 1, begun: int = 4, capacity: int = 8) -> Threads:
     return Threads(Pool(threads=running, begun=begun, capacity=capacity))
 
 
-def long_work(timeout_ms: int) -> tuple[Placement, Simulations]:
-    """Where calls and simulations run, as methods are given it."""
+def long_work(timeout_ms: int) -> tuple[Placement, Simulations, Reads]:
+    """Where calls, simulations and reads run, as methods are given it."""
     shared = threads()
-    return Placement(shared, timeout_ms), Simulations(shared, timeout_ms)
+    simulations = Simulations(shared, timeout_ms)
+    return Placement(shared, timeout_ms), simulations, Reads(simulations, timeout_ms)

@@ -18,6 +18,7 @@ from foreblock.methods import make_methods
 from foreblock.methods.call_object import UNCAPPED
 from foreblock.methods.options import Options
 from foreblock.methods.placement import IN_PLACE_STEP_US, IN_PLACE_US, Placement
+from foreblock.methods.reads import Reads
 from foreblock.methods.simulations import Simulations
 from foreblock.methods.submissions import Submissions
 from foreblock.methods.threads import Threads
@@ -55,6 +56,9 @@ class Scheduling:
         pool = Pool(threads=running, begun=begun, capacity=options.pool_capacity)
         self.threads: Final = Threads(pool)
         self.turns: Final = Turns()
+        timeout_ms = options.methods.call_timeout_ms
+        self.simulations: Final = Simulations(self.threads, timeout_ms, turns=self.turns)
+        self.reads: Final = Reads(self.simulations, timeout_ms)
         self.room: Final = room or Room()
 
     def close(self) -> None:
@@ -73,15 +77,15 @@ class Service:
         submissions: Submissions | None = None,
     ) -> None:
         """Without `submissions`, the way to a sequencer, it only reads."""
-        timeout_ms, turns = options.methods.call_timeout_ms, scheduling.turns
-        placement = Placement(scheduling.threads, timeout_ms)
-        simulations = Simulations(scheduling.threads, timeout_ms, turns=turns)
+        placement = Placement(scheduling.threads, options.methods.call_timeout_ms)
         dispatcher = Dispatcher(
-            make_methods(options.methods, placement, simulations, submissions),
+            make_methods(
+                options.methods, placement, scheduling.simulations, scheduling.reads, submissions
+            ),
             ledger.view,
             partial(fault_of, dialect=options.methods.dialect),
             options.limits,
-            turns=turns,
+            turns=scheduling.turns,
             room=scheduling.room,
         )
         # The reply to a body; never raises. This is the handler that a server needs.

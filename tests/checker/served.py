@@ -16,6 +16,7 @@ from foreblock.ledger.view import LedgerView
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from foreblock.methods.placement import Placement
+from foreblock.methods.reads import Reads
 from foreblock.methods.simulations import Simulations
 from foreblock.reply import Client, Reply, Text
 from foreblock.rpc.batch import Limits
@@ -45,11 +46,12 @@ class Served:
         self._journal = journal
         self._loop = asyncio.new_event_loop()  # one, because long calls come back to it
         self._threads = threads()
+        simulations = Simulations(self._threads, TIMEOUT_MS)
         methods = make_methods(
             Options(pending_nonce="state"),
             Placement(self._threads, TIMEOUT_MS),
-            Simulations(self._threads, TIMEOUT_MS),
-            None,
+            simulations,
+            Reads(simulations, TIMEOUT_MS),
         )
         self.dispatcher = Dispatcher(
             {name: wrap(name, method) for name, method in methods.items()},

@@ -25,7 +25,6 @@ from foreblock.methods import block_places, portion_text, reads, receipts_text, 
 from foreblock.methods.block_places import BlockPlaces
 from foreblock.methods.block_texts import BlockTexts
 from foreblock.methods.options import Options
-from foreblock.methods.reads import Reads
 from foreblock.methods.receipts_text import ReceiptsText
 from foreblock.methods.tips import KEPT_BYTES
 from foreblock.reply import Reply
@@ -247,8 +246,8 @@ def test_no_step_makes_more_than_a_few(ledger: Ledger, monkeypatch: pytest.Monke
     monkeypatch.setattr(Portion, "fragments", counting)
     view = ledger.view()
     block = view.resolve(1)
-    _, simulations = long_work(5_000)
-    texts = BlockTexts(Options(), Reads(simulations, 5_000))
+    _, _, shared = long_work(5_000)
+    texts = BlockTexts(Options(), shared)
     for _ in texts.render(view, block, full=True):
         assert sum(rendered) <= 2
         rendered.clear()

@@ -12,7 +12,7 @@ import re
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -22,12 +22,11 @@ from foreblock.ledger.import_files import import_files
 from foreblock.ledger.view import Ledger
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
-from foreblock.methods.placement import Placement
-from foreblock.methods.simulations import Simulations
+from long_work import long_work
 
 Params = list[Any]
 
-METHODS = list(make_methods(Options(), cast("Placement", None), cast("Simulations", None)))
+METHODS = list(make_methods(Options(), *long_work(1)))
 DOCS = (CHECKOUT / "docs" / "rpc.md").read_text("utf-8")
 ADDRESS = "0x" + "35" * 20
 WORD = "0x" + "0" * 63 + "1"

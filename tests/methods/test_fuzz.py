@@ -1,7 +1,7 @@
 """Whatever stands in the parameters, the answer is a result or a fault of the table."""
 
 import json
-from typing import Any, cast
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from asking import Asker, request
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
-from foreblock.methods.placement import Placement
-from foreblock.methods.simulations import Simulations
 from long_chain import EMITTER as ADDRESS
 from long_chain import HEAD_HASH as HASH
+from long_work import long_work
 
 TEXTS = st.sampled_from(
     ["0x", "0x0", "0x1", "0x01", "0xzz", "latest", "pending", "0x36", "0x37", ADDRESS, HASH,
@@ -42,9 +41,7 @@ CALLS = st.fixed_dictionaries(
          "authorizationList"], JSON
     ),
 )  # fmt: skip
-METHODS = st.sampled_from(
-    list(make_methods(Options(), cast("Placement", None), cast("Simulations", None)))
-)
+METHODS = st.sampled_from(list(make_methods(Options(), *long_work(1))))
 CODES = {3, 4444, -32000, -32005, -32601, -32602}
 
 

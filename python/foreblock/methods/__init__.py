@@ -38,12 +38,12 @@ def make_methods(
     options: Options,
     placement: Placement,
     simulations: Simulations,
+    reads: Reads,
     submissions: Submissions | None = None,
 ) -> dict[str, Method]:
     """The table of one service; without a way to a sequencer it only reads."""
     submissions = submissions or NoSequencer()
     places, tips = BlockPlaces(), Tips()
-    reads = Reads(simulations, options.call_timeout_ms)
     blocks = BlockMethods(options, reads)
     state = StateMethods(options, submissions)
     transactions = TransactionMethods(places, reads)
