@@ -60,7 +60,10 @@ async def never_reads(streams: Streams) -> None:
 
 
 async def unread_blocks(streams: Streams) -> None:
-    """One batch of the largest answer there is, of texts that a worker keeps; never read."""
+    """One batch for one large block, a hundred times; never read.
+
+    Where nobody has asked for the block before, each batch begins to write it by itself.
+    """
     await _ask_and_wait(streams, batch(request("eth_getBlockByNumber", *LARGE_BLOCK), 100))
 
 

@@ -110,7 +110,6 @@ def attack(service: Service, name: str, count: int) -> bool:
 def leave_unread(service: Service, name: str, count: int) -> bool:
     """Clients that ask for the largest answers and do not read; memory then, and after them."""
     workers = family(service.pid)[1:]
-    ask_once(address_of(service.url), LARGEST)  # from now on its text is kept
     rest = p99(service.url)
     before = resident_bytes(workers)
     reset_peak(workers)
