@@ -15,6 +15,9 @@ from foreblock.methods.submissions import Submissions
 from foreblock.reply import Reply
 
 
+UNHURRIED_MS = 600_000  # for what takes seconds at most: no call ends by being preempted
+
+
 class Asker:
     """A client of a service, with a loop for the answers that take long."""
 
@@ -72,7 +75,8 @@ def error(code: int, message: str, **data: str) -> dict[str, object]:
 def asker(ledger: Ledger, dialect: Dialect = "preconf", **options: Any) -> Iterator[Asker]:  # noqa: ANN401, of the service or of methods
     """A client of a service with these options."""
     names = set(Options.__dataclass_fields__)
-    methods = Options(dialect, **{name: options.pop(name) for name in names & set(options)})
+    given = {name: options.pop(name) for name in names & set(options)}
+    methods = Options(dialect, **({"call_timeout_ms": UNHURRIED_MS} | given))
     submissions = options.pop("submissions", None)
     client = Asker(ledger, ServiceOptions(methods=methods, **options), submissions)
     try:

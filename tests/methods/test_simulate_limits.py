@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from asked_by import ANYBODY, body_of
-from asking import Asker, asker, error, request
+from asking import UNHURRIED_MS, Asker, asker, error, request
 from bytecode import LOOP, returning
 from foreblock.app import Scheduling, Service, ServiceOptions
 from foreblock.ledger.view import Ledger
+from foreblock.methods.options import Options
 from foreblock.reply import Reply
 from simulating import A0, A1, A2, block, funded, simulate, word
 
@@ -171,7 +172,7 @@ def test_others_are_served_while_a_simulation_runs(long_ledger: Ledger) -> None:
         "latest",
     )
     short = request("eth_getBalance", A0, "latest")
-    options = ServiceOptions()
+    options = ServiceOptions(methods=Options(call_timeout_ms=UNHURRIED_MS))
     scheduling = Scheduling(options)
     service = Service(long_ledger, options, scheduling)
     order = count()

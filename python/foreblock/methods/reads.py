@@ -16,11 +16,10 @@ once would hold as many half-made answers, and none would end before its deadlin
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Hashable
-from functools import partial
 from typing import Any, Final, TypeVar
 
 from foreblock.errors import TimedOut
-from foreblock.ledger.simulation.steps import Pace, Steps
+from foreblock.ledger.simulation.steps import Steps
 from foreblock.methods.placement import duration
 from foreblock.methods.simulations import Simulations
 from foreblock.reply import Text
@@ -92,8 +91,7 @@ class Reads:
         try:
             await self._until(until, self._half_made.acquire())
             try:
-                outcome = self._in_turn(begin())
-                result = await outcome if isinstance(outcome, Awaitable) else outcome
+                result = await self._in_turn(begin())
             finally:
                 self._half_made.release()
         except TimedOut:
@@ -131,13 +129,12 @@ class Reads:
             self._note(self._clock() - begun + length * WRITING_SECONDS)
         return None
 
-    def _in_turn(self, steps: Steps[T]) -> T | Awaitable[T]:
-        return self._simulations.run(partial(self._sliced, steps))
+    def _in_turn(self, steps: Steps[T]) -> Awaitable[T]:
+        return self._simulations.run_on(self._sliced(steps))
 
-    def _sliced(self, steps: Steps[T], pace: Pace) -> Steps[T]:  # noqa: ARG002, slices are shorter than its own
+    def _sliced(self, steps: Steps[T]) -> Steps[T]:
         """The same steps, which know no pace and run nothing elsewhere, a slice at a time."""
         while True:
-            yield None
             until = self._clock() + SLICE_SECONDS
             over = False
             while not over:
@@ -147,6 +144,7 @@ class Reads:
                     result: T = done.value
                     return result
                 over = self._clock() >= until
+            yield None
 
     def _note(self, seconds: float) -> None:
         """Reads have held the loop for so long; the next round begins at 0 again."""

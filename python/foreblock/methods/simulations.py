@@ -2,11 +2,15 @@
 
 Most simulations end within a slice and are answered at once. A longer one goes on in
 slices, other requests having their turn in between: one slice of one of them in each round
-of the loop, however many there are. A single run that takes long in
-place is stopped, which changes nothing, and begun anew on a thread: the engine does not
-hold the interpreter while it runs. All of it counts against one deadline.
+of the loop, however many there are, and first slices as well have one together. A single run
+that takes long in place is stopped, which changes nothing, and begun anew on a thread: the
+engine does not hold the interpreter while it runs. All of it counts against one deadline.
+
+What is half done holds memory. So only some go on at once (`slots`); the others let go of what
+their first slice made, wait, and begin anew.
 """
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Final, TypeVar
@@ -14,6 +18,7 @@ from typing import Final, TypeVar
 from foreblock.errors import DeadlineExceeded, PoolFull, TimedOut
 from foreblock.ledger.simulation.steps import Pace, Steps, Work
 from foreblock.methods.placement import IN_PLACE_STEP_US, duration
+from foreblock.methods.slots import Slots
 from foreblock.methods.threads import Threads
 from foreblock.turns import Turns
 
@@ -21,6 +26,8 @@ T = TypeVar("T")
 
 SLICE_SECONDS: Final = 0.002
 CROWDED_SECONDS: Final = 0.0005  # the first slice while others wait for theirs
+NOTED_SECONDS: Final = 0.0002  # a first slice that took less does not count
+MOST_BEGUN: Final = 16  # simulations that are half done
 IN_PLACE_US: Final = 500  # twice for a call that takes long among plain ones
 
 
@@ -62,12 +69,17 @@ class Simulations:
         self._timeout_ms: Final = timeout_ms
         self._clock: Final = clock
         self._threads: Final = threads
+        self._slots: Final = Slots(MOST_BEGUN)
+        self._spent = 0.0  # seconds of first slices in this round of the loop
 
     def run(self, begin: Callable[[Pace], Steps[T]], client: Hashable = None) -> T | Awaitable[T]:
         """The outcome of all steps, at once if they fit into a slice.
 
-        Raises what the steps do, and `TimedOut`, `PoolFull`.
+        They may be begun twice. Raises what the steps do, and `TimedOut`, `PoolFull`.
         """
+        if self._spent >= SLICE_SECONDS:
+            return self._in_slot(begin, None, client)
+        began = self._clock()
         crowded = self._turns.are_awaited
         pace = Slice(self._clock, CROWDED_SECONDS if crowded else SLICE_SECONDS)
         steps = begin(pace)
@@ -76,10 +88,44 @@ class Simulations:
         except StopIteration as done:
             result: T = done.value
             return result
-        return self._go_on(steps, work, pace, client)
+        finally:
+            self._note(self._clock() - began)
+        return self._in_slot(begin, (steps, work, pace), client)
 
-    async def _go_on(self, steps: Steps[T], work: Work | None, pace: Slice, client: Hashable) -> T:
-        deadline = self._clock() + self._timeout_ms / 1000
+    def run_on(self, steps: Steps[T], client: Hashable = None) -> Awaitable[T]:
+        """The outcome of steps that hold little and know no pace, one turn after the other."""
+        return self._go_on(steps, None, Slice(self._clock), client, self._deadline())
+
+    async def _in_slot(
+        self,
+        begin: Callable[[Pace], Steps[T]],
+        begun: tuple[Steps[T], Work | None, Slice] | None,
+        client: Hashable,
+    ) -> T:
+        """Go on while there are few others, or begin anew when there are."""
+        deadline = self._deadline()
+        if not self._slots.take():
+            begun = None  # with all that it holds
+            await self._wait_for_slot(client, deadline)
+        try:
+            if begun is None:
+                pace = Slice(self._clock)
+                return await self._go_on(begin(pace), None, pace, client, deadline)
+            return await self._go_on(*begun, client, deadline)
+        finally:
+            begun = None
+            self._slots.give_back()
+
+    async def _wait_for_slot(self, client: Hashable, deadline: float) -> None:
+        try:
+            async with asyncio.timeout(deadline - self._clock()):
+                await self._slots.wait(client)
+        except TimeoutError:
+            raise TimedOut(duration(self._timeout_ms)) from None
+
+    async def _go_on(
+        self, steps: Steps[T], work: Work | None, pace: Slice, client: Hashable, deadline: float
+    ) -> T:
         while True:
             left = deadline - self._clock()
             if left <= 0:
@@ -96,6 +142,23 @@ class Simulations:
             except StopIteration as done:
                 result: T = done.value
                 return result
+
+    def _deadline(self) -> float:
+        return self._clock() + self._timeout_ms / 1000
+
+    def _note(self, seconds: float) -> None:
+        """A first slice took so long; the next round of the loop begins at 0 again."""
+        if seconds < NOTED_SECONDS:
+            return
+        if not self._spent:
+            try:
+                asyncio.get_running_loop().call_soon(self._begin_round)
+            except RuntimeError:
+                return  # nobody else wants anything of a loop that does not run
+        self._spent += seconds
+
+    def _begin_round(self) -> None:
+        self._spent = 0.0
 
     async def _on_thread(
         self, work: Work, client: Hashable, timeout_us: int

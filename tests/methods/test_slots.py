@@ -1,0 +1,121 @@
+"""Who may go on with what takes memory: so many at once, and addresses in turn."""
+
+import asyncio
+from collections.abc import Awaitable
+from functools import partial
+
+import pytest
+
+from foreblock.errors import TimedOut
+from foreblock.ledger.simulation.steps import Pace, Steps
+from foreblock.methods.simulations import MOST_BEGUN, SLICE_SECONDS, Simulations
+from foreblock.methods.slots import Slots
+from foreblock.reply import Client
+from long_work import threads
+
+
+def test_addresses_that_wait_get_places_in_turn() -> None:
+    async def main() -> list[str]:
+        slots, order = Slots(1), list[str]()
+        assert slots.take()
+        assert not slots.take()
+
+        async def wait(address: str, number: int) -> None:
+            await slots.wait(Client(address, number))
+            order.append(f"{address}{number}")
+            slots.give_back()
+
+        waiting = [("a", 1), ("a", 2), ("a", 3), ("b", 4), ("b", 5), ("c", 6)]
+        tasks = [asyncio.ensure_future(wait(*each)) for each in waiting]
+        await asyncio.sleep(0)
+        slots.give_back()
+        await asyncio.gather(*tasks)
+        assert slots.take(), "the last one gave it back"
+        return order
+
+    assert asyncio.run(main()) == ["a1", "b4", "c6", "a2", "b5", "a3"]
+
+
+def test_who_leaves_takes_no_place_with_him() -> None:
+    async def main() -> None:
+        slots = Slots(1)
+        assert slots.take()
+        tasks = [asyncio.ensure_future(slots.wait(None)) for _ in range(3)]
+        await asyncio.sleep(0)
+        tasks[0].cancel()
+        slots.give_back()
+        tasks[1].cancel()  # just after it was given the place
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert not tasks[2].cancelled()
+        slots.give_back()
+        assert slots.take()
+
+    asyncio.run(main())
+
+
+class Clock:
+    """Moves when it is told to."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Holding:
+    """Simulations that take several slices and hold something from their first on."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.held = 0
+        self.most = 0
+        self.begun = 0
+
+    def __call__(self, slices: int, _pace: Pace) -> Steps[str]:
+        self.begun += 1
+        self.held += 1
+        self.most = max(self.most, self.held)
+        try:
+            for _ in range(slices):
+                self.clock.now += SLICE_SECONDS
+                yield None
+        finally:
+            self.held -= 1
+        return "done"
+
+
+async def finished(runs: list[str | Awaitable[str]]) -> list[str]:
+    async def one(run: str | Awaitable[str]) -> str:
+        return run if isinstance(run, str) else await run
+
+    return list(await asyncio.gather(*map(one, runs)))
+
+
+def test_a_crowd_holds_no_more_than_some_of_it() -> None:
+    """All that come in one round have one first slice together, the others none."""
+    clock = Clock()
+    holding, crowd = Holding(clock), Simulations(threads(), 10**9, clock)
+
+    async def main() -> list[str]:
+        runs = [crowd.run(partial(holding, 5)) for _ in range(100)]
+        assert holding.begun <= 2, "the first slice of the round is used up"
+        return await finished(runs)
+
+    assert asyncio.run(main()) == ["done"] * 100
+    assert holding.most <= MOST_BEGUN
+    assert holding.held == 0
+
+
+def test_what_waits_for_a_place_ends_at_its_deadline() -> None:
+    async def main() -> None:
+        clock = Clock()
+        holding, crowd = Holding(clock), Simulations(threads(), 50, clock)
+        for _ in range(MOST_BEGUN):
+            assert crowd._slots.take()
+        run = crowd.run(partial(holding, 3))
+        assert not isinstance(run, str)
+        with pytest.raises(TimedOut):
+            await run
+        assert holding.held == 0
+
+    asyncio.run(main())
