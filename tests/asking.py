@@ -14,7 +14,6 @@ from foreblock.methods.options import Dialect, Options
 from foreblock.methods.submissions import Submissions
 from foreblock.reply import Reply
 
-
 UNHURRIED_MS = 600_000  # for what takes seconds at most: no call ends by being preempted
 
 
