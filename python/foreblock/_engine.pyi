@@ -803,7 +803,7 @@ class Pool:
         env: Env,
         message: Message,
         *,
-        address: int = 0,
+        address: int = ...,
         check_base_fee: bool = True,
         check_block_gas_limit: bool = False,
         precompiles: Precompiles | None = None,
@@ -820,7 +820,7 @@ class Pool:
         number: int,
         work: Callable[..., Any],
         *,
-        address: int = 0,
+        address: int = ...,
         timeout_us: int | None = None,
     ) -> None:
         """Call `work(timeout_us=…)` on a thread, with what is left of the time then.
