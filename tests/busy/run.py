@@ -107,6 +107,7 @@ def main() -> None:
     try:
         sys.exit(0 if run(options) else 1)
     except KeyboardInterrupt:
+        click.echo("stopped before its end")
         sys.exit(130)
 
 
