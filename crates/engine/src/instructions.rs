@@ -182,12 +182,12 @@ fn at_jump<H: Watched>(on: &mut On, host: &mut H) -> bool {
 /// and length of what comes back, lie below.
 fn at_call<const INPUT: usize, H: Watched>(on: &mut On, host: &mut H) -> bool {
     let grown = range(on, INPUT, INPUT + 1).max(range(on, INPUT + 2, INPUT + 3));
-    at_frame(host, work::FRAME + grown)
+    at_frame(host, work::FRAME + bounded(on, grown))
 }
 
 fn at_creation<H: Watched>(on: &mut On, host: &mut H) -> bool {
-    let weight = bounded(on, work::creation(operand(on, 2)));
-    at_frame(host, weight.saturating_add(range(on, 1, 2)))
+    let weight = work::creation(operand(on, 2)).saturating_add(range(on, 1, 2));
+    at_frame(host, bounded(on, weight))
 }
 
 fn at_frame<H: Watched>(host: &mut H, weight: u64) -> bool {
@@ -201,7 +201,7 @@ fn power(on: &On) -> u64 {
 }
 
 fn keccak(on: &On) -> u64 {
-    bounded(on, work::hash(operand(on, 1))).saturating_add(range(on, 0, 1))
+    bounded(on, work::hash(operand(on, 1)).saturating_add(range(on, 0, 1)))
 }
 
 fn log(on: &On) -> u64 {
@@ -210,25 +210,29 @@ fn log(on: &On) -> u64 {
 
 /// To copy as many bytes as `length` says, to `offset`.
 fn copy(on: &On, offset: usize, length: usize) -> u64 {
-    bounded(on, work::copy(operand(on, length))).saturating_add(range(on, offset, length))
+    bounded(on, work::copy(operand(on, length)).saturating_add(range(on, offset, length)))
 }
 
 /// What memory grows by to hold the bytes at `offset`, as many as `length` says.
 fn range(on: &On, offset: usize, length: usize) -> u64 {
     match operand(on, length) {
         0 => 0,
-        length => growth(on, offset, length),
+        length => work::growth(beyond_memory(on, offset, length)),
     }
 }
 
-/// The same for so many bytes.
+/// The same for so many bytes, as far as there is gas for it.
 #[inline]
 fn growth(on: &On, offset: usize, length: u64) -> u64 {
-    let end = operand(on, offset).saturating_add(length);
-    match end.saturating_sub(on.memory.size() as u64) {
+    match beyond_memory(on, offset, length) {
         0 => 0,
         more => bounded(on, work::growth(more)),
     }
+}
+
+#[inline]
+fn beyond_memory(on: &On, offset: usize, length: u64) -> u64 {
+    operand(on, offset).saturating_add(length).saturating_sub(on.memory.size() as u64)
 }
 
 /// No instruction takes longer than this for the gas there is: it would run out first.
