@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from asked_by import ANYBODY
-from asking import request
+from asking import asker, request
 from bytecode import LOOP
 from foreblock.app import Scheduling, Service, ServiceOptions
 from foreblock.errors import PoolFull
@@ -171,3 +171,17 @@ def test_a_call_that_took_long_in_place_goes_to_a_thread_next_time(long_ledger: 
     asyncio.run(twice())
     view.close()
     shared.close()
+
+
+def test_what_the_engine_refuses_is_told_alike_here_and_from_a_thread(long_ledger: Ledger) -> None:
+    """Authorizations in a block before Prague, which only the engine knows to refuse."""
+    signed = {
+        "chainId": "0x0", "address": TO, "nonce": "0x0", "yParity": "0x0", "r": "0x1", "s": "0x1",
+    }  # fmt: skip
+    told = []
+    for count in (1, 3):  # three take too long to recover for a run in place
+        call = {"to": TO, "authorizationList": [signed] * count, "gas": hex(1_000_000)}
+        with asker(long_ledger) as client:
+            told.append(client.ask("eth_call", call, "0x1"))
+    assert told[0]["code"] == -32000
+    assert told[0] == told[1]

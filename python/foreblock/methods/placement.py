@@ -9,9 +9,10 @@ wait for a thread, `PoolFull` is raised at once, and short calls go on.
 
 import time
 from collections.abc import Awaitable, Callable, Hashable
+from functools import partial
 from typing import Final
 
-from foreblock.errors import DeadlineExceeded, TimedOut
+from foreblock.errors import DeadlineExceeded, InvalidMessage, TimedOut
 from foreblock.ledger.call import Outcome, Run
 from foreblock.methods.heavy import HeavyCalls, Kind
 from foreblock.methods.threads import Threads
@@ -66,8 +67,15 @@ class Placement:
         timeout_us = self._timeout_ms * 1000
         if deadline is not None:
             timeout_us = max(0, int((deadline - self._clock()) * 1_000_000))
-        late = TimedOut(duration(self._timeout_ms))
-        return self._threads.call(run, client, timeout_us, late)
+        return self._threads.call(run, client, timeout_us, partial(self._told, run))
+
+    def _told(self, run: Run, failure: Exception) -> Exception:
+        """What a failure on a thread is called, as of a call that runs here."""
+        if isinstance(failure, DeadlineExceeded):
+            return TimedOut(duration(self._timeout_ms))
+        if isinstance(failure, InvalidMessage):
+            return run.refused(failure)
+        return failure
 
 
 def _kind(run: Run) -> Kind:

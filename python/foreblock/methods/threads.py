@@ -11,9 +11,11 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, Final
 
-from foreblock.errors import DeadlineExceeded
 from foreblock.ledger.call import Outcome, Pool, Run
 from foreblock.ledger.simulation.steps import Work
+
+# What a failure of the engine is called to whoever waits for it.
+Told = Callable[[Exception], Exception]
 
 _ADDRESS_BITS: Final = (1 << 64) - 1
 
@@ -23,21 +25,18 @@ class Threads:
 
     def __init__(self, pool: Pool) -> None:
         self._pool: Final = pool
-        # With what is raised in place of `DeadlineExceeded`, where that is to be another one.
-        self._waiting: dict[int, tuple[asyncio.Future[Any], Exception | None]] = {}
+        # With what failures of the engine are called to whoever waits.
+        self._waiting: dict[int, tuple[asyncio.Future[Any], Told]] = {}
         self._last_number = 0
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def call(
-        self, run: Run, client: Hashable, timeout_us: int, late: Exception
+        self, run: Run, client: Hashable, timeout_us: int, told: Told
     ) -> asyncio.Future[Outcome]:
-        """Run a call, of which `late` is what comes when it takes too long.
-
-        Raises `RefusedCall`, `PoolFull`.
-        """
+        """Run a call, whose failures are `told` as others; raises `RefusedCall`, `PoolFull`."""
         address = _address(client)
         submit = partial(run.submit, self._pool, address=address, timeout_us=timeout_us)
-        return self._submit(submit, late)
+        return self._submit(submit, told)
 
     def work(self, work: Work, client: Hashable, timeout_us: int) -> asyncio.Future[Any]:
         """Run a piece of work, which is handed the time it has left; raises `PoolFull`."""
@@ -55,7 +54,7 @@ class Threads:
         self._pool.close()
 
     def _submit(
-        self, submit: Callable[..., None], late: Exception | None = None
+        self, submit: Callable[..., None], told: Told = lambda failure: failure
     ) -> asyncio.Future[Any]:
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
@@ -64,7 +63,7 @@ class Threads:
         self._last_number = number = self._last_number + 1
         submit(number=number)
         future: asyncio.Future[Any] = loop.create_future()
-        self._waiting[number] = future, late
+        self._waiting[number] = future, told
         future.add_done_callback(partial(self._done, number))
         return future
 
@@ -75,15 +74,14 @@ class Threads:
 
     def _collect(self) -> None:
         for number, value, well in self._pool.take():
-            future, late = self._waiting.pop(number, (None, None))
-            if future is None or future.done():
+            waiting = self._waiting.pop(number, None)
+            if waiting is None or waiting[0].done():
                 continue  # whoever asked is gone
+            future, told = waiting
             if well:
                 future.set_result(value)
-            elif late is not None and isinstance(value, DeadlineExceeded):
-                future.set_exception(late)
             else:
-                future.set_exception(value)
+                future.set_exception(told(value))
 
 
 def _address(client: Hashable) -> int:
