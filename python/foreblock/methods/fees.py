@@ -7,8 +7,7 @@ from msgspec import Raw
 from foreblock.ledger.next_fees import blob_fees_of, next_base_fee_of
 from foreblock.ledger.simulation.steps import Steps
 from foreblock.ledger.view import LedgerView
-from foreblock.methods.node import NoParams
-from foreblock.methods.params import explain
+from foreblock.methods.node import take_none
 from foreblock.methods.reads import Reads
 from foreblock.methods.shapes import quantity
 from foreblock.methods.tips import Tips
@@ -23,17 +22,17 @@ class FeeMethods:
 
     def gas_price(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """What a unit of gas costs now, a tip included."""
-        explain(raw, NoParams, 0)
+        take_none(raw)
         return self._suggest(view, _base_fee(view))
 
     def max_priority_fee_per_gas(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The tip alone."""
-        explain(raw, NoParams, 0)
+        take_none(raw)
         return self._suggest(view, 0)
 
     def blob_base_fee(self, view: LedgerView, raw: Raw) -> bytes:
         """What a unit of blob gas costs in the latest block."""
-        explain(raw, NoParams, 0)
+        take_none(raw)
         return quantity(blob_fees_of(view.latest)[0])
 
     def _suggest(self, view: LedgerView, base_fee: int) -> bytes | Awaitable[bytes]:
