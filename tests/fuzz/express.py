@@ -5,6 +5,7 @@ branches of the engine if that was built to tell. `make fuzz` runs it; the argum
 libFuzzer's, after the path of such an engine or an empty text.
 """
 
+import importlib
 import importlib.util
 import os
 import re
@@ -12,16 +13,21 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.setdlopenflags(os.RTLD_NOW | os.RTLD_GLOBAL)  # the engine finds atheris' counters
-
-import atheris  # noqa: E402
+import atheris
 
 _LENGTH = re.compile(rb"Content-Length: \d+")
 _RARELY = 16
 
 
 def load_engine(path: Path) -> None:
-    """Use the engine at this path wherever the built one would be."""
+    """Use the engine at this path wherever the built one would be.
+
+    Its counters are libFuzzer's, so that has to be there first, for everybody to see.
+    """
+    flags = sys.getdlopenflags()
+    sys.setdlopenflags(os.RTLD_NOW | os.RTLD_GLOBAL)
+    importlib.import_module("atheris.core_with_libfuzzer")
+    sys.setdlopenflags(flags)
     spec = importlib.util.spec_from_file_location("foreblock._engine", path)
     assert spec is not None
     assert spec.loader is not None
@@ -55,7 +61,7 @@ def main() -> None:
             said = ways.disagreement(data)
             assert said is None, f"{data!r}: the engine says {said[0]!r}, Python {said[1]!r}"
 
-        atheris.Setup(sys.argv, one, custom_mutator=mutate)
+        atheris.Setup(sys.argv, one, custom_mutator=mutate, internal_libfuzzer=True)
         atheris.Fuzz()
 
 

@@ -40,8 +40,8 @@ def main() -> None:
         commands = built(targets)
     except building.Missing as missing:
         sys.exit(str(missing))
-    except subprocess.CalledProcessError:
-        sys.exit("the targets cannot be built")
+    except subprocess.CalledProcessError as failed:
+        sys.exit(f"the targets cannot be built: {failed}")
     say(COLUMNS.format("target", "seconds", "runs", "branches", "features", "inputs"))
     seconds = options.minutes * 60 / len(targets)
     found = [target for target in targets if not run(target, commands[target], seconds)]
