@@ -114,6 +114,15 @@ pub fn versioned(key: &[u8], block: u64) -> Key {
     Key::join(key, &(!block).to_be_bytes())
 }
 
+/// The key of which this one of the flat table is a version.
+pub fn unversioned(versioned: &[u8]) -> Result<&[u8]> {
+    let (key, _block) = versioned
+        .split_last_chunk::<8>()
+        .ok_or_else(|| Error::StoreDamaged("a flat entry has no block".into()))?;
+    check_key(key)?;
+    Ok(key)
+}
+
 /// A key of a table, put together without allocating: reads make one each.
 pub struct Key {
     bytes: [u8; Self::CAPACITY],
@@ -306,6 +315,15 @@ mod tests {
         }
         assert!(parse_slot_key(&slot).is_ok());
         assert!(parse_slot_key(&[b'x'; 61]).is_err());
+    }
+
+    #[test]
+    fn a_version_is_of_a_key_or_damage() {
+        let key = account_key(&Address::repeat_byte(7));
+        assert_eq!(unversioned(&versioned(&key, 9)), Ok(&key[..]));
+        for other in [&b"a"[..], &key, &versioned(b"a", 9)] {
+            assert!(matches!(unversioned(other), Err(Error::StoreDamaged(_))), "{other:?}");
+        }
     }
 
     #[test]

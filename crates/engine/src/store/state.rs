@@ -192,7 +192,7 @@ impl State {
             let Some((found, _)) = found.filter(|(found, _)| found.starts_with(prefix)) else {
                 break;
             };
-            let key = found[..found.len() - 8].to_vec();
+            let key = entry::unversioned(found)?.to_vec();
             seek = just_above(&key);
             keys.insert(key);
         }
@@ -255,7 +255,11 @@ impl Sources {
                     }
                     return self.descend_sealed(lease, txn, block);
                 }
-                Start::Partial(below) => number = below,
+                Start::Partial(below) if below < number => number = below,
+                Start::Partial(below) => {
+                    let why = format!("partial block {number} stands on {below}, a later one");
+                    return Err(Error::StoreDamaged(why));
+                }
             }
         }
     }

@@ -185,3 +185,27 @@ fn rows_are_listed_by_a_prefix() {
     assert_eq!(keys(view.rows(b"a", 1).unwrap()), [b"a1"]);
     assert!(matches!(view.rows(b"", 9), Err(Error::InvalidArgument(_))));
 }
+
+#[test]
+fn a_flat_key_that_nobody_writes_is_damage() {
+    let history = History::new(Retention::default());
+    let store = history.store();
+    store.write(|txn| store.tables.flat.put(txn, b"a", b"").map_err(lmdb)).unwrap();
+    let accounts = store.view().unwrap().state(0).unwrap().accounts(None, usize::MAX);
+    assert!(matches!(accounts, Err(Error::StoreDamaged(_))), "{accounts:?}");
+}
+
+#[test]
+fn a_partial_block_that_stands_on_itself_is_damage() {
+    let history = History::new(Retention::default());
+    let store = history.store();
+    let (hash, parent_hash) = (B256::ZERO, B256::ZERO);
+    for below in [70, 71] {
+        let (start, status) = (Start::Partial(below), Status::Live);
+        let row = Partial { block: 2, index: 0, hash, start, parent_hash, status }.encode();
+        let key = 70_u64.to_be_bytes();
+        store.write(|txn| store.tables.partials.put(txn, &key, &row).map_err(lmdb)).unwrap();
+        let state = store.view().unwrap().state_of_partial(70).map(drop);
+        assert!(matches!(state, Err(Error::StoreDamaged(_))), "{state:?}");
+    }
+}

@@ -113,6 +113,8 @@ fn table(tables: &Tables, choice: u8) -> Table {
         tables.nodes,
         tables.node_changes,
         tables.trash,
+        tables.flat,
+        tables.partials,
     ];
     all[usize::from(choice) % all.len()]
 }
