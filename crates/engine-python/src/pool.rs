@@ -31,6 +31,13 @@ enum Done {
     Worked(PyResult<Py<PyAny>>),
 }
 
+fn held_bytes(done: &Done) -> usize {
+    match done {
+        Done::Called(outcome) => outcome.output.len(),
+        Done::Worked(_) => 0,
+    }
+}
+
 thread_local! {
     /// The limits of the job that this thread does, for what Python code runs in it.
     static CURRENT: RefCell<Option<Limits>> = const { RefCell::new(None) };
@@ -53,7 +60,7 @@ impl Pool {
     ) -> PyResult<Self> {
         let begun = begun.map_or(threads.0, |begun| begun.0);
         let size = Size { running: threads.0, begun, waiting: capacity.0, nice: nice.0 };
-        pool::Pool::new(size).map(Self).map_err(to_python)
+        pool::Pool::new(size, held_bytes).map(Self).map_err(to_python)
     }
 
     #[pyo3(signature = (

@@ -44,6 +44,8 @@ type Job<T> = Box<dyn FnOnce(Limits) -> Result<T> + Send>;
 const MAX_THREADS: usize = 1024;
 /// How long a pool that is dropped waits for its threads.
 const GRACE: Duration = Duration::from_secs(1);
+/// Results that nobody has taken yet may hold so many bytes before more jobs are begun.
+const MOST_HELD: usize = 32 << 20;
 /// How much the last job counts in the mean.
 const WEIGHT: f64 = 0.1;
 
@@ -73,11 +75,14 @@ pub struct Pool<T> {
 
 struct Shared<T> {
     size: Size,
+    /// How many bytes a result holds.
+    weigh: fn(&T) -> usize,
     shares: Arc<Shares>,
     state: Mutex<State<T>>,
     work: Condvar,
     ended: Condvar,
     results: Mutex<Vec<(u64, Result<T>)>>,
+    taken: Condvar,
     signal: Signal,
 }
 
@@ -87,13 +92,16 @@ struct State<T> {
     begun: HashMap<u64, Arc<AtomicBool>>,
     threads: usize,
     idle: usize,
+    /// Bytes of results that nobody has taken yet.
+    held: usize,
     /// How long jobs ran of late, in seconds.
     mean: f64,
     over: bool,
 }
 
 impl<T: Send + 'static> Pool<T> {
-    pub fn new(size: Size) -> Result<Self> {
+    /// `weigh` tells how many bytes a result holds.
+    pub fn new(size: Size, weigh: fn(&T) -> usize) -> Result<Self> {
         let threads = 1..=MAX_THREADS;
         if !threads.contains(&size.running) || !threads.contains(&size.begun) || size.nice > 19 {
             return Err(Error::invalid(format!(
@@ -105,16 +113,19 @@ impl<T: Send + 'static> Pool<T> {
             begun: HashMap::new(),
             threads: 0,
             idle: 0,
+            held: 0,
             mean: 0.0,
             over: false,
         };
         let shared = Shared {
             size,
+            weigh,
             shares: Shares::new(size.running),
             state: Mutex::new(state),
             work: Condvar::new(),
             ended: Condvar::new(),
             results: Mutex::default(),
+            taken: Condvar::new(),
             signal: Signal::new()?,
         };
         Ok(Self { shared: Arc::new(shared) })
@@ -165,7 +176,10 @@ impl<T: Send + 'static> Pool<T> {
         // Cleared first: a result that arrives in between sets it again, and the worst
         // is one look at an empty list.
         self.shared.signal.clear();
-        std::mem::take(&mut *lock(&self.shared.results))
+        let taken = std::mem::take(&mut *lock(&self.shared.results));
+        self.shared.state().held = 0;
+        self.shared.taken.notify_all();
+        taken
     }
 
     /// How many jobs no thread has begun yet.
@@ -198,6 +212,7 @@ impl<T> Pool<T> {
         }
         state.queue.clear();
         self.shared.work.notify_all();
+        self.shared.taken.notify_all();
         let ended = self.shared.ended.wait_timeout_while(state, GRACE, |state| state.threads > 0);
         drop(ended);
     }
@@ -261,6 +276,10 @@ impl<T: Send + 'static> Shared<T> {
             if state.over {
                 return None;
             }
+            if state.held > MOST_HELD {
+                state = self.taken.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
             if let Some((number, (asker, job))) = state.queue.pop() {
                 let cancel = Arc::new(AtomicBool::new(false));
                 state.begun.insert(number, cancel.clone());
@@ -275,6 +294,7 @@ impl<T: Send + 'static> Shared<T> {
     fn done(&self, number: u64, share: &Share, result: Result<T>) {
         let mut state = self.state();
         state.begun.remove(&number);
+        state.held += result.as_ref().map_or(0, self.weigh);
         state.mean += WEIGHT * (share.used().as_secs_f64() - state.mean);
         drop(state);
         self.tell(number, result);

@@ -24,7 +24,12 @@ fn outcome(gas_used: u64) -> Outcome {
 
 /// So many threads of which all run, and so many jobs that wait.
 fn pool(threads: usize, waiting: usize, nice: u8) -> Pool<Outcome> {
-    Pool::new(Size { running: threads, begun: threads, waiting, nice }).expect("starts")
+    Pool::new(Size { running: threads, begun: threads, waiting, nice }, output_bytes)
+        .expect("starts")
+}
+
+fn output_bytes(outcome: &Outcome) -> usize {
+    outcome.output.len()
 }
 
 const ASKER: Asker = Asker { address: 1, deadline: None };
@@ -235,7 +240,8 @@ fn what_could_not_begin_in_time_is_refused_at_once() {
 
 #[test]
 fn a_short_call_does_not_wait_for_the_end_of_long_ones() {
-    let pool = Pool::new(Size { running: 1, begun: 8, waiting: 8, nice: 0 }).expect("starts");
+    let pool = Pool::new(Size { running: 1, begun: 8, waiting: 8, nice: 0 }, output_bytes)
+        .expect("starts");
     let code = Asm::default().op(opcode::JUMPDEST).push(0u64).op(opcode::JUMP);
     let endless = MemoryState::default().contract(addr(1), code);
     for number in 0..4 {
@@ -250,4 +256,18 @@ fn a_short_call_does_not_wait_for_the_end_of_long_ones() {
         pool.submit(number, ASKER, move |_| Ok(outcome(number))).expect("room");
         assert_eq!(wait_for(&pool, 1), [(number, Ok(outcome(number)))]);
     }
+}
+
+#[test]
+fn no_more_is_begun_while_results_that_nobody_takes_hold_much() {
+    let pool = pool(1, 10, 0);
+    let large = |_: Limits| Ok(Outcome { output: vec![0; MOST_HELD + 1].into(), ..outcome(1) });
+    pool.submit(1, ASKER, large).expect("room");
+    assert!(readable(&pool, 10_000));
+    pool.submit(2, ASKER, |_| Ok(outcome(2))).expect("room");
+    assert_eq!(pool.waiting(), 1);
+    assert_eq!(
+        wait_for(&pool, 2).into_iter().map(|(number, _)| number).collect::<Vec<_>>(),
+        [1, 2]
+    );
 }
