@@ -9,7 +9,7 @@ from foreblock.app import Scheduling, Service, ServiceOptions, express_bounds
 from foreblock.ledger import express
 from foreblock.ledger.express import ExpressBounds, tell_snapshot
 from foreblock.ledger.view import Ledger
-from foreblock.methods import placement
+from foreblock.methods import placement, reads
 from foreblock.methods.options import Options
 from foreblock.reply import Client, Reply
 from foreblock.server.limits import ServerLimits
@@ -18,6 +18,9 @@ from wire import Wire, endpoint_for, post
 
 LIMITS = ServerLimits(body_limit=1_000_000)
 UNHURRIED_US = 20_000  # for what takes few: so nothing leaves the short way by being preempted
+HURRIED = (
+    (placement, "LONG_SECONDS"), (reads, "ROUND_SECONDS"), (reads, "SLICE_SECONDS"),
+)  # fmt: skip
 
 
 def bounds(options: Options | None = None, batch_bytes: int = 20_000) -> ExpressBounds:
@@ -46,7 +49,8 @@ class Ways:
         self.asked += 1
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(placement, "IN_PLACE_US", UNHURRIED_US)
-            patch.setattr(placement, "LONG_SECONDS", PATIENCE)
+            for module, name in HURRIED:
+                patch.setattr(module, name, PATIENCE)
             return asyncio.run(self._answer(body, client))
 
     async def _answer(self, body: bytes, client: Client) -> Reply:
