@@ -18,7 +18,7 @@ from foreblock.methods import make_methods
 from foreblock.methods.call_object import UNCAPPED
 from foreblock.methods.options import Options
 from foreblock.methods.placement import IN_PLACE_STEP_US, IN_PLACE_US, Placement
-from foreblock.methods.reads import Reads
+from foreblock.methods.reads import ReadBudget, Reads
 from foreblock.methods.simulations import Simulations
 from foreblock.methods.submissions import Submissions
 from foreblock.methods.threads import Threads
@@ -58,7 +58,7 @@ class Scheduling:
         self.turns: Final = Turns()
         timeout_ms = options.methods.call_timeout_ms
         self.simulations: Final = Simulations(self.threads, timeout_ms, turns=self.turns)
-        self.reads: Final = Reads(self.simulations, timeout_ms)
+        self.read_budget: Final = ReadBudget()
         self.room: Final = room or Room()
 
     def close(self) -> None:
@@ -77,11 +77,11 @@ class Service:
         submissions: Submissions | None = None,
     ) -> None:
         """Without `submissions`, the way to a sequencer, it only reads."""
-        placement = Placement(scheduling.threads, options.methods.call_timeout_ms)
+        timeout_ms, simulations = options.methods.call_timeout_ms, scheduling.simulations
+        placement = Placement(scheduling.threads, timeout_ms)
+        reads = Reads(simulations, timeout_ms, budget=scheduling.read_budget)
         dispatcher = Dispatcher(
-            make_methods(
-                options.methods, placement, scheduling.simulations, scheduling.reads, submissions
-            ),
+            make_methods(options.methods, placement, simulations, reads, submissions),
             ledger.view,
             partial(fault_of, dialect=options.methods.dialect),
             options.limits,

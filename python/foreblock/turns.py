@@ -2,6 +2,8 @@
 
 However many requests take long, an ordinary one that comes in waits for one slice of one
 of them. Whoever is not done with a slice queues again, behind the others.
+
+What is done without waiting for a turn is counted by the round (`Round`).
 """
 
 import asyncio
@@ -38,3 +40,22 @@ class Turns:
                 loop.call_soon(self._give, loop)
                 return
         self._giving = False
+
+
+class Round:
+    """Seconds that some kind of work has taken in the round of the loop that is under way."""
+
+    def __init__(self) -> None:
+        self.spent = 0.0
+
+    def add(self, seconds: float) -> None:
+        """So much more; the next round begins at 0 again."""
+        if not self.spent:
+            try:
+                asyncio.get_running_loop().call_soon(self._begin)
+            except RuntimeError:
+                return  # nobody else wants anything of a loop that does not run
+        self.spent += seconds
+
+    def _begin(self) -> None:
+        self.spent = 0.0

@@ -352,3 +352,39 @@ def test_a_history_that_ran_out_of_time_leaves_what_it_has_read(
         scheduling.close()
 
     asyncio.run(main())
+
+
+@pytest.mark.usefixtures("in_turns")
+@pytest.mark.parametrize(
+    "body",
+    [
+        request("eth_getBlockByNumber", "pending", True),
+        request("eth_getBlockReceipts", "pending"),
+        request("debug_getRawBlock", "pending"),
+    ],
+)
+def test_networks_of_a_worker_are_not_given_each_others_blocks(tmp_path: Path, body: bytes) -> None:
+    """Their partial blocks have the same numbers, and are asked for at the same time."""
+    chains = [PreconfirmingChain(tmp_path / name) for name in ("main", "test")]
+    for value, chain in enumerate(chains, 1):
+        chain.begin()
+        for count in PORTIONS:
+            chain.extend([chain.pay(COUNTER, value) for _ in range(count)])
+    ledgers = [Ledger(chain.store, clock=chain.clock) for chain in chains]
+    alone = []
+    for ledger in ledgers:
+        asker = Asker(ledger)
+        alone.append(asker.reply(body).body)
+        asker.close()
+    assert alone[0] != alone[1]
+    options = ServiceOptions()
+    scheduling = Scheduling(options)
+    services = [Service(ledger, options, scheduling) for ledger in ledgers]
+
+    async def together() -> list[Reply]:
+        return await asyncio.gather(*(_ask(service, body) for service in services))
+
+    assert [reply.body for reply in asyncio.run(together())] == alone
+    scheduling.close()
+    for chain in chains:
+        chain.close()

@@ -23,6 +23,7 @@ from foreblock.ledger.simulation.steps import Steps
 from foreblock.methods.placement import duration
 from foreblock.methods.simulations import Simulations
 from foreblock.reply import Text
+from foreblock.turns import Round
 
 T = TypeVar("T")
 
@@ -33,22 +34,33 @@ LONG: Final = 262_144  # bytes of an answer that takes time to write
 WRITING_SECONDS: Final = 0.5e-9  # a byte: it is copied some times on its way to a socket
 
 
+class ReadBudget:
+    """What the reads of all networks in one loop have together."""
+
+    def __init__(self) -> None:
+        self.round: Final = Round()
+        self.half_made: Final = asyncio.Semaphore(MOST_AT_ONCE)
+
+
 class Reads:
-    """The reads of one service, in one loop."""
+    """The reads of one network: a partial block's number means another block on another one."""
 
     def __init__(
         self,
         simulations: Simulations,
         timeout_ms: int,
         clock: Callable[[], float] = time.monotonic,
+        budget: ReadBudget | None = None,
     ) -> None:
-        """`timeout_ms` is how long one waits for what another makes."""
+        """`timeout_ms` is how long one waits for what another makes.
+
+        `budget` is that of all reads in the same loop.
+        """
         self._simulations: Final = simulations
         self._timeout_ms: Final = timeout_ms
         self._clock: Final = clock
-        self._spent = 0.0  # seconds in this round
+        self._budget: Final = budget or ReadBudget()
         self._under_way: Final[dict[Hashable, _UnderWay]] = {}
-        self._half_made: Final = asyncio.Semaphore(MOST_AT_ONCE)
 
     def run(self, steps: Steps[T]) -> T | Awaitable[T]:
         """What the steps come to, at once if there is time for it.
@@ -89,11 +101,11 @@ class Reads:
                 return other.result
         leading = self._under_way[key] = _UnderWay()
         try:
-            await self._until(until, self._half_made.acquire())
+            await self._until(until, self._budget.half_made.acquire())
             try:
                 result = await self._in_turn(begin())
             finally:
-                self._half_made.release()
+                self._budget.half_made.release()
         except TimedOut:
             raise  # the others have time left, and what is kept by now is theirs
         except Exception as failure:
@@ -115,7 +127,7 @@ class Reads:
 
     def _begin(self, steps: Steps[T]) -> tuple[T] | None:
         """What the steps come to, if there is time for it in this round."""
-        if self._spent >= ROUND_SECONDS:
+        if self._budget.round.spent >= ROUND_SECONDS:
             return None
         begun, length = self._clock(), 0
         until = begun + SLICE_SECONDS
@@ -126,7 +138,7 @@ class Reads:
             length = length_of(done.value) if isinstance(done.value, bytes | list) else 0
             return (done.value,)
         finally:
-            self._note(self._clock() - begun + length * WRITING_SECONDS)
+            self._budget.round.add(self._clock() - begun + length * WRITING_SECONDS)
         return None
 
     def _in_turn(self, steps: Steps[T]) -> Awaitable[T]:
@@ -145,18 +157,6 @@ class Reads:
                     return result
                 over = self._clock() >= until
             yield None
-
-    def _note(self, seconds: float) -> None:
-        """Reads have held the loop for so long; the next round begins at 0 again."""
-        if not self._spent:
-            try:
-                asyncio.get_running_loop().call_soon(self._begin_round)
-            except RuntimeError:
-                return  # nobody else wants anything of a loop that does not run
-        self._spent += seconds
-
-    def _begin_round(self) -> None:
-        self._spent = 0.0
 
 
 class _UnderWay:

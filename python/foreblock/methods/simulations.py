@@ -20,7 +20,7 @@ from foreblock.ledger.simulation.steps import Pace, Steps, Work
 from foreblock.methods.placement import IN_PLACE_STEP_US, duration
 from foreblock.methods.slots import Slots
 from foreblock.methods.threads import Threads
-from foreblock.turns import Turns
+from foreblock.turns import Round, Turns
 
 T = TypeVar("T")
 
@@ -70,14 +70,14 @@ class Simulations:
         self._clock: Final = clock
         self._threads: Final = threads
         self._slots: Final = Slots(MOST_BEGUN)
-        self._spent = 0.0  # seconds of first slices in this round of the loop
+        self._first_slices: Final = Round()
 
     def run(self, begin: Callable[[Pace], Steps[T]], client: Hashable = None) -> T | Awaitable[T]:
         """The outcome of all steps, at once if they fit into a slice.
 
         They may be begun twice. Raises what the steps do, and `TimedOut`, `PoolFull`.
         """
-        if self._spent >= SLICE_SECONDS:
+        if self._first_slices.spent >= SLICE_SECONDS:
             return self._in_slot(begin, None, client)
         began = self._clock()
         crowded = self._turns.are_awaited
@@ -89,7 +89,9 @@ class Simulations:
             result: T = done.value
             return result
         finally:
-            self._note(self._clock() - began)
+            took = self._clock() - began
+            if took >= NOTED_SECONDS:
+                self._first_slices.add(took)
         return self._in_slot(begin, (steps, work, pace), client)
 
     def run_on(self, steps: Steps[T], client: Hashable = None) -> Awaitable[T]:
@@ -145,20 +147,6 @@ class Simulations:
 
     def _deadline(self) -> float:
         return self._clock() + self._timeout_ms / 1000
-
-    def _note(self, seconds: float) -> None:
-        """A first slice took so long; the next round of the loop begins at 0 again."""
-        if seconds < NOTED_SECONDS:
-            return
-        if not self._spent:
-            try:
-                asyncio.get_running_loop().call_soon(self._begin_round)
-            except RuntimeError:
-                return  # nobody else wants anything of a loop that does not run
-        self._spent += seconds
-
-    def _begin_round(self) -> None:
-        self._spent = 0.0
 
     async def _on_thread(
         self, work: Work, client: Hashable, timeout_us: int
