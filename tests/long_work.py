@@ -16,4 +16,4 @@ def long_work(timeout_ms: int) -> tuple[Placement, Simulations, Reads]:
     """Where calls, simulations and reads run, as methods are given it."""
     shared = threads()
     simulations = Simulations(shared, timeout_ms)
-    return Placement(shared, timeout_ms), simulations, Reads(simulations, timeout_ms)
+    return Placement(shared, timeout_ms), simulations, Reads(simulations)

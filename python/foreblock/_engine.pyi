@@ -337,9 +337,6 @@ class View:
     def state_of_partial(self, number: int) -> State:
         """State after a partial block: `UnknownPartial`, `DroppedPartial`, `PrunedState`."""
 
-    def share(self) -> View:
-        """Another view of the same commit, which stays open when this one is closed."""
-
     def close(self) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, kind: object, value: object, trace: object, /) -> None: ...

@@ -77,9 +77,9 @@ class Service:
         submissions: Submissions | None = None,
     ) -> None:
         """Without `submissions`, the way to a sequencer, it only reads."""
-        timeout_ms, simulations = options.methods.call_timeout_ms, scheduling.simulations
-        placement = Placement(scheduling.threads, timeout_ms)
-        reads = Reads(simulations, timeout_ms, budget=scheduling.read_budget)
+        simulations = scheduling.simulations
+        placement = Placement(scheduling.threads, options.methods.call_timeout_ms)
+        reads = Reads(simulations, budget=scheduling.read_budget)
         dispatcher = Dispatcher(
             make_methods(options.methods, placement, simulations, reads, submissions),
             ledger.view,

@@ -51,7 +51,7 @@ class Served:
             Options(pending_nonce="state"),
             Placement(self._threads, TIMEOUT_MS),
             simulations,
-            Reads(simulations, TIMEOUT_MS),
+            Reads(simulations),
         )
         self.dispatcher = Dispatcher(
             {name: wrap(name, method) for name, method in methods.items()},

@@ -56,7 +56,7 @@ class Reading:
 
 
 def made(clock: Clock) -> Reads:
-    return Reads(Simulations(threads(), TIMEOUT_MS, clock=clock), TIMEOUT_MS, clock)
+    return Reads(Simulations(threads(), TIMEOUT_MS, clock=clock), clock)
 
 
 def run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -328,11 +328,6 @@ impl View {
         self.view.state_of_partial(number.0).map(State).map_err(to_python)
     }
 
-    fn share(&self, py: Python<'_>) -> PyResult<Self> {
-        let view = self.view.share().map_err(to_python)?;
-        Ok(Self { view, heads: self.heads.clone_ref(py) })
-    }
-
     fn close(&self) {
         self.view.close();
     }

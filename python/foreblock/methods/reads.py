@@ -15,12 +15,11 @@ once would hold as many half-made answers, and none would end before its deadlin
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Hashable
-from typing import Any, Final, TypeVar
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Final, TypeVar
 
 from foreblock.errors import TimedOut
 from foreblock.ledger.simulation.steps import Steps
-from foreblock.methods.placement import duration
 from foreblock.methods.simulations import Simulations
 from foreblock.reply import Text
 from foreblock.turns import Round
@@ -48,16 +47,11 @@ class Reads:
     def __init__(
         self,
         simulations: Simulations,
-        timeout_ms: int,
         clock: Callable[[], float] = time.monotonic,
         budget: ReadBudget | None = None,
     ) -> None:
-        """`timeout_ms` is how long one waits for what another makes.
-
-        `budget` is that of all reads in the same loop.
-        """
+        """`budget` is that of all reads in the same loop."""
         self._simulations: Final = simulations
-        self._timeout_ms: Final = timeout_ms
         self._clock: Final = clock
         self._budget: Final = budget or ReadBudget()
         self._under_way: Final[dict[Hashable, _UnderWay]] = {}
@@ -92,16 +86,16 @@ class Reads:
 
     async def _await(self, key: Hashable, begin: Callable[[], Steps[Text]]) -> Text:
         """Wait for another who makes it; else make it for all who come meanwhile."""
-        until = self._clock() + self._timeout_ms / 1000
+        deadline = self._simulations.deadline()
         while (other := self._under_way.get(key)) is not None:
-            await self._until(until, other.ended.wait())
+            await self._simulations.wait_for(other.ended.wait(), deadline)
             if other.failure is not None:
                 raise other.failure
             if other.result is not None:
                 return other.result
         leading = self._under_way[key] = _UnderWay()
         try:
-            await self._until(until, self._budget.half_made.acquire())
+            await self._simulations.wait_for(self._budget.half_made.acquire(), deadline)
             try:
                 result = await self._in_turn(begin())
             finally:
@@ -117,13 +111,6 @@ class Reads:
         finally:
             del self._under_way[key]
             leading.ended.set()
-
-    async def _until(self, until: float, event: Coroutine[Any, Any, object]) -> None:
-        try:
-            async with asyncio.timeout(until - self._clock()):
-                await event
-        except TimeoutError:
-            raise TimedOut(duration(self._timeout_ms)) from None
 
     def _begin(self, steps: Steps[T]) -> tuple[T] | None:
         """What the steps come to, if there is time for it in this round."""

@@ -94,9 +94,21 @@ class Simulations:
                 self._first_slices.add(took)
         return self._in_slot(begin, (steps, work, pace), client)
 
-    def run_on(self, steps: Steps[T], client: Hashable = None) -> Awaitable[T]:
-        """The outcome of steps that hold little and know no pace, one turn after the other."""
-        return self._go_on(steps, None, Slice(self._clock), client, self._deadline())
+    def run_on(self, steps: Steps[T]) -> Awaitable[T]:
+        """The outcome of steps that hold little and run all here, one turn after the other."""
+        return self._go_on(steps, None, Slice(self._clock), None, self.deadline())
+
+    async def wait_for(self, event: Awaitable[object], deadline: float) -> None:
+        """Wait for something until a deadline; raises `TimedOut`."""
+        try:
+            async with asyncio.timeout(deadline - self._clock()):
+                await event
+        except TimeoutError:
+            raise TimedOut(duration(self._timeout_ms)) from None
+
+    def deadline(self) -> float:
+        """Until when a simulation or a read that comes now is to be done."""
+        return self._clock() + self._timeout_ms / 1000
 
     async def _in_slot(
         self,
@@ -105,10 +117,10 @@ class Simulations:
         client: Hashable,
     ) -> T:
         """Go on while there are few others, or begin anew when there are."""
-        deadline = self._deadline()
+        deadline = self.deadline()
         if not self._slots.take():
             begun = None  # with all that it holds
-            await self._wait_for_slot(client, deadline)
+            await self.wait_for(self._slots.wait(client), deadline)
         try:
             if begun is None:
                 pace = Slice(self._clock)
@@ -117,13 +129,6 @@ class Simulations:
         finally:
             begun = None
             self._slots.give_back()
-
-    async def _wait_for_slot(self, client: Hashable, deadline: float) -> None:
-        try:
-            async with asyncio.timeout(deadline - self._clock()):
-                await self._slots.wait(client)
-        except TimeoutError:
-            raise TimedOut(duration(self._timeout_ms)) from None
 
     async def _go_on(
         self, steps: Steps[T], work: Work | None, pace: Slice, client: Hashable, deadline: float
@@ -144,9 +149,6 @@ class Simulations:
             except StopIteration as done:
                 result: T = done.value
                 return result
-
-    def _deadline(self) -> float:
-        return self._clock() + self._timeout_ms / 1000
 
     async def _on_thread(
         self, work: Work, client: Hashable, timeout_us: int

@@ -26,15 +26,15 @@ impl Store {
     pub fn view(&self) -> Result<View> {
         let mut shared = self.shared();
         if let Some(lease) = shared.as_ref().filter(|lease| self.is_last(lease)) {
-            return View::of(lease.share()?);
+            return lease.share().map(View::of);
         }
         let lease = Snapshot::begin(&self.env, self.tables)?;
         match &*shared {
             // A commit that is being made has a number already, but cannot be read yet.
-            Some(known) if known.number == lease.number => View::of(known.share()?),
+            Some(known) if known.number == lease.number => known.share().map(View::of),
             _ => {
                 *shared = Some(lease.share()?);
-                View::of(lease)
+                Ok(View::of(lease))
             }
         }
     }
@@ -63,18 +63,13 @@ impl Store {
 }
 
 impl View {
-    fn of(lease: Lease) -> Result<Self> {
-        Ok(Self { lease: Arc::new(lease) })
+    fn of(lease: Lease) -> Self {
+        Self { lease: Arc::new(lease) }
     }
 
     /// The same for all views of one transaction.
     pub fn heads(&self) -> &Arc<Heads> {
         &self.lease.heads
-    }
-
-    /// Another view of the same commit, which stays open when this one is closed.
-    pub fn share(&self) -> Result<Self> {
-        Self::of(self.lease.share()?)
     }
 
     pub fn close(&self) {
