@@ -9,14 +9,13 @@ makes simulations smaller.
 
 import asyncio
 import resource
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from pathlib import Path
 
 import click
 
+from abuse.beside import beside
 from abuse.hogs import KINDS, hog
 from abuse.holding import long_simulation
 from abuse.simulations import EXCESSES
@@ -195,19 +194,12 @@ class Attackers:
 @contextmanager
 def attacking(name: str, url: str, count: int, scale: float = 1.0) -> Iterator[Attackers]:
     """Attackers in a process of their own, at work while the block runs."""
-    command = [sys.executable, "-m", "abuse.attackers", name, url, str(count), str(scale)]
-    folder = Path(__file__).resolve().parent.parent
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        attackers = Attackers()
+    attackers = Attackers()
+    with beside("abuse.attackers", name, url, count, scale) as process:
         try:
             yield attackers
         finally:
-            said, _ = process.communicate()
-            attackers.closed = int(said)
+            attackers.closed = int(process.communicate()[0])
 
 
 def main() -> None:

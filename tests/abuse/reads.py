@@ -22,6 +22,7 @@ from pathlib import Path
 
 import click
 
+from abuse.beside import beside
 from abuse.busy_chain import write_busy_chain
 from abuse.probe import BALANCE, Latencies
 from abuse.wire import Address, Connection, address_of, post, request
@@ -129,17 +130,8 @@ class Readers:
 
 @contextmanager
 def reading(url: str, count: int, kind: str, facts: Path) -> Iterator[Readers]:
-    command = [sys.executable, "-m", "abuse.reads", url, str(count), kind, str(facts)]
-    folder = Path(__file__).resolve().parent.parent
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        try:
-            yield Readers(process)
-        finally:
-            process.communicate()
+    with beside("abuse.reads", url, count, kind, facts) as process:
+        yield Readers(process)
 
 
 def probe(address: Address, seconds: float) -> Latencies:

@@ -123,7 +123,8 @@ impl BlockTips {
         (0..self.len().min(wanted)).map(|index| self.tip(index)).collect()
     }
 
-    /// The tip up to which so many hundredths of the gas were used. Without bids it is 0.
+    /// The tip at which this percentage of the gas is reached, from the lowest one up; 0
+    /// when there are no bids.
     pub fn percentile(&self, percent: f64) -> u128 {
         let Some(last) = self.len().checked_sub(1) else { return 0 };
         let wanted = (self.gas_until(last) as f64 * percent / 100.0) as u64;

@@ -42,7 +42,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// `DeadlineExceeded` where a first step of so many nanoseconds is too long to begin.
+    /// `DeadlineExceeded` when the first step takes longer than a step may take.
     pub(crate) fn check_step(&self, nanoseconds: u64) -> Result<()> {
         match self.step {
             Some(step) if u128::from(nanoseconds) > step.as_nanos() => Err(Error::DeadlineExceeded),
@@ -85,7 +85,7 @@ impl Watch {
         self.stopped
     }
 
-    /// Before a step of so many nanoseconds: true when the run must end here.
+    /// Called before a step, with how long it takes at most. True: the run must end here.
     #[inline]
     pub(crate) fn work(&mut self, nanoseconds: u64) -> bool {
         self.spent = self.spent.saturating_add(nanoseconds);

@@ -213,7 +213,7 @@ fn copy(on: &On, offset: usize, length: usize) -> u64 {
     bounded(on, work::copy(operand(on, length)).saturating_add(range(on, offset, length)))
 }
 
-/// What memory grows by to hold the bytes at `offset`, as many as `length` says.
+/// The time to grow memory so that it holds `length` bytes from `offset` on.
 fn range(on: &On, offset: usize, length: usize) -> u64 {
     match operand(on, length) {
         0 => 0,
@@ -221,7 +221,7 @@ fn range(on: &On, offset: usize, length: usize) -> u64 {
     }
 }
 
-/// The same for so many bytes, as far as there is gas for it.
+/// The time to grow memory by `length` bytes from `offset` on, as far as the gas lasts.
 #[inline]
 fn growth(on: &On, offset: usize, length: u64) -> u64 {
     match beyond_memory(on, offset, length) {
