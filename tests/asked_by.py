@@ -8,6 +8,8 @@ ANYBODY = Client("127.0.0.1", 0)
 def body_of(reply: Reply) -> bytes:
     """The whole body of a reply, which is used up by it."""
     pieces = [reply.body]
+    if isinstance(reply.rest, list):
+        return b"".join((reply.body, *reply.rest))
     while reply.rest is not None and (taken := reply.rest.take()):
         pieces += taken
     return b"".join(pieces)

@@ -27,6 +27,8 @@ class FakeTransport(asyncio.Transport):
         self.stuck = 0  # bytes that the client has not taken
         self.client_reads = True
         self.paused = False
+        self.patient = False  # whether it waits for as much as it was told before it pauses
+        self.high = LONG
         self.connection: Connection
 
     def write(self, data: object) -> None:
@@ -45,10 +47,13 @@ class FakeTransport(asyncio.Transport):
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         assert high in (0, LONG), "an answer in pieces is counted from its first byte on"
+        assert high is not None
         assert low is None
+        self.high = high
+        self._maybe_pause()
 
     def _maybe_pause(self) -> None:
-        if self.stuck and not self.paused:
+        if self.stuck > (self.high if self.patient else 0) and not self.paused:
             self.paused = True
             self.connection.pause_writing()
 

@@ -25,12 +25,19 @@ class Reply(Struct, frozen=True, gc=False):
 
     body: bytes
     headers: bytes = b""  # whole lines, each ending in CRLF
-    rest: LongText | None = None  # of a body that is too long to be joined
+    # Of a body that is too long to be joined; a list where it is to be written all at once.
+    rest: LongText | list[bytes] | None = None
 
     @property
     def size(self) -> int:
         """The length of the whole body."""
-        return len(self.body) + (0 if self.rest is None else self.rest.size)
+        match self.rest:
+            case None:
+                return len(self.body)
+            case list(pieces):
+                return len(self.body) + sum(map(len, pieces))
+            case text:
+                return len(self.body) + text.size
 
 
 class Client(Struct, frozen=True, gc=False):

@@ -24,6 +24,8 @@ def batch(*calls: bytes) -> bytes:
 
 def pieces(reply: Reply) -> list[bytes]:
     found = [reply.body]
+    if isinstance(reply.rest, list):
+        return [reply.body, *reply.rest]
     while reply.rest is not None and (taken := reply.rest.take()):
         found += taken
     return found

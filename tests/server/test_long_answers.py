@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable
 from itertools import pairwise
 
+import pytest
+
 from foreblock.room import LONG, PORTION, LongText, Room
 from foreblock.server.protocol import PORTIONS_PER_TURN
 from foreblock.server.reply import Client, Reply
@@ -133,3 +135,44 @@ async def test_a_long_answer_that_was_not_counted_ends_its_connection_if_there_i
         wire.send(post())
     assert [wire.transport.aborted for wire in wires] == [False, True, True]
     assert room.held == len(wires[0].out)
+
+
+@pytest.mark.parametrize("patient", [False, True])
+def test_an_answer_that_is_written_whole_is_counted_as_far_as_it_is_not_sent(
+    *, patient: bool
+) -> None:
+    asyncio.run(count_what_is_unsent(patient=patient))
+
+
+async def count_what_is_unsent(*, patient: bool) -> None:
+    """Not at all where the system takes it; where it does not, its pieces until all is sent."""
+    room = Room(limit=100 * PORTION)
+    pieces = [b"[", b"1" * (LONG - 2000), b"]"]
+    endpoint = endpoint_for(lambda *_: Reply(b"", rest=pieces), room=room)
+    wires = [Wire(echo, endpoint=endpoint) for _ in range(2)]
+    for wire in wires:
+        wire.transport.patient = patient
+    for wire in wires:  # the second request takes the short way of heads that are known
+        wire.send(post())
+        wire.send(post())
+    assert room.held == 0
+    for wire in wires:
+        wire.transport.client_reads = False
+        wire.send(post())
+        wire.send(post())
+        assert room.held == LONG - 1998, "what several are sent is held once"
+    for wire in wires:
+        wire.transport.client_takes_all()
+        await turns()
+        wire.transport.client_takes_all()
+        assert texts(wire.out) == [b"".join(pieces).decode()] * 4
+    assert room.held == 0
+
+
+@in_loop
+async def test_an_answer_that_is_written_whole_may_be_the_last() -> None:
+    room = Room()
+    wire = Wire(echo, endpoint=endpoint_for(lambda *_: Reply(b"", rest=[b"1", b"2"]), room=room))
+    wire.send(post(b"", b"Connection: close"))
+    assert texts(wire.out) == ["12"]
+    assert wire.transport.ended

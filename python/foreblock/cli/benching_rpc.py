@@ -14,29 +14,42 @@ from rich.table import Table
 
 from foreblock.bench.machine import describe
 from foreblock.bench.rpc import chain
-from foreblock.bench.rpc.answers import Answers, Cell, Ratio, answer, cores
-from foreblock.bench.rpc.peers import FOREBLOCK, PEERS, find
+from foreblock.bench.rpc.answers import Answers, Beside, Cell, Ratio, answer, cores
+from foreblock.bench.rpc.peers import BEFORE, FOREBLOCK, PEERS, find
 from foreblock.bench.rpc.questions import Question, questions
 from foreblock.bench.rpc.rounds import SHARE, Bench
 from foreblock.cli.failure import failing_in_one_line
 from foreblock.errors import InvalidArgument
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
+_PROGRAM = click.Path(exists=True, dir_okay=False, path_type=Path)
 WIDTH: Final = 170
+_ALL: Final = (FOREBLOCK, BEFORE, *PEERS)
 _NAMES = [question.name for question in questions()]
 
 
 @click.command()
 @click.option("--peers", type=_FOLDER, default=Path("build/peers"), show_default=True,
               help="Where bench/peers.sh put the other servers.")  # fmt: skip
+@click.option("--peer", type=click.Choice(PEERS), multiple=True, help="Only this other server.")
+@click.option("--before", type=_PROGRAM,
+              help="The foreblock command of another checkout, to measure beside.")  # fmt: skip
 @click.option("--rounds", default=5, show_default=True, help="Rounds that must count, each.")
 @click.option("--seconds", default=2, show_default=True, help="Length of a round.")
 @click.option("--only", type=click.Choice(_NAMES), multiple=True, help="Only this question.")
 @click.option("--one-core", is_flag=True,
               help="Show servers one core from their start, for fewer threads.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def rpc(
-    *, peers: Path, rounds: int, seconds: int, only: tuple[str, ...], one_core: bool, as_json: bool
+def rpc(  # noqa: PLR0913, one for each option
+    *,
+    peers: Path,
+    peer: tuple[str, ...],
+    before: Path | None,
+    rounds: int,
+    seconds: int,
+    only: tuple[str, ...],
+    one_core: bool,
+    as_json: bool,
 ) -> None:
     """CPU time of the server per request, and requests a second, beside other servers.
 
@@ -44,6 +57,9 @@ def rpc(
     start with the ordinary number of threads for this machine, unless --one-core is given.
     Rounds go from server to server; those in which a server got less than 0.9 of its core
     are discarded, and it is said how many. A server that is not installed is named.
+
+    With --before, another build is measured in the same rounds, and no other server unless
+    it is named; no question may cost more than 1.03 of what it cost there.
     """
     asked = [each for each in questions() if not only or each.name in only]
     console = Console(stderr=True)
@@ -54,7 +70,8 @@ def rpc(
     ):
         machine = describe(Path(folder))
         bench = _bench(peers, seconds, narrow=one_core)
-        found = answer(bench, asked, rounds, (peers, Path(folder)), report)
+        beside = Beside(peers, peer or (() if before else PEERS), before and before.absolute())
+        found = answer(bench, asked, rounds, (beside, Path(folder)), report)
     if as_json:
         click.echo(json.dumps(_plain(machine, bench, asked, found)))
     else:
@@ -111,10 +128,11 @@ def _input(bench: Bench) -> str:
 def _costs(asked: list[Question], found: Answers) -> Table:
     title = "server CPU, µs per request (least to most; rounds) and requests a second"
     table = Table("question", title=title, box=None, pad_edge=False, title_justify="left")
-    for name in (FOREBLOCK, *PEERS):
+    names = [name for name in _ALL if name in found.servers]
+    for name in names:
         table.add_column(name, justify="right")
     for question in asked:
-        cells = [found.cells.get((question.name, name)) for name in (FOREBLOCK, *PEERS)]
+        cells = [found.cells.get((question.name, name)) for name in names]
         name = f"{question.name}, {question.connections} connections"
         table.add_row(name, *(_cell(each) for each in cells))
     return table
@@ -133,7 +151,7 @@ def _ratios(asked: list[Question], found: Answers) -> Table:
     columns = ("ours against", "question", "ratio", "spread", "must", "aim", "")
     table = Table(*columns, title="ratios of CPU time", box=None, pad_edge=False)
     table.title_justify = "left"
-    for ratio in sorted(found.ratios(asked), key=lambda each: PEERS.index(each.peer)):
+    for ratio in sorted(found.ratios(asked), key=lambda each: _ALL.index(each.peer)):
         table.add_row(*_ratio(ratio))
     return table
 

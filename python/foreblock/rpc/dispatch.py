@@ -18,7 +18,7 @@ from msgspec import Raw
 from foreblock.errors import TooManyWaiting, TooMuchUnsent
 from foreblock.later import give_up
 from foreblock.reply import Client, Reply, Text
-from foreblock.room import LONG, LongText, Place, Room
+from foreblock.room import AT_ONCE, LONG, LongText, Place, Room
 from foreblock.rpc.batch import Batch, Limits, Waiting, too_large
 from foreblock.rpc.envelope import (
     EMPTY_BATCH,
@@ -168,8 +168,13 @@ class Dispatcher(Generic[C]):
         return self._reply_long(asked, answer, context.headers)
 
     def _reply_long(self, asked: Asked, answer: list[bytes], headers: bytes) -> Reply:
-        """The reply in pieces, unless there is no room for them."""
+        """The reply in pieces, unless there is no room for them.
+
+        What is written at once is counted by whoever writes it, if anything is left of it.
+        """
         room = self._room
+        if room.bytes_left >= AT_ONCE and sum(map(len, answer)) <= AT_ONCE:
+            return Reply(b"", headers, answer)
         if room.has_for(answer):
             return Reply(b"", headers, LongText(room, answer))
         return Reply(failure(asked, self._fault(TooMuchUnsent(room.limit))), headers)

@@ -17,7 +17,7 @@ from typing import Final, cast
 
 import structlog
 
-from foreblock.room import LONG, Received
+from foreblock.room import LONG, LongText, Received
 from foreblock.server import answers
 from foreblock.server.answers import Answer, Probe, render, reply_parts
 from foreblock.server.checks import Accepted, Refused
@@ -26,7 +26,7 @@ from foreblock.server.flow import AHEAD_LIMIT, ReadGate
 from foreblock.server.head_cache import HeadCache
 from foreblock.server.phase import Phase
 from foreblock.server.reader import HEAD_END, Request, RequestReader
-from foreblock.server.reply import NO_EXPRESS, Client, LongText, Reply
+from foreblock.server.reply import NO_EXPRESS, Client, Reply
 from foreblock.server.unread import Unread
 
 # A client that sends many requests at once gets so many answers before others have a turn.
@@ -67,6 +67,7 @@ class Connection(asyncio.Protocol):
         "_ticker",
         "_transport",
         "_unread",
+        "_whole",
         "phase",
         "since",
     )  # fmt: skip
@@ -89,6 +90,7 @@ class Connection(asyncio.Protocol):
         # A long answer that is not sent yet, and whether it is the connection's last.
         self._long: LongText | None = None
         self._last = False
+        self._whole: list[bytes] | None = None  # while it is written, a long answer
         # How far it has come.
         self._task: asyncio.Future[Reply] | None = None
         self._received: Received | None = None  # of the request that is being answered
@@ -129,20 +131,7 @@ class Connection(asyncio.Protocol):
             head, end, body = data.partition(HEAD_END)
             known = self._heads.get(head)
             if known is not None and known.length == len(body) and end:
-                self.since = ticker.now
-                try:
-                    reply = self._handle(body, self._client)
-                except Exception:
-                    log.exception("handler_failed")
-                    self._end_with(answers.INTERNAL_ERROR)
-                    return
-                if not isinstance(reply, Reply):
-                    self._wait_for(reply, known)
-                    return
-                if reply.rest is None:
-                    self._transport.write(b"".join(reply_parts(reply, ticker.date, known.headers)))
-                else:
-                    self._put_and_proceed(known, reply)
+                self._answer_known(known, body)
                 return
         elif self.phase is Phase.LINGERING:
             return
@@ -168,6 +157,8 @@ class Connection(asyncio.Protocol):
         self._gate.settle()
         if self.phase in _READING:
             self._enter(Phase.WRITING)
+        if self._whole is not None:
+            self._long = LongText.going(self._endpoint.room, self._whole)
         if not self._unread.begin(self._long):
             self._transport.abort()
 
@@ -232,6 +223,29 @@ class Connection(asyncio.Protocol):
         self._transport.abort()
 
     # Answering.
+
+    def _answer_known(self, known: Accepted, body: bytes) -> None:
+        """Answer a request that came whole, alone, and with a head that was accepted before."""
+        self.since = self._ticker.now
+        try:
+            reply = self._handle(body, self._client)
+        except Exception:
+            log.exception("handler_failed")
+            self._end_with(answers.INTERNAL_ERROR)
+            return
+        if not isinstance(reply, Reply):
+            self._wait_for(reply, known)
+            return
+        rest = reply.rest
+        if rest is None:
+            self._transport.write(b"".join(reply_parts(reply, self._ticker.date, known.headers)))
+        elif isinstance(rest, list):
+            self._out += reply_parts(reply, self._ticker.date, known.headers)
+            self._last = False
+            if not self._write_whole(rest):
+                self._wait_until_sent(rest)
+        else:
+            self._put_and_proceed(known, reply)
 
     def _proceed(self) -> None:
         """Take a turn: answer what can be answered, in order, and write it at once."""
@@ -316,9 +330,7 @@ class Connection(asyncio.Protocol):
             self._out += reply_parts(answer, date, headers)
             self._out_size += len(answer.body)
             if answer.rest is not None:
-                self._long, self._last = answer.rest, last
-                self._transport.set_write_buffer_limits(high=0)
-                return self._write_on(answer.rest)
+                return self._put_long(answer.rest, last=last)
         else:
             self._out.append(render(answer, date, headers))
         if last:
@@ -326,6 +338,36 @@ class Connection(asyncio.Protocol):
         elif self._out_size > WRITE_SIZE:
             self._flush()
         return not last
+
+    def _put_long(self, rest: LongText | list[bytes], *, last: bool) -> bool:
+        """Write what is too long to be joined; false when the turn is over with it."""
+        self._last = last
+        if isinstance(rest, LongText):
+            self._long = rest
+            self._transport.set_write_buffer_limits(high=0)
+            return self._write_on(rest)
+        if not self._write_whole(rest):
+            return self._wait_until_sent(rest)
+        if last:
+            self._end()
+        return not last
+
+    def _write_whole(self, pieces: list[bytes]) -> bool:
+        """Write the answers of this turn and these after them; whether all of it was sent."""
+        first, *others = pieces
+        self._whole = pieces
+        self._transport.writelines([b"".join((*self._out, first)), *others])
+        self._whole = None
+        self._out.clear()
+        self._out_size = 0
+        return not self._transport.get_write_buffer_size()
+
+    def _wait_until_sent(self, pieces: list[bytes]) -> bool:
+        """Count what was written and not sent; false unless it was sent meanwhile."""
+        if self._long is None:
+            self._long = LongText.going(self._endpoint.room, pieces)
+        self._transport.set_write_buffer_limits(high=0)
+        return self._write_on(self._long)
 
     def _put_and_proceed(self, accepted: Accepted, reply: Reply) -> None:
         """Add an answer, write it, and go on with what follows it."""

@@ -70,6 +70,14 @@ class Ratio:
         return "must met" if self.value <= self.bound.must else "missed"
 
 
+class Beside(NamedTuple):
+    """What is measured beside this checkout: peers by name, and another build of it."""
+
+    folder: Path  # of the peers
+    names: Sequence[str] = peers.PEERS
+    before: Path | None = None
+
+
 class Memory(NamedTuple):
     """How much of it a server had of its own, after so many requests."""
 
@@ -126,15 +134,15 @@ def answer(
     bench: Bench,
     questions: Sequence[Question],
     rounds: int,
-    places: tuple[Path, Path],
+    places: tuple[Beside, Path],
     report: Callable[[str], None],
 ) -> Answers:
     """Measure every question on every server that is there.
 
-    `places` are the folder of the peers and one to work in.
+    `places` are what stands beside, and a folder to work in.
     """
-    found, folder = places
-    with _servers(bench, questions, found, folder, report) as (servers, absent):
+    beside, folder = places
+    with _servers(bench, questions, beside, folder, report) as (servers, absent):
         names = {each.name: each.version for each in servers} | absent
         wrong = list(_wrong_answers(servers, questions))
         wanted = [
@@ -186,7 +194,7 @@ def _script(question: Question, position: int, folder: Path) -> Path:
 def _servers(
     bench: Bench,
     questions: Sequence[Question],
-    found: Path,
+    beside: Beside,
     folder: Path,
     report: Callable[[str], None],
 ) -> Iterator[tuple[list[Server], dict[str, str]]]:
@@ -197,8 +205,11 @@ def _servers(
         report("starting foreblock")
         ours = stack.enter_context(peers.foreblock(place))
         running = [ours]
-        for name in peers.PEERS:
-            program = peers.find(name, found)
+        if beside.before is not None:
+            report("starting the build before")
+            running.append(stack.enter_context(peers.before(beside.before, place)))
+        for name in beside.names:
+            program = peers.find(name, beside.folder)
             if program is None:
                 absent[name] = "not on this machine; bench/peers.sh installs it"
                 continue

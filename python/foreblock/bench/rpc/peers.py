@@ -24,6 +24,7 @@ from foreblock.primitives import format_data
 from foreblock.running import HOST, free_port, serving, started
 
 FOREBLOCK: Final = "foreblock"
+BEFORE: Final = "before"  # another build of foreblock
 PEERS: Final = ("anvil", "geth", "nginx")
 # Where bench/peers.sh and Debian put them.
 PLACES: Final = ("bin/{}", "node_modules/.bin/{}", "usr/sbin/{}", "usr/bin/{}")
@@ -76,6 +77,20 @@ def foreblock(place: Place) -> Iterator[Server]:
     with serving(store, ["--workers=1", "--dialect=preconf"], place.prefix) as service:
         pin(service.pid, place.core)
         yield Server(FOREBLOCK, service.pid, service.url, "this checkout, one worker")
+
+
+@contextmanager
+def before(program: Path, place: Place) -> Iterator[Server]:
+    """Another build of foreblock, over a store that it imported itself."""
+    store, port = place.folder / BEFORE, free_port()
+    files = [f"--genesis={place.folder / 'genesis.json'}", f"--chain={chain.BLOCKS}"]
+    imports = [str(program), "import", *files, f"--data={store}"]
+    subprocess.run(imports, capture_output=True, check=True)  # noqa: S603, it was asked for
+    options = [f"--data={store}", f"--listen={HOST}:{port}", "--workers=1", "--dialect=preconf"]
+    url = f"http://{HOST}:{port}"
+    with started([*place.prefix, str(program), "serve", *options], url) as process:
+        pin(process.pid, place.core)
+        yield Server(BEFORE, process.pid, url, _version([str(program), "--version"]))
 
 
 @contextmanager

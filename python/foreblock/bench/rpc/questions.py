@@ -98,7 +98,7 @@ def _simulate(
 
 
 def _bounds(must: float, aim: float | None, *, nginx: bool = False) -> dict[str, Bound]:
-    bounds = {"anvil": Bound(must, aim), "geth": Bound(0.2, 0.1)}
+    bounds = {"before": Bound(1.03), "anvil": Bound(must, aim), "geth": Bound(0.2, 0.1)}
     return bounds | {"nginx": Bound(1.7, 1.4)} if nginx else bounds
 
 
