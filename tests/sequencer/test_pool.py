@@ -4,6 +4,7 @@ import pytest
 
 from foreblock._engine import Transaction
 from foreblock.errors import PoolRefusal
+from foreblock.ledger.forks import EthereumFork, OptimismFork, Rules
 from foreblock.sequencer.pool import Pool, PoolLimits
 from sequencing import ETHER, GWEI, NOBODY, SENDERS, TERMS, Accounts, terms, transfer
 
@@ -242,6 +243,15 @@ def test_what_fails_in_a_block_is_dropped(pool: Pool, accounts: Accounts) -> Non
     again = transfer(0, 0, value=3)
     pool.add(again)
     assert [each.nonce for each in run(pool, accounts)] == [0, 1]
+
+
+def test_what_a_fork_forbids_is_dropped(pool: Pool, accounts: Accounts) -> None:
+    pool.add(transfer(0, 0, gas=2**24))
+    pool.add(transfer(1, 0, gas=2**24 + 1))
+    pool.begin_block(terms(rules=Rules(EthereumFork.OSAKA, OptimismFork.KARST)))
+    (dropped,) = pool.drop_invalid()
+    assert dropped.gas_limit == 2**24 + 1
+    assert [each.gas_limit for each in run(pool, accounts)] == [2**24]
 
 
 # --- Limits --------------------------------------------------------------------------

@@ -215,10 +215,12 @@ class Pool:
     def drop_invalid(self) -> list[Pooled]:
         """Let go of what no block will take, as accounts are now; gives it."""
         before = dict(self._by_hash)
+        cap = self._terms.rules.transaction_gas_cap  # a fork may have brought it
         for sender in list(self._queues):
             queue, balance = self._look_up(sender)
-            for each in [each for each in queue if each.cost > balance]:
-                self._remove(each)
+            for each in list(queue):
+                if each.cost > balance or (cap is not None and each.gas_limit > cap):
+                    self._remove(each)
         self._forget_cheapest()
         self._trim_gapped()
         return [each for hash_, each in before.items() if hash_ not in self._by_hash]
