@@ -24,7 +24,7 @@ BELOW = {
     "primitives": set[str](),
     "model": set[str](),
     "network": set[str](),
-    "bus": {"errors"},
+    "bus": {"clock", "errors"},
     "clock": set[str](),
     "backoff": set[str](),
     "temporary": set[str](),

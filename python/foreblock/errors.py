@@ -30,7 +30,9 @@
     │   ├── Halted
     │   ├── TimedOut
     │   ├── RejectedTransaction
-    │   └── SequencerUnavailable
+    │   ├── SequencerUnavailable
+    │   ├── SequencerBusy
+    │   └── OutcomeUnknown
     ├── PoolRefusal              the transaction pool does not take a transaction
     │   ├── AlreadyKnown
     │   ├── UnsupportedType
@@ -401,10 +403,27 @@ class RejectedTransaction(ExecutionError):
 
 
 class SequencerUnavailable(ExecutionError):
-    """Nobody takes transactions now: the network has no sequencer, or it is restarting."""
+    """Nobody takes transactions now: the network has no sequencer, or it is restarting.
+
+    The transaction was not taken, and will not be.
+    """
 
     def __str__(self) -> str:
         return "sequencer not available"
+
+
+class SequencerBusy(ExecutionError):
+    """As many transactions wait to be looked at as may; this one was not taken."""
+
+    def __str__(self) -> str:
+        return "too many transactions wait for the sequencer"
+
+
+class OutcomeUnknown(ExecutionError):
+    """The sequencer took a transaction up and was not heard of again: the pool may have it."""
+
+    def __str__(self) -> str:
+        return "it is not known whether the transaction was taken, look for its hash"
 
 
 class PoolRefusal(ForeblockError):
