@@ -68,6 +68,7 @@ def _pooled(
         tip_cap=tip_cap,
         cost=cost,
         data_footprint=fees.data_footprint(size),
+        size=len(transaction.raw),
     )
 
 

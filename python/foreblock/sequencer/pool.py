@@ -9,7 +9,8 @@ Accounts are looked up through a function, as of the block in progress. Nothing 
 waits, keeps time, runs a transaction or is kept over a restart.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 from foreblock.errors import (
@@ -33,11 +34,13 @@ Accounts = Callable[[bytes], Account | None]
 
 @dataclass(frozen=True, slots=True)
 class PoolLimits:
-    """How many transactions may wait."""
+    """How many transactions may wait, and how many bytes they may have as they are encoded."""
 
     of_a_sender: int = 1_024
     in_all: int = 10_000
     gapped: int = 2_500  # of all, those that wait for a nonce
+    size: int = 64 << 20
+    gapped_size: int = 16 << 20
 
 
 class Pool:
@@ -51,6 +54,8 @@ class Pool:
         self._queues: dict[bytes, SenderQueue] = {}
         self._by_hash: dict[bytes, Pooled] = {}
         self._gapped = 0
+        self._size = 0
+        self._gapped_size = 0
 
         # Which comes next, and which do not fit into the index that is being filled.
         self._next = self._rank_heads()
@@ -76,6 +81,16 @@ class Pool:
         """How many wait for a nonce before theirs."""
         return self._gapped
 
+    @property
+    def size(self) -> int:
+        """Bytes of all, as they are encoded."""
+        return self._size
+
+    @property
+    def gapped_size(self) -> int:
+        """Bytes of those that wait for a nonce before theirs."""
+        return self._gapped_size
+
     def next_nonce(self, sender: bytes) -> int:
         """The nonce that follows the sender's account and all that can run after it."""
         queue, _ = self._look_up(sender)
@@ -91,13 +106,14 @@ class Pool:
         queue, balance = self._look_up(pooled.sender)
         old = queue.get(pooled.nonce)
         _check_account(pooled, queue, balance, old)
-        if old is None:
-            gone = self._make_room(pooled, queue)
-        elif _outbids(pooled, old):
-            gone = [old]
-            del self._by_hash[old.hash]
-        else:
+        if old is not None and not _outbids(pooled, old):
             raise ReplacementUnderpriced
+        gone = self._victims(pooled, queue, old)
+        for each in gone:
+            self._remove(each)
+        if old is not None:
+            gone.append(old)
+            self._forget(old)
         self._arrivals += 1
         self._put(pooled, queue)
         return gone
@@ -115,10 +131,11 @@ class Pool:
 
     def _put(self, pooled: Pooled, queue: SenderQueue) -> None:
         self._queues[pooled.sender] = queue
-        before = queue.gapped
+        self._count_out(queue)
         queue.put(pooled)
-        self._gapped += queue.gapped - before
+        self._count_in(queue)
         self._by_hash[pooled.hash] = pooled
+        self._size += pooled.size
         if queue.head is pooled:
             self._push_head(queue)
         if pooled.nonce >= queue.end:
@@ -126,42 +143,69 @@ class Pool:
         else:
             _push(self._cheapest_tail, queue.tail)
 
-    def _make_room(self, newcomer: Pooled, queue: SenderQueue) -> list[Pooled]:
-        """Let go of what has to make room; gives it, or refuses the newcomer."""
-        gone = []
-        if len(queue) >= self._limits.of_a_sender:
+    def _victims(self, newcomer: Pooled, queue: SenderQueue, old: Pooled | None) -> list[Pooled]:
+        """Those that have to make room, beside the one that it replaces; or refuses it.
+
+        Nothing has gone yet, so what is refused leaves the pool as it was.
+        """
+        gapped = newcomer.nonce > queue.end
+        number, size = self._overshoot(newcomer, old, gapped=gapped)
+        victims = []
+        if old is None and len(queue) >= self._limits.of_a_sender:
             last = queue.last
             if newcomer.nonce > last.nonce:
                 raise SenderLimitReached(len(queue))
-            gone.append(last)
-        elif newcomer.nonce > queue.end:
-            gone.extend(self._make_room_for_gapped(newcomer))
-        elif len(self) >= self._limits.in_all:
-            gone.append(self._victim_for_ready(newcomer))
-        for each in gone:
-            self._remove(each)
-        return gone
+            victims.append(last)
+            number, size = number - 1, size - last.size
+        if number <= 0 and size <= 0:
+            return victims
+        spared = (old, *victims)
+        candidates = self._gapped_below(newcomer, spared) if gapped else self._others(newcomer)
+        with closing(candidates):
+            for each in candidates:
+                victims.append(each)
+                number, size = number - 1, size - each.size
+                if number <= 0 and size <= 0:
+                    return victims
+        raise TransactionPoolFull
 
-    def _make_room_for_gapped(self, newcomer: Pooled) -> list[Pooled]:
-        """What can run is never let go for what cannot."""
-        if self._gapped < self._limits.gapped and len(self) < self._limits.in_all:
-            return []
-        victim = self._rank_gapped().first()
-        if victim is None:
-            raise TransactionPoolFull
-        self._refuse_unless_above(newcomer, victim)
-        return [victim]
+    def _overshoot(self, newcomer: Pooled, old: Pooled | None, *, gapped: bool) -> tuple[int, int]:
+        """How many, and how many bytes, would be too many with the newcomer."""
+        limits = self._limits
+        number, size = (1, newcomer.size) if old is None else (0, newcomer.size - old.size)
+        too_many = len(self) + number - limits.in_all
+        too_large = self._size + size - limits.size
+        if gapped:
+            too_many = max(too_many, self._gapped + number - limits.gapped)
+            too_large = max(too_large, self._gapped_size + size - limits.gapped_size)
+        return too_many, too_large
 
-    def _victim_for_ready(self, newcomer: Pooled) -> Pooled:
-        """What cannot run goes first, then the cheapest; never the newcomer's own, before it."""
-        victim = self._rank_gapped().first_of_others(newcomer.sender)
-        if victim is not None:
-            return victim
-        victim = self._rank_tails().first_of_others(newcomer.sender)
-        if victim is None:
-            raise TransactionPoolFull
-        self._refuse_unless_above(newcomer, victim)
-        return victim
+    def _gapped_below(
+        self, newcomer: Pooled, spared: tuple[Pooled | None, ...]
+    ) -> Generator[Pooled]:
+        """Who may go for what cannot run: what cannot either, the cheapest first."""
+        with closing(self._rank_gapped().in_turn()) as waiting:
+            for each in waiting:
+                if each not in spared:
+                    self._refuse_unless_above(newcomer, each)
+                    yield each
+
+    def _others(self, newcomer: Pooled) -> Generator[Pooled]:
+        """Who may go for what can run: what cannot, then the cheapest; never its own sender's."""
+        with closing(self._rank_gapped().in_turn()) as waiting:
+            for each in waiting:
+                if each.sender != newcomer.sender:
+                    yield each
+        with closing(self._rank_tails().in_turn(self._before)) as tails:
+            for each in tails:
+                if each.sender != newcomer.sender:
+                    self._refuse_unless_above(newcomer, each)
+                    yield each
+
+    def _before(self, pooled: Pooled) -> Pooled | None:
+        """The one that is its sender's last to run when this one has gone."""
+        queue = self._queues[pooled.sender]
+        return queue.get(pooled.nonce - 1) if pooled.nonce > queue.first else None
 
     def _refuse_unless_above(self, newcomer: Pooled, victim: Pooled) -> None:
         base_fee = self._terms.base_fee
@@ -195,7 +239,7 @@ class Pool:
     def included(self, pooled: Pooled) -> None:
         """The best one has run; the next of its sender may follow."""
         self._next.pop()
-        del self._by_hash[pooled.hash]
+        self._forget(pooled)
         queue = self._queues[pooled.sender]
         queue.take_head()
         self._push_head(queue)
@@ -226,30 +270,44 @@ class Pool:
         return [each for hash_, each in before.items() if hash_ not in self._by_hash]
 
     def _move_to(self, queue: SenderQueue, nonce: int) -> None:
-        before = queue.gapped
+        self._count_out(queue)
         below = queue.move_to(nonce)
-        self._gapped += queue.gapped - before
+        self._count_in(queue)
         for each in below:
-            del self._by_hash[each.hash]
+            self._forget(each)
             self._forget_if_empty(each.sender, queue)
         self._push_head(queue)
         self._forget_cheapest()
 
     def _remove(self, pooled: Pooled) -> None:
         queue = self._queues[pooled.sender]
-        before = queue.gapped
+        self._count_out(queue)
         queue.remove(pooled.nonce)
-        self._gapped += queue.gapped - before
-        del self._by_hash[pooled.hash]
+        self._count_in(queue)
+        self._forget(pooled)
         _push(self._cheapest_tail, queue.tail)
         self._forget_if_empty(pooled.sender, queue)
 
     def _trim_gapped(self) -> None:
         """Letting go of one makes those after it wait, and they may be too many then."""
-        while self._gapped > self._limits.gapped:
+        limits = self._limits
+        while self._gapped > limits.gapped or self._gapped_size > limits.gapped_size:
             victim = self._rank_gapped().first()
             assert victim is not None
             self._remove(victim)
+
+    def _forget(self, pooled: Pooled) -> None:
+        del self._by_hash[pooled.hash]
+        self._size -= pooled.size
+
+    def _count_out(self, queue: SenderQueue) -> None:
+        """Around each change of a queue: what waits in it does not count, then counts again."""
+        self._gapped -= queue.gapped
+        self._gapped_size -= queue.gapped_size
+
+    def _count_in(self, queue: SenderQueue) -> None:
+        self._gapped += queue.gapped
+        self._gapped_size += queue.gapped_size
 
     def _forget_if_empty(self, sender: bytes, queue: SenderQueue) -> None:
         if not queue:
