@@ -9,7 +9,7 @@ Accounts are looked up through a function, as of the block in progress. Nothing 
 waits, keeps time, runs a transaction or is kept over a restart.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -21,10 +21,10 @@ from foreblock.errors import (
     ReplacementUnderpriced,
     SenderLimitReached,
     TransactionPoolFull,
-    Underpriced,
 )
 from foreblock.ledger.transactions import Account, Transaction
 from foreblock.sequencer.admission import admit
+from foreblock.sequencer.cheapest import Cheapest
 from foreblock.sequencer.pooled import Pooled, Terms
 from foreblock.sequencer.ranking import Ranking
 from foreblock.sequencer.sender_queue import SenderQueue
@@ -61,9 +61,8 @@ class Pool:
         self._next = self._rank_heads()
         self._aside: list[Pooled] = []
 
-        # Which goes first when there is no room; made when it is first needed in a block.
-        self._cheapest_gapped: Ranking | None = None
-        self._cheapest_tail: Ranking | None = None
+        # Which goes first when there is no room.
+        self._cheapest = Cheapest(self._queues, terms.base_fee)
 
     def __len__(self) -> int:
         return len(self._by_hash)
@@ -138,10 +137,7 @@ class Pool:
         self._size += pooled.size
         if queue.head is pooled:
             self._push_head(queue)
-        if pooled.nonce >= queue.end:
-            _push(self._cheapest_gapped, pooled)
-        else:
-            _push(self._cheapest_tail, queue.tail)
+        self._cheapest.came(pooled, queue)
 
     def _victims(self, newcomer: Pooled, queue: SenderQueue, old: Pooled | None) -> list[Pooled]:
         """Those that have to make room, beside the one that it replaces; or refuses it.
@@ -160,8 +156,10 @@ class Pool:
         if number <= 0 and size <= 0:
             return victims
         spared = (old, *victims)
-        candidates = self._gapped_below(newcomer, spared) if gapped else self._others(newcomer)
-        with closing(candidates):
+        cheapest = self._cheapest
+        with closing(
+            cheapest.for_gapped(newcomer, spared) if gapped else cheapest.for_ready(newcomer)
+        ) as candidates:
             for each in candidates:
                 victims.append(each)
                 number, size = number - 1, size - each.size
@@ -180,38 +178,6 @@ class Pool:
             too_large = max(too_large, self._gapped_size + size - limits.gapped_size)
         return too_many, too_large
 
-    def _gapped_below(
-        self, newcomer: Pooled, spared: tuple[Pooled | None, ...]
-    ) -> Generator[Pooled]:
-        """Who may go for what cannot run: what cannot either, the cheapest first."""
-        with closing(self._rank_gapped().in_turn()) as waiting:
-            for each in waiting:
-                if each not in spared:
-                    self._refuse_unless_above(newcomer, each)
-                    yield each
-
-    def _others(self, newcomer: Pooled) -> Generator[Pooled]:
-        """Who may go for what can run: what cannot, then the cheapest; never its own sender's."""
-        with closing(self._rank_gapped().in_turn()) as waiting:
-            for each in waiting:
-                if each.sender != newcomer.sender:
-                    yield each
-        with closing(self._rank_tails().in_turn(self._before)) as tails:
-            for each in tails:
-                if each.sender != newcomer.sender:
-                    self._refuse_unless_above(newcomer, each)
-                    yield each
-
-    def _before(self, pooled: Pooled) -> Pooled | None:
-        """The one that is its sender's last to run when this one has gone."""
-        queue = self._queues[pooled.sender]
-        return queue.get(pooled.nonce - 1) if pooled.nonce > queue.first else None
-
-    def _refuse_unless_above(self, newcomer: Pooled, victim: Pooled) -> None:
-        base_fee = self._terms.base_fee
-        if newcomer.tip(base_fee) <= victim.tip(base_fee):
-            raise Underpriced
-
     # --- Into a block ----------------------------------------------------------------
 
     def begin_block(self, terms: Terms) -> None:
@@ -219,7 +185,7 @@ class Pool:
         self._terms = terms
         self._aside.clear()
         self._next = self._rank_heads()
-        self._forget_cheapest()
+        self._cheapest.begin_block(terms.base_fee)
 
     def begin_index(self) -> None:
         """The block has more room than before: what did not fit may fit now."""
@@ -251,7 +217,7 @@ class Pool:
         queue, _ = self._look_up(pooled.sender)
         if queue.head is pooled:
             self._remove(pooled)
-            self._forget_cheapest()
+            self._cheapest.forget()
             self._trim_gapped()
 
     # --- Letting go ------------------------------------------------------------------
@@ -265,7 +231,7 @@ class Pool:
             for each in list(queue):
                 if each.cost > balance or (cap is not None and each.gas_limit > cap):
                     self._remove(each)
-        self._forget_cheapest()
+        self._cheapest.forget()
         self._trim_gapped()
         return [each for hash_, each in before.items() if hash_ not in self._by_hash]
 
@@ -277,7 +243,7 @@ class Pool:
             self._forget(each)
             self._forget_if_empty(each.sender, queue)
         self._push_head(queue)
-        self._forget_cheapest()
+        self._cheapest.forget()
 
     def _remove(self, pooled: Pooled) -> None:
         queue = self._queues[pooled.sender]
@@ -285,14 +251,14 @@ class Pool:
         queue.remove(pooled.nonce)
         self._count_in(queue)
         self._forget(pooled)
-        _push(self._cheapest_tail, queue.tail)
+        self._cheapest.went(queue)
         self._forget_if_empty(pooled.sender, queue)
 
     def _trim_gapped(self) -> None:
         """Letting go of one makes those after it wait, and they may be too many then."""
         limits = self._limits
         while self._gapped > limits.gapped or self._gapped_size > limits.gapped_size:
-            victim = self._rank_gapped().first()
+            victim = self._cheapest.of_gapped()
             assert victim is not None
             self._remove(victim)
 
@@ -326,46 +292,9 @@ class Pool:
         paying = (each for each in heads if each is not None and each.fee_cap >= base_fee)
         return Ranking(paying, lambda each: (-each.tip(base_fee), each.arrival), self._is_head)
 
-    def _rank_gapped(self) -> Ranking:
-        if self._cheapest_gapped is None:
-            gapped = (each for each in self._by_hash.values() if self._is_gapped(each))
-            self._cheapest_gapped = self._rank_cheapest(gapped, self._is_gapped)
-        return self._cheapest_gapped
-
-    def _rank_tails(self) -> Ranking:
-        """Of what can run only the last of each sender may go: it leaves no gap."""
-        if self._cheapest_tail is None:
-            tails = (queue.tail for queue in self._queues.values())
-            found = (each for each in tails if each is not None)
-            self._cheapest_tail = self._rank_cheapest(found, self._is_tail)
-        return self._cheapest_tail
-
-    def _rank_cheapest(self, members: Iterable[Pooled], holds: Callable[[Pooled], bool]) -> Ranking:
-        """The lowest tip first, of equal ones the last that came."""
-        base_fee = self._terms.base_fee
-        return Ranking(members, lambda each: (each.tip(base_fee), -each.arrival), holds)
-
-    def _forget_cheapest(self) -> None:
-        self._cheapest_gapped = None
-        self._cheapest_tail = None
-
     def _is_head(self, pooled: Pooled) -> bool:
         queue = self._queues.get(pooled.sender)
         return queue is not None and queue.head is pooled
-
-    def _is_tail(self, pooled: Pooled) -> bool:
-        queue = self._queues.get(pooled.sender)
-        return queue is not None and queue.tail is pooled
-
-    def _is_gapped(self, pooled: Pooled) -> bool:
-        queue = self._queues.get(pooled.sender)
-        return queue is not None and pooled.nonce >= queue.end and queue.get(pooled.nonce) is pooled
-
-
-def _push(ranking: Ranking | None, pooled: Pooled | None) -> None:
-    """Into an order that is kept up to date from the moment it was first needed."""
-    if ranking is not None and pooled is not None:
-        ranking.push(pooled)
 
 
 def _check_account(pooled: Pooled, queue: SenderQueue, balance: int, old: Pooled | None) -> None:
