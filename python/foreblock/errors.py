@@ -65,6 +65,7 @@
     │   ├── AddressInUse
     │   ├── AddressUnusable
     │   ├── WorkerFailed
+    │   ├── StopForced
     │   └── BusBroken
     ├── StoreError               the store broke, or was misused
     │   ├── StoreMissing
@@ -746,6 +747,16 @@ class WorkerFailed(ServiceError):
 
     def __str__(self) -> str:
         return self.why
+
+
+@dataclass(eq=False)
+class StopForced(ServiceError):
+    """What was told to stop did not, and was killed."""
+
+    names: str
+
+    def __str__(self) -> str:
+        return f"killed what did not stop in time: {self.names}"
 
 
 @dataclass(eq=False)

@@ -19,7 +19,8 @@ import msgspec
 from foreblock.logs import configure
 from foreblock.network import Network
 from foreblock.server import sockets
-from foreblock.server.supervisor import Slot, Supervisor
+from foreblock.server.child import Slot
+from foreblock.server.supervisor import Supervisor
 from foreblock.settings import Settings
 from foreblock.temporary import temporary_folder
 
@@ -86,6 +87,7 @@ def run(
                 [sys.executable, "-m", "foreblock.worker"],
                 of_worker,
                 partial(_order, settings, networks, handler, path),
+                settings.worker_timeout,
             )
             for of_worker in zip(*by_place, strict=True)
         ]
@@ -118,6 +120,7 @@ def _writer(
         [sys.executable, "-m", "foreblock.writer"],
         [bus, *opened],
         partial(_writing_order, settings, networks, present, is_first),
+        settings.writer_timeout,
     )
 
 

@@ -24,8 +24,8 @@ from foreblock.feed.server import FeedServer
 from foreblock.logs import configure
 from foreblock.model import Flashblock
 from foreblock.network import Network
-from foreblock.server.process import at_end, raise_file_limit, run_ordered, tell
-from foreblock.server.supervisor import READY
+from foreblock.server.line import READY
+from foreblock.server.process import attend, raise_file_limit, run_ordered, tell
 from foreblock.service import WritingOrder
 from foreblock.writing.dev_network import open_dev_network
 from foreblock.writing.feed_network import FeedNetwork
@@ -77,7 +77,7 @@ async def _write(text: bytes, line: socket.socket) -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
-    loop.add_reader(line, at_end(line, partial(_orphaned, line, stop)))
+    loop.add_reader(line, attend(line, partial(_orphaned, line, stop)))
     writer, clock = Writer(), SystemClock()
     async with AsyncExitStack() as opened:
         for network, descriptor in zip(order.networks, order.feeds, strict=True):
