@@ -37,7 +37,8 @@ BELOW = {
     "settings": {"errors", "server", "setting"},
     "networks": {"errors", "setting", "settings"},
     "server": {"errors", "reply", "room", "setting"},  # nothing of JSON-RPC or Ethereum
-    "logs": set[str](),
+    "log_queue": set[str](),
+    "logs": {"log_queue"},
     "service": {"errors", "logs", "network", "server", "settings", "temporary"},
     "worker": {
         "bus",

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from foreblock.logs import configure
+from foreblock.logs import configure_queued
 from foreblock.network import Network
 from foreblock.server import sockets
 from foreblock.server.child import Slot
@@ -74,7 +74,7 @@ def run(
 
     `started` is called once everything serves. Raises `ServiceError`.
     """
-    configure(settings.log_level)
+    configure_queued(settings.log_level)
     count = settings.workers or os.cpu_count() or 1
     networks = [place.network for place in places]
     written = any(network.source != "store" for network in networks)

@@ -21,7 +21,7 @@ from foreblock.bus.exchange import Exchange, Respond
 from foreblock.bus.frames import Rejected, Submit, ToWorker
 from foreblock.clock import Clock, SystemClock
 from foreblock.feed.server import FeedServer
-from foreblock.logs import configure
+from foreblock.logs import configure_queued
 from foreblock.model import Flashblock
 from foreblock.network import Network
 from foreblock.server.line import READY
@@ -72,7 +72,7 @@ class Writer:
 
 async def _write(text: bytes, line: socket.socket) -> None:
     order = msgspec.json.decode(text, type=WritingOrder)
-    configure(order.settings.log_level)
+    configure_queued(order.settings.log_level)
     raise_file_limit()  # feeds have connections too, and each network a store
     sys.setswitchinterval(SWITCH_SECONDS)
     loop, stop = asyncio.get_running_loop(), asyncio.Event()

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from serving import Load, Service, alive, command, environment, serving
+from toy import NOISE
 from waiting import PATIENCE, until
 from wire import post
 
@@ -67,12 +68,16 @@ def logged(service: Service, event: str) -> dict[str, object]:
     raise AssertionError(f"no {event}")
 
 
+def open_files(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
 def test_worker_that_hangs_is_replaced() -> None:
-    with serving("workers=2", "worker_timeout=3", logs=subprocess.PIPE) as service:
+    with serving("workers=2", "worker_timeout=2", logs=subprocess.PIPE) as service:
         hung = min(service.workers())
         os.kill(hung, signal.SIGSTOP)
         said = logged(service, "process_hung")
-        assert (said["name"], said["pid"], said["silent_seconds"]) == ("worker", hung, 3.0)
+        assert (said["name"], said["pid"], said["silent_seconds"]) == ("worker", hung, 2.0)
         until(lambda: len(service.workers() - {hung}) == 2, "a new worker")
         for _ in range(20):  # so many connections reach both
             with service.connect() as client:
@@ -82,7 +87,7 @@ def test_worker_that_hangs_is_replaced() -> None:
 def test_worker_that_cannot_be_started_again_is_tried_until_it_can() -> None:
     with serving("workers=2", "log_level=warning", logs=subprocess.PIPE) as service:
         supervisor, (healthy, victim) = service.process.pid, sorted(service.workers())
-        files = len(list(Path(f"/proc/{supervisor}/fd").iterdir()))
+        files = open_files(supervisor)
         before = resource.prlimit(supervisor, resource.RLIMIT_NOFILE)
         resource.prlimit(supervisor, resource.RLIMIT_NOFILE, (files - 3, before[1]))
         os.kill(victim, signal.SIGKILL)
@@ -93,7 +98,30 @@ def test_worker_that_cannot_be_started_again_is_tried_until_it_can() -> None:
         until(lambda: len(service.workers()) == 2, "a new worker")
         with service.connect() as client:
             assert client.ask(b"x").status == 200
-        assert len(list(Path(f"/proc/{supervisor}/fd").iterdir())) == files
+        until(lambda: open_files(supervisor) == files, "nothing is left of what failed")
+
+
+def test_nobody_waits_for_who_reads_the_logs() -> None:
+    with serving("workers=1", logs=subprocess.PIPE) as service:
+        with service.connect() as client:
+            assert client.ask(b"noise").text.endswith(":noise")
+            client.send(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert client.receive().text == "ok\n"
+        assert service.process.stderr is not None
+        lines = [json.loads(service.process.stderr.readline())]
+        while lines[-1]["event"] == "noise":
+            lines.append(json.loads(service.process.stderr.readline()))
+        *noise, said = lines
+        assert [line["number"] for line in noise] == list(range(len(noise)))
+        assert (said["event"], said["count"]) == ("log_lines_dropped", NOISE - len(noise))
+
+
+def test_stopping_does_not_wait_for_who_reads_the_logs() -> None:
+    with serving("workers=1", logs=subprocess.PIPE) as service:
+        with service.connect() as client:
+            client.ask(b"noise")
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(PATIENCE) == 0
 
 
 def test_what_had_to_be_killed_to_stop_is_told() -> None:
