@@ -741,7 +741,7 @@ class AddressUnusable(ServiceError):
 
 @dataclass(eq=False)
 class WorkerFailed(ServiceError):
-    """A worker ended before it could serve."""
+    """A worker or the writer could not be started, or ended before it could serve."""
 
     why: str
 
