@@ -70,6 +70,7 @@ BELOW = {
         "network",
         "server",
         "service",
+        "settings",
         "writing",
     },
     "ledger": {"_engine", "clock", "errors", "model", "primitives"},
