@@ -24,6 +24,7 @@ BELOW = {
     "primitives": set[str](),
     "model": set[str](),
     "network": set[str](),
+    "foreign_text": set[str](),
     "bus": {"errors"},
     "clock": set[str](),
     "backoff": set[str](),
@@ -55,6 +56,7 @@ BELOW = {
         "clock",
         "errors",
         "feed",
+        "foreign_text",
         "ledger",
         "model",
         "network",
@@ -75,8 +77,17 @@ BELOW = {
     },
     "ledger": {"_engine", "clock", "errors", "model", "primitives"},
     "sequencer": {"clock", "errors", "ledger", "model", "primitives"},
-    "feed": {"backoff", "clock", "errors", "model", "primitives"},  # nothing of who listens
-    "canonical": {"backoff", "client", "clock", "errors", "ledger", "primitives"},
+    # Nothing of who listens.
+    "feed": {"backoff", "clock", "errors", "foreign_text", "model", "primitives"},
+    "canonical": {
+        "backoff",
+        "client",
+        "clock",
+        "errors",
+        "foreign_text",
+        "ledger",
+        "primitives",
+    },
     "recording": {"clock", "errors", "feed", "model"},
     "rpc": {
         "errors",

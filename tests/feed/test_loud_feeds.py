@@ -273,3 +273,26 @@ def test_a_long_message_is_handed_on_as_it_was_read(run: Runner) -> None:
             assert taken == [text, encode(FIRST)]
 
     run(body)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: \xff\xed\xa0\x80\r\n\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: \x1b[2J\r\n\r\n",
+        b"HTTP/1.1 401 \xff\xfe\r\nServer: \xff\r\nContent-Length: 1\r\n\r\n\xff",
+        b"\xff\xfe\r\n\r\n",
+    ],
+)
+def test_what_a_server_has_us_say_can_be_told(run: Runner, head: bytes) -> None:
+    async def attend(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(head)
+
+    async def body() -> None:
+        async with raw_server(attend) as url, reading(url) as watched:
+            noted = await watched.until_lost()
+            assert noted.isprintable()
+            assert noted.encode()
+
+    run(body)

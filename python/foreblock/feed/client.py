@@ -28,13 +28,13 @@ from foreblock.feed.client_options import ClientOptions
 from foreblock.feed.feed_connection import FeedConnection
 from foreblock.feed.inbox import Inbox
 from foreblock.feed.target import OURS, begin_after, check_url, is_placed
+from foreblock.foreign_text import harmless
 from foreblock.model import FlashblockId
 
 log = structlog.get_logger()
 
 _library_log = logging.getLogger("foreblock.feed.client")
 _SECOND_NS: Final = 10**9
-_LONGEST_ERROR: Final = 200  # characters of what a server may have us say
 _DEFAULT: Final = ClientOptions()
 
 
@@ -171,8 +171,7 @@ class FeedClient:
         return fragments[0] if len(fragments) == 1 else b"".join(fragments)
 
     def _failed(self, failure: Exception) -> None:
-        text = self._given_up or " ".join(str(failure).split()) or type(failure).__name__
-        self.last_error = text[:_LONGEST_ERROR]
+        self.last_error = self._given_up or harmless(str(failure)) or type(failure).__name__
         log.info("feed_lost", feed=self.url, why=self.last_error)
 
 
