@@ -28,6 +28,7 @@ EXCERPT: Final = 200  # characters of a foreign answer that a message shows
 DEEPEST: Final = 64
 MOST_VALUES: Final = 500_000
 
+_PIECE: Final = 1 << 16  # bytes of an answer that are read at once
 _HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
 
 
@@ -99,13 +100,15 @@ class Endpoint:
 
     def _read_some(self, response: http.client.HTTPResponse) -> bytes:
         assert self._longest_answer is not None
-        answer = response.read(self._longest_answer + 1)
-        if len(answer) > self._longest_answer:
-            self.close()
-            raise NotAnAnswer(self.url, f"more than {self._longest_answer} bytes")
+        answer = bytearray()
+        while piece := response.read(_PIECE):
+            answer += piece
+            if len(answer) > self._longest_answer:
+                self.close()
+                raise NotAnAnswer(self.url, f"more than {self._longest_answer} bytes")
         if sum(map(answer.count, (b",", b"[", b"{"))) > MOST_VALUES:
             raise NotAnAnswer(self.url, f"more than {MOST_VALUES} values")
-        return answer
+        return bytes(answer)
 
     def get(self, path: str) -> tuple[int, str]:
         """Status and text of a path on the same server, such as a probe."""
@@ -130,6 +133,7 @@ class Endpoint:
         answer = _parsed(self.url, body)
         if self._longest_answer is not None and _is_deep(answer):
             raise NotAnAnswer(self.url, f"nested more than {DEEPEST} times: {body[:EXCERPT]!r}")
+        del body  # it may be long, and what is in it is here once more
         if "error" in answer:
             raise _refusal(self.url, answer["error"])
         if "result" not in answer or answer.get("id") != self._number:
