@@ -13,15 +13,22 @@ import ssl
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 from urllib.parse import SplitResult, urlsplit
+
+import msgspec
 
 from foreblock.errors import InvalidArgument, NotAnAnswer, Refused, Unreachable
 
 DEFAULT_URL: Final = "http://127.0.0.1:8545"
 TIMEOUT_SECONDS: Final = 30.0
 EXCERPT: Final = 200  # characters of a foreign answer that a message shows
+# Of an answer that is bounded: lists and objects inside each other, and commas and brackets,
+# since a value takes many times the memory of its text.
+DEEPEST: Final = 64
+MOST_VALUES: Final = 500_000
 
+_PIECE: Final = 1 << 16  # bytes of an answer that are read at once
 _HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
 
 
@@ -34,7 +41,11 @@ class Endpoint:
         timeout: float = TIMEOUT_SECONDS,
         longest_answer: int | None = None,
     ) -> None:
-        """`timeout` is for each step of an exchange, `longest_answer` in bytes."""
+        """`timeout` is for each step of an exchange.
+
+        `longest_answer` is in bytes, for endpoints that are not trusted: what their answers
+        hold is bounded with it.
+        """
         self.url = url
         self._longest_answer = longest_answer
         parts = _split(url)
@@ -89,11 +100,15 @@ class Endpoint:
 
     def _read_some(self, response: http.client.HTTPResponse) -> bytes:
         assert self._longest_answer is not None
-        answer = response.read(self._longest_answer + 1)
-        if len(answer) > self._longest_answer:
-            self.close()
-            raise NotAnAnswer(self.url, f"more than {self._longest_answer} bytes")
-        return answer
+        answer = bytearray()
+        while piece := response.read(_PIECE):
+            answer += piece
+            if len(answer) > self._longest_answer:
+                self.close()
+                raise NotAnAnswer(self.url, f"more than {self._longest_answer} bytes")
+        if sum(map(answer.count, (b",", b"[", b"{"))) > MOST_VALUES:
+            raise NotAnAnswer(self.url, f"more than {MOST_VALUES} values")
+        return bytes(answer)
 
     def get(self, path: str) -> tuple[int, str]:
         """Status and text of a path on the same server, such as a probe."""
@@ -116,6 +131,9 @@ class Endpoint:
         }
         body, self.headers = self.exchange_with_headers(json.dumps(envelope).encode())
         answer = _parsed(self.url, body)
+        if self._longest_answer is not None and _is_deep(answer):
+            raise NotAnAnswer(self.url, f"nested more than {DEEPEST} times: {body[:EXCERPT]!r}")
+        del body  # it may be long, and what is in it is here once more
         if "error" in answer:
             raise _refusal(self.url, answer["error"])
         if "result" not in answer or answer.get("id") != self._number:
@@ -177,12 +195,27 @@ def _reason(failure: Exception) -> str:
 
 def _parsed(url: str, body: bytes) -> dict[str, object]:
     try:
-        answer = json.loads(body)
-    except ValueError as failure:
+        answer = msgspec.json.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as failure:
         raise NotAnAnswer(url, f"not JSON: {body[:EXCERPT]!r}") from failure
     if not isinstance(answer, dict):
         raise NotAnAnswer(url, f"not an object: {body[:EXCERPT]!r}")
     return answer
+
+
+def _is_deep(answer: dict[str, object]) -> bool:
+    """Whether there is so much inside each other that to write it could fail."""
+    level: list[Any] = [answer]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, (dict, list))
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _refusal(url: str, error: object) -> Exception:

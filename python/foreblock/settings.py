@@ -66,6 +66,25 @@ class PoolLimits:
 
 
 @dataclass(frozen=True)
+class FeedLimits:
+    """What clients of a feed of ours may do, and the feeds that we read."""
+
+    clients: int = setting(100, "clients of one feed", least=1)
+    clients_per_address: int = setting(10, "of them from one address", least=1)
+    client_bytes: int = setting(
+        1024,
+        "bytes a second that a client of the feed may send; a read is 64 more, a frame 32",
+        least=1,
+    )
+    frames: int = setting(
+        1_000, "frames a second that are read from a feed; more have to wait", least=1
+    )
+    control_frames: int = setting(
+        20, "pings and pongs a second for which a feed is given up, and not heard for 10 s", least=1
+    )
+
+
+@dataclass(frozen=True)
 class Settings:
     """What `foreblock serve` runs with."""
 
@@ -104,6 +123,7 @@ class Settings:
         default_factory=SimulationLimits, metadata={"prefix": "simulate_"}
     )
     pool: PoolLimits = field(default_factory=PoolLimits, metadata={"prefix": "pool_"})
+    feed: FeedLimits = field(default_factory=FeedLimits, metadata={"prefix": "feed_"})
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ import msgspec
 from foreblock.bus.exchange import Exchange, Respond
 from foreblock.bus.frames import Rejected, Submit, ToWorker
 from foreblock.clock import Clock, SystemClock
+from foreblock.feed.client_options import ClientOptions
+from foreblock.feed.options import FeedOptions
 from foreblock.feed.server import FeedServer
 from foreblock.logs import configure_queued
 from foreblock.model import Flashblock
@@ -27,6 +29,7 @@ from foreblock.network import Network
 from foreblock.server.line import READY
 from foreblock.server.process import attend, raise_file_limit, run_ordered, tell
 from foreblock.service import WritingOrder
+from foreblock.settings import FeedLimits
 from foreblock.writing.dev_network import open_dev_network
 from foreblock.writing.feed_network import FeedNetwork
 from foreblock.writing.kept_network import KeptNetwork
@@ -35,6 +38,8 @@ from foreblock.writing.network_writer import NetworkWriter
 # How long a thread that reads garbage may keep those of other networks waiting, each time
 # that they come back from the engine or the disk. The interpreter's own choice is 5 ms.
 SWITCH_SECONDS: Final = 0.0005
+
+CLIENT_BURST: Final = 8  # seconds' worth that a client of a feed may send at once
 
 
 class Writer:
@@ -82,9 +87,13 @@ async def _write(text: bytes, line: socket.socket) -> None:
     async with AsyncExitStack() as opened:
         for network, descriptor in zip(order.networks, order.feeds, strict=True):
             if network.source != "store":
-                feed = await _feed(descriptor, opened)
+                feed = await _feed(descriptor, order.settings.feed, opened)
                 tell_workers = writer.exchange.tell
-                begin = partial(_begin, network, clock, feed, tell_workers)
+                heard = ClientOptions(
+                    frames=order.settings.feed.frames,
+                    control_frames=order.settings.feed.control_frames,
+                )
+                begin = partial(_begin, network, clock, feed, tell_workers, heard)
                 kept = KeptNetwork(network.name, begin, clock, tell_workers)
                 if order.is_first:
                     await kept.begin()  # what cannot be begun at all is told at once
@@ -101,20 +110,30 @@ async def _begin(
     clock: Clock,
     feed: FeedServer | None,
     tell_workers: Callable[[ToWorker], None],
+    heard: ClientOptions,
 ) -> NetworkWriter | FeedNetwork:
     if network.source == "dev":
         return await open_dev_network(network, clock, feed, tell_workers)
     publish: Callable[[Flashblock], None] = (lambda _: None) if feed is None else feed.publish
-    following = FeedNetwork(network, clock, publish, tell_workers)
+    following = FeedNetwork(network, clock, publish, tell_workers, heard)
     await following.open()
     return following
 
 
-async def _feed(descriptor: int | None, opened: AsyncExitStack) -> FeedServer | None:
+async def _feed(
+    descriptor: int | None, limits: FeedLimits, opened: AsyncExitStack
+) -> FeedServer | None:
     """Where flashblocks of a network go; none where nobody is to hear them."""
     if descriptor is None:
         return None
-    feed = FeedServer()
+    feed = FeedServer(
+        FeedOptions(
+            clients=limits.clients,
+            clients_per_address=limits.clients_per_address,
+            client_bytes=limits.client_bytes,
+            client_burst=CLIENT_BURST * limits.client_bytes,
+        )
+    )
     await feed.start(socket.socket(fileno=descriptor))
     opened.push_async_callback(feed.stop)
     return feed

@@ -11,6 +11,7 @@ from foreblock.bus.frames import (
     Frames,
     NextNonce,
     Rejected,
+    SourceFacts,
     Submit,
     ToWorker,
     frame,
@@ -50,3 +51,12 @@ def test_anything_else_is_refused_or_waited_for(data: bytes) -> None:
 def test_an_absurd_length_is_refused_at_once() -> None:
     with pytest.raises(BusBroken, match="frame of"):
         list(Frames(Submit).feed((LONGEST + 1).to_bytes(4)))
+
+
+def test_texts_that_cannot_be_encoded_are_sent_with_a_mark() -> None:
+    (rejected, facts) = Frames(ToWorker).feed(
+        frame(Rejected(7, "a lone \ud800"))
+        + frame(SourceFacts("main", 1, ("fine", "not \udfff fine")))
+    )
+    assert rejected == Rejected(7, "a lone ?")
+    assert facts == SourceFacts("main", 1, ("fine", "not ? fine"))

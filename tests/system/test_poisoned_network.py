@@ -20,6 +20,7 @@ def all_were_heard(said: str) -> bool:
         all(heard.values())
         and ("message too big" in said or "/huge: connected" in said)
         and "a message of more than 1024 pieces" in said
+        and said.count("more than 20 control frames a second") >= 2
     )
 
 

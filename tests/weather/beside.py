@@ -35,9 +35,9 @@ from weather.watching import Watcher
 BLOCK_TIME = 1  # seconds
 TPS = 20  # transactions a second
 ASK_SECONDS = 0.02
-# What the writer may have more than without poison: nine feeds of 16 MiB that wait, one
-# message that is being read, and what waits in the follower.
-MEMORY_MIB = 512
+# What the writer may have more than without poison: messages of 16 MiB that wait or are
+# being read, and what waits in the follower.
+MEMORY_MIB = 256
 # How much later a flashblock may be in the median; of 100, one may be ten times as late.
 LATER_NS = 50 * 10**6
 

@@ -93,10 +93,39 @@ def slamming(connection: ServerConnection) -> None:
     connection.close()
 
 
+def pongs(connection: ServerConnection) -> None:
+    """Answers that nobody has asked for, as short as they can be."""
+    _send_frames(connection, b"\x8a\x00" * 20_000)
+
+
+def pings(connection: ServerConnection) -> None:
+    """Questions that have to be answered, as long as they can be."""
+    _send_frames(connection, (b"\x89\x7d" + b"x" * 125) * 2_000)
+
+
+def blanks(connection: ServerConnection) -> None:
+    """Messages without anything."""
+    _send_frames(connection, b"\x81\x00" * 20_000)
+
+
+def frameless(connection: ServerConnection) -> None:
+    """Bytes that are no frames."""
+    _send_frames(connection, b"\xff" * 100_000)
+
+
 KINDS: dict[str, Callable[[ServerConnection], None]] = {
     each.__name__: each
-    for each in (noise, truncated, bombs, absurd, plausible, huge, endless, silent, slamming)
-}
+    for each in (
+        noise, truncated, bombs, absurd, plausible, huge, endless, silent, slamming,
+        pongs, pings, blanks, frameless,
+    )
+}  # fmt: skip
+
+
+def _send_frames(connection: ServerConnection, frames: bytes) -> None:
+    with suppress(OSError):
+        while True:
+            connection.socket.sendall(frames)
 
 
 def _flashblock(number: float, index: float, gas: str = "0x5208") -> str:

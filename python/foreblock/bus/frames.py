@@ -91,8 +91,26 @@ _encode = msgspec.msgpack.Encoder().encode
 
 def frame(message: Struct) -> bytes:
     """A message as it is sent."""
-    body = _encode(message)
+    try:
+        body = _encode(message)
+    except UnicodeEncodeError:  # a text of somebody else's; nobody is to fail for it
+        body = _encode(_encodable(message))
     return len(body).to_bytes(LENGTH) + body
+
+
+def _encodable(message: Struct) -> Struct:
+    """The message with a mark for whatever in its texts is no character."""
+    match message:
+        case Rejected(number, why):
+            return Rejected(number, _replaced(why))
+        case SourceFacts(network, told_ns, facts):
+            return SourceFacts(network, told_ns, tuple(map(_replaced, facts)))
+        case _:
+            return message
+
+
+def _replaced(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 class Frames:

@@ -18,5 +18,5 @@ class CanonicalOptions:
     depth: int = 128  # ancestors that are fetched for one block
     portion: int = 16  # blocks that are fetched before they are handed over
     timeout: float = 20.0  # for one question
-    longest_answer: int = 64 * 1024 * 1024
+    longest_answer: int = 32 * 1024 * 1024  # hex of a block; no OP block may have 10 MiB
     waits: Waits = field(default_factory=Waits)

@@ -22,6 +22,7 @@ from foreblock.canonical.reader import BlockReader, CanonicalHeads, Head
 from foreblock.client import Endpoint
 from foreblock.clock import Clock
 from foreblock.errors import EndpointError, NoSuchBlock, Unreachable
+from foreblock.foreign_text import harmless
 from foreblock.ledger.blocks import Block
 
 T = TypeVar("T")
@@ -29,7 +30,6 @@ T = TypeVar("T")
 log = structlog.get_logger()
 
 _SECOND_NS: Final = 10**9
-_LONGEST_ERROR: Final = 200  # characters of what an endpoint may have us say
 _DEFAULT: Final = CanonicalOptions()
 
 
@@ -228,7 +228,7 @@ class CanonicalSource:
 
     def _failed(self, failure: EndpointError) -> None:
         self.failures += 1
-        self._note(" ".join(str(failure).split())[:_LONGEST_ERROR])
+        self._note(harmless(str(failure)))
 
     def _note(self, why: str) -> None:
         self.last_error = why

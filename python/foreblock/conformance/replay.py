@@ -77,7 +77,7 @@ def judge(
         return [Difference("$", NOTHING, repr(body[:80]))] if body else []
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return [Difference("$", "JSON", repr(body[:80]))]
     expected = promised(rules.dialect, json.loads(exchange.request), json.loads(exchange.reply))
     differ = shape_differences if shape_only else differences

@@ -4,7 +4,8 @@ What comes is put into an inbox as the bytes of its frames; what they mean is fo
 `messages.decode`, on another thread, so that a poisoned feed costs nobody else's time.
 Nothing that a server does raises here or takes more memory than its limits: a message that
 is too large, one that never ends, silence, noise and slammed doors are a lost connection
-and a wait.
+and a wait. What no feed does below the level of messages, such as control frames without
+end (`feed_connection.py`), costs the longest wait.
 
 After a loss a server of ours is asked to go on where we are. Others are blind until their
 next message, which is what their protocol has.
@@ -15,7 +16,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from websockets.asyncio.client import ClientConnection, connect
@@ -24,15 +25,16 @@ from websockets.exceptions import WebSocketException
 from foreblock.backoff import Backoff
 from foreblock.clock import Clock
 from foreblock.feed.client_options import ClientOptions
+from foreblock.feed.feed_connection import FeedConnection
 from foreblock.feed.inbox import Inbox
 from foreblock.feed.target import OURS, begin_after, check_url, is_placed
+from foreblock.foreign_text import harmless
 from foreblock.model import FlashblockId
 
 log = structlog.get_logger()
 
 _library_log = logging.getLogger("foreblock.feed.client")
 _SECOND_NS: Final = 10**9
-_LONGEST_ERROR: Final = 200  # characters of what a server may have us say
 _DEFAULT: Final = ClientOptions()
 
 
@@ -67,6 +69,7 @@ class FeedClient:
         self._options: Final = options
         self._backoff: Final = Backoff(options.waits, chance or Random())  # noqa: S311, no secret
         self._is_ours = False
+        self._made: FeedConnection | None = None  # the last one, open or not
         self._waits_until_ns = 0  # monotonic
 
         # For those who ask how it is.
@@ -92,7 +95,17 @@ class FeedClient:
             finally:
                 self.connected = False
             lived = (self._clock.monotonic_ns() - begun) / _SECOND_NS
-            await asyncio.sleep(self._backoff.after(lived))
+            wait = self._backoff.after(lived)
+            await asyncio.sleep(self._options.waits.longest if self._given_up else wait)
+
+    @property
+    def _given_up(self) -> str:
+        """Why the last connection was cut off by us; empty where it was not."""
+        return "" if self._made is None else self._made.why
+
+    def _make(self, *arguments: Any, **options: Any) -> FeedConnection:  # noqa: ANN401, theirs
+        self._made = FeedConnection(*arguments, limits=self._options, **options)
+        return self._made
 
     async def _read(self) -> None:
         """One connection, to its end; two where the first finds out that the server is ours."""
@@ -119,6 +132,7 @@ class FeedClient:
             max_size=options.limits.message,
             max_queue=1,  # frames that wait below us; what waits above is the inbox's to bound
             logger=_library_log,
+            create_connection=self._make,  # type: ignore[arg-type]  # as good as a class
         )
         try:
             yield connection
@@ -157,8 +171,7 @@ class FeedClient:
         return fragments[0] if len(fragments) == 1 else b"".join(fragments)
 
     def _failed(self, failure: Exception) -> None:
-        text = " ".join(str(failure).split()) or type(failure).__name__
-        self.last_error = text[:_LONGEST_ERROR]
+        self.last_error = self._given_up or harmless(str(failure)) or type(failure).__name__
         log.info("feed_lost", feed=self.url, why=self.last_error)
 
 

@@ -13,6 +13,10 @@ class FeedOptions:
 
     clients: int = 100
     clients_per_address: int = 10
+    # What a client may send: bytes a second, and at once, its handshake among them. Each read
+    # counts as 64 more, and each frame as 32.
+    client_bytes: int = 1024
+    client_burst: int = 8 * 1024
     # A client with more than this unsent is closed; one message alone is never too much.
     unsent_messages: int = 20
     unsent_bytes: int = 4 * 1024 * 1024

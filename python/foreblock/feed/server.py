@@ -3,7 +3,9 @@
 A message is encoded once and the same bytes go to every client, in the order of `publish`.
 A client gets every message from its start on or is closed: one that takes them too slowly
 is told so, because a gap without a word is worse than a new connection. No client makes
-another one wait, and what is kept for each is bounded.
+another one wait, and what is kept for each is bounded. Nor does one make the writer wait,
+whose loop this is: what clients send is weighed before it is parsed (`guest_connection.py`),
+and who may come at all is decided by address (`guests.py`, `door.py`).
 
 Whoever publishes does so after the commit returned; nothing here knows the chain.
 """
@@ -13,6 +15,7 @@ import contextlib
 import logging
 import socket
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Final
 
@@ -22,9 +25,14 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
 from websockets.protocol import State
+from websockets.server import ServerProtocol
 
 from foreblock.errors import MalformedFlashblock
+from foreblock.feed.allowance import Rate
 from foreblock.feed.backlog import Backlog, frame_size
+from foreblock.feed.door import Door
+from foreblock.feed.guest_connection import GuestConnection
+from foreblock.feed.guests import Guests, network_of
 from foreblock.feed.messages import decode
 from foreblock.feed.options import FeedOptions
 from foreblock.feed.outgoing import CurrentJob, Outgoing
@@ -74,7 +82,9 @@ class FeedServer:
         self._seats: dict[ServerConnection, Subscription] = {}
         self._clients: set[_Client] = set()
         self._closing: set[asyncio.Task[None]] = set()
+        self._guests = Guests(self._options.clients, self._options.clients_per_address)
         self.closed_as_slow = 0
+        self.closed_as_loud = 0
 
     @property
     def clients(self) -> int:
@@ -84,19 +94,41 @@ class FeedServer:
     async def start(self, sock: socket.socket) -> None:
         """Serve on this socket, which is the server's from now on."""
         options = self._options
-        self._server = await serve(
+        server = serve(
             self._attend,
-            sock=sock,
-            compression=None,  # it would compress every message anew for every client
             process_request=self._admit,
             server_header=OURS if options.resumable else None,
             open_timeout=options.handshake_timeout,
-            close_timeout=options.close_timeout,
-            ping_interval=options.ping_interval,
-            ping_timeout=options.ping_timeout,
-            max_size=_INCOMING_BYTES,
             logger=_library_log,
         )
+
+        async def door() -> Door:
+            return Door(sock, partial(self._enter, server), self._guests.leave)
+
+        server.create_server = door  # type: ignore[assignment]  # has all that is used of one
+        self._server = await server
+
+    def _enter(self, server: Server, address: str) -> GuestConnection | None:
+        """The connection of somebody who has come, if they may."""
+        options = self._options
+        if not self._guests.enter(address, asyncio.get_running_loop().time()):
+            return None
+        return GuestConnection(
+            ServerProtocol(max_size=_INCOMING_BYTES, logger=_library_log),
+            server,
+            rate=Rate(options.client_bytes, options.client_burst),
+            too_loud=partial(self._turned_out, address),
+            gone=partial(self._guests.leave, address),
+            ping_interval=options.ping_interval,
+            ping_timeout=options.ping_timeout,
+            close_timeout=options.close_timeout,
+            max_queue=None,  # what the allowance lets through
+        )
+
+    def _turned_out(self, address: str) -> None:
+        self.closed_as_loud += 1
+        self._guests.turned_out(address, asyncio.get_running_loop().time())
+        log.info("feed client too loud", address=address)
 
     def publish(self, flashblock: Flashblock) -> None:
         """Hand a flashblock to every client; called in the loop, and never waits."""
@@ -218,9 +250,9 @@ def _replay(messages: list[Outgoing], client: _Client) -> None:
 
 
 def _address(connection: ServerConnection) -> str:
-    """The client's address without its port; empty once it is gone."""
+    """The client's address without its port, as `guests` count it; empty once it is gone."""
     match connection.remote_address:
         case (str(host), *_):
-            return host
+            return network_of(host)
         case _:
             return ""

@@ -57,7 +57,7 @@ def read(url: str, body: bytes, headers: Mapping[str, str]) -> Reading:
     try:
         by_id = {each["id"]: each["result"] for each in json.loads(body)}
         latest, pending = _seen(by_id[1]), _seen(by_id[2])
-    except (ValueError, KeyError, TypeError, AttributeError) as why:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as why:
         raise NotAnAnswer(url, f"no blocks in {body[:200]!r}") from why
     snapshot = headers.get(SNAPSHOT, "")
     index, commit = _PENDING.search(snapshot), _COMMIT.search(snapshot)

@@ -7,6 +7,8 @@ to `/readyz?verbose`. No I/O.
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from foreblock.foreign_text import harmless
+
 _SECOND_NS: Final = 10**9
 
 # What people ask about first, and the outcomes that count as it.
@@ -67,7 +69,7 @@ def feed_facts(
         told = "" if canonical else "; no canonical source is set, so it cannot be fetched"
         lines.append(f"missing: block 0x{following.missing.hex()}{told}")
     if following.last_error:
-        lines.append(f"last error: {following.last_error}")
+        lines.append(f"last error: {harmless(following.last_error)}")
     if canonical is not None:
         lines.append(_canonical(canonical))
     counted = [f"{name} {counters[name]}" for name in sorted(counters) if counters[name]]

@@ -18,6 +18,7 @@ from foreblock.canonical.source import CanonicalSource
 from foreblock.clock import Clock
 from foreblock.errors import SequencerUnavailable
 from foreblock.feed.client import FeedClient
+from foreblock.feed.client_options import ClientOptions
 from foreblock.feed.inbox import Inbox
 from foreblock.ledger.blocks import Block
 from foreblock.model import Flashblock, FlashblockId
@@ -33,6 +34,7 @@ PRICE_OF_GARBAGE: Final = 50
 
 LONGEST_REST: Final = 60.0
 _SECOND_NS: Final = 10**9
+_DEFAULT: Final = ClientOptions()
 
 T = TypeVar("T")
 
@@ -46,6 +48,7 @@ class FeedNetwork:
         clock: Clock,
         publish: Callable[[Flashblock], None],
         tell: Callable[[ToWorker], None],
+        heard: ClientOptions = _DEFAULT,
     ) -> None:
         """`publish` and `tell` are called on the running loop; `open` comes next."""
         chain = network.feed
@@ -56,6 +59,7 @@ class FeedNetwork:
         self._clock: Final = clock
         self._publish: Final = publish
         self._tell: Final = tell
+        self._heard: Final = heard
         self._executor: Final = ThreadPoolExecutor(1, f"foreblock-{network.name}")
         self._wake: Final = asyncio.Event()
         self._stopping = False
@@ -178,7 +182,12 @@ class FeedNetwork:
 
     def _client(self, url: str) -> FeedClient:
         return FeedClient(
-            url, Inbox(), self._clock, arrived=self._wake.set, place=lambda: self._place
+            url,
+            Inbox(),
+            self._clock,
+            arrived=self._wake.set,
+            place=lambda: self._place,
+            options=self._heard,
         )
 
     def _committed(self, flashblock: Flashblock) -> None:

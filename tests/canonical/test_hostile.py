@@ -1,0 +1,185 @@
+"""Endpoints whose answers are made to do harm: by number, by hash and for heads, over real sockets.
+
+Whatever comes is an `EndpointError`, its text can be sent over the bus, and a source that
+met it goes on, and fills its chain when the endpoint has come to its senses.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from random import Random
+from threading import Thread
+
+import pytest
+
+from foreblock._engine import Block
+from foreblock.backoff import Waits
+from foreblock.bus.frames import SourceFacts, frame
+from foreblock.canonical.options import CanonicalOptions
+from foreblock.canonical.reader import BlockReader, Head
+from foreblock.canonical.source import CanonicalSource
+from foreblock.client import DEEPEST, MOST_VALUES, Endpoint
+from foreblock.clock import SystemClock
+from foreblock.errors import EndpointError
+from waiting import PATIENCE
+
+LONGEST = CanonicalOptions().longest_answer
+NULL = b"null"
+QUICK = CanonicalOptions(poll=0.001, waits=Waits(0.001, 0.01))
+
+
+def result(value: bytes) -> bytes:
+    return b'{"jsonrpc":"2.0","id":ID,"result":' + value + b"}"
+
+
+def error(members: bytes) -> bytes:
+    return b'{"jsonrpc":"2.0","id":ID,"error":{' + members + b"}}"
+
+
+def head(number: bytes) -> bytes:
+    return b'{"number":' + number + b',"hash":"0x' + b"11" * 32 + b'"}'
+
+
+HOSTILE = {
+    "deep lists": b"[" * 2_000,
+    "deep objects": b'{"a":' * 100_000,
+    "a deep result": result(b"[" * 900 + b"]" * 900),
+    "a deep result of objects": result(b'{"number":' * 300 + NULL + b"}" * 300),
+    "a deep error": error(b'"code":1,"message":' + b"[" * 900 + b"]" * 900),
+    "deep data": error(b'"code":1,"message":"no","data":' + b"[" * 900 + b"]" * 900),
+    "a deep id": b'{"id":' + b"[" * 900 + b"]" * 900 + b',"result":null}',
+    "a lone surrogate in an error": error(rb'"code":-1,"message":"\ud800 \udfff"'),
+    "a lone surrogate in data": error(rb'"code":-1,"message":"no","data":"\ud800"'),
+    "a lone surrogate as a key": result(rb'{"\ud800":1}'),
+    "a lone surrogate as a number": result(head(rb'"\ud800"')),
+    "a lone surrogate as bytes": result(b'"0x\xed\xa0\x80"'),
+    "bytes that are no text": b"\xff\xfe" * 100,
+    "UTF-16": '{"id":1,"result":null}'.encode("utf-16"),
+    "zeros": bytes(1_000),
+    "not a number": result(b"NaN"),
+    "infinity": result(head(b"Infinity")),
+    "a number beyond floats": result(head(b"1e999")),
+    "a number of a million digits": result(head(b"9" * 1_000_000)),
+    "a code of four thousand digits": error(b'"code":' + b"9" * 4_000 + b',"message":"no"'),
+    "a code that is no integer": error(b'"code":1e999,"message":"no"'),
+    "hex of a million digits": result(head(b'"0x' + b"f" * 1_000_000 + b'"')),
+    "terminal escapes": error(rb'"code":-1,"message":"\u001b[2J\u0007\r\n"'),
+    "values without number": result(b"[" + b"{}," * MOST_VALUES + b"{}]"),
+    "a list": b"[]",
+    "nothing": b"",
+}
+QUESTIONS: dict[str, Callable[[BlockReader], object]] = {
+    "by number": lambda reader: reader.block_at(7),
+    "by hash": lambda reader: reader.block(bytes(32)),
+    "heads": lambda reader: reader.heads(),
+}
+
+
+class Mood:
+    """What an endpoint answers, which a test may change."""
+
+    def __init__(self, answer: bytes) -> None:
+        self.answer: bytes | None = answer
+
+
+@contextmanager
+def hostile(answer: bytes) -> Iterator[tuple[Mood, str]]:
+    mood = Mood(answer)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            good = result(head(b'"0x0"'))
+            body = (good if mood.answer is None else mood.answer).replace(
+                b"ID", str(asked["id"]).encode()
+            )
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """A test prints nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield mood, f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class Empty:
+    """A chain that knows the one block that a good endpoint names."""
+
+    async def latest(self) -> Head:
+        return Head(0, b"\x11" * 32)
+
+    async def knows(self, hash: bytes) -> bool:
+        return hash == b"\x11" * 32
+
+    async def add(self, blocks: Sequence[Block]) -> None:
+        assert not blocks, "there was none"
+
+    async def heads(self, safe: bytes | None, finalized: bytes | None) -> None:
+        pass
+
+
+@pytest.mark.parametrize("question", QUESTIONS.items(), ids=lambda it: it[0])
+@pytest.mark.parametrize("answer", HOSTILE.items(), ids=lambda it: it[0])
+def test_whatever_is_answered_is_an_error_of_the_endpoint(
+    answer: tuple[str, bytes], question: tuple[str, Callable[[BlockReader], object]]
+) -> None:
+    with hostile(answer[1]) as (_, url), Endpoint(url, PATIENCE, LONGEST) as endpoint:
+        with pytest.raises(EndpointError) as caught:
+            question[1](BlockReader(endpoint))
+        assert str(caught.value)
+
+
+@pytest.mark.parametrize("answer", HOSTILE.items(), ids=lambda it: it[0])
+def test_a_source_goes_on_and_what_it_notes_can_be_told(answer: tuple[str, bytes]) -> None:
+    async def body() -> None:
+        with hostile(answer[1]) as (mood, url):
+            source = CanonicalSource(url, Empty(), SystemClock(), QUICK, Random(1))
+            task = asyncio.create_task(source.run())
+            await until(lambda: source.failures >= 2 or task.done())
+            assert not task.done(), "nothing that an endpoint does ends a source"
+            assert source.last_error.isprintable()
+            assert frame(SourceFacts("main", 1, (source.last_error,)))
+            mood.answer = None
+            await until(lambda: source.tip is not None)
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def bounded() -> None:
+        async with asyncio.timeout(PATIENCE):
+            await body()
+
+    asyncio.run(bounded())
+
+
+async def until(condition: Callable[[], object]) -> None:
+    while not condition():  # noqa: ASYNC110, there is nothing to be woken by
+        await asyncio.sleep(0)
+
+
+def test_nesting_is_bounded_where_answers_are() -> None:
+    deep = result(b"[" * DEEPEST + b"]" * DEEPEST)
+    with hostile(deep) as (_, url):
+        with Endpoint(url, PATIENCE) as trusted:
+            assert trusted.request("any")
+        with (
+            Endpoint(url, PATIENCE, LONGEST) as bounded,
+            pytest.raises(EndpointError, match="nested"),
+        ):
+            bounded.request("any")

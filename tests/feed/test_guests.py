@@ -1,0 +1,87 @@
+"""Who may come to the feed, on a clock of the test's own."""
+
+import pytest
+
+from foreblock.feed.guests import ADDRESS, ALL, Guests, network_of
+
+ONE, TWO = "192.0.2.1", "192.0.2.2"
+
+
+def come_and_go(guests: Guests, address: str, now: float) -> bool:
+    came = guests.enter(address, now)
+    if came:
+        guests.leave(address)
+    return came
+
+
+def test_an_address_has_twice_as_many_connections_as_it_may_have_clients() -> None:
+    guests = Guests(100, 10)
+    assert [guests.enter(ONE, 0.0) for _ in range(21)] == [True] * 20 + [False]
+    assert guests.enter(TWO, 0.0)
+    guests.leave(ONE)
+    assert guests.enter(ONE, 0.0)
+
+
+def test_all_together_have_twice_as_many_as_there_may_be_clients() -> None:
+    guests = Guests(3, 2)
+    assert [guests.enter(f"192.0.2.{at}", 0.0) for at in range(7)] == [True] * 6 + [False]
+
+
+def test_coming_back_at_once_again_and_again_comes_to_an_end() -> None:
+    guests = Guests(100, 10)
+    came = sum(come_and_go(guests, ONE, 0.0) for _ in range(1_000))
+    assert came == ADDRESS.at_once
+    assert come_and_go(guests, TWO, 0.0)
+    came = sum(come_and_go(guests, ONE, 1.0) for _ in range(1_000))
+    assert came == ADDRESS.a_second
+
+
+def test_who_is_refused_owes_no_more_for_it() -> None:
+    guests = Guests(100, 10)
+    for _ in range(10_000):
+        come_and_go(guests, ONE, 0.0)
+    assert come_and_go(guests, ONE, 0.1)
+
+
+def test_who_was_too_loud_is_not_let_in_for_a_while() -> None:
+    guests = Guests(100, 10)
+    for _ in range(10):
+        assert guests.enter(ONE, 0.0)
+    for _ in range(10):
+        guests.turned_out(ONE, 0.0)
+        guests.leave(ONE)
+    assert not guests.enter(ONE, 9.9)
+    assert guests.enter(ONE, 10.2)
+
+
+def test_many_addresses_share_a_rate() -> None:
+    guests = Guests(100, 10)
+    came = sum(come_and_go(guests, f"10.0.{at // 250}.{at % 250}", 0.0) for at in range(5_000))
+    assert came == ALL.at_once
+
+
+def test_as_many_as_are_allowed_may_come_at_once() -> None:
+    guests = Guests(5_000, 3_000)
+    assert all(guests.enter(ONE, 0.0) for _ in range(3_000))
+
+
+def test_what_is_remembered_of_addresses_is_bounded() -> None:
+    guests = Guests(100, 10)
+    for at in range(50_000):
+        come_and_go(guests, str(at), at * 0.001)
+    assert len(guests._spent) <= 4_096
+
+
+@pytest.mark.parametrize(
+    ("host", "network"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+        ("fe80::1%eth0", "fe80::"),
+        ("", ""),
+        ("unknown", ""),
+    ],
+)
+def test_an_address_counts_by_what_one_host_has_to_itself(host: str, network: str) -> None:
+    assert network_of(host) == network
