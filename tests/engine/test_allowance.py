@@ -107,39 +107,29 @@ def test_those_before_the_one_too_many_stay() -> None:
     assert sender.nonce == 2
 
 
+def clearing() -> Overlay:
+    """With a contract that clears five slots of its own, and is paid for it."""
+    overlay = Overlay.empty()
+    code = "".join(f"5f60{slot:02x}55" for slot in range(1, 6))
+    overlay.set(CONTRACT, code=bytes.fromhex(code), state=dict.fromkeys(range(1, 6), 1))
+    return overlay
+
+
 def test_a_refund_may_make_it_fit() -> None:
-    """What is spent may exceed what is used by a quarter."""
-    overlay = Overlay.empty()
-    # Clears as many of its slots as it may be paid for: slots 1 to 5.
-    overlay.set(
-        CONTRACT,
-        code=bytes.fromhex("5f600155" "5f600255" "5f600355" "5f600455" "5f600555" "00"),
-        state=dict.fromkeys(range(1, 6), 1),
-    )
-    overlay.take(0)
-    (executed,) = run(overlay, Allowance(), deposit(gas=FAR, to=CONTRACT))
-    overlay = Overlay.empty()
-    overlay.set(
-        CONTRACT,
-        code=bytes.fromhex("5f600155" "5f600255" "5f600355" "5f600455" "5f600555" "00"),
-        state=dict.fromkeys(range(1, 6), 1),
-    )
-    exact = Allowance(gas=executed.gas_used)
-    (again,) = run(overlay, exact, deposit(gas=FAR, to=CONTRACT))
-    assert again.gas_used == executed.gas_used
-    one_less = Allowance(gas=executed.gas_used - 1)
-    fresh = Overlay.empty()
-    fresh.set(CONTRACT, code=overlay.code(CONTRACT), state=dict.fromkeys(range(1, 6), 1))
-    assert over(fresh, one_less, deposit(gas=FAR, to=CONTRACT)) == (0, "gas")
+    """What is spent may exceed what is used."""
+    call = deposit(gas=FAR, to=CONTRACT)
+    (free,) = run(clearing(), Allowance(), call)
+    (exact,) = run(clearing(), Allowance(gas=free.gas_used), call)
+    assert exact.gas_used == free.gas_used
+    assert over(clearing(), Allowance(gas=free.gas_used - 1), call) == (0, "gas")
 
 
 def test_calls_share_an_allowance() -> None:
     overlay = Overlay.empty()
     plain = deposit(gas=21_000, to=CONTRACT)
     allowance = Allowance(touched=20)
-    with pytest.raises(OverBudget):
-        for _ in range(20):
-            run(overlay, allowance, plain)
+    assert over(overlay, allowance, *[plain] * 20)[1] == "accounts and slots"
+    assert over(overlay, allowance, plain) == (0, "accounts and slots")
     # Small ones never come to look at the clock themselves.
     late = Allowance(time_us=0)
     assert over(overlay, late, plain) == (0, "time")
