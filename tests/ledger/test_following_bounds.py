@@ -12,10 +12,11 @@ from foreblock._engine import Block, Transaction, deposit_transaction, transacti
 from foreblock.clock import DrivenClock
 from foreblock.ledger.block_in_progress import BlockInProgress
 from foreblock.ledger.buffered import Received
+from foreblock.ledger.closed_index import ClosedIndex
 from foreblock.ledger.following.bounded import BoundedRuns
 from foreblock.ledger.following.bounds import RunBounds
 from foreblock.ledger.following.execution import begin
-from foreblock.ledger.following.verdict import Diverged, Overrun, check_growth
+from foreblock.ledger.following.verdict import Diverged, check_growth
 from foreblock.ledger.foundations import on_sealed
 from foreblock.model import Flashblock
 
@@ -98,8 +99,8 @@ def test_what_spends_more_gas_than_it_says_is_stopped(
     deposit = endless(code, LIMIT)
     bad = with_deposit(built.messages[0], deposit, gas_limit=2 * LIMIT, gas_used=100_000)
     following.receive(bad, feed="bad")
-    assert following.follower.counters["Overrun"] == 1
-    assert "transactions[1] takes more gas than it may" in str(following.follower.last_error)
+    assert following.follower.counters["Diverged"] == 1
+    assert "transactions[1]: expected all gas that the" in str(following.follower.last_error)
     go_on(truth, following, built)
 
 
@@ -134,7 +135,7 @@ class Slow(DrivenClock):
         return super().monotonic_ns()
 
 
-def test_a_feed_that_overran_rests_and_no_other_does(truth: Truth) -> None:
+def test_a_feed_that_is_refused_after_long_rests_and_no_other_does(truth: Truth) -> None:
     clock = Slow()
     runs = BoundedRuns(clock, SECONDS)
 
@@ -145,11 +146,11 @@ def test_a_feed_that_overran_rests_and_no_other_does(truth: Truth) -> None:
         assert isinstance(block, BlockInProgress)
         result = runs.apply(block, Received(feed, 0, message), None, 7)
         block.close()
-        return str(result) if isinstance(result, Overrun) else "true"
+        return "true" if isinstance(result, ClosedIndex) else str(result)
 
     honest = truth.job("honest", PLAN).messages[0]
     bad = with_deposit(honest, endless(loop(), LIMIT - 500_000), gas_limit=LIMIT, gas_used=100_000)
-    assert "more gas" in verdict(bad, "bad")
+    assert "all gas that the message says" in verdict(bad, "bad")
     assert runs.take_wasted() == {"bad": 10**9}
     assert verdict(honest, "bad") == "overrun: its feed has to rest"
     assert verdict(honest, "good") == "true"
@@ -169,8 +170,8 @@ def test_a_canonical_block_that_spends_more_than_it_says_is_stopped(
 ) -> None:
     built = truth.job("honest", PLAN)
     following.canonical(lying(built.blocks[-1], endless(loop(), LIMIT - 500_000)))
-    assert following.follower.counters["CanonicalOverrun"] == 1
-    assert "takes more gas than it may" in str(following.follower.last_error)
+    assert following.follower.counters["CanonicalDiverged"] == 1
+    assert "gas used: expected" in str(following.follower.last_error)
     go_on(truth, following, built)
 
 

@@ -29,6 +29,8 @@ LONGEST_REST_NS: Final = 60 * 10**9
 # The same for the canonical source, of which there is one.
 PRICE_OF_BLOCK: Final = 10
 
+GAS: Final = "gas"  # what the engine calls it
+
 LEAST_US: Final = 50_000  # work that no stalled machine keeps from being done
 _MICROSECONDS: Final = 10**6
 

@@ -16,7 +16,7 @@ from foreblock.errors import Undecodable as UndecodableBytes
 from foreblock.ledger.block_in_progress import BlockInProgress, Foundation
 from foreblock.ledger.closed_index import ClosedIndex
 from foreblock.ledger.execution import BLOB
-from foreblock.ledger.following.bounds import MOST_GROWTH
+from foreblock.ledger.following.bounds import GAS, MOST_GROWTH
 from foreblock.ledger.following.verdict import (
     Diverged,
     Overrun,
@@ -93,6 +93,9 @@ def _run_one(
     except InvalidTransaction as invalid:
         return Diverged(f"transactions[{place}]", "one that is valid here", invalid.why)
     except OverBudget as over:
+        if over.what == GAS:
+            # As any other that says too little: it may follow another prefix than ours.
+            return Diverged(f"transactions[{place}]", "all gas that the message says", "more")
         return Overrun(f"transactions[{place}] takes more {over.what} than it may")
     except ExecutionError as failed:
         return Unsupported(f"transactions[{place}]: {failed}")

@@ -19,12 +19,12 @@ from foreblock._engine import (
     Transaction,
     decode_transactions,
 )
-from foreblock.errors import Undecodable
+from foreblock.errors import OverBudget, Undecodable
 from foreblock.ledger.block_in_progress import Foundation
 from foreblock.ledger.block_rules import check_body, check_execution
 from foreblock.ledger.check import Check
 from foreblock.ledger.execution import Task, execute
-from foreblock.ledger.following.bounds import MOST_GROWTH_SEALED
+from foreblock.ledger.following.bounds import GAS, MOST_GROWTH_SEALED
 from foreblock.ledger.foundations import on_sealed
 from foreblock.ledger.header_rules import check_header
 from foreblock.ledger.profile import ChainProfile
@@ -77,7 +77,12 @@ class ForeignRun:
     def execute(self, task: Task, number: int, allowance: Allowance) -> Verified:
         """Execute a block, which will be stored as `number`, and verify what it says of it."""
         self._scratch.number = number
-        execution = execute(task, self._scratch, allowance)
+        try:
+            execution = execute(task, self._scratch, allowance)
+        except OverBudget as over:
+            if over.what == GAS:
+                task.check.fail("gas used", task.block.header.gas_used, "more")
+            raise
         check_execution(task, execution, self._scratch)
         changes, nodes = self._scratch.finish()
         block = task.block
