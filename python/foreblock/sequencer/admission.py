@@ -82,8 +82,11 @@ def _check_form(transaction: Transaction, terms: Terms) -> None:
     if transaction.to is None and len(transaction.input) > MAX_INIT_CODE:
         raise InitCodeTooLarge(len(transaction.input), MAX_INIT_CODE)
     gas = transaction.gas_limit
-    if terms.rules.ethereum >= EthereumFork.OSAKA and gas > MAX_TRANSACTION_GAS:
-        raise GasLimitTooHigh(MAX_TRANSACTION_GAS, gas)
+    most = terms.transaction_gas
+    if terms.rules.ethereum >= EthereumFork.OSAKA:
+        most = min(most or MAX_TRANSACTION_GAS, MAX_TRANSACTION_GAS)
+    if most is not None and gas > most:
+        raise GasLimitTooHigh(most, gas)
     if gas > terms.gas_limit:
         raise ExceedsBlockGasLimit
 
