@@ -119,6 +119,15 @@ def test_what_takes_too_long_is_stopped_and_not_tried_again(
     go_on(truth, following, built)
 
 
+def test_a_block_full_of_cheap_code_is_followed(truth: Truth, tmp_path: Path) -> None:
+    """All gas of the block in its first flashblock, as bounds are."""
+    following = Following(tmp_path / "other")
+    built = truth.job("full", [[], [(0, 2)]], upgrades=[endless(loop(), LIMIT - 500_000)])
+    following.hear(*built.messages)
+    assert following.pending == (1, 1)
+    following.close()
+
+
 def test_more_signatures_than_the_gas_pays_for_are_not_looked_at(truth: Truth) -> None:
     message = truth.job("honest", PLAN).messages[1]
     diff = replace(message.diff, gas_used=41_999)
