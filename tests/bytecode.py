@@ -36,3 +36,21 @@ def returning(*program: str | int | bytes) -> str:
 
 
 LOOP = code("JUMPDEST", 0, "JUMP")  # until the gas is gone
+
+
+def loop(body: str = "") -> bytes:
+    """Code that does this, as hex, until the gas is gone."""
+    return bytes.fromhex(f"5b{body}5f56")
+
+
+# Slot after slot, each other than all before.
+STORING_LOOP = loop("5a8055")
+# P256VERIFY of a signature that has to be looked at to be refused: r and s are 1, the key is
+# the generator. Nothing else takes so long for its gas.
+P256_LOOP = bytes.fromhex(
+    "6001602052"
+    "6001604052"
+    "7f6b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296606052"
+    "7f4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5608052"
+    "5b5f5f60a05f6101005afa50605256"
+)

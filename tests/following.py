@@ -29,6 +29,7 @@ from foreblock.ledger.buffered import BufferBounds
 from foreblock.ledger.chain import Chain
 from foreblock.ledger.draft import Draft
 from foreblock.ledger.follower import Follower
+from foreblock.ledger.following.bounds import RunBounds
 from foreblock.ledger.foundations import on_sealed
 from foreblock.ledger.genesis import read_genesis
 from foreblock.ledger.header_rules import base_fee_after
@@ -215,8 +216,10 @@ class Following:
         folder: Path,
         bounds: BufferBounds | None = None,
         config: dict[str, Any] = JOVIAN,
+        run_bounds: RunBounds | None = None,
     ) -> None:
         self.folder = folder
+        self.run_bounds = run_bounds or RunBounds()
         self.config = config
         self.bounds = bounds or BufferBounds()
         self.clock = DrivenClock()
@@ -230,7 +233,12 @@ class Following:
         begin_chain(self.store, read_genesis(genesis(self.config)))
         self.writer = LedgerWriter(self.store, self.clock)
         self.follower = Follower(
-            self.writer, self.clock, self.bounds, self.published.append, self.wanted.append
+            self.writer,
+            self.clock,
+            self.bounds,
+            self.published.append,
+            self.wanted.append,
+            run_bounds=self.run_bounds,
         )
         self.ledger = Ledger(self.store, clock=self.clock)
         self.commits = 0

@@ -16,6 +16,7 @@ from typing_extensions import Buffer
 
 __all__ = [
     "Account",
+    "Allowance",
     "Authorization",
     "Batch",
     "Bids",
@@ -612,6 +613,29 @@ class Precompiles:
         """
 
 @final
+class Allowance:
+    """What the transactions of a block may take together, in whatever calls they run.
+
+    What one has taken is no longer there for the next. Nothing is limited unless it is said.
+    """
+
+    def __new__(
+        cls,
+        *,
+        time_us: int | None = None,
+        least_us: int = ...,
+        gas: int | None = None,
+        touched: int | None = None,
+    ) -> Self:
+        """`time_us` is from now on, by the clock.
+
+        `least_us` is work that is done however late it is, 0 if left out: counted from
+        above, so that it never takes much longer. `gas` is what the block may have used in
+        all. `touched` is how many accounts and slots may be looked up, and how many writes
+        and logs may be made.
+        """
+
+@final
 class Overlay:
     """Changes above one state, kept nowhere until they are taken and committed."""
 
@@ -696,12 +720,14 @@ class Overlay:
         *,
         gas_used: int = ...,
         da_footprint: int = ...,
+        allowance: Allowance | None = None,
     ) -> list[Executed]:
         """Execute the next transactions of a block under consensus rules.
 
         `gas_used` and `da_footprint` are what the block has used before, 0 if left out.
         `InvalidTransaction` names the index of the first that may not stand in the block:
-        nothing of it is applied, those before it are.
+        nothing of it is applied, those before it are. So does `OverBudget` for the first
+        that takes more than the allowance has left.
         """
 
     def take(self, number: int) -> Changes:

@@ -20,6 +20,7 @@
     ├── ExecutionError           execution gave no outcome
     │   ├── InvalidTransaction
     │   ├── DeadlineExceeded
+    │   ├── OverBudget
     │   ├── PoolFull
     │   ├── TooManyWaiting
     │   ├── TooMuchUnsent
@@ -281,6 +282,17 @@ class DeadlineExceeded(ExecutionError):
 
     def __str__(self) -> str:
         return "execution stopped at its deadline"
+
+
+@dataclass(eq=False)
+class OverBudget(ExecutionError):
+    """A transaction takes more time, gas, or accounts and slots than it is allowed."""
+
+    index: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"transaction {self.index} takes more {self.what} than it may"
 
 
 @dataclass(eq=False)

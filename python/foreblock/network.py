@@ -17,6 +17,7 @@ class DevChain(Struct, frozen=True, kw_only=True):
     accounts: int
     balance: int  # wei of each account
     gas_limit: int
+    transaction_gas: int = 2**24  # 0: as much as a block has
     base_fee: int  # wei
     block_time: int  # seconds
     interval_ms: int

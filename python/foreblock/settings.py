@@ -134,6 +134,9 @@ class ChainSettings:
     block_time: int = setting(2, "seconds from one block to the next", least=1)
     interval: float = setting(0.2, "seconds from one flashblock to the next", least=0.01)
     gas_limit: int = setting(400_000_000, "gas limit of a block", least=2_000_000)
+    transaction_gas: int = setting(
+        2**24, "gas of a transaction at most; 0 for as much as a block has"
+    )
     base_fee: int = setting(1_000_000_000, "base fee of block 0 and the least there is, in wei")
     mnemonic: str = setting(
         "test test test test test test test test test test test junk",

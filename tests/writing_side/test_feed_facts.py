@@ -28,7 +28,7 @@ def test_feeds_say_their_age_and_what_they_lost() -> None:
         "3 malformed, 1 dropped; last lost: gone",
         "feed: ws://b/ws: not connected, nothing heard yet, 0 messages, 0 connections, "
         "0 malformed, 0 dropped",
-        "following: applied 30, duplicates 4, gaps 3, divergences 1, resyncs 5",
+        "following: applied 30, duplicates 4, gaps 3, divergences 1, overruns 0, resyncs 5",
         "outcomes: Applied 30, Diverged 1, Duplicate 4, Gap 1, Orphan 2, SealForeign 5",
     )
 

@@ -28,6 +28,7 @@ fn make(py: Python<'_>, error: Error) -> PyResult<Bound<'_, PyAny>> {
         Error::InvalidTransaction { index, why } => new.call("InvalidTransaction", (index, why)),
         Error::InvalidMessage(why) => new.call("InvalidMessage", (why,)),
         Error::DeadlineExceeded => new.call("DeadlineExceeded", ()),
+        Error::OverBudget { index, what } => new.call("OverBudget", (index, what)),
         Error::NotAPrecompile(address) => new.call("NotAPrecompile", (address.into_array(),)),
         Error::PoolFull(waiting) => new.call("PoolFull", (waiting,)),
         Error::Execution(why) => new.call("ExecutionFailed", (why,)),

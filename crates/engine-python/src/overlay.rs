@@ -1,8 +1,10 @@
 //! Changes above one state, and running messages and transactions on them, for Python.
 
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
+use foreblock_engine::allowance::Allowance as EngineAllowance;
 use foreblock_engine::execute::{self, Options};
 use foreblock_engine::overlay::{Overlay as EngineOverlay, Override};
 use foreblock_engine::precompiles::PrecompileOverrides;
@@ -21,6 +23,7 @@ use crate::state::{Account, Changes, State};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Precompiles>()?;
+    module.add_class::<Allowance>()?;
     module.add_class::<Overlay>()
 }
 
@@ -43,6 +46,34 @@ impl Precompiles {
         let moves = moves.into_iter().map(|Pair(from, to)| (from.0, to.0));
         let made = PrecompileOverrides::new(parse_rules(&rules.0)?, overridden, moves);
         Ok(Self(Arc::new(made.map_err(to_python)?)))
+    }
+}
+
+/// What the transactions of a block may take together.
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct Allowance(Mutex<EngineAllowance>);
+
+impl Allowance {
+    fn left(&self) -> MutexGuard<'_, EngineAllowance> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+#[pymethods]
+impl Allowance {
+    #[new]
+    #[pyo3(signature = (*, time_us = None, least_us = Arg(0), gas = None, touched = None))]
+    fn new(
+        time_us: Option<Arg<u64>>,
+        least_us: Arg<u64>,
+        gas: Option<Arg<u64>>,
+        touched: Option<Arg<u64>>,
+    ) -> Self {
+        let time = time_us.map(|time| Duration::from_micros(time.0));
+        let least = Duration::from_micros(least_us.0);
+        let allowance =
+            EngineAllowance::new(time, least, gas.map(|gas| gas.0), touched.map(|most| most.0));
+        Self(Mutex::new(allowance))
     }
 }
 
@@ -201,7 +232,9 @@ impl Overlay {
         Ok(py.detach(run).map_err(to_python)?.map(Outcome::from))
     }
 
-    #[pyo3(signature = (env, transactions, *, gas_used = Arg(0), da_footprint = Arg(0)))]
+    #[pyo3(signature = (
+        env, transactions, *, gas_used = Arg(0), da_footprint = Arg(0), allowance = None
+    ))]
     fn transact(
         &self,
         py: Python<'_>,
@@ -209,16 +242,24 @@ impl Overlay {
         transactions: Vec<Py<Transaction>>,
         gas_used: Arg<u64>,
         da_footprint: Arg<u64>,
+        allowance: Option<&Allowance>,
     ) -> PyResult<Vec<Executed>> {
         let mut progress =
             Progress { transactions: 0, gas_used: gas_used.0, da_footprint: da_footprint.0 };
         py.detach(|| {
             let mut overlay = self.overlay();
+            let mut unlimited = EngineAllowance::default();
+            let mut limited = allowance.map(Allowance::left);
+            let allowance = limited.as_deref_mut().unwrap_or(&mut unlimited);
             let one = |transaction: &Py<Transaction>| {
                 let transaction = &transaction.get().0;
-                let limits = Default::default();
-                let executed =
-                    transact::transact(&mut overlay, &env.0, transaction, &mut progress, limits)?;
+                let executed = transact::transact(
+                    &mut overlay,
+                    &env.0,
+                    transaction,
+                    &mut progress,
+                    allowance,
+                )?;
                 Ok(Executed { executed: Arc::new(executed), tx_type: transaction.fields().ty() })
             };
             transactions.iter().map(one).collect::<foreblock_engine::error::Result<_>>()

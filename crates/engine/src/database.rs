@@ -35,7 +35,16 @@ impl Database {
 
     /// Something was looked up, which took so long.
     fn looked_up(&mut self, nanoseconds: u64) -> Result<()> {
-        if self.watch.work(nanoseconds) { Err(Error::DeadlineExceeded) } else { Ok(()) }
+        if self.watch.work(nanoseconds) { Err(self.stopped()) } else { Ok(()) }
+    }
+
+    /// The same for what stays in memory until the run ends.
+    fn loaded(&mut self) -> Result<()> {
+        if self.watch.touch(work::LOOKUP) { Err(self.stopped()) } else { Ok(()) }
+    }
+
+    fn stopped(&self) -> Error {
+        self.watch.error().unwrap_or(Error::DeadlineExceeded)
     }
 
     fn generation(&self, address: &Address) -> Option<u64> {
@@ -48,7 +57,7 @@ impl revm::Database for Database {
 
     /// The generation travels through revm as the account's id, for `Overlay::commit`.
     fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>> {
-        self.looked_up(work::LOOKUP)?;
+        self.loaded()?;
         let Some(account) = self.overlay.account(&address)? else { return Ok(None) };
         self.recent[self.next % RECENT] = Some((address, account.generation));
         self.next = self.next.wrapping_add(1);
@@ -68,7 +77,7 @@ impl revm::Database for Database {
     }
 
     fn storage(&mut self, address: Address, slot: U256) -> Result<U256> {
-        self.looked_up(work::LOOKUP)?;
+        self.loaded()?;
         match self.generation(&address) {
             Some(generation) => self.overlay.storage_of_life(&address, generation, &slot),
             None => self.overlay.storage(&address, &slot),

@@ -34,6 +34,9 @@ pub enum Error {
     InvalidMessage(String),
     #[error("execution stopped at its deadline")]
     DeadlineExceeded,
+    /// A transaction took more than it was allowed. Nothing of it was applied.
+    #[error("transaction {index} takes more {what} than it may")]
+    OverBudget { index: usize, what: &'static str },
     #[error("{0} is not a precompile")]
     NotAPrecompile(Address),
     #[error("the queue for long calls is full ({0} waiting)")]

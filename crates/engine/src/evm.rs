@@ -94,6 +94,8 @@ pub(crate) struct Ran {
     pub(crate) state: EvmState,
     pub(crate) collected: Option<Collected>,
     pub(crate) undefined_opcode: Option<u8>,
+    /// What the run has come to.
+    pub(crate) watch: Watch,
 }
 
 /// Why a run gave nothing.
@@ -136,7 +138,8 @@ pub(crate) fn run<M: Machine>(
     }
     let result = result.map_err(|error| failure(error, &watch))?;
     let collected = collect.map(|_| unloaded.collector.into_collected());
-    Ok(Ran { result, state, collected, undefined_opcode: watch.undefined_opcode })
+    let undefined_opcode = watch.undefined_opcode;
+    Ok(Ran { result, state, collected, undefined_opcode, watch })
 }
 
 /// One kind of EVM.
@@ -186,9 +189,10 @@ fn failure(error: EVMError<Error, String>, watch: &Watch) -> Failure {
         EVMError::Transaction(why) => Failure::Refused(why),
         EVMError::Header(why) => Failure::Broken(Error::Execution(why.to_string())),
         EVMError::Database(error) => Failure::Broken(error),
-        _ if watch.stopped() => Failure::Broken(Error::DeadlineExceeded),
-        EVMError::Custom(why) => Failure::Broken(Error::Execution(why)),
-        EVMError::CustomAny(why) => Failure::Broken(Error::Execution(why.to_string())),
+        EVMError::Custom(why) => Failure::Broken(watch.error().unwrap_or(Error::Execution(why))),
+        EVMError::CustomAny(why) => {
+            Failure::Broken(watch.error().unwrap_or_else(|| Error::Execution(why.to_string())))
+        }
     }
 }
 

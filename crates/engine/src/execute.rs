@@ -88,7 +88,7 @@ pub fn run(
     } else {
         evm::run::<Ethereum>(overlay, setup, EthereumInput::Transaction(transaction))
     };
-    let Ran { result, state, collected, undefined_opcode } = ran.map_err(refusal)?;
+    let Ran { result, state, collected, undefined_opcode, .. } = ran.map_err(refusal)?;
     overlay.commit(state);
     if nonce == Some(u64::MAX) && message.to.is_some() {
         // An unchecked nonce wraps in other clients; revm leaves it where it was.
@@ -114,7 +114,7 @@ pub fn system_call(
     let setup = Setup { env, checks: UNCHECKED, limits, precompiles, collect: None };
     let input = EthereumInput::System { contract, data };
     let ran = evm::run::<Ethereum>(overlay, setup, input).map_err(refusal)?;
-    let Ran { result, state, collected, undefined_opcode } = ran;
+    let Ran { result, state, collected, undefined_opcode, .. } = ran;
     overlay.commit(state);
     Ok(Some(Outcome::new(result, collected, undefined_opcode)))
 }

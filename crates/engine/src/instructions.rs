@@ -101,6 +101,16 @@ macro_rules! weighed {
     };
 }
 
+/// The same for one that keeps something in memory until the run ends.
+macro_rules! kept {
+    ($instruction:expr, $weight:expr) => {
+        watched!($instruction, |on: &mut On, host: &mut H| {
+            let weight = $weight(&*on);
+            host.watch().touch(weight)
+        })
+    };
+}
+
 const STOPPED: &str = "stopped";
 
 type On = Interpreter<EthInterpreter>;
@@ -162,37 +172,45 @@ fn state<H: Watched>() -> [(u8, Function<H>); 15] {
         (opcode::EXTCODEHASH, weighed!(host::extcodehash, |_: &On| work::WARM)),
         (opcode::BLOCKHASH, weighed!(host::blockhash, |_: &On| work::WARM)),
         (opcode::SLOAD, weighed!(host::sload, |_: &On| work::WARM)),
-        (opcode::SSTORE, weighed!(host::sstore, |_: &On| work::WARM)),
+        (opcode::SSTORE, kept!(host::sstore, |_: &On| work::WARM)),
         (opcode::TLOAD, weighed!(host::tload, |_: &On| work::WARM)),
-        (opcode::TSTORE, weighed!(host::tstore, |_: &On| work::WARM)),
+        (opcode::TSTORE, kept!(host::tstore, |_: &On| work::WARM)),
         (opcode::SELFDESTRUCT, weighed!(host::selfdestruct, |_: &On| work::LOOKUP)),
-        (opcode::LOG0, weighed!(host::log::<0, _>, log)),
-        (opcode::LOG1, weighed!(host::log::<1, _>, log)),
-        (opcode::LOG2, weighed!(host::log::<2, _>, log)),
-        (opcode::LOG3, weighed!(host::log::<3, _>, log)),
-        (opcode::LOG4, weighed!(host::log::<4, _>, log)),
+        (opcode::LOG0, kept!(host::log::<0, _>, log)),
+        (opcode::LOG1, kept!(host::log::<1, _>, log)),
+        (opcode::LOG2, kept!(host::log::<2, _>, log)),
+        (opcode::LOG3, kept!(host::log::<3, _>, log)),
+        (opcode::LOG4, kept!(host::log::<4, _>, log)),
     ]
 }
 
 fn at_jump<H: Watched>(on: &mut On, host: &mut H) -> bool {
-    host.watch().jump(on.gas.remaining())
+    host.watch().jump(on.gas.remaining()) && {
+        let depth = host.depth();
+        host.watch().look_at_jump(depth, spent(on))
+    }
+}
+
+/// By a frame so far, with all that it has called.
+fn spent(on: &On) -> u64 {
+    on.gas.limit().saturating_sub(on.gas.remaining())
 }
 
 /// `INPUT` is where the stack has the offset of what is passed; its length, and offset
 /// and length of what comes back, lie below.
 fn at_call<const INPUT: usize, H: Watched>(on: &mut On, host: &mut H) -> bool {
     let grown = range(on, INPUT, INPUT + 1).max(range(on, INPUT + 2, INPUT + 3));
-    at_frame(host, work::FRAME + bounded(on, grown))
+    at_frame(on, host, work::FRAME + bounded(on, grown))
 }
 
 fn at_creation<H: Watched>(on: &mut On, host: &mut H) -> bool {
     let weight = work::creation(operand(on, 2)).saturating_add(range(on, 1, 2));
-    at_frame(host, bounded(on, weight))
+    at_frame(on, host, bounded(on, weight))
 }
 
-fn at_frame<H: Watched>(host: &mut H, weight: u64) -> bool {
+fn at_frame<H: Watched>(on: &On, host: &mut H, weight: u64) -> bool {
     let depth = host.depth();
-    host.watch().frame(depth, weight)
+    host.watch().frame(depth, spent(on), weight)
 }
 
 fn power(on: &On) -> u64 {

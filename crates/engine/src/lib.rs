@@ -33,6 +33,7 @@ pub mod bulk_root;
 pub mod state_root;
 pub mod trie;
 
+pub mod allowance;
 pub mod code_cache;
 mod database;
 pub mod deadline;

@@ -257,7 +257,7 @@ impl<T: Send + 'static> Shared<T> {
                 deadline: asker.deadline,
                 cancel: Some(cancel.clone()),
                 share: Some(share.clone()),
-                step: None,
+                ..Limits::default()
             };
             share.wait_for_turn(&|| cancel.load(Ordering::Relaxed));
             let result = catch_unwind(AssertUnwindSafe(|| job(limits)))

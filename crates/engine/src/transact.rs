@@ -1,7 +1,8 @@
 //! A block's transactions, one after the other, under consensus rules.
 //!
 //! All checks are on. An invalid transaction leaves overlay and progress as they
-//! were. After each transaction the caller may take the overlay's changes, as blocks
+//! were, and so does one that takes more than the allowance of the block has left
+//! (`allowance`). After each transaction the caller may take the overlay's changes, as blocks
 //! before Byzantium need for the state root in every receipt.
 
 use std::borrow::Cow;
@@ -19,8 +20,9 @@ use op_revm::{
 use revm::context::TxEnv;
 
 use crate::{
+    allowance::{Allowance, TIME},
     database::Database,
-    deadline::{Limits, Watch},
+    deadline::Watch,
     env::Env,
     error::{Error, Result},
     evm::{self, Checks, Ethereum, EthereumInput, Failure, Optimism, OptimismInput, Ran, Setup},
@@ -71,10 +73,11 @@ pub fn transact(
     env: &Env,
     transaction: &Transaction,
     progress: &mut Progress,
-    limits: Limits,
+    allowance: &mut Allowance,
 ) -> Result<Executed> {
     let index = progress.transactions;
-    let block = Block { env, progress, limits };
+    allowance.check_time(index)?;
+    let block = Block { env, progress, allowance };
     let (executed, after) = match (env.rules, &transaction.envelope) {
         (Rules::Ethereum(_), Envelope::Signed(_)) => block.ethereum(overlay, transaction),
         (Rules::Optimism(spec), Envelope::Signed(_)) => block.optimism(overlay, transaction, spec),
@@ -88,6 +91,8 @@ pub fn transact(
     }
     .map_err(|failure| match failure {
         Failure::Refused(why) => Error::InvalidTransaction { index, why },
+        Failure::Broken(Error::DeadlineExceeded) => Error::OverBudget { index, what: TIME },
+        Failure::Broken(Error::OverBudget { what, .. }) => Error::OverBudget { index, what },
         Failure::Broken(error) => error,
     })?;
     *progress = after;
@@ -99,19 +104,24 @@ type Step = Result<(Executed, Progress), Failure>;
 struct Block<'a> {
     env: &'a Env,
     progress: &'a Progress,
-    limits: Limits,
+    allowance: &'a mut Allowance,
 }
 
 impl Block<'_> {
-    fn ethereum(self, overlay: &mut Overlay, transaction: &Transaction) -> Step {
+    fn ethereum(mut self, overlay: &mut Overlay, transaction: &Transaction) -> Step {
         let input = transaction_env(transaction)?;
         self.check_gas(input.gas_limit)?;
         let ran = evm::run::<Ethereum>(overlay, self.setup(), EthereumInput::Transaction(input))?;
-        let outcome = keep(overlay, ran);
+        let outcome = self.keep(overlay, ran)?;
         Ok(self.done(Executed { outcome, deposit_nonce: None, optimism: None }))
     }
 
-    fn optimism(self, overlay: &mut Overlay, transaction: &Transaction, spec: OpSpecId) -> Step {
+    fn optimism(
+        mut self,
+        overlay: &mut Overlay,
+        transaction: &Transaction,
+        spec: OpSpecId,
+    ) -> Step {
         let base = transaction_env(transaction)?;
         if !base.blob_hashes.is_empty() || transaction.raw.first() == Some(&0x03) {
             return Err(refuse("there are no blob transactions on this chain"));
@@ -129,7 +139,7 @@ impl Block<'_> {
             l1: Some(l1.clone()),
         };
         let ran = evm::run::<Optimism>(overlay, self.setup(), input)?;
-        let outcome = keep(overlay, ran);
+        let outcome = self.keep(overlay, ran)?;
         let operator_fee = match spec.is_enabled_in(OpSpecId::ISTHMUS) {
             true => {
                 let gas_used = U256::from(outcome.gas_used);
@@ -141,7 +151,7 @@ impl Block<'_> {
         Ok(self.done(Executed { outcome, deposit_nonce: None, optimism: Some(fees) }))
     }
 
-    fn deposit(self, overlay: &mut Overlay, deposit: &TxDeposit, spec: OpSpecId) -> Step {
+    fn deposit(mut self, overlay: &mut Overlay, deposit: &TxDeposit, spec: OpSpecId) -> Step {
         // Before Regolith deposits did not count against the block's gas.
         if spec.is_enabled_in(OpSpecId::REGOLITH) {
             self.check_gas(deposit.gas_limit)?;
@@ -151,7 +161,7 @@ impl Block<'_> {
         let transaction = deposit_transaction(deposit);
         let input = OptimismInput { transaction, l1: None };
         let ran = evm::run::<Optimism>(overlay, self.setup(), input)?;
-        let outcome = keep(overlay, ran);
+        let outcome = self.keep(overlay, ran)?;
         Ok(self.done(Executed { outcome, deposit_nonce, optimism: None }))
     }
 
@@ -159,7 +169,7 @@ impl Block<'_> {
         Setup {
             env: self.env,
             checks: CONSENSUS,
-            limits: self.limits.clone(),
+            limits: self.allowance.limits(self.progress.gas_used, self.env.rules),
             precompiles: None,
             collect: None,
         }
@@ -188,6 +198,14 @@ impl Block<'_> {
         Ok(footprint)
     }
 
+    /// The effects of a run that took no more than was left.
+    fn keep(&mut self, overlay: &mut Overlay, ran: Ran) -> Result<Outcome, Failure> {
+        let gas_used = self.progress.gas_used.saturating_add(ran.result.tx_gas_used());
+        self.allowance.spend(&ran.watch, gas_used).map_err(Failure::Broken)?;
+        overlay.commit(ran.state);
+        Ok(Outcome::new(ran.result, ran.collected, ran.undefined_opcode))
+    }
+
     fn done(self, executed: Executed) -> (Executed, Progress) {
         let footprint = executed.optimism.map_or(0, |fees| fees.da_footprint);
         let after = Progress {
@@ -197,11 +215,6 @@ impl Block<'_> {
         };
         (executed, after)
     }
-}
-
-fn keep(overlay: &mut Overlay, ran: Ran) -> Outcome {
-    overlay.commit(ran.state);
-    Outcome::new(ran.result, ran.collected, ran.undefined_opcode)
 }
 
 fn refuse(why: impl Into<Cow<'static, str>>) -> Failure {

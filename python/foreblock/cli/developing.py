@@ -89,6 +89,7 @@ def _place(
             accounts=chain.accounts,
             balance=chain.balance * ETHER,
             gas_limit=chain.gas_limit,
+            transaction_gas=chain.transaction_gas,
             base_fee=chain.base_fee,
             block_time=chain.block_time,
             interval_ms=round(chain.interval * 1000),

@@ -7,7 +7,7 @@ happens, so where a block is cut changes none of what comes after.
 Roots of lists grow with the block. The state root is not computed here but behind the
 head, by `state_roots`; only the storage root of the message passer has to be known at
 once, and only when it changed. A block keeps a view of the store open until it is closed.
-After an exception other than `InvalidTransaction` it is to be thrown away.
+After an exception other than `InvalidTransaction` and `OverBudget` it is to be thrown away.
 """
 
 from dataclasses import dataclass, field
@@ -15,6 +15,7 @@ from typing import Final, Self
 
 from foreblock._engine import (
     Account,
+    Allowance,
     Changes,
     Executed,
     GrowingRoot,
@@ -156,10 +157,17 @@ class BlockInProgress:
         """How many transactions the index being filled has."""
         return len(self._open.transactions)
 
-    def run(self, transaction: Transaction) -> Executed:
-        """Execute the next transaction; `InvalidTransaction`, and nothing is changed."""
+    def run(self, transaction: Transaction, allowance: Allowance | None = None) -> Executed:
+        """Execute the next transaction; `InvalidTransaction`, and nothing is changed.
+
+        The same with `OverBudget`, where it takes more than the allowance has left.
+        """
         (executed,) = self._overlay.transact(
-            self._env, (transaction,), gas_used=self.gas_used, da_footprint=self.da_footprint
+            self._env,
+            (transaction,),
+            gas_used=self.gas_used,
+            da_footprint=self.da_footprint,
+            allowance=allowance,
         )
         self.gas_used += executed.gas_used
         self.da_footprint += executed.da_footprint

@@ -12,6 +12,7 @@ from importlib import resources
 from typing import Final, NoReturn
 
 from foreblock._engine import (
+    Allowance,
     Block,
     Env,
     Executed,
@@ -78,11 +79,14 @@ class Task:
         return Check(self.block.header.number)
 
 
-def execute(task: Task, scratch: Scratch) -> Execution:
-    """Execute the block on the state of its parent."""
+def execute(task: Task, scratch: Scratch, allowance: Allowance | None = None) -> Execution:
+    """Execute the block on the state of its parent.
+
+    `OverBudget` where its transactions take more than they may.
+    """
     env = environment(task.block.header, task.rules, task.profile)
     begin_block(scratch.overlay, env, task.block.header, task.rules, task.parent_rules)
-    results, receipts = _run(task, scratch, env)
+    results, receipts = _run(task, scratch, env, allowance)
     requests = _requests(task, scratch, env, receipts)
     _withdraw(task, scratch)
     _reward(task, scratch)
@@ -140,26 +144,30 @@ def _create2_deployer_code() -> bytes:
     return bytes.fromhex(text)
 
 
-def _run(task: Task, scratch: Scratch, env: Env) -> tuple[list[Executed], tuple[Receipt, ...]]:
+def _run(
+    task: Task, scratch: Scratch, env: Env, allowance: Allowance | None
+) -> tuple[list[Executed], tuple[Receipt, ...]]:
     """Run the transactions; their receipts tell the outcome, before Byzantium the state root."""
     _check_kinds(task)
     if task.rules.ethereum < EthereumFork.BYZANTIUM:
-        return _run_with_roots(task, scratch, env)
+        return _run_with_roots(task, scratch, env, allowance)
     try:
-        results = scratch.overlay.transact(env, task.transactions)
+        results = scratch.overlay.transact(env, task.transactions, allowance=allowance)
     except InvalidTransaction as invalid:
         _refuse(task, invalid.index, invalid)
     return results, _receipts(task, results)
 
 
 def _run_with_roots(
-    task: Task, scratch: Scratch, env: Env
+    task: Task, scratch: Scratch, env: Env, allowance: Allowance | None
 ) -> tuple[list[Executed], tuple[Receipt, ...]]:
     results, receipts = [], []
     gas_used = 0
     for index, transaction in enumerate(task.transactions):
         try:
-            (executed,) = scratch.overlay.transact(env, [transaction], gas_used=gas_used)
+            (executed,) = scratch.overlay.transact(
+                env, [transaction], gas_used=gas_used, allowance=allowance
+            )
         except InvalidTransaction as invalid:
             _refuse(task, index, invalid)
         gas_used += executed.gas_used

@@ -23,6 +23,9 @@ from foreblock.errors import StoreError
 from foreblock.ledger.buffered import BufferBounds, Buffered, Received, memory_of
 from foreblock.ledger.candidates import DEFAULT_DEPTH, Known, PartialPlace, Standing
 from foreblock.ledger.following.alternates import Branch, alternates
+from foreblock.ledger.following.bounded import BoundedRuns
+from foreblock.ledger.following.bounded_blocks import BoundedBlocks
+from foreblock.ledger.following.bounds import RunBounds
 from foreblock.ledger.following.branches import Branches
 from foreblock.ledger.following.canonical import Canonical
 from foreblock.ledger.following.jobs import Job, Jobs, Place
@@ -50,6 +53,7 @@ from foreblock.ledger.placement import (
 from foreblock.model import Flashblock
 
 NEVER_NS: Final = (1 << 63) - 1
+_RUN_BOUNDS: Final = RunBounds()
 
 log = structlog.get_logger()
 
@@ -66,6 +70,7 @@ class Follower:
         wanted: Callable[[bytes], None],
         *,
         depth: int = DEFAULT_DEPTH,
+        run_bounds: RunBounds = _RUN_BOUNDS,
     ) -> None:
         """`wanted` is told the hash of a block that is missed."""
         self._writer: Final = writer
@@ -74,9 +79,11 @@ class Follower:
         self._publish: Final = publish
         self._wanted: Final = wanted
         self._depth: Final = depth
+        self._runs: Final = BoundedRuns(clock, run_bounds)
         self._counters: Counter[str] = Counter()
         self._buffered: Final = Buffered(bounds)
         self._stirred: set[int] = set()  # heights of which something new was heard
+        self._blocks: Final = BoundedBlocks(clock, run_bounds)
         self._is_behind = True
         self._is_broken = False  # what is in memory differs from the store
         self._asked: bytes | None = None
@@ -107,6 +114,10 @@ class Follower:
         received = Received(feed, memory_of(message), message, self._clock.monotonic_ns())
         with self._recovering():
             self._receive(received)
+
+    def take_wasted(self) -> Mapping[str, int]:
+        """How long messages took in vain since this was asked last, in nanoseconds, by feed."""
+        return self._runs.take_wasted()
 
     def canonical(self, block: Block) -> None:
         """Take in a sealed block of the canonical chain."""
@@ -385,7 +396,7 @@ class Follower:
             self._branches.close()
         jobs = Jobs(self._bounds.jobs_per_height)
         self._branches = Branches(
-            self._writer, self._clock, jobs, self._publish, self._tally, self._depth
+            self._writer, self._clock, jobs, self._runs, self._publish, self._tally, self._depth
         )
         with self._writer.store.view() as view:
             for job in read_jobs(view, self._depth):
@@ -394,7 +405,7 @@ class Follower:
         self._trials = Trials(self._writer, branches)
         self._search = Search(branches, self._trials, self._buffered, profile, self._count)
         self._canonical = Canonical(
-            self._writer, branches, self._search.learn, self._wanted, self._tally
+            self._writer, branches, self._blocks, self._search.learn, self._wanted, self._tally
         )
         self._is_broken = False
 

@@ -2,6 +2,7 @@
 
 from foreblock._engine import (
     Account,
+    Allowance,
     Header,
     Message,
     Transaction,
@@ -14,6 +15,7 @@ from foreblock._engine import (
 
 __all__ = [
     "Account",
+    "Allowance",
     "Header",
     "Message",
     "Transaction",

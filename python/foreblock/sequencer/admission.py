@@ -80,9 +80,11 @@ def _check_form(transaction: Transaction, terms: Terms) -> None:
         raise OversizedData(size, MAX_SIZE)
     if transaction.to is None and len(transaction.input) > MAX_INIT_CODE:
         raise InitCodeTooLarge(len(transaction.input), MAX_INIT_CODE)
-    gas, cap = transaction.gas_limit, terms.rules.transaction_gas_cap
-    if cap is not None and gas > cap:
-        raise GasLimitTooHigh(cap, gas)
+    gas = transaction.gas_limit
+    caps = (terms.rules.transaction_gas_cap, terms.transaction_gas)
+    most = min((cap for cap in caps if cap is not None), default=None)
+    if most is not None and gas > most:
+        raise GasLimitTooHigh(most, gas)
     if gas > terms.gas_limit:
         raise ExceedsBlockGasLimit
 

@@ -128,6 +128,7 @@ def terms_of(base: Base, profile: ChainProfile, options: SequencerOptions) -> Te
         base_fee=base.base_fee_per_gas,
         minimum_base_fee=parameters.minimum_base_fee,
         l1_fees=options.l1_fees,
+        transaction_gas=options.transaction_gas,
     )
 
 

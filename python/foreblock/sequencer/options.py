@@ -31,6 +31,7 @@ class SequencerOptions:
     seed: int = 0  # of all that nobody chooses: payload ids, randao, L1 hashes
     instant: bool = False  # a transaction goes out at once
     gas_limit: int | None = None  # of each block; none: the parent's
+    transaction_gas: int | None = 2**24  # of a transaction at most; none: of a block
     minimum_base_fee: int | None = None  # wei; none: what the parent's extra data says
     l1_fees: L1Fees = DEFAULT_L1_FEES
 

@@ -19,6 +19,7 @@ class Terms:
     base_fee: int
     minimum_base_fee: int  # the base fee of no later block is below it
     l1_fees: L1Fees
+    transaction_gas: int | None = None  # that one may have at most, besides what the rules say
 
 
 class Pooled(Struct, frozen=True, eq=False):

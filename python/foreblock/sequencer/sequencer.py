@@ -10,7 +10,8 @@ first the `pool`'s. Index 0 holds the attributes deposit alone. Slots that were 
 left out, not made up for: everything that waits goes into the next index.
 
 Transactions run shortly before their index is due, so that little but the commit is left to
-do then. What has run and is not committed counts as waiting all the same.
+do then. What has run and is not committed counts as waiting all the same. One that would
+make its index late is stopped and put aside (`overruns`).
 """
 
 import itertools
@@ -21,12 +22,12 @@ from typing import Final
 import structlog
 
 from foreblock.clock import Clock
-from foreblock.errors import AlreadyKnown, InvalidTransaction, PoolRefusal
+from foreblock.errors import AlreadyKnown, InvalidTransaction, OverBudget, PoolRefusal
 from foreblock.ledger.block_in_progress import BlockInProgress
 from foreblock.ledger.l1_attributes import DEPOSIT
 from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.side_branch import SideBranch
-from foreblock.ledger.transactions import Account, Header, Transaction
+from foreblock.ledger.transactions import Account, Allowance, Header, Transaction
 from foreblock.model import Base, Flashblock
 from foreblock.sequencer.attributes import (
     attributes_deposit,
@@ -39,7 +40,9 @@ from foreblock.sequencer.budget import Budget, budget
 from foreblock.sequencer.faults import Fault, Faults
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.options import SequencerOptions
+from foreblock.sequencer.overruns import LEAST_US, Overruns, runs_until_ns
 from foreblock.sequencer.pool import Pool
+from foreblock.sequencer.pooled import Pooled
 from foreblock.sequencer.timing import SECOND_NS, Schedule, next_timestamp, schedule
 
 # With `instant`, the least time from one flashblock to the next.
@@ -92,6 +95,7 @@ class Sequencer:
         self._instant_due_ns: int | None = None  # when a transaction closes the next one
         self._ran: dict[bytes, Transaction] = {}  # by hash, in the index that is open
         self._may_run_more = True  # there may be something in the pool that fits
+        self._overruns: Final = Overruns()
 
         # Work behind the head, which nobody waits for.
         self._pool_is_stale = False
@@ -160,7 +164,11 @@ class Sequencer:
         """
         if self._options.instant or not self._may_run_more:
             return None
-        return self._schedule.fill_from_ns(self._slot)
+        fill_from = self._schedule.fill_from_ns(self._slot)
+        is_empty = not self._block.open_count
+        if is_empty and self._overruns.waits_for_all_the_time(self._pool.best()):
+            return self._closed_at_ns
+        return fill_from
 
     def _do_what_is_due(self, now_ns: int) -> bool:
         done = False
@@ -177,7 +185,7 @@ class Sequencer:
         elif ended > self._slot or instant:
             self._slot = ended
             self._pool.begin_index()
-            self._fill(self._budget(ended))
+            self._fill(self._budget(ended), due_ns)
             self._announce(self._writer.extend(self._block), now_ns, due_ns)
             done = True
         if now_ns >= self._schedule.end_ns:
@@ -197,28 +205,56 @@ class Sequencer:
         fill_from = self._fill_from_ns
         if fill_from is None or now_ns < fill_from:
             return False
-        self._fill(self._budget(self._slot + 1), AHEAD)
+        self._fill(self._budget(self._slot + 1), self._index_due_ns, AHEAD)
         return True
 
-    def _fill(self, until: Budget, most: int | None = None) -> None:
-        """Run what fits, the best first, but not more than so many."""
+    def _fill(self, until: Budget, due_ns: int, most: int | None = None) -> None:
+        """Run what fits into an index, the best first, but not more than so many."""
         block, pool, ran = self._block, self._pool, self._ran
         enough = None if most is None else block.count + most
+        now = self._clock.monotonic_ns()
+        ends_ns = runs_until_ns(due_ns, now, self._schedule.interval_ns)
+        allowance = Allowance(time_us=(ends_ns - now) // 1_000, least_us=LEAST_US)
         while not until.is_spent(block.gas_used) and (best := pool.best()) is not None:
             if block.count == enough:
                 return
-            if not until.fits(best, block.gas_used, block.da_footprint):
+            if not self._fits(best, until):
                 pool.set_aside(best)
                 continue
             try:
-                block.run(best.transaction)
+                block.run(best.transaction, allowance)
             except InvalidTransaction as invalid:
                 log.info("transaction_dropped", hash=best.hash.hex(), why=invalid.why)
                 pool.failed(best)
+            except OverBudget:
+                self._overran(best)
+                break
             else:
                 pool.included(best)
                 ran[best.hash] = best.transaction
+            if self._clock.monotonic_ns() >= ends_ns:
+                break
         self._may_run_more = False
+
+    def _fits(self, pooled: Pooled, until: Budget) -> bool:
+        block = self._block
+        if not until.fits(pooled, block.gas_used, block.da_footprint):
+            return False
+        return self._overruns.may_run(pooled, is_first=not block.open_count)
+
+    def _overran(self, pooled: Pooled) -> None:
+        """Put a transaction aside that takes too long for its index, or give it up."""
+        is_last_try = self._overruns.add(pooled)
+        log.warning(
+            "transaction_dropped" if is_last_try else "transaction_put_aside",
+            hash=pooled.hash.hex(),
+            gas=pooled.gas_limit,
+            why=f"it runs for longer than an interval of {self._options.interval_ms} ms allows",
+        )
+        if is_last_try:
+            self._pool.failed(pooled)
+        else:
+            self._pool.set_aside(pooled)
 
     def _turn_over(self, now_ns: int) -> None:
         """Seal the block and begin the next, in one commit."""
@@ -250,6 +286,7 @@ class Sequencer:
         self._schedule = self._schedule_of(block)
         self._slot = 0
         self._pool.begin_block(terms_of(block.base, self._writer.profile, self._options))
+        self._overruns.keep_only(self._pool)
         self._pool_is_stale = True
         self._announce(flashblock, now_ns, due_ns)
 
@@ -260,6 +297,7 @@ class Sequencer:
             self._contradict(self._writer.otherwise(self._block, self._other_transactions()))
         self._ran.clear()
         self._pool.begin_index()
+        self._overruns.end_index()
         self._may_run_more = True
         self._writer_is_behind = True
         self._publish(flashblock)

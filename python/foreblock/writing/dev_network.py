@@ -63,6 +63,7 @@ class DevChainSource:
                 interval_ms=chain.interval_ms,
                 seed=chain.seed,
                 instant=chain.instant,
+                transaction_gas=chain.transaction_gas or None,
             )
             load = _load(chain, self._writer.profile.chain_id)
             self._sequencer: Final = Sequencer(

@@ -17,6 +17,7 @@ _SUMMARY: Final[Mapping[str, tuple[str, ...]]] = {
     "duplicates": ("Duplicate",),
     "gaps": ("Gap", "Orphan", "BrokenLink"),
     "divergences": ("Diverged", "Undecodable", "Unsupported", "CanonicalDiverged"),
+    "overruns": ("Overrun", "CanonicalOverrun"),
     "resyncs": ("SealForeign", "Reorg"),
 }
 

@@ -279,7 +279,8 @@ impl Job {
         let options = self.options(&env);
         let mut progress = Progress::default();
         let mut execute = |transaction: &Transaction| {
-            transact(&mut overlay, &env, transaction, &mut progress, self.limits())
+            let mut allowance = self.limits().into();
+            transact(&mut overlay, &env, transaction, &mut progress, &mut allowance)
                 .map(|executed| Some(executed.outcome))
         };
         let outcome = match self.work {

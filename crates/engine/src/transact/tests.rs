@@ -140,7 +140,7 @@ fn next(
     tx: &Transaction,
     progress: &mut Progress,
 ) -> Result<Executed> {
-    transact(overlay, env, tx, progress, Limits::default())
+    transact(overlay, env, tx, progress, &mut Allowance::default())
 }
 
 fn one(state: &MemoryState, rules: Rules, tx: &Transaction) -> (Executed, Overlay) {

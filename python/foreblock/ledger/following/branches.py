@@ -18,8 +18,9 @@ from foreblock.ledger.buffered import Received
 from foreblock.ledger.candidates import PartialPlace, Standing
 from foreblock.ledger.closed_index import ClosedIndex
 from foreblock.ledger.draft import Draft
+from foreblock.ledger.following.bounded import BoundedRuns
 from foreblock.ledger.following.claims import check_claims
-from foreblock.ledger.following.execution import apply, begin
+from foreblock.ledger.following.execution import begin
 from foreblock.ledger.following.foreign import ForeignRun, Verified
 from foreblock.ledger.following.jobs import Job, Jobs, Place, Step
 from foreblock.ledger.following.kept_partials import not_beginning
@@ -42,12 +43,14 @@ class Branches:
         writer: LedgerWriter,
         clock: Clock,
         jobs: Jobs,
+        runs: BoundedRuns,
         publish: Callable[[Flashblock], None],
         count: Callable[[str], None],
         depth: int,
     ) -> None:
         """`depth` is how many sealed blocks the messages of a feed may still change."""
         self.jobs: Final = jobs
+        self.runs: Final = runs
         self._chain: Final = SealedChain(writer.store, depth)
         self.given_up: list[Received] = []  # messages to be placed anew
         self._writer: Final = writer
@@ -124,7 +127,7 @@ class Branches:
     def extend(self, job: Job, received: Received) -> Verdict:
         """Add the next index to a job that is served."""
         block = self._in_progress(job)
-        closed = apply(block, received.message, job.last_diff, self.draft.next)
+        closed = self.runs.apply(block, received, job.last_diff, self.draft.next)
         if not isinstance(closed, ClosedIndex):
             self._refuse(job, received)
             return closed
@@ -146,7 +149,7 @@ class Branches:
         diff = job.steps[start - 1].received.message.diff
         for received in messages:
             number = self.draft.next + len(closings)
-            closed = apply(block, received.message, diff, number)
+            closed = self.runs.apply(block, received, diff, number)
             if not isinstance(closed, ClosedIndex):
                 block.close()
                 job.refuse(received)
@@ -311,7 +314,8 @@ class Branches:
         if self.sealed.get(fork) != path[0].job.parent_hash:
             return unknown_parent(path[0].job)
         ground = on_sealed(self._writer.store, self._writer.profile, fork)
-        return rebuild(ground, path, self.draft.next, anew=fork < self.latest.number)
+        anew = fork < self.latest.number
+        return rebuild(ground, path, self.draft.next, self.runs, anew=anew)
 
     def parent(self, job: Job) -> Place | None:
         """What a job stands on, unless that is a sealed block."""
@@ -348,7 +352,7 @@ class Branches:
             foundation.view.close()
             return block
         count = 0 if rebuilt is None else len(rebuilt.closings)
-        closed = apply(block, message, None, self.draft.next + count)
+        closed = self.runs.apply(block, received, None, self.draft.next + count)
         if not isinstance(closed, ClosedIndex):
             block.close()
             return closed

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Final
 
 from foreblock._engine import Block
-from foreblock.errors import BadBlock, ExecutionError
+from foreblock.errors import BadBlock, ExecutionError, OverBudget
+from foreblock.ledger.following.bounded_blocks import BoundedBlocks
 from foreblock.ledger.following.branches import Branches
 from foreblock.ledger.following.foreign import ForeignRun, Verified
 from foreblock.ledger.following.verdict import Applied
@@ -26,6 +27,7 @@ class Canonical:
         self,
         writer: LedgerWriter,
         branches: Branches,
+        blocks: BoundedBlocks,
         learn: Learn,
         wanted: Callable[[bytes], None],
         count: Callable[[str], None],
@@ -33,6 +35,7 @@ class Canonical:
         """`learn` finds out whether a partial of a height seals as a hash."""
         self._writer: Final = writer
         self._branches: Final = branches
+        self._blocks: Final = blocks
         self._learn: Final = learn
         self._wanted: Final = wanted
         self._count: Final = count
@@ -80,6 +83,8 @@ class Canonical:
     def _append(self, block: Block) -> tuple[str | None, bytes | None]:
         """Execute a block and those that wait for it, and seal them in one commit."""
         branches, fork = self._branches, block.header.number - 1
+        if self._blocks.rests():
+            return "canonical: what it sends is not executed for a while, as it was in vain", None
         branches.flush()
         with self._writer.store.view() as view:
             if fork < view.heads.earliest:
@@ -106,8 +111,12 @@ class Canonical:
         except BadBlock as bad:
             self._count("BadCanonical")
             return f"canonical: {bad}"
+        number = self._branches.draft.next + len(verified)
         try:
-            verified.append(run.execute(task, self._branches.draft.next + len(verified)))
+            verified.append(self._blocks.execute(run, task, number))
+        except OverBudget as over:
+            self._count("CanonicalOverrun")
+            return f"canonical: block {block.header.number}: {over}"
         except (BadBlock, ExecutionError) as bad:
             # The block is whole, so what this engine makes of it, and of ours, is not right.
             self._count("CanonicalDiverged")

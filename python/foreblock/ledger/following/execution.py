@@ -4,14 +4,22 @@ Nothing is stored. After a refusal the block has seen parts of the message and i
 thrown away.
 """
 
-from foreblock._engine import Transaction, decode_transactions
-from foreblock.errors import BadBlock, CallerError, ExecutionError, InvalidTransaction
+from foreblock._engine import Allowance, Transaction, decode_transactions
+from foreblock.errors import (
+    BadBlock,
+    CallerError,
+    ExecutionError,
+    InvalidTransaction,
+    OverBudget,
+)
 from foreblock.errors import Undecodable as UndecodableBytes
 from foreblock.ledger.block_in_progress import BlockInProgress, Foundation
 from foreblock.ledger.closed_index import ClosedIndex
 from foreblock.ledger.execution import BLOB
+from foreblock.ledger.following.bounds import GAS, MOST_GROWTH
 from foreblock.ledger.following.verdict import (
     Diverged,
+    Overrun,
     Refusal,
     Undecodable,
     Unsupported,
@@ -25,6 +33,9 @@ from foreblock.primitives import ZERO_HASH
 
 def begin(foundation: Foundation, base: Base, payload_id: bytes) -> BlockInProgress | Refusal:
     """The block that begins there, unless its base cannot follow."""
+    most = MOST_GROWTH * foundation.parent.gas_limit
+    if base.gas_limit > most:
+        return Diverged("gas_limit", f"{most} at most", str(base.gas_limit))
     try:
         return BlockInProgress.begin(foundation, base, payload_id)
     except BadBlock as bad:
@@ -34,14 +45,19 @@ def begin(foundation: Foundation, base: Base, payload_id: bytes) -> BlockInProgr
 
 
 def apply(
-    block: BlockInProgress, message: Flashblock, before: Diff | None, number: int
+    block: BlockInProgress,
+    message: Flashblock,
+    before: Diff | None,
+    number: int,
+    allowance: Allowance,
 ) -> ClosedIndex | Refusal:
     """The index that the message makes of the block; `number` is what it will be stored as.
 
     `before` is what the flashblock before it said.
     """
     diff = message.diff
-    refusal = check_growth(diff, before, block.base.gas_limit) or _run(block, diff.transactions)
+    shrunk = check_growth(diff, before, block.base.gas_limit)
+    refusal = shrunk or _run(block, diff.transactions, allowance)
     if refusal is not None:
         return refusal
     closed = block.close_index(number, diff.state_root)
@@ -55,25 +71,32 @@ def apply(
     return closed
 
 
-def _run(block: BlockInProgress, raws: tuple[bytes, ...]) -> Refusal | None:
+def _run(block: BlockInProgress, raws: tuple[bytes, ...], allowance: Allowance) -> Refusal | None:
     try:
         transactions = decode_transactions(raws)
     except UndecodableBytes as undecodable:
         return Undecodable(str(undecodable))
     for place, transaction in enumerate(transactions):
-        refusal = _run_one(block, place, transaction)
+        refusal = _run_one(block, place, transaction, allowance)
         if refusal is not None:
             return refusal
     return None
 
 
-def _run_one(block: BlockInProgress, place: int, transaction: Transaction) -> Refusal | None:
+def _run_one(
+    block: BlockInProgress, place: int, transaction: Transaction, allowance: Allowance
+) -> Refusal | None:
     if transaction.type == BLOB:
         return Unsupported(f"transactions[{place}]: a blob transaction")
     try:
-        block.run(transaction)
+        block.run(transaction, allowance)
     except InvalidTransaction as invalid:
         return Diverged(f"transactions[{place}]", "one that is valid here", invalid.why)
+    except OverBudget as over:
+        if over.what == GAS:
+            # As any other that says too little: it may follow another prefix than ours.
+            return Diverged(f"transactions[{place}]", "all gas that the message says", "more")
+        return Overrun(f"transactions[{place}] takes more {over.what} than it may")
     except ExecutionError as failed:
         return Unsupported(f"transactions[{place}]: {failed}")
     return None

@@ -2,26 +2,29 @@
 
 As an import does, block after block on what is in memory; nothing is stored. What follows
 the last block may be executed on the same state before anything is committed. After a
-`BadBlock` the run is to be thrown away.
+`BadBlock` or `OverBudget` the run is to be thrown away.
 """
 
 from dataclasses import dataclass
 from typing import Final
 
 from foreblock._engine import (
+    Allowance,
     Block,
     Changes,
+    Header,
     NodeWrites,
     Receipt,
     Store,
     Transaction,
     decode_transactions,
 )
-from foreblock.errors import Undecodable
+from foreblock.errors import OverBudget, Undecodable
 from foreblock.ledger.block_in_progress import Foundation
 from foreblock.ledger.block_rules import check_body, check_execution
 from foreblock.ledger.check import Check
 from foreblock.ledger.execution import Task, execute
+from foreblock.ledger.following.bounds import GAS, MOST_GROWTH_SEALED
 from foreblock.ledger.foundations import on_sealed
 from foreblock.ledger.header_rules import check_header
 from foreblock.ledger.profile import ChainProfile
@@ -58,16 +61,28 @@ class ForeignRun:
         rules = profile.rules(header.number, header.timestamp, merged=True)
         check_header(header, self._header, rules, self._rules, profile)
         check_body(block, rules)
+        most = MOST_GROWTH_SEALED * self._header.gas_limit
+        Check(header.number).at_most("gas used", most, header.gas_used)
         try:
             transactions = decode_transactions(block.transactions)
         except Undecodable as broken:
             Check(header.number).fail("transactions", "signed ones", str(broken))
         return Task(block, transactions, rules, self._rules, profile)
 
-    def execute(self, task: Task, number: int) -> Verified:
+    @property
+    def parent(self) -> Header:
+        """What the next block follows."""
+        return self._header
+
+    def execute(self, task: Task, number: int, allowance: Allowance) -> Verified:
         """Execute a block, which will be stored as `number`, and verify what it says of it."""
         self._scratch.number = number
-        execution = execute(task, self._scratch)
+        try:
+            execution = execute(task, self._scratch, allowance)
+        except OverBudget as over:
+            if over.what == GAS:
+                task.check.fail("gas used", task.block.header.gas_used, "more")
+            raise
         check_execution(task, execution, self._scratch)
         changes, nodes = self._scratch.finish()
         block = task.block

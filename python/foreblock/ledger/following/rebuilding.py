@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from foreblock.ledger.block_in_progress import BlockInProgress, Foundation
 from foreblock.ledger.closed_index import ClosedIndex
-from foreblock.ledger.following.execution import apply, begin
+from foreblock.ledger.following.bounded import BoundedRuns
+from foreblock.ledger.following.execution import begin
 from foreblock.ledger.following.jobs import Place
 from foreblock.ledger.following.verdict import Refusal
 
@@ -36,7 +37,12 @@ class Rebuilt:
 
 
 def rebuild(
-    ground: Foundation, path: Sequence[Place], next_number: int, *, anew: bool
+    ground: Foundation,
+    path: Sequence[Place],
+    next_number: int,
+    runs: BoundedRuns,
+    *,
+    anew: bool,
 ) -> Rebuilt | Refusal:
     """Execute the blocks of a path up to their ends, the first on this ground.
 
@@ -58,7 +64,7 @@ def rebuild(
             is_new = anew or step.partial is None
             number = next_number + len(closings) if is_new else step.partial
             assert number is not None, "it is stored or will be"
-            closed = apply(block, step.received.message, before, number)
+            closed = runs.apply(block, step.received, before, number)
             if not isinstance(closed, ClosedIndex):
                 block.close()
                 return closed

@@ -14,7 +14,7 @@ from foreblock.ledger.candidates import Standing
 from foreblock.ledger.closed_index import ClosedIndex
 from foreblock.ledger.following.alternates import Branch
 from foreblock.ledger.following.branches import Branches, unknown_parent
-from foreblock.ledger.following.execution import apply, begin
+from foreblock.ledger.following.execution import begin
 from foreblock.ledger.following.jobs import MOST_TRIED, Job, Place, Step
 from foreblock.ledger.following.rebuilding import Rebuilt
 from foreblock.ledger.following.verdict import Applied, Refusal, Verdict
@@ -47,7 +47,7 @@ class Trials:
             job.progress = block
         for received in messages:
             number = self._branches.draft.next
-            closed = apply(job.progress, received.message, job.last_diff, number)
+            closed = self._branches.runs.apply(job.progress, received, job.last_diff, number)
             if not isinstance(closed, ClosedIndex):
                 job.refuse(received)
                 job.let_go()

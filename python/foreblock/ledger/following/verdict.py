@@ -12,6 +12,7 @@ from typing import Final
 from foreblock._engine import Header, decode_transaction
 from foreblock.errors import Undecodable as UndecodableBytes
 from foreblock.ledger.forks import OptimismFork, Rules
+from foreblock.ledger.intrinsic_gas import TRANSACTION
 from foreblock.ledger.l1_attributes import ATTRIBUTES_DEPOSITOR, DEPOSIT, L1_BLOCK
 from foreblock.model import Base, Diff, Flashblock
 from foreblock.primitives import ZERO_HASH, format_data
@@ -19,6 +20,7 @@ from foreblock.primitives import ZERO_HASH, format_data
 # More flashblocks than any builder puts into a block: Base has 11, others up to 30.
 MOST_INDICES: Final = 1024
 _U64: Final = 1 << 64
+_DEPOSIT: Final = bytes([DEPOSIT])
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,17 @@ class Unsupported:
         return self.what
 
 
-Refusal = Diverged | Undecodable | Unsupported
+@dataclass(frozen=True, slots=True)
+class Overrun:
+    """It takes more than what is not proven may take."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"overrun: {self.why}"
+
+
+Refusal = Diverged | Undecodable | Unsupported | Overrun
 Verdict = Applied | Refusal
 
 
@@ -116,6 +128,11 @@ def check_growth(diff: Diff, before: Diff | None, gas_limit: int) -> Diverged | 
         return Diverged("blob_gas_used", f"{blob_gas_used} to {gas_limit}", str(diff.blob_gas_used))
     if bloom & ~int.from_bytes(diff.logs_bloom):
         return Diverged("logs_bloom", "all bits of the flashblock before", "fewer")
+    # Before any signer is recovered, which takes as long as to run the transaction.
+    signed = sum(not raw.startswith(_DEPOSIT) for raw in diff.transactions)
+    least = gas_used + signed * TRANSACTION
+    if diff.gas_used < least:
+        return Diverged("gas_used", f"{least} at least", str(diff.gas_used))
     return None
 
 

@@ -1,0 +1,75 @@
+"""Messages executed within bounds, and what it took booked on the feeds they came from.
+
+What overran is not tried again. A feed that has it, or that is refused after long, has to
+rest: nothing of it is executed for many times as long, so that all that a feed can do takes a
+small share of its network's time. Its messages are refused meanwhile, as if they had overrun.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+from foreblock.clock import Clock
+from foreblock.ledger.block_in_progress import BlockInProgress
+from foreblock.ledger.buffered import Received
+from foreblock.ledger.closed_index import ClosedIndex
+from foreblock.ledger.following.bounds import (
+    LONG_NS,
+    LONGEST_REST_NS,
+    PRICE_OF_OVERRUN,
+    RunBounds,
+)
+from foreblock.ledger.following.execution import apply
+from foreblock.ledger.following.verdict import Overrun, Refusal
+from foreblock.model import Diff
+
+MOST_REMEMBERED: Final = 256  # messages that overran; on overflow all may be tried once more
+
+
+class BoundedRuns:
+    """Executes what feeds send."""
+
+    def __init__(self, clock: Clock, bounds: RunBounds) -> None:
+        self.bounds: Final = bounds
+        self._clock: Final = clock
+        self._overran: set[int] = set()
+        self._rests_until_ns: dict[str, int] = {}
+        self._wasted: Counter[str] = Counter()
+
+    def apply(
+        self, block: BlockInProgress, received: Received, before: Diff | None, number: int
+    ) -> ClosedIndex | Refusal:
+        """The index that a message makes of its block, as `execution.apply` says."""
+        begun = self._clock.monotonic_ns()
+        if received.identity in self._overran:
+            return Overrun("it did before")
+        if begun < self._rests_until_ns.get(received.feed, 0):
+            return Overrun("its feed has to rest")
+        message = received.message
+        allowance = self.bounds.of_message(message.diff.gas_used, block.parent.gas_limit)
+        result = apply(block, message, before, number, allowance)
+        took = self._clock.monotonic_ns() - begun
+        if isinstance(result, Overrun):
+            self._remember(received.identity)
+            self._book(received.feed, took)
+        elif took > LONG_NS and isinstance(result, ClosedIndex):
+            # It is true, and others are heard for as long before the next of its feed.
+            self._wasted[received.feed] += took // PRICE_OF_OVERRUN
+        elif took > LONG_NS:
+            self._book(received.feed, took)
+        return result
+
+    def take_wasted(self) -> Mapping[str, int]:
+        """How long it took in vain since this was asked last, in nanoseconds, by feed."""
+        wasted, self._wasted = self._wasted, Counter()
+        return wasted
+
+    def _remember(self, identity: int) -> None:
+        if len(self._overran) >= MOST_REMEMBERED:
+            self._overran.clear()
+        self._overran.add(identity)
+
+    def _book(self, feed: str, took_ns: int) -> None:
+        rest = min(took_ns * PRICE_OF_OVERRUN, LONGEST_REST_NS)
+        self._rests_until_ns[feed] = self._clock.monotonic_ns() + rest
+        self._wasted[feed] += took_ns

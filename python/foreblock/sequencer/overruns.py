@@ -1,0 +1,64 @@
+"""How long transactions may run for an index, and what becomes of one that takes longer.
+
+No clock is asked here. Transactions have until three quarters of an interval after their index
+is due, or a quarter from now where it is later already; so none makes an index late by more
+than one interval. One that has not ended by then is stopped and put aside. It is tried once
+more, as the first of an index, for which it has all the time there is; then it is dropped.
+
+The rest of an index that was overrun, and the whole next one, are for small transactions that
+never overran: whatever is sent, these get in with every second index.
+"""
+
+from collections.abc import Container
+from typing import Final
+
+from foreblock.sequencer.pooled import Pooled
+
+MOST_TRIES: Final = 2
+SMALL_GAS: Final = 1 << 20  # no transaction of so much gas takes more than a tenth of a second
+
+# Work that is done however late it is: what is so small has made nothing late.
+LEAST_US: Final = 5_000
+
+
+def runs_until_ns(due_ns: int, now_ns: int, interval_ns: int) -> int:
+    """When transactions of the index that is due then have to have ended."""
+    return max(due_ns + interval_ns * 3 // 4, now_ns + interval_ns // 4)
+
+
+class Overruns:
+    """What took longer than it may."""
+
+    def __init__(self) -> None:
+        self._tries: dict[bytes, int] = {}
+        self._in_this = False  # index something overran
+        self._in_last = False
+
+    def may_run(self, pooled: Pooled, *, is_first: bool) -> bool:
+        """Whether it may run in this index, of which it would be the first or not."""
+        is_suspect = pooled.hash in self._tries
+        if self._in_this or self._in_last:
+            return not is_suspect and pooled.gas_limit <= SMALL_GAS
+        return is_first or not is_suspect
+
+    def waits_for_all_the_time(self, pooled: Pooled | None) -> bool:
+        """Whether an index should be begun with it as early as possible."""
+        if self._in_this or self._in_last or pooled is None:
+            return False
+        return pooled.hash in self._tries
+
+    def add(self, pooled: Pooled) -> bool:
+        """It took too long; whether it is given up."""
+        self._in_this = True
+        tries = self._tries.get(pooled.hash, 0) + 1
+        self._tries[pooled.hash] = tries
+        return tries >= MOST_TRIES
+
+    def end_index(self) -> None:
+        """The index is closed."""
+        self._in_last, self._in_this = self._in_this, False
+
+    def keep_only(self, waiting: Container[object]) -> None:
+        """Forget what waits no more."""
+        if self._tries:
+            self._tries = {key: tries for key, tries in self._tries.items() if key in waiting}

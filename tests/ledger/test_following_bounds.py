@@ -1,0 +1,210 @@
+"""What is not proven takes no more than it may, and everybody else goes on."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bytecode import P256_LOOP, STORING_LOOP, loop
+from following import Built, Following, Truth
+from foreblock._engine import Block, Transaction, deposit_transaction, transactions_root
+from foreblock.clock import DrivenClock
+from foreblock.ledger.block_in_progress import BlockInProgress
+from foreblock.ledger.buffered import Received
+from foreblock.ledger.closed_index import ClosedIndex
+from foreblock.ledger.following.bounded import BoundedRuns
+from foreblock.ledger.following.bounds import RunBounds
+from foreblock.ledger.following.execution import begin
+from foreblock.ledger.following.verdict import Diverged, check_growth
+from foreblock.ledger.foundations import on_sealed
+from foreblock.model import Flashblock
+
+PLAN = [[], [(0, 1), (1, 2)], [(2, 3)]]
+LIMIT = 30_000_000  # of every block of the truth
+FAR = 2**62
+SECONDS = RunBounds(message=0.02, block=0.02, longest_block=1_000)
+LOOPS = {"jumps": loop(), "stores": STORING_LOOP, "verifies": P256_LOOP}
+
+
+@pytest.fixture
+def truth(tmp_path: Path) -> Iterator[Truth]:
+    made = Truth(tmp_path / "truth")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def following(tmp_path: Path) -> Iterator[Following]:
+    made = Following(tmp_path / "store", run_bounds=SECONDS)
+    yield made
+    made.close()
+
+
+def endless(code: bytes, gas: int) -> Transaction:
+    """A deposit needs no signature and no funds."""
+    return deposit_transaction(
+        source_hash=b"\7" * 32,
+        sender=b"\1" * 20,
+        to=None,
+        mint=0,
+        value=0,
+        gas_limit=gas,
+        input=code,
+    )
+
+
+def with_deposit(
+    message: Flashblock, deposit: Transaction, *, gas_limit: int, gas_used: int
+) -> Flashblock:
+    """A message of another job that has one more deposit."""
+    assert message.base is not None
+    diff = message.diff
+    raws = (*diff.transactions, deposit.raw)
+    return replace(
+        message,
+        payload_id=b"\1\2\3\4\5\6\7\x08",
+        base=replace(message.base, gas_limit=gas_limit),
+        diff=replace(diff, transactions=raws, gas_used=gas_used, block_hash=b"\x77" * 32),
+    )
+
+
+def go_on(truth: Truth, following: Following, built: Built) -> None:
+    """What is honest is followed as if nothing had been."""
+    following.hear(*built.messages)
+    assert following.pending == (built.number, len(PLAN) - 1)
+    truth.seal(built)
+    following.hear(truth.job("next", PLAN).messages[0])
+    assert following.latest == built.number
+
+
+def test_a_gas_limit_far_above_the_parents_is_refused_before_anything_runs(
+    truth: Truth, following: Following
+) -> None:
+    built = truth.job("honest", PLAN)
+    bad = with_deposit(
+        built.messages[0], endless(loop(), FAR), gas_limit=2 * LIMIT + 1, gas_used=100_000
+    )
+    following.receive(bad, feed="bad")
+    assert following.follower.counters["Diverged"] == 1
+    assert "gas_limit: expected 60000000 at most" in str(following.follower.last_error)
+    go_on(truth, following, built)
+
+
+@pytest.mark.parametrize("code", LOOPS.values(), ids=LOOPS)
+def test_what_spends_more_gas_than_it_says_is_stopped(
+    truth: Truth, following: Following, code: bytes
+) -> None:
+    built = truth.job("honest", PLAN)
+    deposit = endless(code, LIMIT)
+    bad = with_deposit(built.messages[0], deposit, gas_limit=2 * LIMIT, gas_used=100_000)
+    following.receive(bad, feed="bad")
+    assert following.follower.counters["Diverged"] == 1
+    assert "transactions[1]: expected all gas that the" in str(following.follower.last_error)
+    go_on(truth, following, built)
+
+
+def test_what_takes_too_long_is_stopped_and_not_tried_again(
+    truth: Truth, following: Following
+) -> None:
+    """All its gas is claimed, and below the limit that the chain really has."""
+    built = truth.job("honest", PLAN)
+    deposit = endless(P256_LOOP, LIMIT - 500_000)
+    bad = with_deposit(built.messages[0], deposit, gas_limit=LIMIT, gas_used=LIMIT)
+    following.receive(bad, feed="bad")
+    assert "transactions[1] takes more time than it may" in str(following.follower.last_error)
+    following.receive(bad, feed="another")
+    assert "overrun: it did before" in str(following.follower.last_error)
+    assert following.follower.counters["Overrun"] == 2
+    go_on(truth, following, built)
+
+
+def test_a_block_full_of_cheap_code_is_followed(truth: Truth, tmp_path: Path) -> None:
+    """All gas of the block in its first flashblock, as bounds are."""
+    following = Following(tmp_path / "other")
+    built = truth.job("full", [[], [(0, 2)]], upgrades=[endless(loop(), LIMIT - 500_000)])
+    following.hear(*built.messages)
+    assert following.pending == (1, 1)
+    following.close()
+
+
+def test_more_signatures_than_the_gas_pays_for_are_not_looked_at(truth: Truth) -> None:
+    message = truth.job("honest", PLAN).messages[1]
+    diff = replace(message.diff, gas_used=41_999)
+    verdict = check_growth(diff, None, LIMIT)
+    assert verdict == Diverged("gas_used", "42000 at least", "41999")
+    assert check_growth(replace(diff, gas_used=42_000), None, LIMIT) is None
+
+
+class Slow(DrivenClock):
+    """A second passes with each look."""
+
+    def monotonic_ns(self) -> int:
+        self.advance(10**9)
+        return super().monotonic_ns()
+
+
+def test_a_feed_that_is_refused_after_long_rests_and_no_other_does(truth: Truth) -> None:
+    clock = Slow()
+    runs = BoundedRuns(clock, SECONDS)
+
+    def verdict(message: Flashblock, feed: str) -> str:
+        ground = on_sealed(truth.store, truth.profile, 0)
+        assert message.base is not None
+        block = begin(ground, message.base, message.payload_id)
+        assert isinstance(block, BlockInProgress)
+        result = runs.apply(block, Received(feed, 0, message), None, 7)
+        block.close()
+        return "true" if isinstance(result, ClosedIndex) else str(result)
+
+    honest = truth.job("honest", PLAN).messages[0]
+    bad = with_deposit(honest, endless(loop(), LIMIT - 500_000), gas_limit=LIMIT, gas_used=100_000)
+    assert "all gas that the message says" in verdict(bad, "bad")
+    assert runs.take_wasted() == {"bad": 10**9}
+    assert verdict(honest, "bad") == "overrun: its feed has to rest"
+    assert verdict(honest, "good") == "true"
+    clock.advance(60 * 10**9)
+    assert verdict(honest, "bad") == "true"
+
+
+def lying(block: Block, deposit: Transaction) -> Block:
+    """A sealed block that has one more deposit, and does not say what it uses."""
+    raws = (*block.transactions, deposit.raw)
+    header = block.header.replace(transactions_root=transactions_root(raws))
+    return Block(header, raws, (), ())
+
+
+def test_a_canonical_block_that_spends_more_than_it_says_is_stopped(
+    truth: Truth, following: Following
+) -> None:
+    built = truth.job("honest", PLAN)
+    following.canonical(lying(built.blocks[-1], endless(loop(), LIMIT - 500_000)))
+    assert following.follower.counters["CanonicalDiverged"] == 1
+    assert "gas used: expected" in str(following.follower.last_error)
+    go_on(truth, following, built)
+
+
+def test_a_canonical_block_claims_no_more_than_so_many_of_its_parents(
+    truth: Truth, following: Following
+) -> None:
+    built = truth.job("honest", PLAN)
+    header = built.blocks[-1].header
+    absurd = header.replace(gas_limit=2**62, gas_used=16 * LIMIT + 1)
+    following.canonical(Block(absurd, built.blocks[-1].transactions, (), ()))
+    assert following.follower.counters["BadCanonical"] == 1
+    assert "gas used" in str(following.follower.last_error)
+    go_on(truth, following, built)
+
+
+def test_a_heavy_block_of_the_canonical_chain_is_followed_in_the_end(
+    truth: Truth, following: Following
+) -> None:
+    """Whatever the machine: with each try it has twice the time."""
+    built = truth.job("heavy", [[], [(0, 1)]], upgrades=[endless(P256_LOOP, 2_000_000)])
+    block = truth.seal(built)
+    following.canonical(block)
+    assert following.follower.counters["CanonicalOverrun"] == 1
+    for _ in range(16):
+        following.canonical(block)
+    assert following.latest == 1
+    assert following.sealed(1) == block.hash
