@@ -6,7 +6,7 @@ likes of the messages, in what order it likes.
 """
 
 import gc
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -215,9 +215,12 @@ class Following:
         folder: Path,
         bounds: BufferBounds | None = None,
         config: dict[str, Any] = JOVIAN,
+        kept: Mapping[str, int] | None = None,
     ) -> None:
+        """`kept` is how much the store keeps, where it is not what stores keep."""
         self.folder = folder
         self.config = config
+        self.kept = kept or {}
         self.bounds = bounds or BufferBounds()
         self.clock = DrivenClock()
         self.published: list[Flashblock] = []
@@ -226,7 +229,7 @@ class Following:
 
     def open(self) -> None:
         """Start, as a process does."""
-        self.store = Store(str(self.folder), write=True)
+        self.store = Store(str(self.folder), write=True, **self.kept)
         begin_chain(self.store, read_genesis(genesis(self.config)))
         self.writer = LedgerWriter(self.store, self.clock)
         self.follower = Follower(

@@ -461,8 +461,12 @@ class State:
     def overlay(self) -> Overlay:
         """An empty overlay above this state."""
 
-    def trie(self) -> BranchTrie:
-        """The trie of this state, for roots after changes: `PrunedState`."""
+    def trie(self, *, rebuild: bool = False) -> BranchTrie:
+        """The trie of this state, for roots after changes: `PrunedState`.
+
+        Only nodes of the last blocks are kept. To `rebuild` it from an older state takes as
+        long as that is large.
+        """
 
     def call(
         self,

@@ -130,8 +130,9 @@ impl State {
         Overlay::above(self)
     }
 
-    fn trie(&self, py: Python<'_>) -> PyResult<BranchTrie> {
-        py.detach(|| BranchTrie::open(&self.0))
+    #[pyo3(signature = (*, rebuild = false))]
+    fn trie(&self, py: Python<'_>, rebuild: bool) -> PyResult<BranchTrie> {
+        py.detach(|| BranchTrie::open(&self.0, rebuild))
     }
 
     /// The same as `overlay().call(…)`, which it saves an object.

@@ -6,6 +6,7 @@ foundation owns its view.
 """
 
 from collections.abc import Iterable
+from functools import partial as bound
 
 from foreblock._engine import (
     Header,
@@ -34,8 +35,10 @@ def on_sealed(store: Store, profile: ChainProfile, number: int) -> Foundation:
     parent, total_difficulty = read_header(view, number)
     state, latest = view.state(number), view.heads.latest
     assert latest is not None, "a store is begun with its genesis"
-    # Only the latest block's trie gives nodes to be stored.
-    open_trie: OpenTrie = store.trie if number == latest[0] else state.trie
+    # Only the latest block's trie gives nodes to be stored. Of old blocks the state is kept
+    # and the nodes are not: a branch may begin there all the same.
+    old_trie: OpenTrie = bound(state.trie, rebuild=True)
+    open_trie = store.trie if number == latest[0] else old_trie
     return Foundation(
         profile=profile,
         parent=parent,

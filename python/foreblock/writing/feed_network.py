@@ -224,6 +224,9 @@ class _Chain:
     async def latest(self) -> Head:
         return await self._network.on_thread(lambda: self._network.source.latest)
 
+    async def earliest(self) -> int:
+        return await self._network.on_thread(lambda: self._network.source.earliest)
+
     async def knows(self, hash: bytes) -> bool:
         return await self._network.on_thread(lambda: self._network.source.knows(hash))
 

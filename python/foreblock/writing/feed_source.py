@@ -91,7 +91,11 @@ class FeedSource:
         return wasted
 
     def add(self, blocks: Sequence[Block]) -> None:
-        """Take in blocks of the canonical chain, the oldest first."""
+        """Take in blocks of the canonical chain, each the parent of the next."""
+        if blocks and blocks[0].header.number <= self._writer.latest.number:
+            # A branch takes the place of ours at once, not block by block.
+            self._follower.canonical(blocks[0], blocks[1:])
+            return
         for block in blocks:
             self._follower.canonical(block)
 
@@ -103,6 +107,12 @@ class FeedSource:
     def latest(self) -> Head:
         """The last sealed block."""
         return Head(self._writer.latest.number, self._writer.latest.hash)
+
+    @property
+    def earliest(self) -> int:
+        """The oldest block whose state is kept."""
+        with self._store.view() as view:
+            return view.heads.earliest
 
     def knows(self, hash: bytes) -> bool:
         """Whether a block is sealed on the chain."""

@@ -73,6 +73,11 @@ impl StoredNodes {
         let block = view.heads().nodes.map(|stored| stored.min(block));
         Self { lease: view.lease.clone(), block }
     }
+
+    /// As if none were stored.
+    pub fn none(view: &View) -> Self {
+        Self { lease: view.lease.clone(), block: None }
+    }
 }
 
 impl NodeReader for StoredNodes {

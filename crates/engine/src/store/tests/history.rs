@@ -412,11 +412,13 @@ impl History {
     }
 }
 
-/// A reader's trie of any state has the root of the plain state, or the nodes are gone.
+/// A reader's trie of any state has the root of the plain state, or the nodes are gone;
+/// then it can be built from the state.
 fn check_branch(found: &State, state: &Everything, may_be_gone: bool) {
     match BranchTrie::open(found) {
         Ok(mut trie) => assert_eq!(trie.root().unwrap(), state.root()),
         Err(Error::PrunedState { .. }) => assert!(may_be_gone),
         Err(other) => panic!("{other}"),
     }
+    assert_eq!(BranchTrie::rebuild(found).unwrap().root().unwrap(), state.root());
 }
