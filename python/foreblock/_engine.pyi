@@ -110,8 +110,8 @@ class Store:
         lock of the one writer is taken: `StoreLocked` when another process has it. Without,
         `StoreMissing` when there is no store. `StoreOpenHere` when this process has it open.
 
-        `map_size` is the most the file may grow to, in bytes and whole pages (default
-        256 GiB, sparse). A reader takes the size that the writer has left in the file.
+        `map_size` is how much of the file is mapped to begin with, in bytes and whole pages
+        (default 256 GiB, which takes no disk); it is raised when it is full.
         `keep_states` is the number of blocks behind latest whose state is kept (default
         all), `keep_partials` the same for partial blocks (64), `keep_nodes` for versions of
         trie nodes (128). States are kept for longer than partials: `InvalidArgument`
@@ -125,8 +125,15 @@ class Store:
     @property
     def map_size(self) -> int: ...
     @property
+    def file_bytes(self) -> int:
+        """The length of the file."""
+
+    @property
     def used_bytes(self) -> int:
         """Bytes of the file that hold something."""
+
+    def copy(self, to: str) -> None:
+        """Write the last commit, without free pages, to a new file: `StoreFailed`, `DiskFull`."""
 
     def view(self) -> View:
         """The snapshot of the last commit. To be closed when the request is answered.

@@ -114,7 +114,11 @@ def make_served(
     """The networks of one worker: what bodies are answered with, as the settings want it."""
     options = options_of(settings)
     scheduling = Scheduling(options, room)
-    ledgers = [Ledger.open(network.data, announce=settings.snapshot_header) for network in networks]
+    announce = settings.snapshot_header
+    ledgers = [
+        Ledger.open(network.data, announce=announce, max_readers=network.max_readers)
+        for network in networks
+    ]
     _forget_old_views(asyncio.get_running_loop(), ledgers)
     return [
         _served(ledger, network, options, scheduling, link)

@@ -66,6 +66,7 @@
     │   └── BusBroken
     ├── StoreError               the store broke, or was misused
     │   ├── StoreMissing
+    │   ├── StoreExists
     │   ├── NoChain
     │   ├── StoreLocked
     │   ├── StoreOpenHere
@@ -754,6 +755,16 @@ class StoreMissing(StoreError):
 
 
 @dataclass(eq=False)
+class StoreExists(StoreError):
+    """There is something where a new store is to be put."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return f"there is something at {self.path} already"
+
+
+@dataclass(eq=False)
 class NoChain(StoreError):
     """The store is there and holds no block yet."""
 
@@ -799,12 +810,15 @@ class StoreReadOnly(StoreError):
 
 @dataclass(eq=False)
 class StoreFull(StoreError):
-    """The store may not grow further; a larger map size lets it."""
+    """The store cannot grow further: the system lets the process map no more of it."""
 
     map_size: int
 
     def __str__(self) -> str:
-        return f"the store has reached its map size of {self.map_size} bytes"
+        return (
+            f"the store has reached its map size of {self.map_size} bytes, "
+            "and no more can be mapped"
+        )
 
 
 @dataclass(eq=False)

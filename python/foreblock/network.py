@@ -40,5 +40,7 @@ class Network(Struct, frozen=True, kw_only=True):
     name: str
     data: str  # the folder of its store
     source: Literal["store", "dev", "feed"]
+    map_size: int = 1 << 38  # of its store, in bytes, to begin with
+    max_readers: int = 16_384
     dev: DevChain | None = None
     feed: FeedChain | None = None

@@ -15,6 +15,7 @@ from itertools import chain, repeat
 from typing import Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from foreblock.logs import configure
 from foreblock.network import Network
@@ -75,7 +76,11 @@ def run(
     """
     configure(settings.log_level)
     count = settings.workers or os.cpu_count() or 1
-    networks = [place.network for place in places]
+    room = settings.store
+    networks = [
+        replace(place.network, map_size=room.map_size, max_readers=room.max_readers)
+        for place in places
+    ]
     written = any(network.source != "store" for network in networks)
     bus_if_needed = _bus() if written else nullcontext(None)
     with _listening(places, count) as (by_place, feeds), bus_if_needed as bus:

@@ -66,6 +66,21 @@ class PoolLimits:
 
 
 @dataclass(frozen=True)
+class StoreRoom:
+    """What each store takes of the system."""
+
+    map_size: int = setting(
+        1 << 38,
+        "bytes of addresses that a store begins with; more are taken when they are used up",
+        least=1 << 20,
+        most=1 << 46,
+    )
+    max_readers: int = setting(
+        16_384, "commits of a store that all its processes read at one time", least=64, most=1 << 20
+    )
+
+
+@dataclass(frozen=True)
 class Settings:
     """What `foreblock serve` runs with."""
 
@@ -98,6 +113,7 @@ class Settings:
         default_factory=SimulationLimits, metadata={"prefix": "simulate_"}
     )
     pool: PoolLimits = field(default_factory=PoolLimits, metadata={"prefix": "pool_"})
+    store: StoreRoom = field(default_factory=StoreRoom, metadata={"prefix": ""})
 
 
 @dataclass(frozen=True)

@@ -129,9 +129,19 @@ impl Store {
         self.opened()?.clear_stale_readers().map_err(to_python)
     }
 
+    fn copy(&self, py: Python<'_>, to: Arg<String>) -> PyResult<()> {
+        let store = self.opened()?;
+        py.detach(|| store.copy(Path::new(&to.0))).map_err(to_python)
+    }
+
     #[getter]
     fn map_size(&self) -> PyResult<usize> {
-        Ok(self.opened()?.map_size())
+        self.opened()?.map_size().map_err(to_python)
+    }
+
+    #[getter]
+    fn file_bytes(&self) -> PyResult<u64> {
+        self.opened()?.file_bytes().map_err(to_python)
     }
 
     #[getter]
@@ -140,8 +150,12 @@ impl Store {
         py.detach(|| store.used_bytes()).map_err(to_python)
     }
 
-    fn close(&self) {
-        *self.slot() = None;
+    fn close(&self, py: Python<'_>) {
+        let taken = self.slot().take();
+        if let Some(store) = taken {
+            // A read that is waited for may need the interpreter to end.
+            py.detach(|| store.close());
+        }
     }
 
     fn __enter__(this: Py<Self>) -> Py<Self> {
@@ -150,11 +164,12 @@ impl Store {
 
     fn __exit__(
         &self,
+        py: Python<'_>,
         _kind: &Bound<'_, PyAny>,
         _value: &Bound<'_, PyAny>,
         _trace: &Bound<'_, PyAny>,
     ) {
-        self.close();
+        self.close(py);
     }
 }
 

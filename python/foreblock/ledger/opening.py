@@ -1,21 +1,32 @@
 """Stores that are opened for writing, with the chain they begin with."""
 
 from pathlib import Path
+from typing import Final
 
 from foreblock._engine import Store
 from foreblock.ledger.genesis import Genesis
 from foreblock.ledger.start import begin_chain
 
+_UNIT: Final = 1 << 16  # bytes; pages of every system divide it
+
 __all__ = ["Store", "open_to_write"]
 
 
-def open_to_write(path: str, genesis: Genesis) -> Store:
+def open_to_write(
+    path: str,
+    genesis: Genesis,
+    *,
+    map_size: int | None = None,
+    max_readers: int | None = None,
+) -> Store:
     """The store in a folder, begun if it is new.
 
+    `map_size` is taken in whole pages.
     Raises `DifferentGenesis` when it holds another chain, and `StoreLocked`.
     """
     Path(path).mkdir(parents=True, exist_ok=True)
-    store = Store(path, write=True)
+    whole = None if map_size is None else map_size // _UNIT * _UNIT
+    store = Store(path, write=True, map_size=whole, max_readers=max_readers)
     try:
         begin_chain(store, genesis)
     except BaseException:

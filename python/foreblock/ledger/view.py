@@ -55,9 +55,9 @@ class Ledger:
         self.express: Express | None = None
 
     @classmethod
-    def open(cls, path: str, *, announce: bool = True) -> "Ledger":
+    def open(cls, path: str, *, announce: bool = True, max_readers: int | None = None) -> "Ledger":
         """The ledger in a folder; raises `StoreMissing`, `NoChain`."""
-        store = Store(path)
+        store = Store(path, max_readers=max_readers)
         try:
             return cls(store, announce=announce)
         except BaseException:

@@ -53,7 +53,9 @@ class DevChainSource:
         assert chain is not None, "a development chain is told what to be like"
         self._pool_file: Final = Path(network.data) / POOL_FILE
         genesis = _genesis(chain)
-        self._store: Final[Store] = open_to_write(network.data, genesis)
+        self._store: Final[Store] = open_to_write(
+            network.data, genesis, map_size=network.map_size, max_readers=network.max_readers
+        )
         try:
             # For whoever follows the chain.
             (Path(network.data) / GENESIS_FILE).write_bytes(genesis_text(genesis))

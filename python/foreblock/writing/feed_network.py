@@ -52,6 +52,7 @@ class FeedNetwork:
         assert chain is not None, "a followed chain is told where its feeds are"
         self.name: Final = network.name
         self._folder: Final = network.data
+        self._room: Final = {"map_size": network.map_size, "max_readers": network.max_readers}
         self._chain: Final[FeedChain] = chain
         self._clock: Final = clock
         self._publish: Final = publish
@@ -80,7 +81,15 @@ class FeedNetwork:
 
         try:
             self._source = await self.on_thread(
-                partial(FeedSource, self._folder, self._chain, self._clock, publish, wanted)
+                partial(
+                    FeedSource,
+                    self._folder,
+                    self._chain,
+                    self._clock,
+                    publish,
+                    wanted,
+                    **self._room,
+                )
             )
         except BaseException:
             self._executor.shutdown()

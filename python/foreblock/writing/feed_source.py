@@ -44,13 +44,18 @@ class FeedSource:
         clock: Clock,
         publish: Callable[[Flashblock], None],
         wanted: Callable[[bytes], None],
+        *,
+        map_size: int | None = None,
+        max_readers: int | None = None,
     ) -> None:
         """Begin the chain or go on with it. Raises `ForeblockError`."""
         try:
             text = Path(chain.genesis).read_bytes()
         except OSError as why:
             raise BadGenesis(chain.genesis, why.strerror or str(why)) from None
-        self._store: Final[Store] = open_to_write(folder, read_genesis(text))
+        self._store: Final[Store] = open_to_write(
+            folder, read_genesis(text), map_size=map_size, max_readers=max_readers
+        )
         try:
             self._writer: Final = LedgerWriter(self._store, clock)
             self._follower: Final = Follower(self._writer, clock, BufferBounds(), publish, wanted)

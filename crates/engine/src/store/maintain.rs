@@ -31,8 +31,8 @@ impl Store {
     /// that nothing is due.
     pub fn maintain(&self, entries: usize) -> Result<usize> {
         let mut layers = self.layers()?;
-        let mut next_layers = layers.clone();
-        let worked = self.write(|txn| {
+        let (worked, next_layers) = self.write(|txn| {
+            let mut next_layers = layers.clone();
             let before = self.tables.heads(txn)?;
             let heads = before.clone();
             let layers = &mut next_layers;
@@ -45,7 +45,7 @@ impl Store {
             if heads != before {
                 self.tables.put_heads(txn, &heads)?;
             }
-            Ok(entries - left)
+            Ok((entries - left, next_layers))
         })?;
         *layers = next_layers;
         Ok(worked)

@@ -8,13 +8,14 @@ use std::sync::{Mutex, MutexGuard};
 use heed::types::Bytes;
 use heed::{AnyTls, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
 
+use super::environment::Environment;
 use super::heads::Heads;
 use super::nodes::Layers;
 use super::snapshot::Lease;
-use super::{disk, lmdb};
+use super::{disk, lmdb, map};
 use crate::error::{Error, Result};
 
-/// Sparse: the file grows with what is in it, not with this.
+/// Address space, not disk: the file grows with what is in it, and this when it is full.
 pub const DEFAULT_MAP_SIZE: usize = 1 << 38;
 /// A process has a slot for each commit that it is reading. One takes 64 bytes.
 pub const DEFAULT_MAX_READERS: u32 = 16_384;
@@ -107,21 +108,18 @@ pub struct Tables {
 }
 
 pub struct Store {
-    pub(super) env: Env<WithoutTls>,
+    pub(super) env: Environment,
     pub(super) tables: Tables,
     pub(super) retention: Retention,
     /// What the next view reads, unless there is a newer commit.
     pub(super) shared: Mutex<Option<Lease>>,
     path: PathBuf,
-    map_size: usize,
     writer: Option<Writer>,
 }
 
 /// What only the writing process has.
 struct Writer {
     layers: Mutex<Layers>,
-    /// Held, never read: the lock goes when the file is closed, also by a kill.
-    _lock: File,
 }
 
 impl Store {
@@ -138,11 +136,18 @@ impl Store {
         refuse_if_open_here(path)?;
         let lock = lock_for_writing(path)?;
         let env = open_env(path, options)?;
-        let tables = make_tables(&env, path).map_err(|error| with_map_size(error, &env))?;
+        let tables = loop {
+            match make_tables(&env, path).map_err(|error| with_map_size(error, &env)) {
+                Err(Error::StoreFull(size)) => {
+                    // SAFETY: nobody else has this environment yet, and no transaction is open.
+                    unsafe { env.resize(map::twice(size)?) }.map_err(lmdb)?;
+                }
+                made => break made?,
+            }
+        };
         // Readers that were killed may have left slots, which would keep old pages.
         env.clear_stale_readers().map_err(lmdb)?;
-        let writer = Some(Writer { layers: Mutex::default(), _lock: lock });
-        Ok(Self::with(env, tables, options, path, writer))
+        Ok(Self::with(env, tables, options, path, Some(lock)))
     }
 
     fn open_to_read(path: &Path, options: &Options) -> Result<Self> {
@@ -166,31 +171,48 @@ impl Store {
         tables: Tables,
         options: &Options,
         path: &Path,
-        writer: Option<Writer>,
+        lock: Option<File>,
     ) -> Self {
-        let map_size = env.info().map_size;
         let path = path.to_path_buf();
         let (retention, shared) = (options.retention, Mutex::default());
-        Self { env, tables, retention, shared, path, map_size, writer }
+        let writer = lock.as_ref().map(|_| Writer { layers: Mutex::default() });
+        let env = Environment::new(env, lock);
+        Self { env, tables, retention, shared, path, writer }
     }
 
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    pub fn map_size(&self) -> usize {
-        self.map_size
+    /// How large the file may become before the map is raised.
+    pub fn map_size(&self) -> Result<usize> {
+        Ok(self.env.using()?.info().map_size)
+    }
+
+    /// How long the file is, with the pages that are free.
+    pub fn file_bytes(&self) -> Result<u64> {
+        file_bytes(&self.path).map_err(|error| cannot_open(&self.path, &error))
     }
 
     /// Bytes of the file that hold something.
     pub fn used_bytes(&self) -> Result<u64> {
-        self.env.non_free_pages_size().map_err(lmdb)
+        // A view finds out whether enough is mapped.
+        self.view()?.close();
+        self.env.using()?.non_free_pages_size().map_err(lmdb)
     }
 
     /// Free the slots of readers that died inside a view. Cheap; to be called every
     /// few seconds by the writer, so that a killed reader does not keep pages.
     pub fn clear_stale_readers(&self) -> Result<usize> {
-        self.env.clear_stale_readers().map_err(lmdb)
+        self.env.using()?.clear_stale_readers().map_err(lmdb)
+    }
+
+    /// From now on everything that hangs on this store answers `StoreClosed`: views,
+    /// states, tries. The folder can be opened again, in this process too. Waits for a
+    /// commit or a read that is under way.
+    pub fn close(&self) {
+        self.forget_shared();
+        self.env.close();
     }
 
     pub(super) fn layers(&self) -> Result<MutexGuard<'_, Layers>> {
@@ -199,26 +221,37 @@ impl Store {
         Ok(writer.layers.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
 
-    /// One durable transaction; whatever `change` wrote is gone when it fails.
-    pub(super) fn write<T>(&self, change: impl FnOnce(&mut RwTxn) -> Result<T>) -> Result<T> {
+    /// One durable transaction; whatever `change` wrote is gone when it fails. It is made
+    /// again, with a larger map, when the map was full.
+    pub(super) fn write<T>(&self, mut change: impl FnMut(&mut RwTxn) -> Result<T>) -> Result<T> {
         if self.writer.is_none() {
             return Err(Error::StoreReadOnly);
         }
         // It would keep the pages that this transaction frees.
         self.forget_shared();
+        loop {
+            match self.write_once(&mut change) {
+                Err(Error::StoreFull(size)) => self.env.raise_map(size)?,
+                done => return done,
+            }
+        }
+    }
+
+    fn write_once<T>(&self, change: impl FnOnce(&mut RwTxn) -> Result<T>) -> Result<T> {
+        let env = self.env.using()?;
         let run = || {
-            let mut txn = self.env.write_txn().map_err(lmdb)?;
+            let mut txn = env.write_txn().map_err(lmdb)?;
             let result = change(&mut txn)?;
             txn.commit().map_err(|error| disk::explain(error, &self.path))?;
             Ok(result)
         };
-        run().map_err(|error| with_map_size(error, &self.env))
+        run().map_err(|error| with_map_size(error, &env))
     }
 
     #[cfg(test)]
     pub(crate) fn with_deltas(
         &self,
-        work: impl FnOnce(Table, &mut RwTxn) -> Result<()>,
+        mut work: impl FnMut(Table, &mut RwTxn) -> Result<()>,
     ) -> Result<()> {
         self.write(|txn| work(self.tables.deltas, txn))
     }
@@ -302,7 +335,7 @@ fn open_env(path: &Path, options: &Options) -> Result<Env<WithoutTls>> {
     let mut open = EnvOpenOptions::new().read_txn_without_tls();
     open.max_dbs(Tables::NAMES.len() as u32).max_readers(options.max_readers);
     if options.mode == Mode::Write {
-        open.map_size(options.map_size);
+        open.map_size(map::at_opening(options.map_size, file_bytes(path).unwrap_or(0)));
     } else {
         // SAFETY: the flag asks for less than the default; without a map size, LMDB
         // takes the one the writer left in the file.
@@ -314,6 +347,10 @@ fn open_env(path: &Path, options: &Options) -> Result<Env<WithoutTls>> {
         heed::Error::Io(error) if !disk::is_full(&error) => cannot_open(path, &error),
         other => lmdb(other),
     })
+}
+
+fn file_bytes(path: &Path) -> std::io::Result<u64> {
+    Ok(path.join("data.mdb").metadata()?.len())
 }
 
 fn lock_for_writing(path: &Path) -> Result<File> {
