@@ -140,8 +140,12 @@ impl Store {
         py.detach(|| store.used_bytes()).map_err(to_python)
     }
 
-    fn close(&self) {
-        *self.slot() = None;
+    fn close(&self, py: Python<'_>) {
+        let taken = self.slot().take();
+        if let Some(store) = taken {
+            // A read that is waited for may need the interpreter to end.
+            py.detach(|| store.close());
+        }
     }
 
     fn __enter__(this: Py<Self>) -> Py<Self> {
@@ -150,11 +154,12 @@ impl Store {
 
     fn __exit__(
         &self,
+        py: Python<'_>,
         _kind: &Bound<'_, PyAny>,
         _value: &Bound<'_, PyAny>,
         _trace: &Bound<'_, PyAny>,
     ) {
-        self.close();
+        self.close(py);
     }
 }
 

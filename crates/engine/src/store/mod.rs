@@ -12,6 +12,7 @@ mod batch;
 mod branch_trie;
 mod commit;
 mod disk;
+mod environment;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;

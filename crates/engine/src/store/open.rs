@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 use heed::types::Bytes;
 use heed::{AnyTls, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
 
+use super::environment::Environment;
 use super::heads::Heads;
 use super::nodes::Layers;
 use super::snapshot::Lease;
@@ -107,7 +108,7 @@ pub struct Tables {
 }
 
 pub struct Store {
-    pub(super) env: Env<WithoutTls>,
+    pub(super) env: Environment,
     pub(super) tables: Tables,
     pub(super) retention: Retention,
     /// What the next view reads, unless there is a newer commit.
@@ -120,8 +121,6 @@ pub struct Store {
 /// What only the writing process has.
 struct Writer {
     layers: Mutex<Layers>,
-    /// Held, never read: the lock goes when the file is closed, also by a kill.
-    _lock: File,
 }
 
 impl Store {
@@ -141,8 +140,7 @@ impl Store {
         let tables = make_tables(&env, path).map_err(|error| with_map_size(error, &env))?;
         // Readers that were killed may have left slots, which would keep old pages.
         env.clear_stale_readers().map_err(lmdb)?;
-        let writer = Some(Writer { layers: Mutex::default(), _lock: lock });
-        Ok(Self::with(env, tables, options, path, writer))
+        Ok(Self::with(env, tables, options, path, Some(lock)))
     }
 
     fn open_to_read(path: &Path, options: &Options) -> Result<Self> {
@@ -166,11 +164,13 @@ impl Store {
         tables: Tables,
         options: &Options,
         path: &Path,
-        writer: Option<Writer>,
+        lock: Option<File>,
     ) -> Self {
         let map_size = env.info().map_size;
         let path = path.to_path_buf();
         let (retention, shared) = (options.retention, Mutex::default());
+        let writer = lock.as_ref().map(|_| Writer { layers: Mutex::default() });
+        let env = Environment::new(env, lock);
         Self { env, tables, retention, shared, path, map_size, writer }
     }
 
@@ -184,13 +184,21 @@ impl Store {
 
     /// Bytes of the file that hold something.
     pub fn used_bytes(&self) -> Result<u64> {
-        self.env.non_free_pages_size().map_err(lmdb)
+        self.env.using()?.non_free_pages_size().map_err(lmdb)
     }
 
     /// Free the slots of readers that died inside a view. Cheap; to be called every
     /// few seconds by the writer, so that a killed reader does not keep pages.
     pub fn clear_stale_readers(&self) -> Result<usize> {
-        self.env.clear_stale_readers().map_err(lmdb)
+        self.env.using()?.clear_stale_readers().map_err(lmdb)
+    }
+
+    /// From now on everything that hangs on this store answers `StoreClosed`: views,
+    /// states, tries. The folder can be opened again, in this process too. Waits for a
+    /// commit or a read that is under way.
+    pub fn close(&self) {
+        self.forget_shared();
+        self.env.close();
     }
 
     pub(super) fn layers(&self) -> Result<MutexGuard<'_, Layers>> {
@@ -206,13 +214,14 @@ impl Store {
         }
         // It would keep the pages that this transaction frees.
         self.forget_shared();
+        let env = self.env.using()?;
         let run = || {
-            let mut txn = self.env.write_txn().map_err(lmdb)?;
+            let mut txn = env.write_txn().map_err(lmdb)?;
             let result = change(&mut txn)?;
             txn.commit().map_err(|error| disk::explain(error, &self.path))?;
             Ok(result)
         };
-        run().map_err(|error| with_map_size(error, &self.env))
+        run().map_err(|error| with_map_size(error, &env))
     }
 
     #[cfg(test)]
