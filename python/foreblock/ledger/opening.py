@@ -5,18 +5,24 @@ from pathlib import Path
 from foreblock._engine import Store
 from foreblock.ledger.genesis import Genesis
 from foreblock.ledger.start import begin_chain
+from foreblock.ledger.store_watch import check_goes_on, check_in_place
+from foreblock.seen_commits import SeenCommit
 
 __all__ = ["Store", "open_to_write"]
 
 
-def open_to_write(path: str, genesis: Genesis) -> Store:
-    """The store in a folder, begun if it is new.
+def open_to_write(path: str, genesis: Genesis, seen: SeenCommit | None = None) -> Store:
+    """The store in a folder, begun if it is new and nothing was `seen` of it before.
 
-    Raises `DifferentGenesis` when it holds another chain, and `StoreLocked`.
+    Raises `DifferentGenesis` when it holds another chain, `StoreLocked`, and `StoreReplaced`
+    when it is not as far as was seen: what was served may not be begun anew.
     """
+    seen = seen or SeenCommit()
+    check_in_place(path, seen)
     Path(path).mkdir(parents=True, exist_ok=True)
     store = Store(path, write=True)
     try:
+        check_goes_on(store, seen)
         begin_chain(store, genesis)
     except BaseException:
         store.close()
