@@ -89,8 +89,8 @@ class Store:
     """One store folder: an LMDB environment with every retained state.
 
     One process may write, any number may read. Closing is explicit (or by `with`);
-    everything taken from a closed store raises `StoreClosed` or goes on reading its own
-    snapshot.
+    everything taken from a closed store raises `StoreClosed`, and the folder can be opened
+    again at once.
     """
 
     def __new__(

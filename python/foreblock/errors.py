@@ -70,6 +70,7 @@
     │   ├── NoChain
     │   ├── StoreLocked
     │   ├── StoreOpenHere
+    │   ├── StoreReplaced
     │   ├── StoreClosed
     │   ├── StoreReadOnly
     │   ├── StoreFull
@@ -792,6 +793,17 @@ class StoreOpenHere(StoreError):
 
     def __str__(self) -> str:
         return f"the store at {self.path} is already open in this process"
+
+
+@dataclass(eq=False)
+class StoreReplaced(StoreError):
+    """The folder holds no store any more, or another one than was served from it."""
+
+    path: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"the store at {self.path} is not what was served: {self.why}; restart to go on"
 
 
 class StoreClosed(StoreError):

@@ -24,6 +24,7 @@ from foreblock.feed.server import FeedServer
 from foreblock.logs import configure
 from foreblock.model import Flashblock
 from foreblock.network import Network
+from foreblock.seen_commits import SeenCommit, open_seen
 from foreblock.server.process import at_end, raise_file_limit, run_ordered, tell
 from foreblock.server.supervisor import READY
 from foreblock.service import WritingOrder
@@ -80,11 +81,12 @@ async def _write(text: bytes, line: socket.socket) -> None:
     loop.add_reader(line, at_end(line, partial(_orphaned, line, stop)))
     writer, clock = Writer(), SystemClock()
     async with AsyncExitStack() as opened:
-        for network, descriptor in zip(order.networks, order.feeds, strict=True):
+        all_seen = open_seen(order.seen, len(order.networks))
+        for network, descriptor, seen in zip(order.networks, order.feeds, all_seen, strict=True):
             if network.source != "store":
                 feed = await _feed(descriptor, opened)
                 tell_workers = writer.exchange.tell
-                begin = partial(_begin, network, clock, feed, tell_workers)
+                begin = partial(_begin, network, clock, feed, tell_workers, seen)
                 kept = KeptNetwork(network.name, begin, clock, tell_workers)
                 if order.is_first:
                     await kept.begin()  # what cannot be begun at all is told at once
@@ -101,11 +103,12 @@ async def _begin(
     clock: Clock,
     feed: FeedServer | None,
     tell_workers: Callable[[ToWorker], None],
+    seen: SeenCommit,
 ) -> NetworkWriter | FeedNetwork:
     if network.source == "dev":
-        return await open_dev_network(network, clock, feed, tell_workers)
+        return await open_dev_network(network, clock, feed, tell_workers, seen)
     publish: Callable[[Flashblock], None] = (lambda _: None) if feed is None else feed.publish
-    following = FeedNetwork(network, clock, publish, tell_workers)
+    following = FeedNetwork(network, clock, publish, tell_workers, seen)
     await following.open()
     return following
 

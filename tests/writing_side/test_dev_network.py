@@ -1,17 +1,20 @@
 """A development chain in the writer, from one start to the next."""
 
-import gc
+import errno
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from dev_chain import ACCOUNTS, GENESIS_TIME, SECOND, send
 from foreblock._engine import Transaction
 from foreblock.clock import DrivenClock
+from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.model import Flashblock
 from foreblock.network import DevChain, Network
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.sequencer.sequencer import Sequencer
+from foreblock.writing import dev_network
 from foreblock.writing.dev_network import POOL_FILE, DevChainSource
 
 GAPPED = [send(ACCOUNTS[0], nonce) for nonce in (1, 2, 3)]
@@ -29,7 +32,6 @@ class Nobody:
 
 def started(folder: Path) -> DevChainSource:
     """A chain begun or gone on with, as by a new process."""
-    gc.collect()  # what holds a view goes with its holder, and they hold each other
     chain = DevChain(
         genesis="", chain_id=31337, mnemonic=TEST_MNEMONIC, accounts=10, balance=10**22,
         gas_limit=400_000_000, base_fee=10**9, block_time=2, interval_ms=200, seed=0,
@@ -61,3 +63,38 @@ def test_a_start_that_fails_loses_nothing_of_the_saved_pool(
     assert again.waiting == len(GAPPED)
     assert not (tmp_path / POOL_FILE).exists(), "it is for one start"
     again.close()
+
+
+def test_a_pool_that_cannot_be_saved_is_told_and_the_store_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = started(tmp_path)
+    source.submit(GAPPED[0].raw, GAPPED[0].sender)
+
+    def fails(path: Path, _transactions: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    with monkeypatch.context() as full, capture_logs() as logged:
+        full.setattr(dev_network, "save_pool", fails)
+        source.close()
+    (told,) = [each for each in logged if each["event"] == "pool_not_saved"]
+    assert told["count"] == 1
+    assert "No space left on device" in told["why"]
+    again = started(tmp_path)  # `source` still refers to the store of before
+    assert again.waiting == 0
+    again.close()
+
+
+def test_a_store_is_closed_whatever_the_writer_fails_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = started(tmp_path)
+
+    def fails(_writer: LedgerWriter) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as broken:
+        broken.setattr(LedgerWriter, "close", fails)
+        with pytest.raises(ZeroDivisionError):
+            source.close()
+    started(tmp_path).close()

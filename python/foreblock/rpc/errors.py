@@ -26,6 +26,8 @@ from foreblock.errors import (
     Reverted,
     Rule,
     SequencerUnavailable,
+    StoreClosed,
+    StoreReplaced,
     TimedOut,
     TooManyWaiting,
     TooMuchUnsent,
@@ -60,6 +62,8 @@ SIMULATION: Final = {
     Rule.TIP: INVALID_PARAMS,
     Rule.SYSTEM: REFUSED,
 }
+
+UNAVAILABLE: Final = "the chain is not available, try again later"
 
 INTERNAL_ERROR: Final = Fault(INTERNAL, "internal error")
 
@@ -125,6 +129,8 @@ PRECONF: Final[dict[type[Exception], Row]] = {
     RejectedTransaction: _says(REFUSED),
     SequencerUnavailable: _says(REFUSED),
     PoolRefusal: _says(REFUSED),
+    StoreReplaced: _says(REFUSED, UNAVAILABLE),
+    StoreClosed: _says(REFUSED, UNAVAILABLE),
     PoolFull: _says(OVERLOADED, "too many long calls are waiting, try again later"),
     TooManyWaiting: _says(OVERLOADED, "too many requests are waiting, try again later"),
     TooMuchUnsent: _says(

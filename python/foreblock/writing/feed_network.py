@@ -22,6 +22,7 @@ from foreblock.feed.inbox import Inbox
 from foreblock.ledger.blocks import Block
 from foreblock.model import Flashblock, FlashblockId
 from foreblock.network import FeedChain, Network
+from foreblock.seen_commits import SeenCommit
 from foreblock.writing.feed_facts import CanonicalState, FeedState, feed_facts
 from foreblock.writing.feed_source import Arrived, FeedSource
 
@@ -46,8 +47,12 @@ class FeedNetwork:
         clock: Clock,
         publish: Callable[[Flashblock], None],
         tell: Callable[[ToWorker], None],
+        seen: SeenCommit | None = None,
     ) -> None:
-        """`publish` and `tell` are called on the running loop; `open` comes next."""
+        """`publish` and `tell` are called on the running loop; `open` comes next.
+
+        `seen` is what was served of the network.
+        """
         chain = network.feed
         assert chain is not None, "a followed chain is told where its feeds are"
         self.name: Final = network.name
@@ -57,6 +62,7 @@ class FeedNetwork:
         self._clock: Final = clock
         self._publish: Final = publish
         self._tell: Final = tell
+        self._seen: Final = seen
         self._executor: Final = ThreadPoolExecutor(1, f"foreblock-{network.name}")
         self._wake: Final = asyncio.Event()
         self._stopping = False
@@ -88,13 +94,18 @@ class FeedNetwork:
                     self._clock,
                     publish,
                     wanted,
+                    self._seen,
                     **self._room,
                 )
             )
         except BaseException:
             self._executor.shutdown()
             raise
-        self._place = await self.on_thread(self._source.place)
+        try:
+            self._place = await self.on_thread(self._source.place)
+        except BaseException:
+            await self.close()
+            raise
 
     # --- What the writer asks of every network -------------------------------------------
 
@@ -131,9 +142,11 @@ class FeedNetwork:
                 task.result()  # what failed is the writer's to report
 
     async def close(self) -> None:
-        """Let go of everything."""
-        await self.on_thread(self._source.close)
-        self._executor.shutdown()
+        """Let go of everything, the thread too where the source fails to."""
+        try:
+            await self.on_thread(self._source.close)
+        finally:
+            self._executor.shutdown()
 
     # --- Inside --------------------------------------------------------------------------
 
@@ -196,7 +209,7 @@ class FeedNetwork:
 
     async def _keep_telling(self) -> None:
         while True:
-            await self.on_thread(self._source.clear_stale_readers)
+            await self.on_thread(self._source.look_after_store)
             following = await self.on_thread(self._source.following)
             now = self._clock.monotonic_ns()
             feeds = [self._state(client) for client in self._clients]

@@ -21,8 +21,10 @@ from foreblock.ledger.genesis import read_genesis
 from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.opening import Store, open_to_write
 from foreblock.ledger.partials import sealed_number
+from foreblock.ledger.store_watch import StoreWatch
 from foreblock.model import Flashblock, FlashblockId
 from foreblock.network import FeedChain
+from foreblock.seen_commits import SeenCommit
 from foreblock.writing.feed_facts import Following
 from foreblock.writing.stale_readers import StaleReaders
 
@@ -44,6 +46,7 @@ class FeedSource:
         clock: Clock,
         publish: Callable[[Flashblock], None],
         wanted: Callable[[bytes], None],
+        seen: SeenCommit | None = None,
         *,
         map_size: int | None = None,
         max_readers: int | None = None,
@@ -54,11 +57,12 @@ class FeedSource:
         except OSError as why:
             raise BadGenesis(chain.genesis, why.strerror or str(why)) from None
         self._store: Final[Store] = open_to_write(
-            folder, read_genesis(text), map_size=map_size, max_readers=max_readers
+            folder, read_genesis(text), seen, map_size=map_size, max_readers=max_readers
         )
         try:
             self._writer: Final = LedgerWriter(self._store, clock)
             self._follower: Final = Follower(self._writer, clock, BufferBounds(), publish, wanted)
+            self._watch: Final = StoreWatch(self._store, seen or SeenCommit(), clock)
         except BaseException:
             self._store.close()
             raise
@@ -144,11 +148,17 @@ class FeedSource:
         error = follower.last_error or self._last_malformed
         return Following(counters, follower.missing, error)
 
-    def clear_stale_readers(self) -> None:
-        """Free what dead readers hold, if it is time to; there may be no other work for long."""
+    def look_after_store(self) -> None:
+        """Free what dead readers hold, and see that the store is still there, if it is time to.
+
+        There may be no other work for long. Raises `StoreReplaced`.
+        """
         self._readers.clear_if_due()
+        self._watch.look_if_due()
 
     def close(self) -> None:
-        """Let go of the store."""
-        self._follower.close()
-        self._store.close()
+        """Let go of the store, whatever happens."""
+        try:
+            self._follower.close()
+        finally:
+            self._store.close()

@@ -107,9 +107,11 @@ class NetworkWriter:
                 await self._rest(left / 1e9)
 
     async def close(self) -> None:
-        """Let go of everything."""
-        await self._on_thread(self._source.close)
-        self._executor.shutdown()
+        """Let go of everything, the thread too where the source fails to."""
+        try:
+            await self._on_thread(self._source.close)
+        finally:
+            self._executor.shutdown()
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, work)

@@ -189,10 +189,11 @@ impl Applying<'_, '_> {
         check(partial.block == latest.number + 1, || {
             format!("partial {number} of block {} cannot follow {}", partial.block, latest.number)
         })?;
-        let stands_on_latest = match partial.start {
-            Start::Sealed(_) => partial.parent_hash == latest.hash,
-            Start::Partial(below) => self.sealed(latest.number)?.delta == below,
-        };
+        let stands_on_latest = partial.parent_hash == latest.hash
+            && match partial.start {
+                Start::Sealed(_) => true,
+                Start::Partial(below) => self.sealed(latest.number)?.delta == below,
+            };
         check(stands_on_latest, || format!("partial {number} does not stand on the latest block"))?;
         partial.status = Status::Sealed;
         self.put_partial(number, &partial)?;

@@ -1,7 +1,8 @@
 //! Telling a full disk from a broken one.
 
 use std::fs::OpenOptions;
-use std::io::{self, Write};
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::error::Error;
@@ -24,9 +25,31 @@ pub(super) fn explain(error: heed::Error, store: &Path) -> Error {
     }
 }
 
-/// Behind the last page of the file, where no transaction refers to anything. The lock of
-/// the one writer is held, and its transaction is over.
+/// Behind the end of the file, where no transaction refers to anything, and cut off again.
+/// The lock of the one writer is held, and its transaction is over.
 fn write_one_page(store: &Path) -> io::Result<()> {
-    let mut file = OpenOptions::new().append(true).open(store.join("data.mdb"))?;
-    file.write_all(&[0; 4096])
+    let file = OpenOptions::new().write(true).open(store.join("data.mdb"))?;
+    let end = file.metadata()?.len();
+    let written = file.write_all_at(&[0; 4096], end);
+    file.set_len(end)?;
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looking_for_the_reason_leaves_the_file_as_it_was() {
+        let folder = crate::store::test_folder();
+        let data = folder.path().join("data.mdb");
+        std::fs::write(&data, [7; 5000]).unwrap();
+        let short = || heed::Error::Io(io::Error::from_raw_os_error(libc::EIO));
+        assert!(matches!(explain(short(), folder.path()), Error::Store(_)));
+        assert_eq!(std::fs::read(&data).unwrap(), [7; 5000]);
+        std::fs::remove_file(&data).unwrap();
+        assert!(matches!(explain(short(), folder.path()), Error::Store(_)));
+        let full = heed::Error::Io(io::Error::from_raw_os_error(libc::ENOSPC));
+        assert!(matches!(explain(full, folder.path()), Error::DiskFull(_)));
+    }
 }

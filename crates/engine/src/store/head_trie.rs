@@ -80,8 +80,7 @@ pub(super) fn root_of(nodes: &dyn NodeReader) -> Result<B256> {
 
 /// Compute the layers that are missing up to `latest`.
 fn restore_layers(store: &Store, view: &View, latest: u64) -> Result<()> {
-    let known = store.node_layers(latest)?.last().map(|(block, _)| *block).or(view.heads().nodes);
-    let Some(known) = known else {
+    let Some(known) = last_known(view.heads().nodes, &store.node_layers(latest)?) else {
         let writes = build(&view.state(latest)?)?;
         return store.restore_layer(latest, Arc::new(writes));
     };
@@ -99,6 +98,14 @@ fn restore_layers(store: &Store, view: &View, latest: u64) -> Result<()> {
         store.restore_layer(block, Arc::new(writes))?;
     }
     Ok(())
+}
+
+/// The last block whose nodes are known, with those of every block before it.
+fn last_known(stored: Option<u64>, layers: &[(u64, Arc<NodeWrites>)]) -> Option<u64> {
+    layers.iter().fold(stored, |known, (block, _)| match known {
+        Some(known) if *block != known + 1 => Some(known),
+        _ => Some(*block),
+    })
 }
 
 /// What a block changed in the state `before` it, from its delta. Code is not in it: no

@@ -1,5 +1,6 @@
 //! What the store promises, one test each; `history` compares it with a plain model.
 
+mod closing;
 mod history;
 mod model;
 mod views;
@@ -191,6 +192,56 @@ fn block_hashes_end_at_the_state_they_are_asked_from() {
     assert_eq!(at_stacked.block_hash(2).unwrap(), hash);
     assert_eq!(at_stacked.block_hash(3).unwrap(), announced);
     assert_eq!(at_stacked.block_hash(4).unwrap(), B256::ZERO);
+}
+
+#[test]
+fn a_block_that_names_another_parent_than_was_sealed_is_refused() {
+    let mut history = History::new(Retention::default());
+    let (latest, hash) = (history.latest(), history.sealed[0].0);
+    let tip = history.extend(Parent::Sealed(latest), Start::Sealed(latest), hash, &[]);
+    let (named, sealed) = (B256::repeat_byte(8), B256::repeat_byte(9));
+    let stacked = history.extend(Parent::Stacked(tip, named), Start::Partial(tip), named, &[]);
+    let store = history.store();
+    let seal = |of_tip: B256| {
+        let mut batch = store.batch().unwrap();
+        batch.seal(tip, of_tip);
+        batch.seal(stacked, B256::repeat_byte(10));
+        store.commit(batch)
+    };
+    let refused = seal(sealed).unwrap_err();
+    assert!(matches!(refused, Error::RefusedCommit(_)), "{refused}");
+    assert_eq!(store.view().unwrap().heads().latest.unwrap().number, latest);
+    assert_eq!(seal(named).unwrap().latest.unwrap().number, latest + 2);
+}
+
+#[test]
+fn a_missing_layer_of_nodes_stops_nothing_and_is_computed_again() {
+    let mut history = History::new(Retention::default());
+    history.check_root();
+    while history.maintain(100) > 0 {}
+    let store = history.store().clone();
+    let mut trie = HeadTrie::open(store.clone()).unwrap();
+    let mut state = history.sealed[0].1.clone();
+    for block in 1..=2_u64 {
+        let mut batch = store.batch().unwrap();
+        let touch = Touch { who: 0, what: What::Balance, slot: 1, value: 70 + block as u8 };
+        let changes = state.change(&[touch], || batch.draw());
+        trie.apply(&changes).unwrap();
+        let hash = B256::repeat_byte(block as u8);
+        let number = batch.append(block, hash, changes, BTreeMap::new());
+        if block == 2 {
+            batch.nodes(block, std::sync::Arc::new(trie.take().unwrap()));
+        }
+        store.commit(batch).unwrap();
+        history.sealed.push((hash, state.clone(), number));
+    }
+    while history.maintain(100) > 0 {}
+    let heads = store.view().unwrap().heads().clone();
+    assert_eq!((heads.folded, heads.nodes), (2, Some(0)), "all but the nodes goes on");
+    history.check_root();
+    while history.maintain(100) > 0 {}
+    assert_eq!(store.view().unwrap().heads().nodes, Some(2));
+    history.check_root();
 }
 
 #[test]
