@@ -21,6 +21,7 @@ mod load;
 mod maintain;
 mod nodes;
 mod open;
+mod pages;
 mod record;
 mod row_access;
 mod snapshot;
