@@ -40,5 +40,8 @@ class Network(Struct, frozen=True, kw_only=True):
     name: str
     data: str  # the folder of its store
     source: Literal["store", "dev", "feed"]
+    keep_states: int = 0  # blocks; 0 keeps all
+    keep_partials: int = 64
+    keep_nodes: int = 128
     dev: DevChain | None = None
     feed: FeedChain | None = None

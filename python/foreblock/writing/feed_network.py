@@ -24,6 +24,7 @@ from foreblock.model import Flashblock, FlashblockId
 from foreblock.network import FeedChain, Network
 from foreblock.writing.feed_facts import CanonicalState, FeedState, feed_facts
 from foreblock.writing.feed_source import Arrived, FeedSource
+from foreblock.writing.kept_states import kept
 
 TELL_SECONDS: Final = 1.0  # between two times that workers hear how the source is
 
@@ -52,6 +53,7 @@ class FeedNetwork:
         assert chain is not None, "a followed chain is told where its feeds are"
         self.name: Final = network.name
         self._folder: Final = network.data
+        self._retention: Final = kept(network)
         self._chain: Final[FeedChain] = chain
         self._clock: Final = clock
         self._publish: Final = publish
@@ -80,7 +82,15 @@ class FeedNetwork:
 
         try:
             self._source = await self.on_thread(
-                partial(FeedSource, self._folder, self._chain, self._clock, publish, wanted)
+                partial(
+                    FeedSource,
+                    self._folder,
+                    self._chain,
+                    self._clock,
+                    publish,
+                    wanted,
+                    self._retention,
+                )
             )
         except BaseException:
             self._executor.shutdown()

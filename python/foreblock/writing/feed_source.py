@@ -19,8 +19,9 @@ from foreblock.ledger.buffered import BufferBounds
 from foreblock.ledger.follower import Follower
 from foreblock.ledger.genesis import read_genesis
 from foreblock.ledger.ledger_writer import LedgerWriter
-from foreblock.ledger.opening import Store, open_to_write
+from foreblock.ledger.opening import KEEP_ALL, Store, open_to_write
 from foreblock.ledger.partials import sealed_number
+from foreblock.ledger.retention import Retention
 from foreblock.model import Flashblock, FlashblockId
 from foreblock.network import FeedChain
 from foreblock.writing.feed_facts import Following
@@ -44,15 +45,16 @@ class FeedSource:
         clock: Clock,
         publish: Callable[[Flashblock], None],
         wanted: Callable[[bytes], None],
+        retention: Retention = KEEP_ALL,
     ) -> None:
         """Begin the chain or go on with it. Raises `ForeblockError`."""
         try:
             text = Path(chain.genesis).read_bytes()
         except OSError as why:
             raise BadGenesis(chain.genesis, why.strerror or str(why)) from None
-        self._store: Final[Store] = open_to_write(folder, read_genesis(text))
+        self._store: Final[Store] = open_to_write(folder, read_genesis(text), retention)
         try:
-            self._writer: Final = LedgerWriter(self._store, clock)
+            self._writer: Final = LedgerWriter(self._store, clock, keep_partials=retention.partials)
             self._follower: Final = Follower(self._writer, clock, BufferBounds(), publish, wanted)
         except BaseException:
             self._store.close()
