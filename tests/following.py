@@ -266,7 +266,7 @@ class Following:
 
     def settle(self) -> None:
         """Do all the work behind the head."""
-        while self.follower.next_due_ns == 0:
+        while self.follower.next_due_ns == 0 or self.store.maintain(1000):
             self.follower.tick()
         assert self.follower.counters.get("Failed", 0) == 0, self.follower.last_error
 

@@ -215,7 +215,7 @@ class Chain:
 
     def settle(self) -> None:
         """Do all the work behind the head."""
-        while self.writer.follow_up():
+        while self.writer.follow_up() or self.store.maintain(1000):
             pass
 
     def signed(

@@ -158,16 +158,20 @@ class Store:
         fit, `StoreFull`, `DiskFull`. A batch is spent by this, whatever comes of it.
         """
 
-    def maintain(self, entries: int) -> int:
-        """One slice of the work behind the heads, of about `entries` entries.
+    def maintain(self, entries: int, seconds: float = 0.0) -> int:
+        """Slices of the work behind the heads, of up to `entries` entries each.
 
         Clears what heads have moved off, folds sealed deltas into the flat table, writes
-        trie nodes, prunes; one durable transaction that no reader can tell. Gives how many
-        entries were worked on; 0 when nothing is due.
+        trie nodes, prunes; one durable transaction that no reader can tell. It has as many
+        slices as can be begun within the time, one at least. Gives how many entries were
+        worked on; 0 when nothing is due.
         """
 
     def load(self, accounts: list[tuple[bytes, Account]]) -> None:
         """Add accounts of block 0 to a store without blocks, addresses ascending."""
+
+    def pages(self) -> list[tuple[str, int]]:
+        """The tables by name, each with the pages of the file that it takes."""
 
     def trie(self) -> StateTrie:
         """The state trie at the latest block. Only for the writer (`StoreReadOnly`)."""
@@ -332,6 +336,10 @@ class View:
         """Hash and delta number of a sealed block, also of one whose state was pruned."""
 
     def partial(self, number: int) -> Partial | None: ...
+    @property
+    def to_be_cleared(self) -> int:
+        """How many things heads have moved off that are not cleared away yet."""
+
     def row(self, key: bytes) -> bytes | None:
         """A row that `Batch.put` wrote; a key has 1 to 511 bytes."""
 
@@ -494,6 +502,9 @@ class Changes:
     @property
     def accounts(self) -> list[tuple[bytes, Account | None, Account | None, dict[int, int]]]:
         """Address, account before and after, new values of its slots."""
+
+    def touches(self, address: bytes) -> bool:
+        """Whether something of this account changed."""
 
     def merge(self, later: Changes) -> Changes:
         """Both, one after the other."""

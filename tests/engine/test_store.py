@@ -213,6 +213,29 @@ def test_maintenance_folds_and_prunes_in_slices(tmp_path: Path) -> None:
         assert store.maintain(2**64 - 1) == 0
 
 
+def test_slices_go_on_for_as_long_as_they_are_told(tmp_path: Path) -> None:
+    with Store(str(tmp_path / "store"), write=True, keep_states=3, keep_partials=1) as store:
+        for block in range(10):
+            append(store, balance(ALICE, block + 1))
+        assert store.maintain(1, 0.0) == 1
+        assert store.maintain(1, 600.0) > 9
+        assert store.maintain(1) == 0
+        with store.view() as view:
+            assert (view.heads.folded, view.heads.earliest, view.to_be_cleared) == (9, 6, 0)
+        for seconds in (-1.0, float("nan"), float("inf")):
+            with pytest.raises(InvalidArgument, match="seconds"):
+                store.maintain(1, seconds)
+        pages = dict(store.pages())
+        assert pages["flat"] > 0
+        assert pages["trash"] == 0
+
+
+def test_changes_say_whether_they_touch_an_account(store: Store) -> None:
+    made = changes(store, store.batch(), balance(ALICE, 1))
+    assert made.touches(ALICE)
+    assert not made.touches(b"\x99" * 20)
+
+
 def test_settled_commit_leaves_nothing_to_fold(store: Store) -> None:
     append(store)
     batch = store.batch()

@@ -231,6 +231,10 @@ impl Changes {
         self.0.accounts.values().map(|change| 1 + change.slots.len()).sum()
     }
 
+    fn touches(&self, address: Arg<Address>) -> bool {
+        self.0.accounts.contains_key(&address.0)
+    }
+
     fn merge(&self, later: &Self) -> Self {
         let mut merged = EngineChanges::clone(&self.0);
         merged.merge(EngineChanges::clone(&later.0));

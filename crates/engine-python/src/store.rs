@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use foreblock_engine::error::Error;
 use foreblock_engine::store::{self, Mode, Options, Retention, Start, Status};
@@ -104,9 +105,12 @@ impl Store {
         py.detach(|| store.commit(batch)).map(|heads| Heads(Arc::new(heads))).map_err(to_python)
     }
 
-    fn maintain(&self, py: Python<'_>, entries: Arg<usize>) -> PyResult<usize> {
+    #[pyo3(signature = (entries, seconds = 0.0))]
+    fn maintain(&self, py: Python<'_>, entries: Arg<usize>, seconds: f64) -> PyResult<usize> {
         let store = self.opened()?;
-        py.detach(|| store.maintain(entries.0)).map_err(to_python)
+        let time = Duration::try_from_secs_f64(seconds)
+            .map_err(|why| to_python(Error::invalid(format!("{seconds} seconds: {why}"))))?;
+        py.detach(|| store.maintain_within(entries.0, time)).map_err(to_python)
     }
 
     fn load(&self, py: Python<'_>, accounts: Vec<Bound<'_, PyAny>>) -> PyResult<()> {
@@ -148,6 +152,11 @@ impl Store {
     fn used_bytes(&self, py: Python<'_>) -> PyResult<u64> {
         let store = self.opened()?;
         py.detach(|| store.used_bytes()).map_err(to_python)
+    }
+
+    fn pages(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, usize)>> {
+        let store = self.opened()?;
+        py.detach(|| store.pages()).map_err(to_python)
     }
 
     fn close(&self, py: Python<'_>) {
@@ -316,6 +325,11 @@ impl View {
 
     fn partial(&self, number: Arg<u64>) -> PyResult<Option<Partial>> {
         Ok(self.view.partial(number.0).map_err(to_python)?.map(Partial))
+    }
+
+    #[getter]
+    fn to_be_cleared(&self) -> PyResult<u64> {
+        self.view.to_be_cleared().map_err(to_python)
     }
 
     fn row<'py>(&self, py: Python<'py>, key: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {

@@ -65,7 +65,15 @@ def _place(told: NetworkSettings, *, alone: bool) -> service.Place:
         feeds=list(told.feed),
         canonical=told.canonical,
     )
-    network = Network(name=told.name, data=told.data, source="feed", feed=feed)
+    network = Network(
+        name=told.name,
+        data=told.data,
+        source="feed",
+        keep_states=told.keep_states,
+        keep_partials=told.keep_partials,
+        keep_nodes=told.keep_nodes,
+        feed=feed,
+    )
     return service.Place(network, told.listen, told.feed_listen)
 
 

@@ -10,7 +10,7 @@ found, and which may be shown, is in `partials`.
 """
 
 from collections.abc import Callable, Hashable
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -142,8 +142,18 @@ class Ledger:
         pending, deadline_ns = None, 0
         if number is not None and freshness is not None:
             pending = self.blocks.partial(view, number)
+            if freshness.quiet is not None and freshness.quiet.partial == number:
+                pending = pending.going_on(freshness.quiet)
             deadline_ns = freshness.deadline_ns(self._boot_id)
         return make_snapshot(heads, latest, pending, deadline_ns, announce=self._announce)
+
+
+class Behind(NamedTuple):
+    """What the store keeps of the past, and what it has not done yet."""
+
+    earliest: int  # the oldest block whose state can be read
+    to_fold: int  # blocks
+    to_clear: int  # things that heads have moved off
 
 
 class LedgerView(Struct, frozen=True, gc=False):
@@ -164,6 +174,13 @@ class LedgerView(Struct, frozen=True, gc=False):
     def profile(self) -> ChainProfile:
         """The chain."""
         return self._ledger.profile
+
+    @property
+    def behind(self) -> Behind:
+        """How far the store's own work is."""
+        heads = self._view.heads
+        to_fold = self.latest.number - heads.folded
+        return Behind(heads.earliest, to_fold, self._view.to_be_cleared)
 
     def tell_block(self, tag: str, text: bytes, *, full: bool) -> None:
         """How the block at a tag reads, for those who ask for it in the same snapshot."""

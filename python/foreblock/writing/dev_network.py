@@ -31,6 +31,7 @@ from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.writing.faulty_feed import FaultyFeed
+from foreblock.writing.kept_states import kept, room
 from foreblock.writing.network_writer import NetworkWriter
 from foreblock.writing.stale_readers import StaleReaders
 
@@ -66,12 +67,14 @@ class DevChainSource:
         self._pool_file: Final = Path(network.data) / POOL_FILE
         genesis = _genesis(chain)
         self._store: Final[Store] = open_to_write(
-            network.data, genesis, seen, map_size=network.map_size, max_readers=network.max_readers
+            network.data, genesis, kept(network), seen, room(network)
         )
         try:
             # For whoever follows the chain.
             (Path(network.data) / GENESIS_FILE).write_bytes(genesis_text(genesis))
-            self._writer: Final = LedgerWriter(self._store, clock)
+            self._writer: Final = LedgerWriter(
+                self._store, clock, keep_partials=network.keep_partials
+            )
             options = SequencerOptions(
                 block_time=chain.block_time,
                 interval_ms=chain.interval_ms,

@@ -56,8 +56,7 @@ class FeedNetwork:
         chain = network.feed
         assert chain is not None, "a followed chain is told where its feeds are"
         self.name: Final = network.name
-        self._folder: Final = network.data
-        self._room: Final = {"map_size": network.map_size, "max_readers": network.max_readers}
+        self._network: Final = network
         self._chain: Final[FeedChain] = chain
         self._clock: Final = clock
         self._publish: Final = publish
@@ -87,16 +86,7 @@ class FeedNetwork:
 
         try:
             self._source = await self.on_thread(
-                partial(
-                    FeedSource,
-                    self._folder,
-                    self._chain,
-                    self._clock,
-                    publish,
-                    wanted,
-                    self._seen,
-                    **self._room,
-                )
+                partial(FeedSource, self._network, self._clock, publish, wanted, self._seen)
             )
         except BaseException:
             self._executor.shutdown()

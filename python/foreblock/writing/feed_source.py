@@ -23,9 +23,10 @@ from foreblock.ledger.opening import Store, open_to_write
 from foreblock.ledger.partials import sealed_number
 from foreblock.ledger.store_watch import StoreWatch
 from foreblock.model import Flashblock, FlashblockId
-from foreblock.network import FeedChain
+from foreblock.network import Network
 from foreblock.seen_commits import SeenCommit
 from foreblock.writing.feed_facts import Following
+from foreblock.writing.kept_states import kept, room
 from foreblock.writing.stale_readers import StaleReaders
 
 
@@ -41,26 +42,25 @@ class FeedSource:
 
     def __init__(
         self,
-        folder: str,
-        chain: FeedChain,
+        network: Network,
         clock: Clock,
         publish: Callable[[Flashblock], None],
         wanted: Callable[[bytes], None],
         seen: SeenCommit | None = None,
-        *,
-        map_size: int | None = None,
-        max_readers: int | None = None,
     ) -> None:
         """Begin the chain or go on with it. Raises `ForeblockError`."""
+        chain = network.feed
+        assert chain is not None, "a followed chain is told where its feeds are"
         try:
             text = Path(chain.genesis).read_bytes()
         except OSError as why:
             raise BadGenesis(chain.genesis, why.strerror or str(why)) from None
+        retention = kept(network)
         self._store: Final[Store] = open_to_write(
-            folder, read_genesis(text), seen, map_size=map_size, max_readers=max_readers
+            network.data, read_genesis(text), retention, seen, room(network)
         )
         try:
-            self._writer: Final = LedgerWriter(self._store, clock)
+            self._writer: Final = LedgerWriter(self._store, clock, keep_partials=retention.partials)
             self._follower: Final = Follower(self._writer, clock, BufferBounds(), publish, wanted)
             self._watch: Final = StoreWatch(self._store, seen or SeenCommit(), clock)
         except BaseException:

@@ -170,7 +170,8 @@ impl Applying<'_, '_> {
             }
             Parent::Partial(number) => {
                 let before = self.reachable(number)?;
-                let fits = (block, Some(index)) == (before.block, before.index.checked_add(1));
+                // Indices between that changed nothing are not stored.
+                let fits = block == before.block && index > before.index;
                 (fits, before.start, before.parent_hash)
             }
             Parent::Stacked(number, parent_hash) => {

@@ -6,6 +6,7 @@
 //! there are no nodes at all, the trie is built anew from the whole state.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, keccak256};
@@ -123,7 +124,18 @@ pub(super) fn changes_of(view: &View, before: &State, number: u64) -> Result<Cha
             }
             SLOT => {
                 let (address, generation, slot) = entry::parse_slot_key(key)?;
-                let change = accounts.entry(address).or_default();
+                let change = match accounts.entry(address) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    // Nothing but its slots changed.
+                    Entry::Vacant(new) => {
+                        let same = before.account(&address)?;
+                        new.insert(AccountChange {
+                            before: same,
+                            after: same,
+                            ..Default::default()
+                        })
+                    }
+                };
                 // Slots of lives that began and ended inside the block lead nowhere.
                 if change.after.is_some_and(|after| after.generation == generation) {
                     change.slots.insert(slot, entry::decode_slot(value)?);

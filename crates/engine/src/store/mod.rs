@@ -24,6 +24,7 @@ mod maintain;
 mod map;
 mod nodes;
 mod open;
+mod pages;
 mod record;
 mod row_access;
 mod snapshot;

@@ -112,9 +112,7 @@ impl Store {
 impl Slice<'_, '_> {
     /// Store layers, oldest first. Waits until stale nodes of rewound blocks are gone.
     pub fn write_nodes(&mut self) -> Result<()> {
-        if self.layers.0.is_empty()
-            || self.has_trash(|it| matches!(it, Trash::Nodes { .. } | Trash::AllNodes))?
-        {
+        if self.layers.0.is_empty() || self.has_trash(Trash::is_of_nodes)? {
             return Ok(());
         }
         while self.left > 0 {

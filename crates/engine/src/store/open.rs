@@ -20,7 +20,7 @@ pub const DEFAULT_MAP_SIZE: usize = 1 << 38;
 /// A process has a slot for each commit that it is reading. One takes 64 bytes.
 pub const DEFAULT_MAX_READERS: u32 = 16_384;
 
-type Table = Database<Bytes, Bytes>;
+pub(super) type Table = Database<Bytes, Bytes>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -85,8 +85,11 @@ impl Default for Retention {
 
 #[derive(Clone, Copy)]
 pub struct Tables {
-    /// The heads row and the cursors of work in slices.
+    /// The heads row and the cursors of work in slices. It is LMDB's own table, which lists
+    /// the others and is written with every commit: one page less for each.
     pub meta: Table,
+    /// What `meta` was in stores of former versions, whose rows stay there.
+    former_meta: Table,
     /// Flat state: entry key ‖ ~block → value.
     pub flat: Table,
     /// Deltas in chunks: number ‖ first entry key → chunk.
@@ -157,9 +160,9 @@ impl Store {
         }
         let env = open_env(path, options)?;
         let txn = env.read_txn().map_err(lmdb)?;
-        let tables = Tables::each(|name| {
-            env.open_database(&txn, Some(name)).map_err(lmdb)?.ok_or_else(missing)
-        })?;
+        let tables =
+            Tables::each(|name| env.open_database(&txn, name).map_err(lmdb)?.ok_or_else(missing))?;
+        let tables = tables.with_heads_row_of(&txn)?;
         tables.heads(&txn)?;
         // LMDB forgets tables opened in a transaction that was not committed.
         txn.commit().map_err(lmdb)?;
@@ -268,20 +271,25 @@ fn with_map_size(error: Error, env: &Env<WithoutTls>) -> Error {
 /// Open the tables and make those that are missing, with the heads row of an empty store.
 fn make_tables(env: &Env<WithoutTls>, path: &Path) -> Result<Tables> {
     let mut txn = env.write_txn().map_err(lmdb)?;
-    let tables = Tables::each(|name| env.create_database(&mut txn, Some(name)).map_err(lmdb))?;
-    if tables.heads_row(&txn)?.is_none() {
+    let tables = Tables::each(|name| env.create_database(&mut txn, name).map_err(lmdb))?;
+    if tables.heads_row(&txn)?.is_none() && tables.former_meta.is_empty(&txn).map_err(lmdb)? {
+        // A version that looks for the heads here refuses the store by its format.
+        tables.former_meta.put(&mut txn, HEADS, &[HEADS_AT_THE_ROOT]).map_err(lmdb)?;
         let heads = Heads::new(random_id()?);
         tables.meta.put(&mut txn, HEADS, &heads.encode()).map_err(lmdb)?;
     }
+    let tables = tables.with_heads_row_of(&txn)?;
     tables.heads(&txn)?;
     txn.commit().map_err(|error| disk::explain(error, path))?;
     Ok(tables)
 }
 
 pub(super) const HEADS: &[u8] = b"heads";
+/// In place of the heads row of format 1, in the table where that had it.
+const HEADS_AT_THE_ROOT: u8 = 2;
 
 impl Tables {
-    const NAMES: [&str; 10] = [
+    pub(super) const NAMES: [&'static str; 10] = [
         "meta",
         "flat",
         "deltas",
@@ -294,11 +302,14 @@ impl Tables {
         "rows",
     ];
 
-    fn each(mut open: impl FnMut(&str) -> Result<Table>) -> Result<Self> {
-        let [meta, flat, deltas, codes, sealed, partials, nodes, node_changes, trash, rows] =
+    fn each(mut open: impl FnMut(Option<&'static str>) -> Result<Table>) -> Result<Self> {
+        let meta = open(None)?;
+        let mut open = |name| open(Some(name));
+        let [former_meta, flat, deltas, codes, sealed, partials, nodes, node_changes, trash, rows] =
             Self::NAMES;
         Ok(Self {
-            meta: open(meta)?,
+            meta,
+            former_meta: open(former_meta)?,
             flat: open(flat)?,
             deltas: open(deltas)?,
             codes: open(codes)?,
@@ -312,9 +323,28 @@ impl Tables {
     }
 
     pub(super) fn all(&self) -> [Table; 10] {
-        let Self { meta, flat, deltas, codes, sealed, partials, nodes, node_changes, trash, rows } =
-            *self;
+        let Self {
+            meta,
+            flat,
+            deltas,
+            codes,
+            sealed,
+            partials,
+            nodes,
+            node_changes,
+            trash,
+            rows,
+            ..
+        } = *self;
         [meta, flat, deltas, codes, sealed, partials, nodes, node_changes, trash, rows]
+    }
+
+    /// The tables with `meta` where the store has its heads row.
+    fn with_heads_row_of(self, txn: &RoTxn<AnyTls>) -> Result<Self> {
+        match self.former_meta.get(txn, HEADS).map_err(lmdb)? {
+            Some([HEADS_AT_THE_ROOT]) => Ok(self),
+            _ => Ok(Self { meta: self.former_meta, ..self }),
+        }
     }
 
     fn heads_row<'t>(&self, txn: &'t RoTxn<AnyTls>) -> Result<Option<&'t [u8]>> {

@@ -87,6 +87,73 @@ fn pruning_leaves_nothing_behind_that_no_state_needs() {
 }
 
 #[test]
+fn a_backlog_of_one_kind_of_work_does_not_hold_up_the_others() {
+    let mut history = History::new(Retention { states: Some(4), partials: 1, nodes: 1 });
+    let store = history.store();
+    let discard = |txn: &mut heed::RwTxn| {
+        (0..1_000).try_for_each(|number| {
+            store.tables.discard(txn, record::Trash::Delta(1_000_000 + number))
+        })
+    };
+    store.write(discard).unwrap();
+    for value in 0..3 {
+        history.append(&[Touch { who: 0, what: What::Balance, slot: 0, value }], false);
+    }
+    history.maintain(60);
+    let view = history.store().view().unwrap();
+    assert_eq!(view.heads().folded, history.latest());
+    assert!(view.to_be_cleared().unwrap() > 900, "all of a slice is more than its share");
+}
+
+#[test]
+fn slices_within_a_time_are_one_transaction_to_the_end_of_the_work() {
+    let mut history = History::new(Retention { states: Some(4), partials: 1, nodes: 1 });
+    for value in 0..9 {
+        history.append(&[Touch { who: 0, what: What::Slot, slot: 1, value }], false);
+        history.check_root();
+    }
+    let store = history.store();
+    let before = store.env.info().last_txn_id;
+    assert!(store.maintain_within(2, std::time::Duration::from_secs(600)).unwrap() > 9);
+    assert_eq!(store.env.info().last_txn_id, before + 1);
+    assert_eq!(store.maintain(100).unwrap(), 0);
+    let heads = store.view().unwrap().heads().clone();
+    assert_eq!((heads.folded, heads.earliest), (history.latest(), history.latest() - 4));
+    history.check();
+}
+
+/// As versions had it before the heads moved to LMDB's own table.
+#[test]
+fn a_store_with_its_heads_in_a_table_of_their_own_goes_on() {
+    let folder = folder();
+    let mut heads = heads::Heads::new([7; 16]);
+    heads.commit = 9;
+    let mut open = heed::EnvOpenOptions::new().read_txn_without_tls();
+    open.map_size(1 << 20).max_dbs(10);
+    // SAFETY: nobody else has the file.
+    let env = unsafe { open.open(folder.path()) }.unwrap();
+    let mut txn = env.write_txn().unwrap();
+    let meta: open::Table = env.create_database(&mut txn, Some("meta")).unwrap();
+    meta.put(&mut txn, b"heads", &heads.encode()).unwrap();
+    txn.commit().unwrap();
+    env.prepare_for_closing().wait();
+    let store = Store::open(folder.path(), &options(Retention::default())).unwrap();
+    let mut batch = store.batch().unwrap();
+    batch.note(b"note".to_vec());
+    store.commit(batch).unwrap();
+    drop(store);
+    for mode in [Mode::Write, Mode::Read] {
+        let opened =
+            Store::open(folder.path(), &Options { mode, ..options(Retention::default()) }).unwrap();
+        let view = opened.view().unwrap();
+        let heads = view.heads();
+        assert_eq!((heads.store_id, heads.commit), ([7; 16], 10));
+        assert_eq!(heads.note, b"note");
+        view.close();
+    }
+}
+
+#[test]
 fn a_second_writer_is_refused_and_the_first_goes_on() {
     let history = History::new(Retention::default());
     let second = Store::open(history.folder.path(), &options(Retention::default()));

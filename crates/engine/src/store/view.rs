@@ -86,6 +86,11 @@ impl View {
         self.lease.read(|txn| self.lease.tables.partial(txn, number))
     }
 
+    /// How many things heads have moved off that are not cleared away yet.
+    pub fn to_be_cleared(&self) -> Result<u64> {
+        self.lease.read(|txn| self.lease.tables.trash.len(txn).map_err(lmdb))
+    }
+
     /// The state after a sealed block.
     pub fn state(&self, block: u64) -> Result<State> {
         State::of_block(&self.lease, block)
