@@ -32,6 +32,8 @@ class NetworkSettings(NamedTuple):
     keep_states: int
     keep_partials: int
     keep_nodes: int
+    map_size: int
+    max_readers: int
 
 
 class _Given(NamedTuple):

@@ -15,7 +15,6 @@ from itertools import chain, repeat
 from typing import Final, NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 
 from foreblock.logs import configure
 from foreblock.network import Network
@@ -79,11 +78,7 @@ def run(
     """
     configure(settings.log_level)
     count = settings.workers or os.cpu_count() or 1
-    room = settings.store
-    networks = [
-        replace(place.network, map_size=room.map_size, max_readers=room.max_readers)
-        for place in places
-    ]
+    networks = [place.network for place in places]
     written = any(network.source != "store" for network in networks)
     bus_if_needed = _bus() if written else nullcontext(None)
     with (

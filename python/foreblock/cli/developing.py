@@ -87,6 +87,8 @@ def _place(
         keep_states=settings.keep.states,
         keep_partials=settings.keep.partials,
         keep_nodes=settings.keep.nodes,
+        map_size=settings.service.store.map_size,
+        max_readers=settings.service.store.max_readers,
         dev=DevChain(
             genesis=str(Path(chain.genesis).absolute()) if chain.genesis else "",
             chain_id=chain.chain_id + position,

@@ -7,7 +7,8 @@ use crate::error::Result;
 impl Store {
     /// The tables by name, each with its pages, those of long rows included.
     pub fn pages(&self) -> Result<Vec<(&'static str, usize)>> {
-        let txn = self.env.read_txn().map_err(lmdb)?;
+        let env = self.env.using()?;
+        let txn = env.read_txn().map_err(lmdb)?;
         let pages = |(name, table): (&'static str, super::open::Table)| {
             let stat = table.stat(&txn).map_err(lmdb)?;
             Ok((name, stat.branch_pages + stat.leaf_pages + stat.overflow_pages))
