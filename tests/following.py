@@ -159,6 +159,15 @@ class Truth:
         self.ends[built.number] = index % len(built.blocks)
         return block
 
+    def grow(self, count: int, name: str) -> list[Block]:
+        """Seal so many blocks, each with a transfer and a slot that is written."""
+        blocks = []
+        for at in range(count):
+            wishes = [(at % 3, 2 * at + 2 * len(name)), (0, 2 * at + 1)]
+            job = self.job(f"{name}{at}", [wishes], salt=name.encode())
+            blocks.append(self.seal(job))
+        return blocks
+
     def rewind(self, number: int) -> None:
         """Give up the blocks above this one."""
         batch = self.store.batch()

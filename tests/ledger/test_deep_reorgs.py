@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from following import Following, Truth
-from foreblock._engine import Block
 
 DEPTH = int(os.environ.get("FOREBLOCK_REORG", "0"))
 REPLACED = DEPTH or 24
@@ -25,16 +24,6 @@ def truth(tmp_path: Path) -> Iterator[Truth]:
     truth = Truth(tmp_path / "truth")
     yield truth
     truth.close()
-
-
-def grown(truth: Truth, count: int, name: str) -> list[Block]:
-    """So many blocks on the latest, each of them with a transfer and a slot that is written."""
-    blocks = []
-    for at in range(count):
-        wishes = [(at % 3, 2 * at + len(name)), (0, 2 * at + 1)]
-        job = truth.job(f"{name}{at}", [wishes], salt=name.encode())
-        blocks.append(truth.seal(job))
-    return blocks
 
 
 def check(truth: Truth, following: Following) -> None:
@@ -55,10 +44,10 @@ def test_a_branch_below_the_kept_nodes_is_followed(
     truth: Truth, tmp_path: Path, at_once: bool
 ) -> None:
     following = Following(tmp_path / "followed", kept=KEPT)
-    shared = grown(truth, FORK, "both")
-    ours = grown(truth, REPLACED, "ours")
+    shared = truth.grow(FORK, "both")
+    ours = truth.grow(REPLACED, "ours")
     truth.rewind(FORK)
-    theirs = grown(truth, REPLACED + 2, "theirs")
+    theirs = truth.grow(REPLACED + 2, "theirs")
     following.canonical(*shared, *ours)
     assert following.latest == FORK + REPLACED
     commits = following.commits
@@ -88,12 +77,12 @@ def test_a_branch_below_the_kept_states_is_refused_with_the_reason(
 ) -> None:
     kept = {"keep_nodes": 2, "keep_partials": 2, "keep_states": 6}
     following = Following(tmp_path / "followed", kept=kept)
-    shared = grown(truth, FORK, "both")
-    ours = grown(truth, 10, "ours")
+    shared = truth.grow(FORK, "both")
+    ours = truth.grow(10, "ours")
     following.canonical(*shared, *ours)
     latest = following.sealed(FORK + 10)
     truth.rewind(FORK)
-    theirs = grown(truth, 12, "theirs")
+    theirs = truth.grow(12, "theirs")
     following.follower.canonical(theirs[0], theirs[1:])
     assert following.follower.last_error == (
         f"canonical: block {FORK} is needed, and its state is not kept"

@@ -201,21 +201,19 @@ class CanonicalSource:
 
         False when there is more to fetch at once.
         """
-        earliest = await self._chain.earliest()
-        oldest = await self._ask(partial(self._reader.head_at, earliest))
-        if not await self._chain.knows(oldest.hash):
-            self._foreign = oldest
-            self._note(
-                f"its block {oldest.number} is 0x{oldest.hash.hex()} and ours is another, and "
-                f"no older state is kept: it cannot be followed"
-            )
-            return True
         assert self.tip is not None, "the heads were looked at"
-        latest = await self._chain.latest()
-        search = ForkSearch(earliest, min(latest.number, self.tip.number) + 1)
+        latest, head = await self._chain.latest(), self.tip
+        search = ForkSearch(await self._chain.earliest(), min(latest.number, head.number) + 1)
         while (number := search.next) is not None:
             head = await self._ask(partial(self._reader.head_at, number))
             search = search.learn(number, is_shared=await self._chain.knows(head.hash))
+        if search.shared is None:
+            self._foreign = head
+            self._note(
+                f"its block {head.number} is 0x{head.hash.hex()} and ours is another, and "
+                f"no older state is kept: it cannot be followed"
+            )
+            return True
         first = await self._fetch(partial(self._reader.block_at, search.shared + 1))
         if await self._chain.knows(first.header.parent_hash):
             last = min(latest.number + 1, self.tip.number)
