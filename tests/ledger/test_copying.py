@@ -1,6 +1,7 @@
 """Compacted copies: whole, durable, and nothing else under their name."""
 
 from pathlib import Path
+from stat import S_IMODE
 
 import pytest
 
@@ -30,10 +31,12 @@ def source(tmp_path: Path) -> Path:
 def test_a_copy_has_all_that_can_be_read_and_can_be_written(source: Path, tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     (source / "genesis.json").write_text("{}")
+    source.chmod(0o750)
     to = tmp_path / "copies" / "first"
     copied = copy_store(source, to, lambda *far: told.append(far))
     assert {each.name for each in to.parent.iterdir()} == {"first"}
     assert {each.name for each in to.iterdir()} == {"data.mdb", "genesis.json"}
+    assert [S_IMODE(each.stat().st_mode) for each in (to, to / "data.mdb")] == [0o750, 0o600]
     assert copied.bytes_before == (source / "data.mdb").stat().st_size
     assert copied.bytes_after == (to / "data.mdb").stat().st_size < copied.bytes_before - 2_000_000
     assert told[-1][0] == copied.bytes_after <= told[-1][1]

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_IMODE
 from threading import Thread
 from typing import Final
 
@@ -52,7 +53,7 @@ def copy_store(source: Path, to: Path, report: Report) -> Copied:
             if (source / BESIDE).exists():
                 shutil.copyfile(source / BESIDE, folder / BESIDE)
                 _sync(folder / BESIDE)
-            _put(folder, to)
+            _put(folder, to, source)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -100,18 +101,14 @@ def _verify(folder: Path, before: Heads, after: Heads) -> Heads:
     return heads
 
 
-def _put(folder: Path, to: Path) -> None:
-    folder.chmod(0o777 & ~_umask())
+def _put(folder: Path, to: Path, source: Path) -> None:
+    """Make all of it durable, for those who may read the store, and give it its name."""
+    (folder / DATA).chmod(S_IMODE((source / DATA).stat().st_mode))
+    folder.chmod(S_IMODE(source.stat().st_mode))
+    _sync(folder / DATA)
     _sync(folder)
     folder.rename(to)
     _sync(to.parent)
-
-
-def _umask() -> int:
-    """What new folders are not given; a temporary one is given less."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _sync(path: Path) -> None:
