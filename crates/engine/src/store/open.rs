@@ -136,6 +136,7 @@ impl Store {
         std::fs::create_dir_all(path).map_err(|error| cannot_open(path, &error))?;
         refuse_if_open_here(path)?;
         let lock = lock_for_writing(path)?;
+        disk::forget_unfinished(path).map_err(|error| cannot_open(path, &error))?;
         let env = open_env(path, options)?;
         let tables = make_tables(&env, path).map_err(|error| with_map_size(error, &env))?;
         // Readers that were killed may have left slots, which would keep old pages.
