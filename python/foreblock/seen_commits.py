@@ -32,14 +32,14 @@ class SeenCommit:
         highest, _ = self._row()
         return highest
 
-    def is_of(self, genesis: bytes) -> bool:
-        """Whether a chain that begins with this hash is the one that was seen, if one was."""
-        _, chain = self._row()
-        return chain in (_UNKNOWN, genesis[:8])
+    def is_of(self, chain: bytes) -> bool:
+        """Whether this is the chain that was seen, if one was; a hash names it."""
+        _, seen = self._row()
+        return seen in (_UNKNOWN, chain[:8])
 
-    def note(self, commit: int, genesis: bytes) -> None:
-        """Say that a commit was seen, of the chain that begins with this hash."""
-        _ROW.pack_into(self._page, self._at, max(commit, self.highest), genesis[:8])
+    def note(self, commit: int, chain: bytes) -> None:
+        """Say that a commit of a chain was seen."""
+        _ROW.pack_into(self._page, self._at, max(commit, self.highest), chain[:8])
 
     def _row(self) -> tuple[int, bytes]:
         highest, chain = _ROW.unpack_from(self._page, self._at)

@@ -1,8 +1,8 @@
 """Real networks in a process of their own, begun anew as often as their disk fails.
 
-Run as `python -m faults.life FOLDER`: two development chains and one that follows the second
-of them, each kept as the writer keeps it, but with waits that are over at once. What workers
-would be told comes out as lines, and it runs until it is told to stop.
+Run as `python -m faults.life FOLDER CANONICAL`: two development chains and one that follows
+the second of them, each kept as the writer keeps it, but with waits that are over at once.
+What workers would be told comes out as lines, and it runs until it is told to stop.
 """
 
 import asyncio
@@ -47,9 +47,9 @@ def tell(message: ToWorker) -> None:
         say("\t".join((message.network, *message.facts)))
 
 
-async def _follow(folder: Path, feed: str) -> Running:
+async def _follow(folder: Path, feed: str, canonical: str) -> Running:
     genesis = str(folder / SOURCE / GENESIS_FILE)
-    chain = FeedChain(genesis=genesis, feeds=[feed])
+    chain = FeedChain(genesis=genesis, feeds=[feed], canonical=canonical)
     network = Network(name=FOLLOWED, data=str(folder / FOLLOWED), source="feed", feed=chain)
 
     def publish(_: Flashblock) -> None:
@@ -60,7 +60,7 @@ async def _follow(folder: Path, feed: str) -> Running:
     return following
 
 
-async def live(folder: Path) -> None:
+async def live(folder: Path, canonical: str) -> None:
     configure("info")
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
@@ -72,7 +72,7 @@ async def live(folder: Path) -> None:
     begins: dict[str, Callable[[], Awaitable[Running]]] = {
         SEQUENCED: partial(open_dev_network, _dev(SEQUENCED, folder), clock, None, tell),
         SOURCE: partial(open_dev_network, _dev(SOURCE, folder), clock, feed, tell),
-        FOLLOWED: partial(_follow, folder, address),
+        FOLLOWED: partial(_follow, folder, address, canonical),
     }
     networks = [KeptNetwork(name, begin, clock, tell, WAITS) for name, begin in begins.items()]
     for network in networks:
@@ -91,4 +91,4 @@ async def live(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(live(Path(sys.argv[1])))
+    asyncio.run(live(Path(sys.argv[1]), sys.argv[2]))

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dev_processes import package_environment
+from faults.canonical import canonical
 from faults.disk import ALL, Disk, Fault
 from faults.life import FOLLOWED, SEQUENCED, SOURCE
 from foreblock._engine import Store
@@ -83,27 +84,30 @@ class Life:
 def living(folder: Path, disk: Disk) -> Iterator[Life]:
     environment = package_environment() | disk.environment
     environment["PYTHONPATH"] += os.pathsep + str(TESTS)
-    with (folder / "log").open("w") as log:
+    with canonical(folder / SOURCE) as url, (folder / "log").open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "faults.life", str(folder)], stdout=subprocess.PIPE,
+            [sys.executable, "-m", "faults.life", str(folder), url], stdout=subprocess.PIPE,
             stderr=log, text=True, env=environment,
         )  # fmt: skip
-    try:
-        yield Life(process, folder)
-    finally:
-        process.kill()
-        process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+        try:
+            yield Life(process, folder)
+        finally:
+            process.kill()
+            process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
 
 
-@pytest.mark.parametrize("failing", [SEQUENCED])
-def test_a_network_comes_back_from_every_fault_of_its_disk(failing: str, tmp_path: Path) -> None:
+# One that follows may have to wait for the next block of its canonical source.
+@pytest.mark.parametrize(("failing", "every"), [(SEQUENCED, 1), (FOLLOWED, 1 if CALLS else 12)])
+def test_a_network_comes_back_from_every_fault_of_its_disk(
+    failing: str, every: int, tmp_path: Path
+) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
     disk = Disk(folder / failing, tmp_path / "page")
     with living(folder, disk) as life:
-        for fault in [*ONCE, *AGAIN, *SHORT, *LASTING]:
+        for fault in [*[*ONCE, *AGAIN, *SHORT][::every], *LASTING]:
             life.await_commits(failing)
             blocks, told = life.blocks(failing), len(life.failures(failing))
             disk.fail(fault)

@@ -9,9 +9,10 @@ under its name tells.
 from pathlib import Path
 from typing import Final
 
-from foreblock._engine import Store, View
+from foreblock._engine import Store, View, keccak256
 from foreblock.clock import Clock
 from foreblock.errors import StoreReplaced
+from foreblock.ledger.start import stored_profile
 from foreblock.seen_commits import SeenCommit
 
 DATA_FILE: Final = "data.mdb"  # LMDB's name for it
@@ -29,6 +30,8 @@ class StoreWatch:
         self._data: Final = Path(store.path) / DATA_FILE
         self._identity: Final = _identity(self._data)
         self._due_ns = clock.monotonic_ns() + LOOK_EVERY_NS
+        with store.view() as view:
+            self._chain: Final = chain_of(view)
         self._note()
 
     def look_if_due(self) -> None:
@@ -49,7 +52,7 @@ class StoreWatch:
 
     def _note(self) -> None:
         with self._store.view() as view:
-            self._seen.note(view.heads.commit, genesis_hash(view))
+            self._seen.note(view.heads.commit, self._chain)
 
 
 def check_in_place(path: str, seen: SeenCommit) -> None:
@@ -65,14 +68,15 @@ def check_goes_on(store: Store, seen: SeenCommit) -> None:
         if commit < seen.highest:
             why = f"it is at commit {commit}, and commit {seen.highest} was served"
             raise StoreReplaced(store.path, why)
-        if view.heads.latest is not None and not seen.is_of(genesis_hash(view)):
+        if view.heads.latest is not None and not seen.is_of(chain_of(view)):
             raise StoreReplaced(store.path, "it holds another chain")
 
 
-def genesis_hash(view: View) -> bytes:
-    """The hash of the first block; no hash where there is none."""
+def chain_of(view: View) -> bytes:
+    """What tells a chain from another: its first block and its id."""
     first = view.sealed(0)
-    return bytes(32) if first is None else first[0]
+    start = b"" if first is None else first[0]
+    return keccak256(start + stored_profile(view).chain_id.to_bytes(32))
 
 
 def _identity(data: Path) -> tuple[int, int] | None:

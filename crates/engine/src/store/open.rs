@@ -138,6 +138,7 @@ impl Store {
         std::fs::create_dir_all(path).map_err(|error| cannot_open(path, &error))?;
         refuse_if_open_here(path)?;
         let lock = lock_for_writing(path)?;
+        disk::forget_unfinished(path).map_err(|error| cannot_open(path, &error))?;
         let env = open_env(path, options)?;
         let tables = loop {
             match make_tables(&env, path).map_err(|error| with_map_size(error, &env)) {

@@ -16,7 +16,7 @@ fn whatever_refers_to_a_closed_store_answers_so_and_the_folder_is_free() {
     let store = history.store().clone();
     let view = store.view().unwrap();
     let state = view.state(0).unwrap();
-    let mut overlay = Overlay::new(Box::new(state.clone()));
+    let overlay = Overlay::new(Box::new(state.clone()));
     let mut head = HeadTrie::open(store.clone()).unwrap();
     let mut branch = BranchTrie::open(&state).unwrap();
     let batch = store.batch().unwrap();
