@@ -158,13 +158,13 @@ class Store:
         fit, `StoreFull`, `DiskFull`. A batch is spent by this, whatever comes of it.
         """
 
-    def maintain(self, entries: int, seconds: float = 0.0) -> int:
+    def maintain(self, entries: int, seconds: float = 0.0, *, prune: bool = True) -> int:
         """Slices of the work behind the heads, of up to `entries` entries each.
 
         Clears what heads have moved off, folds sealed deltas into the flat table, writes
-        trie nodes, prunes; one durable transaction that no reader can tell. It has as many
-        slices as can be begun within the time, one at least. Gives how many entries were
-        worked on; 0 when nothing is due.
+        trie nodes, prunes if it is to; one durable transaction that no reader can tell. It
+        has as many slices as can be begun within the time, one at least. Gives how many
+        entries were worked on; 0 when nothing is due.
         """
 
     def load(self, accounts: list[tuple[bytes, Account]]) -> None:

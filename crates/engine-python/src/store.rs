@@ -105,12 +105,18 @@ impl Store {
         py.detach(|| store.commit(batch)).map(|heads| Heads(Arc::new(heads))).map_err(to_python)
     }
 
-    #[pyo3(signature = (entries, seconds = 0.0))]
-    fn maintain(&self, py: Python<'_>, entries: Arg<usize>, seconds: f64) -> PyResult<usize> {
+    #[pyo3(signature = (entries, seconds = 0.0, *, prune = true))]
+    fn maintain(
+        &self,
+        py: Python<'_>,
+        entries: Arg<usize>,
+        seconds: f64,
+        prune: bool,
+    ) -> PyResult<usize> {
         let store = self.opened()?;
         let time = Duration::try_from_secs_f64(seconds)
             .map_err(|why| to_python(Error::invalid(format!("{seconds} seconds: {why}"))))?;
-        py.detach(|| store.maintain_within(entries.0, time)).map_err(to_python)
+        py.detach(|| store.maintain_within(entries.0, time, prune)).map_err(to_python)
     }
 
     fn load(&self, py: Python<'_>, accounts: Vec<Bound<'_, PyAny>>) -> PyResult<()> {

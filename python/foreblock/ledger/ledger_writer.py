@@ -22,7 +22,7 @@ from foreblock.ledger.block_in_progress import BlockInProgress
 from foreblock.ledger.draft import Draft
 from foreblock.ledger.foundations import on_partial, on_sealed, resume, transactions_in
 from foreblock.ledger.freshness import Freshness, Quiet, decode_freshness
-from foreblock.ledger.maintenance import next_turn
+from foreblock.ledger.maintenance import PRUNE_BLOCKS, PRUNE_HEIGHTS, next_turn
 from foreblock.ledger.open_block import read_open_block
 from foreblock.ledger.partial_pruning import prunable
 from foreblock.ledger.partial_steps import add_partial, add_quiet_end, add_seal, add_seals_as
@@ -46,6 +46,7 @@ class LedgerWriter:
         clock: Clock,
         *,
         keep_partials: int = 64,
+        prune_heights: int = PRUNE_HEIGHTS,
         safe_distance: int = 32,
         finalized_distance: int = 64,
     ) -> None:
@@ -54,6 +55,7 @@ class LedgerWriter:
         self._clock: Final = clock
         self._boot_id: Final = boot_id()
         self._keep_partials: Final = keep_partials
+        self._prune_heights: Final = prune_heights
         self._safe_distance: Final = safe_distance
         self._finalized_distance: Final = finalized_distance
         self._current: BlockInProgress | None = None  # whose indices were committed last
@@ -71,6 +73,7 @@ class LedgerWriter:
             self._heads: Heads = view.heads
             number, _ = view.heads.latest
             self.latest, self.total_difficulty = read_header(view, number)
+            self._pruned_at = number - PRUNE_BLOCKS  # a life before may not have got to it
 
     def open_block(self) -> BlockInProgress | None:
         """The pending block as of its last committed index; none where there is none."""
@@ -260,20 +263,25 @@ class LedgerWriter:
             return True
         if not self._prunable:
             with self.store.view() as view:
-                self._prunable = prunable(view, self.latest.number - self._keep_partials)
+                below = self.latest.number - self._keep_partials
+                self._prunable = prunable(view, below, self._prune_heights)
         return False
 
     def _maintain(self) -> bool:
         """A turn of the store's own work, if it is worth one; whether something was done."""
         with self.store.view() as view:
             behind = self.latest.number - view.heads.folded
-        turn = next_turn(behind, self._unfolded, begun=self._is_maintaining)
+        unpruned = self.latest.number - self._pruned_at
+        turn = next_turn(behind, unpruned, self._unfolded, begun=self._is_maintaining)
         if turn is None:
             return False
-        self._is_maintaining = self.store.maintain(*turn) > 0
-        if not self._is_maintaining:
+        worked = self.store.maintain(turn.entries, turn.seconds, prune=turn.prune)
+        self._is_maintaining = worked > 0
+        if not worked:
             self._unfolded = 0
-        return self._is_maintaining
+            if turn.prune:
+                self._pruned_at = self.latest.number
+        return worked > 0
 
     def close(self) -> None:
         """Let go of the block in progress and its view; the store stays open."""

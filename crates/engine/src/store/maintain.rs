@@ -36,12 +36,13 @@ impl Store {
     /// Work on up to `entries` entries. Gives how many were worked on; none means
     /// that nothing is due.
     pub fn maintain(&self, entries: usize) -> Result<usize> {
-        self.maintain_within(entries, Duration::ZERO)
+        self.maintain_within(entries, Duration::ZERO, true)
     }
 
     /// Work on slices of up to `entries` entries, in one durable transaction, until
-    /// nothing is due or the time is over; one slice at least.
-    pub fn maintain_within(&self, entries: usize, time: Duration) -> Result<usize> {
+    /// nothing is due or the time is over; one slice at least. Pruning may be left for
+    /// another time: what goes lies on other pages than what comes.
+    pub fn maintain_within(&self, entries: usize, time: Duration, prune: bool) -> Result<usize> {
         let begun = Instant::now();
         let mut layers = self.layers()?;
         let (worked, next_layers) = self.write(|txn| {
@@ -52,7 +53,7 @@ impl Store {
             let mut slice = Slice { tables: self.tables, txn, heads, layers, left: 0 };
             let mut worked = 0;
             loop {
-                let round = slice.round(entries, &self.retention)?;
+                let round = slice.round(entries, prune.then_some(&self.retention))?;
                 worked += round;
                 if round == 0 || begun.elapsed() >= time {
                     break;
@@ -96,7 +97,7 @@ pub(super) struct Slice<'a, 'e> {
 impl Slice<'_, '_> {
     /// One slice: every kind of work gets its share, then what is left goes to whoever
     /// can use it. Gives how many entries were worked on.
-    fn round(&mut self, entries: usize, retention: &Retention) -> Result<usize> {
+    fn round(&mut self, entries: usize, retention: Option<&Retention>) -> Result<usize> {
         self.left = entries;
         for share in [entries.div_ceil(KINDS), entries] {
             // Folding waits for stale flat entries, and storing nodes for stale nodes.
@@ -105,7 +106,9 @@ impl Slice<'_, '_> {
             self.within(share, |slice| slice.clear(Trash::is_of_nodes))?;
             self.within(share, Self::write_nodes)?;
             self.within(share, |slice| slice.clear(|_| true))?;
-            self.within(share, |slice| slice.prune(retention))?;
+            if let Some(retention) = retention {
+                self.within(share, |slice| slice.prune(retention))?;
+            }
         }
         Ok(entries - self.left)
     }
@@ -208,7 +211,8 @@ impl Slice<'_, '_> {
         self.prune_partials(latest.number.saturating_sub(partials))?;
         if let Some(states) = retention.states {
             // Nodes that are not stored yet may have to be computed from older states.
-            let needed = self.heads.folded.min(self.heads.nodes.unwrap_or(u64::MAX));
+            let nodes = self.heads.nodes.or(self.layers.first()).unwrap_or(u64::MAX);
+            let needed = self.heads.folded.min(nodes);
             self.prune_states(latest.number.saturating_sub(states).min(needed))?;
         }
         self.prune_nodes(retention.nodes)

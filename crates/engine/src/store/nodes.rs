@@ -55,6 +55,11 @@ impl Layers {
         }
     }
 
+    /// The oldest block whose layer waits.
+    pub fn first(&self) -> Option<u64> {
+        self.0.first().map(|layer| layer.block)
+    }
+
     fn up_to(&self, block: u64) -> Vec<(u64, Arc<NodeWrites>)> {
         let layers = self.0.iter().filter(|layer| layer.block <= block);
         layers.map(|layer| (layer.block, layer.writes.clone())).collect()
