@@ -23,3 +23,16 @@ def test_what_is_no_flashblock_is_counted_against_its_feed_alone(tmp_path: Path)
     assert wasted["bad"] > 0
     assert (source.malformed("good"), source.malformed("bad")) == (0, 3)
     source.close()
+
+
+def test_a_store_is_as_large_as_its_network_is_told(tmp_path: Path) -> None:
+    genesis = tmp_path / "genesis.json"
+    genesis.write_bytes(genesis_text(dev_genesis(DevGenesisOptions())))
+    network = Network(
+        name="a", data=str(tmp_path / "store"), source="feed",
+        feed=FeedChain(genesis=str(genesis), feeds=[]), map_size=(1 << 26) + 1, max_readers=100,
+    )  # fmt: skip
+    source = FeedSource(network, SystemClock(), lambda _: None, lambda _: None)
+    assert source._store.map_size == 1 << 26
+    assert (tmp_path / "store" / "lock.mdb").stat().st_size < 128 * 100
+    source.close()
