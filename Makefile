@@ -2,7 +2,7 @@
 # checkout; stamp files in it say what it was made from, so nothing is built twice.
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev test busy lint bench abuse crash soak clients consistency weather fuzz clean
+.PHONY: help build dev test busy lint bench abuse crash soak clients consistency weather faults fuzz clean
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MAKEFLAGS += --no-builtin-rules --no-print-directory
@@ -14,6 +14,7 @@ KILLS ?= 200
 BLOCKS ?= 1800
 MINUTES ?= 1
 SEED ?= 0
+CALLS ?= 200
 TARGETS ?=
 ENGINE_SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 
@@ -76,7 +77,12 @@ consistency: build ## hammer a dev chain under load for a minute, and judge ever
 	@PYTHONPATH=tests $(BIN)/python tests/checker/run.py
 
 weather: build ## follow a chain through every fault for MINUTES each, and judge every answer
+	@FOREBLOCK_REORG=500 $(BIN)/python -m pytest -q tests/ledger/test_deep_reorgs.py tests/writing_side/test_deep_reorg.py
 	@PYTHONPATH=tests $(BIN)/python tests/weather/run.py --minutes $(MINUTES) --seed $(SEED)
+
+faults: build ## let the disk fail at each of CALLS calls, be full and be read-only, and see that networks come back
+	@FOREBLOCK_FAULTS=$(CALLS) $(BIN)/python -m pytest tests/faults
+	@PYTHONPATH=tests $(BIN)/python tests/faults/run.py --calls $(CALLS)
 
 fuzz: build ## let inputs look for what breaks a promise, for MINUTES in all; TARGETS names some
 	@PYTHONPATH=tests $(BIN)/python tests/fuzz/run.py --minutes $(MINUTES) $(TARGETS)

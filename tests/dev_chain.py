@@ -65,8 +65,12 @@ class DevChain:
         begins_ms: int = 0,
         max_readers: int | None = None,
         faults: Faults | None = None,
+        keep_states: int | None = None,
+        keep_partials: int = 64,
     ) -> None:
         self.folder = folder
+        self.keep_states = keep_states
+        self.keep_partials = keep_partials
         self.options = options or SequencerOptions()
         self.genesis = genesis or dev_genesis(DevGenesisOptions())
         self.load = load
@@ -79,9 +83,15 @@ class DevChain:
 
     def open(self) -> None:
         """Start, as a process does."""
-        self.store = Store(str(self.folder), write=True, max_readers=self.max_readers)
+        self.store = Store(
+            str(self.folder),
+            write=True,
+            max_readers=self.max_readers,
+            keep_states=self.keep_states,
+            keep_partials=self.keep_partials,
+        )
         begin_chain(self.store, self.genesis)
-        self.writer = LedgerWriter(self.store, self.clock)
+        self.writer = LedgerWriter(self.store, self.clock, keep_partials=self.keep_partials)
         self.sequencer = Sequencer(
             self.writer, self.clock, self.options, self.published.append, self.load, self.faults,
             self.others.append,

@@ -157,6 +157,7 @@ class Following:
 def following(
     genesis: Path, data: Path, *feeds: str, canonical: str = "", listen: str = "127.0.0.1:0",
     feed_listen: str = "127.0.0.1:0", workers: int = 1, options: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[Following]:  # fmt: skip
     """A chain made from feeds, from its first answer to its end."""
     command = [
@@ -165,7 +166,7 @@ def following(
         f"--feed-listen={feed_listen}", f"--workers={workers}", *options,
         *(f"--feed={feed}" for feed in feeds),
     ]  # fmt: skip
-    with _running(command) as process:
+    with _running(command, environment or {}) as process:
         yield Following(process)
 
 
@@ -200,17 +201,19 @@ def serving_several(
 
 
 @contextmanager
-def dev_chain(*options: str) -> Iterator[Dev]:
+def dev_chain(*options: str, environment: Mapping[str, str] | None = None) -> Iterator[Dev]:
     """`foreblock dev` on free ports, from its first answer to its end."""
-    with _running(_command(options)) as process:
+    with _running(_command(options), environment or {}) as process:
         yield Dev(process)
 
 
 @contextmanager
-def _running(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
+def _running(
+    command: Sequence[str], environment: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        env=package_environment(), start_new_session=True,
+        env=package_environment() | dict(environment or {}), start_new_session=True,
     )  # fmt: skip
     try:
         yield process

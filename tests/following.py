@@ -6,7 +6,7 @@ likes of the messages, in what order it likes.
 """
 
 import gc
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -160,6 +160,15 @@ class Truth:
         self.ends[built.number] = index % len(built.blocks)
         return block
 
+    def grow(self, count: int, name: str) -> list[Block]:
+        """Seal so many blocks, each with a transfer and a slot that is written."""
+        blocks = []
+        for at in range(count):
+            wishes = [(at % 3, 2 * at + 2 * len(name)), (0, 2 * at + 1)]
+            job = self.job(f"{name}{at}", [wishes], salt=name.encode())
+            blocks.append(self.seal(job))
+        return blocks
+
     def rewind(self, number: int) -> None:
         """Give up the blocks above this one."""
         batch = self.store.batch()
@@ -217,10 +226,13 @@ class Following:
         bounds: BufferBounds | None = None,
         config: dict[str, Any] = JOVIAN,
         run_bounds: RunBounds | None = None,
+        kept: Mapping[str, int] | None = None,
     ) -> None:
+        """`kept` is how much the store keeps, where it is not what stores keep."""
         self.folder = folder
         self.run_bounds = run_bounds or RunBounds()
         self.config = config
+        self.kept = kept or {}
         self.bounds = bounds or BufferBounds()
         self.clock = DrivenClock()
         self.published: list[Flashblock] = []
@@ -229,7 +241,7 @@ class Following:
 
     def open(self) -> None:
         """Start, as a process does."""
-        self.store = Store(str(self.folder), write=True)
+        self.store = Store(str(self.folder), write=True, **self.kept)
         begin_chain(self.store, read_genesis(genesis(self.config)))
         self.writer = LedgerWriter(self.store, self.clock)
         self.follower = Follower(
@@ -271,7 +283,7 @@ class Following:
 
     def settle(self) -> None:
         """Do all the work behind the head."""
-        while self.follower.next_due_ns == 0:
+        while self.follower.next_due_ns == 0 or self.store.maintain(1000):
             self.follower.tick()
         assert self.follower.counters.get("Failed", 0) == 0, self.follower.last_error
 

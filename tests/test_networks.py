@@ -6,6 +6,8 @@ from foreblock.errors import BadSetting
 from foreblock.networks import NetworkSettings, networks_of
 from foreblock.settings import ServeSettings, load
 
+ROOM = {"map_size": 1 << 38, "max_readers": 16_384}  # unless told otherwise
+
 
 def settings(*networks: str, **flags: str) -> ServeSettings:
     return load(ServeSettings, {**flags, "network": ",".join(networks) or None}, {}).settings
@@ -20,6 +22,7 @@ def test_without_names_the_settings_are_the_network() -> None:
         NetworkSettings(
             name="main", data="store", listen="127.0.0.1:8545", source="feed", genesis="g",
             feed=("ws://a", "ws://b"), canonical="http://c", feed_listen="127.0.0.1:2",
+            keep_states=1800, keep_partials=64, keep_nodes=128, **ROOM,
         )
     ]  # fmt: skip
 
@@ -27,17 +30,20 @@ def test_without_names_the_settings_are_the_network() -> None:
 def test_a_network_has_its_own_and_takes_the_rest_from_the_settings() -> None:
     told = settings(
         "a.listen=127.0.0.1:1", "b.feed=ws://x", "b.feed=ws://y", "b.source=store",
-        "b.data=elsewhere", "b.feed-listen=127.0.0.1:3",
+        "b.data=elsewhere", "b.feed-listen=127.0.0.1:3", "b.keep_states=0", "b.keep-partials=9",
+        "b.map_size=1073741824", "b.max-readers=100",
         data="folder", source="feed", feed="ws://z", genesis="g",
     )  # fmt: skip
     first, second = networks_of(told)
     assert first == NetworkSettings(
         name="a", data="folder/a", listen="127.0.0.1:1", source="feed", genesis="g",
-        feed=("ws://z",), canonical="", feed_listen="",
+        feed=("ws://z",), canonical="", feed_listen="", keep_states=1800, keep_partials=64,
+        keep_nodes=128, **ROOM,
     )  # fmt: skip
     assert second == NetworkSettings(
         name="b", data="elsewhere", listen="127.0.0.1:8545", source="store", genesis="g",
-        feed=("ws://x", "ws://y"), canonical="", feed_listen="127.0.0.1:3",
+        feed=("ws://x", "ws://y"), canonical="", feed_listen="127.0.0.1:3", keep_states=0,
+        keep_partials=9, keep_nodes=128, map_size=1 << 30, max_readers=100,
     )  # fmt: skip
 
 
@@ -59,7 +65,10 @@ def test_port_0_is_another_one_each_time() -> None:
         (["../up.data=x"],
          "network '../up': expected a name of up to 32 letters, digits, hyphens, underscores"),
         (["a.workers=1"], "network a.workers: a network has the settings data, listen, source, "
-                          "genesis, feed, canonical, feed_listen"),
+                          "genesis, feed, canonical, feed_listen, keep_states, keep_partials, "
+                          "keep_nodes, map_size, max_readers"),
+        (["a.keep_states=many"], "network a.keep_states: expected a whole number, found 'many'"),
+        (["a.keep_states=64"], "keep_states: expected more than keep_partials, which is 64"),
         (["a.source=dev"], "network a.source: expected store or feed, found 'dev'"),
         (["a.data=x", "a.data=y"], "network a.data: given twice: 'x' and 'y'"),
         (["a.data=x", "b.data=y"], "network b.listen: a has '127.0.0.1:8545' already"),

@@ -165,6 +165,8 @@ def test_networks_of_a_file_are_the_texts_that_flags_have(tmp_path: Path) -> Non
     [
         ("network = 1", "network: expected a list of strings, found 1"),
         ("[network]\nmain = 1", "network.main: expected a table, found 1"),
+        ("[network.main]\nkeep_states = true",
+         "network.main.keep_states: expected a number, found True"),
         ("[network.main]\nlisten = 8545",
          "network.main.listen: expected a string or a list of strings, found 8545"),
     ],

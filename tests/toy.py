@@ -11,6 +11,7 @@ from foreblock.errors import StoreMissing
 from foreblock.network import Network
 from foreblock.reply import Client, Readiness, Reply, Served
 from foreblock.room import Room
+from foreblock.seen_commits import SeenCommit
 from foreblock.settings import Settings
 
 NOISE = 3000
@@ -19,7 +20,11 @@ log = structlog.get_logger()
 
 
 def make_served(
-    settings: Settings, networks: Sequence[Network], link: WriterLink | None, room: Room
+    settings: Settings,
+    networks: Sequence[Network],
+    link: WriterLink | None,
+    room: Room,
+    seen: Sequence[SeenCommit],
 ) -> list[Served]:
     """Answers with the body and the process; `slow` waits for a moment, `big` gives a megabyte.
 
@@ -43,7 +48,7 @@ def make_served(
         asyncio.get_running_loop().call_later(0.05, _answer, later, reply)
         return later
 
-    del link, room  # nothing is written here, and nothing refused
+    del link, room, seen  # nothing is written here, and nothing refused
     served = Served(handle, lambda: Readiness(True, ("a toy is always ready",)))
     return [served] * len(networks)
 

@@ -139,7 +139,7 @@ class Chain:
         kept = self.options.get("keep_partials", 64)
         self.store = Store(str(self.folder), write=True, keep_partials=kept)
         begin_chain(self.store, read_genesis(self.genesis))
-        self.writer = LedgerWriter(self.store, self.clock, **self.options)
+        self.writer = LedgerWriter(self.store, self.clock, prune_heights=1, **self.options)
         self.go_on()
 
     def go_on(self) -> None:
@@ -215,7 +215,7 @@ class Chain:
 
     def settle(self) -> None:
         """Do all the work behind the head."""
-        while self.writer.follow_up():
+        while self.writer.follow_up() or self.store.maintain(1000):
             pass
 
     def signed(

@@ -90,8 +90,8 @@ class Store:
     """One store folder: an LMDB environment with every retained state.
 
     One process may write, any number may read. Closing is explicit (or by `with`);
-    everything taken from a closed store raises `StoreClosed` or goes on reading its own
-    snapshot.
+    everything taken from a closed store raises `StoreClosed`, and the folder can be opened
+    again at once.
     """
 
     def __new__(
@@ -111,8 +111,8 @@ class Store:
         lock of the one writer is taken: `StoreLocked` when another process has it. Without,
         `StoreMissing` when there is no store. `StoreOpenHere` when this process has it open.
 
-        `map_size` is the most the file may grow to, in bytes and whole pages (default
-        256 GiB, sparse). A reader takes the size that the writer has left in the file.
+        `map_size` is how much of the file is mapped to begin with, in bytes and whole pages
+        (default 256 GiB, which takes no disk); it is raised when it is full.
         `keep_states` is the number of blocks behind latest whose state is kept (default
         all), `keep_partials` the same for partial blocks (64), `keep_nodes` for versions of
         trie nodes (128). States are kept for longer than partials: `InvalidArgument`
@@ -126,8 +126,15 @@ class Store:
     @property
     def map_size(self) -> int: ...
     @property
+    def file_bytes(self) -> int:
+        """The length of the file."""
+
+    @property
     def used_bytes(self) -> int:
         """Bytes of the file that hold something."""
+
+    def copy(self, to: str) -> None:
+        """Write the last commit, without free pages, to a new file: `StoreFailed`, `DiskFull`."""
 
     def view(self) -> View:
         """The snapshot of the last commit. To be closed when the request is answered.
@@ -152,16 +159,20 @@ class Store:
         fit, `StoreFull`, `DiskFull`. A batch is spent by this, whatever comes of it.
         """
 
-    def maintain(self, entries: int) -> int:
-        """One slice of the work behind the heads, of about `entries` entries.
+    def maintain(self, entries: int, seconds: float = 0.0, *, prune: bool = True) -> int:
+        """Slices of the work behind the heads, of up to `entries` entries each.
 
         Clears what heads have moved off, folds sealed deltas into the flat table, writes
-        trie nodes, prunes; one durable transaction that no reader can tell. Gives how many
+        trie nodes, prunes if it is to; one durable transaction that no reader can tell. It
+        has as many slices as can be begun within the time, one at least. Gives how many
         entries were worked on; 0 when nothing is due.
         """
 
     def load(self, accounts: list[tuple[bytes, Account]]) -> None:
         """Add accounts of block 0 to a store without blocks, addresses ascending."""
+
+    def pages(self) -> list[tuple[str, int]]:
+        """The tables by name, each with the pages of the file that it takes."""
 
     def trie(self) -> StateTrie:
         """The state trie at the latest block. Only for the writer (`StoreReadOnly`)."""
@@ -326,6 +337,10 @@ class View:
         """Hash and delta number of a sealed block, also of one whose state was pruned."""
 
     def partial(self, number: int) -> Partial | None: ...
+    @property
+    def to_be_cleared(self) -> int:
+        """How many things heads have moved off that are not cleared away yet."""
+
     def row(self, key: bytes) -> bytes | None:
         """A row that `Batch.put` wrote; a key has 1 to 511 bytes."""
 
@@ -462,8 +477,12 @@ class State:
     def overlay(self) -> Overlay:
         """An empty overlay above this state."""
 
-    def trie(self) -> BranchTrie:
-        """The trie of this state, for roots after changes: `PrunedState`."""
+    def trie(self, *, rebuild: bool = False) -> BranchTrie:
+        """The trie of this state, for roots after changes: `PrunedState`.
+
+        Only nodes of the last blocks are kept. To `rebuild` it from an older state takes as
+        long as that is large.
+        """
 
     def call(
         self,
@@ -484,6 +503,9 @@ class Changes:
     @property
     def accounts(self) -> list[tuple[bytes, Account | None, Account | None, dict[int, int]]]:
         """Address, account before and after, new values of its slots."""
+
+    def touches(self, address: bytes) -> bool:
+        """Whether something of this account changed."""
 
     def merge(self, later: Changes) -> Changes:
         """Both, one after the other."""

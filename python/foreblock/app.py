@@ -2,14 +2,19 @@
 
 import asyncio
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+import structlog
+
 from foreblock.bus.link import WriterLink
 from foreblock.clock import SystemClock
+from foreblock.errors import StoreError, StoreReplaced
+from foreblock.ledger.absent import AbsentLedger, open_served
 from foreblock.ledger.call import Pool
 from foreblock.ledger.express import ExpressBounds
 from foreblock.ledger.readiness import readiness
@@ -28,6 +33,7 @@ from foreblock.room import LONG, Room
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
+from foreblock.seen_commits import SeenCommit
 from foreblock.settings import Settings
 from foreblock.turns import Turns
 
@@ -35,6 +41,9 @@ NO_LIMIT: Final = sys.maxsize
 DAY_MS: Final = 24 * 60 * 60 * 1000
 SECOND_NS: Final = 10**9
 VIEW_KEPT_SECONDS: Final = 0.2  # that nobody asks for any more
+STORE_LOOKED_AT_SECONDS: Final = 1.0
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +80,7 @@ class Service:
 
     def __init__(
         self,
-        ledger: Ledger,
+        ledger: Ledger | AbsentLedger,
         options: ServiceOptions,
         scheduling: Scheduling,
         submissions: Submissions | None = None,
@@ -109,13 +118,30 @@ class WriterSubmissions:
 
 
 def make_served(
-    settings: Settings, networks: Sequence[Network], link: WriterLink | None, room: Room
+    settings: Settings,
+    networks: Sequence[Network],
+    link: WriterLink | None,
+    room: Room,
+    seen: Sequence[SeenCommit],
 ) -> list[Served]:
-    """The networks of one worker: what bodies are answered with, as the settings want it."""
-    options = options_of(settings)
+    """The networks of one worker: what bodies are answered with, as the settings want it.
+
+    Raises what opening a store raises, where it was not served before.
+    """
+    options, loop = options_of(settings), asyncio.get_running_loop()
     scheduling = Scheduling(options, room)
-    ledgers = [Ledger.open(network.data, announce=settings.snapshot_header) for network in networks]
-    _forget_old_views(asyncio.get_running_loop(), ledgers)
+    ledgers = [
+        open_served(
+            network.data,
+            each,
+            announce=settings.snapshot_header,
+            max_readers=network.max_readers,
+        )
+        for network, each in zip(networks, seen, strict=True)
+    ]
+    _forget_old_views(loop, [each for each in ledgers if isinstance(each, Ledger)])
+    watches = [each.watch(which) for each, which in zip(ledgers, seen, strict=True)]
+    _watch_stores(loop, watches)
     return [
         _served(ledger, network, options, scheduling, link)
         for ledger, network in zip(ledgers, networks, strict=True)
@@ -123,7 +149,7 @@ def make_served(
 
 
 def _served(
-    ledger: Ledger,
+    ledger: Ledger | AbsentLedger,
     network: Network,
     options: ServiceOptions,
     scheduling: Scheduling,
@@ -131,8 +157,10 @@ def _served(
 ) -> Served:
     submissions = None if link is None else WriterSubmissions(link, network.name)
     service = Service(ledger, options, scheduling, submissions)
-    express = ledger.open_express(express_bounds(options))
-    return Served(service.answer, partial(_readiness, ledger, network, link), express)
+    readiness = partial(_readiness, ledger, network, link)
+    if isinstance(ledger, AbsentLedger):
+        return Served(service.answer, readiness)
+    return Served(service.answer, readiness, ledger.open_express(express_bounds(options)))
 
 
 def _forget_old_views(loop: asyncio.AbstractEventLoop, ledgers: Sequence[Ledger]) -> None:
@@ -140,6 +168,19 @@ def _forget_old_views(loop: asyncio.AbstractEventLoop, ledgers: Sequence[Ledger]
     for ledger in ledgers:
         ledger.forget_old_view()
     loop.call_later(VIEW_KEPT_SECONDS, _forget_old_views, loop, ledgers)
+
+
+def _watch_stores(loop: asyncio.AbstractEventLoop, watches: Sequence[Callable[[], None]]) -> None:
+    """See that every store is still the one in its folder, or still cannot be served."""
+    try:
+        for look in watches:
+            look()
+    except StoreReplaced as why:
+        # All that is kept in this process is of another store: the next worker begins anew.
+        log.warning("store_replaced", why=str(why))
+        signal.raise_signal(signal.SIGTERM)
+    else:
+        loop.call_later(STORE_LOOKED_AT_SECONDS, _watch_stores, loop, watches)
 
 
 def express_bounds(options: ServiceOptions) -> ExpressBounds:
@@ -153,18 +194,29 @@ def express_bounds(options: ServiceOptions) -> ExpressBounds:
     )
 
 
-def _readiness(ledger: Ledger, network: Network, link: WriterLink | None) -> Readiness:
+def _readiness(
+    ledger: Ledger | AbsentLedger, network: Network, link: WriterLink | None
+) -> Readiness:
     clock = SystemClock()
-    view = ledger.view()
-    try:
-        ready, facts = readiness(view, clock.wall_ns(), moves=network.source != "store")
-    finally:
-        view.close()
+    ready, facts = _store_facts(ledger, network, clock.wall_ns())
     told = None if link is None else link.source_facts(network.name)
     if told is not None:
         age = (clock.monotonic_ns() - told.told_ns) / SECOND_NS
         facts = (*facts, f"source: as it was {age:.1f} s ago", *told.facts)
     return Readiness(ready, facts)
+
+
+def _store_facts(
+    ledger: Ledger | AbsentLedger, network: Network, wall_ns: int
+) -> tuple[bool, tuple[str, ...]]:
+    try:
+        view = ledger.view()
+    except StoreError as why:
+        return False, (f"store: {why}",)
+    try:
+        return readiness(view, wall_ns, moves=network.source != "store")
+    finally:
+        view.close()
 
 
 def options_of(settings: Settings) -> ServiceOptions:

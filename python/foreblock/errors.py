@@ -70,9 +70,11 @@
     │   └── BusBroken
     ├── StoreError               the store broke, or was misused
     │   ├── StoreMissing
+    │   ├── StoreExists
     │   ├── NoChain
     │   ├── StoreLocked
     │   ├── StoreOpenHere
+    │   ├── StoreReplaced
     │   ├── StoreClosed
     │   ├── StoreReadOnly
     │   ├── StoreFull
@@ -796,6 +798,16 @@ class StoreMissing(StoreError):
 
 
 @dataclass(eq=False)
+class StoreExists(StoreError):
+    """There is something where a new store is to be put."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return f"there is something at {self.path} already"
+
+
+@dataclass(eq=False)
 class NoChain(StoreError):
     """The store is there and holds no block yet."""
 
@@ -825,6 +837,17 @@ class StoreOpenHere(StoreError):
         return f"the store at {self.path} is already open in this process"
 
 
+@dataclass(eq=False)
+class StoreReplaced(StoreError):
+    """The folder holds no store any more, or another one than was served from it."""
+
+    path: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"the store at {self.path} is not what was served: {self.why}; restart to go on"
+
+
 class StoreClosed(StoreError):
     """The store, or what was made from it, is used after it was closed."""
 
@@ -841,12 +864,15 @@ class StoreReadOnly(StoreError):
 
 @dataclass(eq=False)
 class StoreFull(StoreError):
-    """The store may not grow further; a larger map size lets it."""
+    """The store cannot grow further: the system lets the process map no more of it."""
 
     map_size: int
 
     def __str__(self) -> str:
-        return f"the store has reached its map size of {self.map_size} bytes"
+        return (
+            f"the store has reached its map size of {self.map_size} bytes, "
+            "and no more can be mapped"
+        )
 
 
 @dataclass(eq=False)

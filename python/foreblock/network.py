@@ -41,5 +41,10 @@ class Network(Struct, frozen=True, kw_only=True):
     name: str
     data: str  # the folder of its store
     source: Literal["store", "dev", "feed"]
+    keep_states: int = 0  # blocks; 0 keeps all
+    keep_partials: int = 64
+    keep_nodes: int = 128
+    map_size: int = 1 << 38  # of its store, in bytes, to begin with
+    max_readers: int = 16_384
     dev: DevChain | None = None
     feed: FeedChain | None = None

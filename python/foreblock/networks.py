@@ -29,6 +29,11 @@ class NetworkSettings(NamedTuple):
     feed: tuple[str, ...]
     canonical: str
     feed_listen: str
+    keep_states: int
+    keep_partials: int
+    keep_nodes: int
+    map_size: int
+    max_readers: int
 
 
 class _Given(NamedTuple):
@@ -61,7 +66,15 @@ def networks_of(settings: ServeSettings) -> list[NetworkSettings]:
 
 
 def _network(name: str, values: Mapping[str, Any]) -> NetworkSettings:
-    return NetworkSettings(name=name, **values)
+    network = NetworkSettings(name=name, **values)
+    check_kept(network.keep_states, network.keep_partials)
+    return network
+
+
+def check_kept(states: int, partials: int) -> None:
+    """A flashblock can be asked for while its block can: `BadSetting` otherwise."""
+    if 0 < states <= partials:
+        raise BadSetting("keep_states", f"expected more than keep_partials, which is {partials}")
 
 
 def _below(name: str, above: Mapping[str, Any]) -> dict[str, Any]:

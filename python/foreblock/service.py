@@ -18,6 +18,7 @@ import msgspec
 
 from foreblock.logs import configure_queued
 from foreblock.network import Network
+from foreblock.seen_commits import seen_page
 from foreblock.server import sockets
 from foreblock.server.child import Slot
 from foreblock.server.supervisor import Supervisor
@@ -52,6 +53,7 @@ class Order(msgspec.Struct):
     sockets: list[int]  # one for each network
     handler: str
     bus: str  # the path of the writer's socket; empty where there is no writer
+    seen: str  # the name of the page in which processes say what they have seen
 
 
 class WritingOrder(msgspec.Struct):
@@ -62,6 +64,7 @@ class WritingOrder(msgspec.Struct):
     bus: int
     feeds: list[int | None]  # one for each network
     is_first: bool  # no writer ran before this one
+    seen: str
 
 
 def run(
@@ -79,19 +82,23 @@ def run(
     networks = [place.network for place in places]
     written = any(network.source != "store" for network in networks)
     bus_if_needed = _bus() if written else nullcontext(None)
-    with _listening(places, count) as (by_place, feeds), bus_if_needed as bus:
+    with (
+        _listening(places, count) as (by_place, feeds),
+        bus_if_needed as bus,
+        seen_page(len(places)) as seen,
+    ):
         path = "" if bus is None else bus.getsockname()
         workers = [
             Slot(
                 "worker",
                 [sys.executable, "-m", "foreblock.worker"],
                 of_worker,
-                partial(_order, settings, networks, handler, path),
+                partial(_order, settings, networks, handler, path, seen),
                 settings.worker_timeout,
             )
             for of_worker in zip(*by_place, strict=True)
         ]
-        writer = None if bus is None else _writer(settings, networks, bus, feeds)
+        writer = None if bus is None else _writer(settings, networks, bus, feeds, seen)
         said = Started(
             [sockets.name(opened[0]) for opened in by_place],
             ["" if feed is None else sockets.name(feed) for feed in feeds],
@@ -111,6 +118,7 @@ def _writer(
     networks: list[Network],
     bus: socket.socket,
     feeds: Sequence[socket.socket | None],
+    seen: str,
 ) -> Slot:
     opened = [feed for feed in feeds if feed is not None]
     present = [feed is not None for feed in feeds]
@@ -119,7 +127,7 @@ def _writer(
         "writer",
         [sys.executable, "-m", "foreblock.writer"],
         [bus, *opened],
-        partial(_writing_order, settings, networks, present, is_first),
+        partial(_writing_order, settings, networks, present, is_first, seen),
         settings.writer_timeout,
     )
 
@@ -129,9 +137,10 @@ def _order(
     networks: list[Network],
     handler: str,
     bus: str,
+    seen: str,
     descriptors: Sequence[int],
 ) -> bytes:
-    return msgspec.json.encode(Order(settings, networks, list(descriptors), handler, bus))
+    return msgspec.json.encode(Order(settings, networks, list(descriptors), handler, bus, seen))
 
 
 def _writing_order(
@@ -139,12 +148,13 @@ def _writing_order(
     networks: list[Network],
     present: Sequence[bool],
     is_first: Iterator[bool],
+    seen: str,
     descriptors: Sequence[int],
 ) -> bytes:
     bus, *feeds = descriptors
     left = iter(feeds)
     given = [next(left) if there else None for there in present]
-    order = WritingOrder(settings, networks, bus, given, next(is_first))
+    order = WritingOrder(settings, networks, bus, given, next(is_first), seen)
     return msgspec.json.encode(order)
 
 

@@ -85,6 +85,21 @@ class FeedLimits:
 
 
 @dataclass(frozen=True)
+class StoreRoom:
+    """What each store takes of the system."""
+
+    map_size: int = setting(
+        1 << 38,
+        "bytes of addresses that a store begins with; more are taken when they are used up",
+        least=1 << 20,
+        most=1 << 46,
+    )
+    max_readers: int = setting(
+        16_384, "commits of a store that all its processes read at one time", least=64, most=1 << 20
+    )
+
+
+@dataclass(frozen=True)
 class Settings:
     """What `foreblock serve` runs with."""
 
@@ -124,6 +139,7 @@ class Settings:
     )
     pool: PoolLimits = field(default_factory=PoolLimits, metadata={"prefix": "pool_"})
     feed: FeedLimits = field(default_factory=FeedLimits, metadata={"prefix": "feed_"})
+    store: StoreRoom = field(default_factory=StoreRoom, metadata={"prefix": ""})
 
 
 @dataclass(frozen=True)
@@ -158,6 +174,19 @@ class ChainSettings:
 
 
 @dataclass(frozen=True)
+class KeepSettings:
+    """How much of the past a network keeps that is written to, in blocks behind the latest."""
+
+    states: int = setting(
+        1_800, "blocks behind the latest whose states can be asked for; 0 keeps all"
+    )
+    partials: int = setting(64, "blocks behind the latest whose flashblocks can be asked for")
+    nodes: int = setting(
+        128, "blocks behind the latest whose trie nodes are kept, for reorganisations"
+    )
+
+
+@dataclass(frozen=True)
 class DevSettings:
     """What `foreblock dev` runs with: the service, and the two chains that it is on."""
 
@@ -172,6 +201,7 @@ class DevSettings:
         "127.0.0.1:9546", "address and port of the test network's flashblocks; nothing: none"
     )
     chain: ChainSettings = field(default_factory=ChainSettings, metadata={"prefix": ""})
+    keep: KeepSettings = field(default_factory=KeepSettings, metadata={"prefix": "keep_"})
 
 
 @dataclass(frozen=True)
@@ -198,6 +228,7 @@ class ServeSettings:
     chain: SourceSettings = field(default_factory=SourceSettings, metadata={"prefix": ""})
     genesis: str = setting("", "the genesis file of a chain that is made from a feed")
     feed_listen: str = setting("", "address and port to pass flashblocks on at; nothing: none")
+    keep: KeepSettings = field(default_factory=KeepSettings, metadata={"prefix": "keep_"})
 
 
 @dataclass(frozen=True)
@@ -307,13 +338,16 @@ def _find(
 def _dotted(place: str, tables: Mapping[str, object]) -> list[str]:
     """Tables of a file, as in [network.main], in the form that flags and variables have."""
     texts = []
+    numbers = {it.name for it in declared(ServeSettings) if it.kind is int}
     for name, table in tables.items():
         if not isinstance(table, dict):
             raise BadSetting(f"{place}.{name}", f"expected a table, found {table!r}")
         for key, value in table.items():
             values = value if isinstance(value, list) else [value]
+            if key in numbers and isinstance(value, int) and not isinstance(value, bool):
+                values = [str(value)]
             if not all(isinstance(each, str) for each in values):
-                expected = "a string or a list of strings"
+                expected = "a number" if key in numbers else "a string or a list of strings"
                 raise BadSetting(f"{place}.{name}.{key}", f"expected {expected}, found {value!r}")
             texts += [f"{name}.{key}={each}" for each in values]
     return texts

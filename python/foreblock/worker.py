@@ -14,6 +14,7 @@ import msgspec
 from foreblock.bus.link import WriterLink
 from foreblock.logs import configure_queued
 from foreblock.room import Room
+from foreblock.seen_commits import open_seen
 from foreblock.server.checks import Rules
 from foreblock.server.endpoint import Endpoint
 from foreblock.server.lifecycle import Listener
@@ -45,8 +46,9 @@ async def _serve(text: bytes, line: socket.socket) -> None:
         await link.tried()
     make_served = pkgutil.resolve_name(order.handler)
     listeners = []
+    seen = open_seen(order.seen, len(order.networks))
     for served, number in zip(
-        make_served(settings, order.networks, link, room), order.sockets, strict=True
+        make_served(settings, order.networks, link, room, seen), order.sockets, strict=True
     ):
         endpoint = Endpoint(served, rules, ticker, connections, room)
         listeners.append(Listener(socket.socket(fileno=number), endpoint))

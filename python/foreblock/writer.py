@@ -26,6 +26,7 @@ from foreblock.feed.server import FeedServer
 from foreblock.logs import configure_queued
 from foreblock.model import Flashblock
 from foreblock.network import Network
+from foreblock.seen_commits import SeenCommit, open_seen
 from foreblock.server.line import READY
 from foreblock.server.process import attend, raise_file_limit, run_ordered, tell
 from foreblock.service import WritingOrder
@@ -85,7 +86,8 @@ async def _write(text: bytes, line: socket.socket) -> None:
     loop.add_reader(line, attend(line, partial(_orphaned, line, stop)))
     writer, clock = Writer(), SystemClock()
     async with AsyncExitStack() as opened:
-        for network, descriptor in zip(order.networks, order.feeds, strict=True):
+        all_seen = open_seen(order.seen, len(order.networks))
+        for network, descriptor, seen in zip(order.networks, order.feeds, all_seen, strict=True):
             if network.source != "store":
                 feed = await _feed(descriptor, order.settings.feed, opened)
                 tell_workers = writer.exchange.tell
@@ -93,7 +95,7 @@ async def _write(text: bytes, line: socket.socket) -> None:
                     frames=order.settings.feed.frames,
                     control_frames=order.settings.feed.control_frames,
                 )
-                begin = partial(_begin, network, clock, feed, tell_workers, heard)
+                begin = partial(_begin, network, clock, feed, tell_workers, heard, seen)
                 kept = KeptNetwork(network.name, begin, clock, tell_workers)
                 if order.is_first:
                     await kept.begin()  # what cannot be begun at all is told at once
@@ -111,11 +113,12 @@ async def _begin(
     feed: FeedServer | None,
     tell_workers: Callable[[ToWorker], None],
     heard: ClientOptions,
+    seen: SeenCommit,
 ) -> NetworkWriter | FeedNetwork:
     if network.source == "dev":
-        return await open_dev_network(network, clock, feed, tell_workers)
+        return await open_dev_network(network, clock, feed, tell_workers, seen)
     publish: Callable[[Flashblock], None] = (lambda _: None) if feed is None else feed.publish
-    following = FeedNetwork(network, clock, publish, tell_workers, heard)
+    following = FeedNetwork(network, clock, publish, tell_workers, heard, seen)
     await following.open()
     return following
 

@@ -127,6 +127,9 @@ class Empty:
     async def knows(self, hash: bytes) -> bool:
         return hash == b"\x11" * 32
 
+    async def earliest(self) -> int:
+        return 0
+
     async def add(self, blocks: Sequence[Block]) -> None:
         assert not blocks, "there was none"
 

@@ -5,8 +5,11 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
 from random import Random
 from typing import Any
+
+from structlog.testing import capture_logs
 
 from foreblock._engine import Block, Header
 from foreblock.backoff import Waits
@@ -43,7 +46,8 @@ class Canonical:
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.blocks = list(blocks)
-        self.asked: list[str] = []
+        self.asked: list[str] = []  # whole blocks
+        self.compared: list[int] = []  # hashes by number
         self.failing = 0
 
     def methods(self) -> dict[str, Callable[[list[Any]], object]]:
@@ -61,10 +65,13 @@ class Canonical:
         return f"0x{self._find(params[0]).encode().hex()}"
 
     def shown(self, params: list[Any]) -> object:
-        at = {"latest": -1, "safe": len(self.blocks) // 2, "finalized": 0}.get(params[0])
-        if at is None:
+        name, is_whole = params
+        if is_whole:
             return None
-        block = self.blocks[at]
+        at = {"latest": -1, "safe": len(self.blocks) // 2, "finalized": 0}.get(name)
+        if at is None:
+            self.compared.append(int(name, 16))
+        block = self._find(name) if at is None else self.blocks[at]
         return {"number": hex(block.header.number), "hash": f"0x{block.hash.hex()}"}
 
     def _find(self, name: str) -> Block:
@@ -81,9 +88,13 @@ class Filled:
         self.blocks = list(blocks)
         self.marks: tuple[bytes | None, bytes | None] = (None, None)
         self.portions: list[int] = []
+        self.oldest = 0
 
     async def latest(self) -> Head:
         return Head(self.blocks[-1].header.number, self.blocks[-1].hash)
+
+    async def earliest(self) -> int:
+        return self.oldest
 
     async def knows(self, hash: bytes) -> bool:
         return any(block.hash == hash for block in self.blocks)
@@ -216,15 +227,53 @@ def test_a_branch_that_the_endpoint_left_is_left() -> None:
     run(body)
 
 
-def test_a_chain_that_shares_nothing_near_is_left_alone() -> None:
+def test_a_fork_deeper_than_blocks_are_walked_is_searched_for() -> None:
     async def body() -> None:
-        stranger = [*GENESIS, *grow(GENESIS[0], 50, b"strange")]
+        ours = [*LONG[:10], *grow(LONG[9], 300, b"ours")]
+        for count, portions in ((200, [200]), (400, [301, *[4] * 24, 3])):
+            theirs = [*LONG[:10], *grow(LONG[9], count, b"theirs")]
+            chain = Filled(ours)
+            with endpoint(theirs) as (canonical, url):
+                async with filling(url, chain):
+                    await until(lambda: chain.blocks == theirs)  # noqa: B023
+                    assert chain.portions == portions, "the chain goes over at once"
+                    assert len(canonical.compared) <= 12
+
+    run(body)
+
+
+def test_no_more_of_a_branch_is_fetched_than_fits() -> None:
+    async def body() -> None:
+        ours = [*LONG[:10], *grow(LONG[9], 60, b"ours")]
+        theirs = [*LONG[:10], *grow(LONG[9], 60, b"theirs")]
+        size = theirs[-1].size
+        for narrow in (replace(QUICK, branch_blocks=30), replace(QUICK, branch_bytes=29 * size)):
+            chain = Filled(ours)
+            with endpoint(theirs) as (_, url):
+                async with filling(url, chain, narrow):
+                    await until(lambda: chain.blocks == theirs)  # noqa: B023
+                    assert chain.portions[0] == 30
+
+    run(body)
+
+
+def test_a_chain_that_parts_below_what_is_kept_is_named_once_and_left_alone() -> None:
+    async def body() -> None:
+        theirs = [*LONG[:10], *grow(LONG[9], 50, b"theirs")]
         chain = Filled(LONG)
-        with endpoint(stranger) as (canonical, url):
+        chain.oldest = 15
+        with endpoint(theirs) as (canonical, url), capture_logs() as logs:
             async with filling(url, chain) as source:
-                await until(lambda: "is no descendant of ours" in source.last_error)
-                assert len(canonical.asked) <= QUICK.depth * 2
-        assert chain.blocks == LONG
+                await until(lambda: len(canonical.compared) > 20)
+                assert f"its block 15 is 0x{theirs[15].hash.hex()}" in source.last_error
+                assert "cannot be followed" in source.last_error
+                assert len(canonical.asked) <= QUICK.depth + 3 + len(canonical.compared)
+                assert set(canonical.compared) == {15}
+                assert sum(each["event"] == "canonical_failed" for each in logs) == 1
+                assert chain.blocks == LONG
+                # What the endpoint has now can be followed.
+                canonical.blocks = [*LONG, *grow(LONG[-1], 20)]
+                await until(lambda: chain.blocks == canonical.blocks)
 
     run(body)
 

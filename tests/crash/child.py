@@ -59,6 +59,15 @@ class Commands:
         """The most bytes a file of this process may have. Python ignores SIGXFSZ."""
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
+    def limit_addresses(self, more: int | None) -> None:
+        """How many bytes this process may map beside what it has mapped; none: any number."""
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        most = resource.RLIM_INFINITY if more is None else pages * 4096 + more
+        resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+
+    def map_size(self) -> int:
+        return self.store.map_size
+
     def mount(self, path: str, size: int) -> None:
         """A small disk in memory, which only this process can see."""
         command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", path]
@@ -99,12 +108,12 @@ class Child:
     """Such a process; its attributes are the commands."""
 
     def __init__(self, *launcher: str) -> None:
-        tests = str(Path(__file__).parent.parent)
+        paths = [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
         self.process = subprocess.Popen(
             [*launcher, sys.executable, "-m", "crash.child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=os.environ | {"PYTHONPATH": tests},
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
             text=True,
         )
 

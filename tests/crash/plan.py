@@ -170,8 +170,9 @@ class Model:
                 self._extend(step, stamp)
             case Seal(number):
                 self._mark(number, "sealed")
-                state = self.partials[number].state
-                self._seal(Sealed(block_hash(stamp), stamp, state, number))
+                # Under the hash by which a block that is stacked on it names it.
+                partial = self.partials[number]
+                self._seal(Sealed(partial_hash(partial.stamp), stamp, partial.state, number))
             case Drop(numbers):
                 for number in numbers:
                     self._mark(number, "dropped", f"dropped by {stamp}")

@@ -1,6 +1,5 @@
 """A disk, a file or a map without room: a clear error, and nothing is lost."""
 
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,7 +8,6 @@ import pytest
 
 from crash.child import Child, Failed
 from foreblock._engine import Store
-from foreblock.errors import StoreFull
 
 MEBIBYTE = 1 << 20
 
@@ -90,30 +88,26 @@ def test_full_disk_is_an_error_that_goes_away_with_room(tmp_path: Path, rest: in
         assert child.ask("row") == [4, 500_000]
 
 
-def test_full_map_names_its_size_and_a_larger_one_lets_go_on(tmp_path: Path) -> None:
+def test_map_grows_many_times_while_another_process_reads(tmp_path: Path) -> None:
     path = str(tmp_path / "store")
-    with Store(path, write=True, map_size=MEBIBYTE) as store:
-        assert store.map_size == MEBIBYTE
-        last = commit(store, 300_000)
-        with pytest.raises(StoreFull, match=re.escape(f"map size of {MEBIBYTE} bytes")) as full:
-            commit(store, 2 * MEBIBYTE)
-        assert full.value.map_size == MEBIBYTE
-        with store.view() as view:
-            assert view.heads.commit == last
-            assert view.row(b"row") == bytes(300_000)
-            assert view.row(b"extra") == bytes([last])
-        assert commit(store, 1000) == last + 1, "what fits is still written"
-    with Store(path, write=True, map_size=4 * MEBIBYTE) as store:
-        assert commit(store, 2 * MEBIBYTE) == last + 2
+    with Child() as reader, Store(path, write=True, map_size=8192) as store:
+        commit(store, 10)
+        sizes = {store.map_size}
+        reader.ask("open", path=path)
+        reader.ask("hold")
+        with store.view() as held:
+            for power in range(14, 25):
+                commit(store, 1 << power)
+                sizes.add(store.map_size)
+                assert reader.ask("row") == [0, 1 << power]
+            # Views that were open all the time read on what they have always read.
+            assert held.row(b"row") == bytes(10)
+            assert reader.ask("held_row") == [0, 10]
+        assert len(sizes) >= 8
+        assert max(sizes) >= reader.ask("map_size") >= 1 << 25
 
 
-def test_map_too_small_for_an_empty_store_names_its_size(tmp_path: Path) -> None:
-    with pytest.raises(StoreFull) as full:
-        Store(str(tmp_path / "store"), write=True, map_size=8192)
-    assert full.value.map_size == 8192
-
-
-def test_reader_of_a_map_that_was_made_larger_opens_anew(tmp_path: Path) -> None:
+def test_reader_follows_a_writer_that_began_with_a_larger_map(tmp_path: Path) -> None:
     path = str(tmp_path / "store")
     with Child() as reader:
         with Store(path, write=True, map_size=MEBIBYTE) as store:
@@ -122,8 +116,34 @@ def test_reader_of_a_map_that_was_made_larger_opens_anew(tmp_path: Path) -> None
             assert reader.ask("heads") == 1
         with Store(path, write=True, map_size=16 * MEBIBYTE) as store:
             commit(store, 8 * MEBIBYTE)
-            with pytest.raises(Failed, match="StoreFailed"):
-                reader.ask("heads")
-            reader.ask("close")
-            reader.ask("open", path=path)
-            assert reader.ask("heads") == 2
+            assert reader.ask("row") == [0, 8 * MEBIBYTE]
+
+
+def test_store_opens_with_room_whatever_size_is_asked_for(tmp_path: Path) -> None:
+    path = str(tmp_path / "store")
+    with Store(path, write=True) as store:
+        commit(store, 4 * MEBIBYTE)
+    with Store(path, write=True, map_size=MEBIBYTE) as store:
+        assert store.map_size >= 2 * store.file_bytes - MEBIBYTE
+        commit(store, 8 * MEBIBYTE)
+
+
+def test_process_that_may_map_no_more_has_a_full_store_and_goes_on_reading(
+    tmp_path: Path,
+) -> None:
+    path = str(tmp_path / "store")
+    with Child() as child:
+        child.ask("open", path=path, write=True, map_size=64 * MEBIBYTE)
+        child.ask("commit", size=24 * MEBIBYTE)
+        child.ask("hold")  # what it reads is not freed
+        child.ask("commit", size=24 * MEBIBYTE)
+        child.ask("limit_addresses", more=110 * MEBIBYTE)
+        with pytest.raises(Failed, match="StoreFull") as full:
+            child.ask("commit", size=24 * MEBIBYTE)
+        assert f"map size of {64 * MEBIBYTE} bytes" in full.value.text
+        assert child.ask("held_row") == [1, 24 * MEBIBYTE]
+        assert child.ask("row") == [2, 24 * MEBIBYTE]
+        assert child.ask("commit", size=1000) == 3, "what fits is still written"
+        child.ask("limit_addresses", more=None)
+        assert child.ask("commit", size=48 * MEBIBYTE) == 4
+        assert child.ask("row") == [4, 48 * MEBIBYTE]

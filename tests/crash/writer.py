@@ -143,7 +143,7 @@ class Writer:
             trie = self.store.trie()
             trie.apply(changes)
             nodes = (after.latest, trie.take())
-        batch.seal(number, block_hash(after.commit), nodes)
+        batch.seal(number, after.blocks[after.latest].hash, nodes)
         batch.put(block_row(after.latest), after.commit.to_bytes(8))
 
     def stamp(self, batch: Batch, after: Model) -> None:

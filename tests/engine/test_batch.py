@@ -220,16 +220,21 @@ def test_partials_grow_are_sealed_and_show_where_they_stand(store: Store) -> Non
         with pytest.raises(UnknownPartial, match="12345"):
             view.state_of_partial(12345)
     batch = store.batch()
-    batch.seal(second, word(1))
+    batch.seal(second, word(98))
+    batch.seal(stacked, word(2))
+    with pytest.raises(RefusedCommit, match="does not stand on the latest block"):
+        store.commit(batch)
+    batch = store.batch()
+    batch.seal(second, word(99))
     heads = store.commit(batch)
-    assert heads.latest == (1, word(1))
+    assert heads.latest == (1, word(99))
     batch = store.batch()
     batch.seal(stacked, word(2))
     assert store.commit(batch).latest == (2, word(2))
     with store.view() as view:
         sealed = view.partial(second)
         assert sealed is not None
-        assert (sealed.status, view.sealed(1)) == ("sealed", (word(1), second))
+        assert (sealed.status, view.sealed(1)) == ("sealed", (word(99), second))
         assert view.state(2).balance(BOB) == 6
 
 
@@ -298,7 +303,7 @@ def test_oldest_partials_that_are_kept_can_be_read_though_stacked(tmp_path: Path
             batch = store.batch()
             changed = changes(store, batch, balance(ALICE, block + 1), partial=number)
             stacked = batch.extend(
-                block, 0, word(block), changed, parent=number, parent_hash=word(block)
+                block, 0, word(block), changed, parent=number, parent_hash=word(1000 + block)
             )
             batch.seal(number, word(1000 + block))
             store.commit(batch)

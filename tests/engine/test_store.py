@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from foreblock._engine import Account, Store
+from foreblock._engine import Account, Express, Store
 from foreblock.errors import (
     InvalidArgument,
     PrunedState,
@@ -62,19 +63,34 @@ def test_store_is_opened_once_in_a_process(store: Store) -> None:
     Store(store.path, write=True).close()
 
 
-def test_open_view_keeps_a_closed_store_in_the_process(store: Store) -> None:
-    view = store.view()
+def test_closing_means_closed_whatever_still_refers_to_the_store(store: Store) -> None:
+    append(store, balance(ALICE, 7))
+    view, trie = store.view(), store.trie()
+    state = view.state(0)
+    overlay = state.overlay()
+    express = Express(
+        store, batch_items=1, batch_bytes=1, batch_us=1, call_gas=1, call_us=1, step_us=1
+    )
     store.close()
-    with pytest.raises(StoreOpenHere):
-        Store(store.path, write=True)
-    view.close()
-    Store(store.path, write=True).close()
+    with Store(store.path, write=True) as again, again.view() as other:
+        for ask in (
+            partial(view.row, b"row"),
+            partial(view.state, 0),
+            partial(state.account, ALICE),
+            partial(overlay.account, ALICE),
+            partial(trie.storage_root, ALICE),
+        ):
+            with pytest.raises(StoreClosed):
+                ask()
+        assert express.answer(b"POST / HTTP/1.1\r\n\r\n", b"") is None
+        view.close()
+        assert other.state(0).balance(ALICE) == 7
 
 
 def test_closed_store_and_view_say_so(store: Store) -> None:
     append(store, balance(ALICE, 7))
     batch = store.batch()
-    kept, view = store.view(), store.view()
+    view = store.view()
     state = view.state(0)
     view.close()
     view.close()
@@ -102,8 +118,6 @@ def test_closed_store_and_view_say_so(store: Store) -> None:
     for attempt in attempts:
         with pytest.raises(StoreClosed):
             attempt()
-    with kept:
-        assert kept.state(0).balance(ALICE) == 7, "a view outlives its store"
 
 
 def test_reader_refuses_to_write(store: Store) -> None:
@@ -197,6 +211,29 @@ def test_maintenance_folds_and_prunes_in_slices(tmp_path: Path) -> None:
             with pytest.raises(PrunedState):
                 view.state(5)
         assert store.maintain(2**64 - 1) == 0
+
+
+def test_slices_go_on_for_as_long_as_they_are_told(tmp_path: Path) -> None:
+    with Store(str(tmp_path / "store"), write=True, keep_states=3, keep_partials=1) as store:
+        for block in range(10):
+            append(store, balance(ALICE, block + 1))
+        assert store.maintain(1, 0.0) == 1
+        assert store.maintain(1, 600.0) > 9
+        assert store.maintain(1) == 0
+        with store.view() as view:
+            assert (view.heads.folded, view.heads.earliest, view.to_be_cleared) == (9, 6, 0)
+        for seconds in (-1.0, float("nan"), float("inf")):
+            with pytest.raises(InvalidArgument, match="seconds"):
+                store.maintain(1, seconds)
+        pages = dict(store.pages())
+        assert pages["flat"] > 0
+        assert pages["trash"] == 0
+
+
+def test_changes_say_whether_they_touch_an_account(store: Store) -> None:
+    made = changes(store, store.batch(), balance(ALICE, 1))
+    assert made.touches(ALICE)
+    assert not made.touches(b"\x99" * 20)
 
 
 def test_settled_commit_leaves_nothing_to_fold(store: Store) -> None:

@@ -55,7 +55,7 @@ def made_of(view: View, block: int) -> tuple[int, ...]:
 
 def test_rows_beyond_retention_go_and_bodies_stay(chain: Chain) -> None:
     with chain.store.view() as view:
-        assert prunable(view, 10) == [], "there is nothing yet"
+        assert prunable(view, 10, 1) == [], "there is nothing yet"
     grow(chain, 1)
     with chain.store.view() as view:
         partials = made_of(view, 1)
@@ -87,7 +87,7 @@ def test_partials_within_retention_keep_all_their_rows(chain: Chain) -> None:
             for index, partial in enumerate(made_of(view, block)):
                 keys = partial_key(block, partial), by_place_key(block, index)
                 assert present(view, *keys) == [kept, kept]
-        assert prunable(view, latest - KEPT) == []
+        assert prunable(view, latest - KEPT, 1) == []
 
 
 def test_rows_of_a_dropped_partial_vanish_with_its_height(chain: Chain) -> None:

@@ -46,3 +46,15 @@ def test_a_chain_that_does_not_move_is_always_ready(chain: PreconfirmingChain) -
     assert ready
     assert "latest: block 0" in facts
     assert "nothing is written to this chain" in facts
+    assert "states: from block 0 on" in facts
+    assert "maintenance" not in facts
+
+
+def test_how_far_the_work_behind_the_head_is_can_be_read(chain: PreconfirmingChain) -> None:
+    for _ in range(3):
+        chain.begin()
+        chain.seal()
+    assert "maintenance: 5 blocks to fold, 0 things to clear" in asked(chain, moves=True)[1]
+    while chain.store.maintain(1000):
+        pass
+    assert "maintenance: 0 blocks to fold, 0 things to clear" in asked(chain, moves=True)[1]

@@ -42,6 +42,8 @@ EXAMPLES = [
     errors.PoolFull(3),
     errors.TooManyWaiting(1024),
     errors.TooMuchUnsent(1 << 28),
+    errors.StoreReplaced("data", "it was removed"),
+    errors.StoreClosed(),
 ]
 DIALECTS: list[Dialect] = ["preconf", "ethereum"]
 

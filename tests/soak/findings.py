@@ -4,16 +4,19 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from soak.life import Sample
+from foreblock.ledger.maintenance import PRUNE_HEIGHTS
+from soak.life import KEEP_STATES, Sample
 
 KEEP_PARTIALS: Final = 64  # blocks, as the writer does unless told otherwise
-BEHIND: Final = 3  # blocks that pruning may lag
+BEHIND: Final = 3 + PRUNE_HEIGHTS  # blocks that pruning may lag
+GATHERED: Final = 3  # blocks that may wait for the store's own work, under load
 INDICES: Final = 11  # flashblocks of a block
 SETTLED: Final = 200  # blocks after which partials and trie nodes go as fast as they come
 FULL: Final = 300  # blocks after which everything that is kept by count is full
 MEMORY_MIB: Final = 8.0  # more than this is growth, however long the life
 OBJECTS: Final = 1.05
 STEADY: Final = 1.25  # between the step in which the store grew most per transaction, and least
+PLATEAU: Final = 1.1  # of pages with what is kept for a while, once all of it is there
 FREE_BYTES: Final = 16 << 20  # of the file; what was freed is used again
 
 
@@ -32,8 +35,11 @@ def findings(samples: Sequence[Sample]) -> Iterator[str]:
     full = [sample.objects for sample in samples if sample.block >= FULL]
     if full and full[-1] > full[0] * OBJECTS:
         yield f"objects grew from {full[0]} to {full[-1]}"
-    steps = [growth(*pair) for pair in itertools.pairwise(settled)]
-    if max(steps) > STEADY * min(steps):
+    past = [sample.pages_of_past for sample in samples if sample.block >= FULL]
+    if past and past[-1] > past[0] * PLATEAU:
+        yield f"what is kept for a while grew from {past[0]} to {past[-1]} pages"
+    steps = [growth(*pair) for pair in itertools.pairwise(samples) if pair[0].block >= FULL]
+    if steps and max(steps) > STEADY * min(steps):
         yield f"the store grew by {min(steps):.0f} to {max(steps):.0f} bytes per transaction"
 
 
@@ -45,6 +51,8 @@ def growth(before: Sample, after: Sample) -> float:
 
 def _pruned(sample: Sample) -> Iterator[str]:
     oldest = sample.block - KEEP_PARTIALS - BEHIND
+    if sample.earliest < sample.block - KEEP_STATES - GATHERED:
+        yield f"at block {sample.block}, block {sample.earliest} still has a state"
     for what, block in (
         ("places", sample.oldest_place),
         ("rows of partials", sample.oldest_row),

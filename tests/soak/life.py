@@ -41,6 +41,8 @@ KEPT: Final[dict[str, Any]] = {
     "receipt_bytes": LITTLE,
 }
 ROWS: Final = 1 << 24  # more than there are
+KEEP_STATES: Final = 128  # blocks
+OF_PAST: Final = ("deltas", "partials", "nodes", "node_changes", "trash")
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,14 @@ class Sample:
     oldest_row: int  # the lowest block that has rows of partials beside its body
     oldest_partial: int  # the lowest block whose partials the store knows
     hash_rows: int  # hashes of blocks and of partials
+    earliest: int  # the oldest block whose state can be read
+    pages_of_past: int  # of the store, with what is kept for so many blocks and no longer
 
 
 def live(folder: Path, blocks: int, tps: int, every: int) -> Iterator[Sample]:
     """Let a chain live for so many blocks; a sample after every so many."""
     load = Load(tps, ACCOUNTS, 31337)
-    chain = DevChain(folder, load=load, max_readers=VIEWS_AT_ONCE)
+    chain = DevChain(folder, load=load, max_readers=VIEWS_AT_ONCE, keep_states=KEEP_STATES)
     with asker(Ledger(chain.store, clock=chain.clock), **KEPT) as client:
         reader, transactions, lingering = Reader(client), 0, Lingering()
         for block in range(1, blocks + 1):
@@ -160,6 +164,8 @@ def _sample_of(view: View, chain: DevChain, transactions: int, requests: int) ->
         oldest_row=_lowest(latest, lambda block: _has_rows(view, block)),
         oldest_partial=_lowest(latest, lambda block: _has_partials(view, block)),
         hash_rows=len(view.rows(b"h", ROWS)),
+        earliest=view.heads.earliest,
+        pages_of_past=sum(pages for name, pages in chain.store.pages() if name in OF_PAST),
     )
 
 

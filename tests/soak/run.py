@@ -16,10 +16,10 @@ from soak.findings import findings
 from soak.life import VIEWS_AT_ONCE, Sample, live
 
 HOUR = 1_800  # blocks
-COLUMNS = "{:>7} {:>7} {:>12} {:>9} {:>7} {:>8} {:>9} {:>9} {:>7}"
+COLUMNS = "{:>7} {:>7} {:>12} {:>9} {:>7} {:>8} {:>9} {:>9} {:>7} {:>7} {:>7}"
 NAMES = (
     "seconds", "block", "transactions", "requests", "MiB", "objects", "store kB", "file kB",
-    "oldest",
+    "oldest", "states", "pages",
 )  # fmt: skip
 
 
@@ -57,6 +57,8 @@ def row(sample: Sample, seconds: float) -> str:
         sample.store_bytes // 1024,
         sample.file_bytes // 1024,
         sample.oldest_partial,
+        sample.earliest,
+        sample.pages_of_past,
     )
 
 

@@ -32,6 +32,8 @@ def steady(blocks: int = 1_800) -> Iterator[Sample]:
             oldest_row=block - 65,
             oldest_partial=block - 65,
             hash_rows=block + 728,
+            earliest=max(0, block - 130),
+            pages_of_past=900,
         )
 
 
@@ -49,6 +51,8 @@ def test_a_steady_life_has_no_findings() -> None:
         ("oldest_partial", -1, "still has partials"),
         ("hash_rows", 10, "hashes are known"),
         ("file_bytes", 44_000, "are in use"),
+        ("earliest", -1, "still has a state"),
+        ("pages_of_past", 1, "grew from 1200 to 2700 pages"),
     ],
 )
 def test_what_grows_is_found(field: str, per_block: float, finding: str) -> None:

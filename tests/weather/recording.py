@@ -2,6 +2,7 @@
 
 Partials have numbers that never repeat, and keep their rows when they are given up. So
 everything is there in the order in which it was committed, with the time when it was.
+Quiet indices have none: they are told from the note, and from what follows them.
 """
 
 import threading
@@ -13,8 +14,14 @@ from checker.journal import JournalWriter
 from foreblock._engine import Store, View
 from foreblock.feed.messages import encode
 from foreblock.ledger.block_base import base_of, diff_of
-from foreblock.ledger.partial_rows import decode_partial_row, partial_key, transactions_key
-from foreblock.ledger.partials import made_of, read_partial
+from foreblock.ledger.partial_rows import (
+    PartialRow,
+    decode_partial_row,
+    partial_key,
+    transactions_key,
+)
+from foreblock.ledger.partials import made_of
+from foreblock.ledger.quiet_indices import last_index_of, quiet_end
 from foreblock.ledger.rows import decode_items
 from foreblock.ledger.tip import read_row
 from foreblock.model import Flashblock, FlashblockId
@@ -31,6 +38,8 @@ class SourceRecorder:
         self._writer = JournalWriter(journal, "feed")
         self._since_wall_ns = time.monotonic_ns() - time.time_ns()
         self._seen = 0  # the last number
+        self._last: tuple[int, PartialRow] | None = None  # the last partial
+        self._index = 0  # the last index, which may be a quiet one
         self._begun = 0  # blocks
         self._changed = threading.Condition()
         self._stop = threading.Event()
@@ -70,24 +79,58 @@ class SourceRecorder:
             if partial is not None:
                 self._take(view, partial.block, number)
         self._seen = view.heads.commit
+        quiet = None if self._last is None else quiet_end(view, self._last[0])
+        if quiet is not None:
+            self._take_quiet(quiet.index, quiet.received_at_ns)
 
     def _take(self, view: View, block: int, number: int) -> None:
         row = decode_partial_row(read_row(view, partial_key(block, number), block))
+        if self._last is not None:
+            end = row.index - 1
+            if row.index == 0:
+                last, before = self._last
+                end = last_index_of(view, before.header.number, last) or before.index
+            self._take_quiet(end, row.received_at_ns)
         raws = decode_items(read_row(view, transactions_key(block, number), block))
-        message = Flashblock(
-            payload_id=row.payload_id,
-            index=row.index,
-            base=base_of(row.header) if row.index == 0 else None,
-            diff=diff_of(row.header, raws),
-            block_number=block,
-            previous=_below(view, block, row.header.parent_hash) if row.index == 0 else None,
+        self._write(
+            row,
+            row.index,
+            row.received_at_ns,
+            raws,
+            _below(view, block, row.header.parent_hash) if row.index == 0 else None,
         )
-        committed_ns = row.received_at_ns + self._since_wall_ns
-        self._writer.flashblock(committed_ns, encode(message).decode())
+        self._last = (number, row)
         if row.index == 0:
             with self._changed:
                 self._begun += 1
                 self._changed.notify_all()
+
+    def _take_quiet(self, end: int, received_at_ns: int) -> None:
+        """The indices up to this one, in which nothing happened."""
+        assert self._last is not None, "they follow a partial"
+        _, row = self._last
+        for index in range(self._index + 1, end + 1):
+            self._write(row, index, received_at_ns, (), None)
+
+    def _write(
+        self,
+        row: PartialRow,
+        index: int,
+        received_at_ns: int,
+        raws: tuple[bytes, ...],
+        previous: FlashblockId | None,
+    ) -> None:
+        message = Flashblock(
+            payload_id=row.payload_id,
+            index=index,
+            base=base_of(row.header) if index == 0 else None,
+            diff=diff_of(row.header, raws),
+            block_number=row.header.number,
+            previous=previous,
+        )
+        self._index = index
+        committed_ns = received_at_ns + self._since_wall_ns
+        self._writer.flashblock(committed_ns, encode(message).decode())
 
 
 def _below(view: View, block: int, parent_hash: bytes) -> FlashblockId | None:
@@ -96,4 +139,6 @@ def _below(view: View, block: int, parent_hash: bytes) -> FlashblockId | None:
     partials = made_of(view, block - 1)
     if sealed is None or sealed[0] != parent_hash or not partials:
         return None
-    return FlashblockId(block - 1, read_partial(view, partials[-1]).index)
+    index = last_index_of(view, block - 1, partials[-1])
+    assert index is not None, "its places are kept for longer than it takes to look"
+    return FlashblockId(block - 1, index)

@@ -23,7 +23,7 @@ from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.genesis_text import genesis_text
 from foreblock.ledger.view import Ledger
-from foreblock.network import FeedChain
+from foreblock.network import FeedChain, Network
 from foreblock.sequencer.dev_genesis import TOKENS_EACH, DevGenesisOptions, dev_genesis
 from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.feed_faults import FeedFaults
@@ -79,9 +79,9 @@ class Weather:
 
     def _open(self) -> None:
         chain = FeedChain(genesis=str(self._folder / "genesis.json"), feeds=["feed"])
-        self.followed = FeedSource(
-            str(self._folder / "followed"), chain, self.clock, lambda _: None, self._want
-        )
+        data = str(self._folder / "followed")
+        network = Network(name="a", data=data, source="feed", feed=chain)
+        self.followed = FeedSource(network, self.clock, lambda _: None, self._want)
         self.ledger = Ledger(self.followed._store, clock=self.clock)
 
     def close(self) -> None:

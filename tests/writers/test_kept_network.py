@@ -19,8 +19,11 @@ FULL = StoreFull(1)
 class Toy:
     """Runs until it is told to stop, or fails."""
 
-    def __init__(self, failure: Exception | None = None) -> None:
+    def __init__(
+        self, failure: BaseException | None = None, closing: BaseException | None = None
+    ) -> None:
         self.failure = failure
+        self.closing = closing
         self.stopped = asyncio.Event()
         self.runs = False
         self.closed = False
@@ -42,6 +45,8 @@ class Toy:
 
     async def close(self) -> None:
         self.closed = True
+        if self.closing is not None:
+            raise self.closing
 
 
 class Stage:
@@ -78,8 +83,44 @@ def test_what_fails_is_closed_and_begun_anew() -> None:
         assert second.closed
         assert third.closed
         told = [each.facts for each in stage.said if isinstance(each, SourceFacts)]
-        full = (f"failed: {FULL}; it is begun anew",)
-        assert told == [full, full, ("failed: ZeroDivisionError; it is begun anew",)]
+        assert told == [
+            (f"failed: {FULL}; it is begun anew",),
+            (f"failed: {FULL}; it is begun anew",),
+            (f"begun anew; it had failed: {FULL}",),
+            ("failed: ZeroDivisionError; it is begun anew",),
+            ("begun anew; it had failed: ZeroDivisionError",),
+        ]
+
+    asyncio.run(scene())
+
+
+class Panic(BaseException):
+    """As the engine's, which is no `Exception` either."""
+
+
+@pytest.mark.parametrize("kind", [OSError, Panic])
+def test_what_cannot_be_closed_is_begun_anew_and_the_reason_is_the_first(
+    kind: type[BaseException],
+) -> None:
+    async def scene() -> None:
+        first, second = Toy(kind("the disk is gone"), kind("nor can it be closed")), Toy()
+        stage = Stage(first, second)
+        await stage.run(lambda: second.runs)
+        assert first.closed
+        told = [each.facts for each in stage.said if isinstance(each, SourceFacts)]
+        assert told == [
+            ("failed: the disk is gone; it is begun anew",),
+            ("begun anew; it had failed: the disk is gone",),
+        ]
+
+    asyncio.run(scene())
+
+
+def test_closing_at_the_end_raises_nothing() -> None:
+    async def scene() -> None:
+        toy = Toy(closing=OSError("the disk is gone"))
+        await Stage(toy).run(lambda: toy.runs)
+        assert toy.closed
 
     asyncio.run(scene())
 

@@ -1,21 +1,24 @@
 """A development chain in the writer, from one start to the next."""
 
-import gc
+import errno
 import json
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from dev_chain import ACCOUNTS, GENESIS_TIME, SECOND, send
 from foreblock._engine import Transaction
 from foreblock.clock import DrivenClock
 from foreblock.errors import PoolRefusal
 from foreblock.ledger.genesis_text import genesis_text
+from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.model import Flashblock
 from foreblock.network import DevChain, Network
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.sequencer.sequencer import Sequencer
+from foreblock.writing import dev_network
 from foreblock.writing.dev_network import POOL_FILE, DevChainSource
 
 GAPPED = [send(ACCOUNTS[0], nonce) for nonce in (1, 2, 3)]
@@ -33,7 +36,6 @@ class Nobody:
 
 def started(folder: Path, genesis: str = "") -> DevChainSource:
     """A chain begun or gone on with, as by a new process."""
-    gc.collect()  # what holds a view goes with its holder, and they hold each other
     chain = DevChain(
         genesis=genesis, chain_id=31337, mnemonic=TEST_MNEMONIC, accounts=10, balance=10**22,
         gas_limit=400_000_000, base_fee=10**9, block_time=2, interval_ms=200, seed=0,
@@ -80,3 +82,38 @@ def test_under_karst_a_transaction_has_at_most_the_gas_of_osaka(tmp_path: Path) 
     words = "transaction gas limit too high (cap: 16777216, tx: 16777217)"
     assert str(refusal.value) == words
     source.close()
+
+
+def test_a_pool_that_cannot_be_saved_is_told_and_the_store_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = started(tmp_path)
+    source.submit(GAPPED[0].raw, GAPPED[0].sender)
+
+    def fails(path: Path, _transactions: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    with monkeypatch.context() as full, capture_logs() as logged:
+        full.setattr(dev_network, "save_pool", fails)
+        source.close()
+    (told,) = [each for each in logged if each["event"] == "pool_not_saved"]
+    assert told["count"] == 1
+    assert "No space left on device" in told["why"]
+    again = started(tmp_path)  # `source` still refers to the store of before
+    assert again.waiting == 0
+    again.close()
+
+
+def test_a_store_is_closed_whatever_the_writer_fails_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = started(tmp_path)
+
+    def fails(_writer: LedgerWriter) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as broken:
+        broken.setattr(LedgerWriter, "close", fails)
+        with pytest.raises(ZeroDivisionError):
+            source.close()
+    started(tmp_path).close()

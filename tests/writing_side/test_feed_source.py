@@ -6,7 +6,7 @@ from flashblocks import first, hash_of
 from foreblock.clock import SystemClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.genesis_text import genesis_text
-from foreblock.network import FeedChain
+from foreblock.network import FeedChain, Network
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.writing.feed_source import Arrived, FeedSource
 
@@ -15,12 +15,24 @@ def test_what_is_no_flashblock_is_counted_against_its_feed_alone(tmp_path: Path)
     genesis = tmp_path / "genesis.json"
     genesis.write_bytes(genesis_text(dev_genesis(DevGenesisOptions())))
     chain = FeedChain(genesis=str(genesis), feeds=["good", "bad"])
-    source = FeedSource(
-        str(tmp_path / "store"), chain, SystemClock(), lambda _: None, lambda _: None
-    )
+    network = Network(name="a", data=str(tmp_path / "store"), source="feed", feed=chain)
+    source = FeedSource(network, SystemClock(), lambda _: None, lambda _: None)
     unknown = encode(first(1, "job", hash_of("nobody's"), hash_of("1.0")))
     wasted = source.receive([Arrived("good", unknown), *[Arrived("bad", b"\xff" * 100)] * 3])
     assert set(wasted) == {"bad"}
     assert wasted["bad"] > 0
     assert (source.malformed("good"), source.malformed("bad")) == (0, 3)
+    source.close()
+
+
+def test_a_store_is_as_large_as_its_network_is_told(tmp_path: Path) -> None:
+    genesis = tmp_path / "genesis.json"
+    genesis.write_bytes(genesis_text(dev_genesis(DevGenesisOptions())))
+    network = Network(
+        name="a", data=str(tmp_path / "store"), source="feed",
+        feed=FeedChain(genesis=str(genesis), feeds=[]), map_size=(1 << 26) + 1, max_readers=100,
+    )  # fmt: skip
+    source = FeedSource(network, SystemClock(), lambda _: None, lambda _: None)
+    assert source._store.map_size == 1 << 26
+    assert (tmp_path / "store" / "lock.mdb").stat().st_size < 128 * 100
     source.close()

@@ -46,6 +46,7 @@ fn make(py: Python<'_>, error: Error) -> PyResult<Bound<'_, PyAny>> {
             new.call("UnknownStoreFormat", (found, known))
         }
         Error::Store(why) => new.call("StoreFailed", (why,)),
+        Error::MapOutgrown => new.call("StoreFailed", (error.to_string(),)),
         Error::MissingNode(path) => new.call("MissingNode", (path,)),
         Error::MissingCode(hash) => new.call("MissingCode", (hash.0,)),
     }

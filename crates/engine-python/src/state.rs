@@ -130,8 +130,9 @@ impl State {
         Overlay::above(self)
     }
 
-    fn trie(&self, py: Python<'_>) -> PyResult<BranchTrie> {
-        py.detach(|| BranchTrie::open(&self.0))
+    #[pyo3(signature = (*, rebuild = false))]
+    fn trie(&self, py: Python<'_>, rebuild: bool) -> PyResult<BranchTrie> {
+        py.detach(|| BranchTrie::open(&self.0, rebuild))
     }
 
     /// The same as `overlay().call(…)`, which it saves an object.
@@ -228,6 +229,10 @@ impl Changes {
     #[getter]
     fn entries(&self) -> usize {
         self.0.accounts.values().map(|change| 1 + change.slots.len()).sum()
+    }
+
+    fn touches(&self, address: Arg<Address>) -> bool {
+        self.0.accounts.contains_key(&address.0)
     }
 
     fn merge(&self, later: &Self) -> Self {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use foreblock_engine::error::Error;
 use foreblock_engine::store::{self, Mode, Options, Retention, Start, Status};
@@ -104,9 +105,18 @@ impl Store {
         py.detach(|| store.commit(batch)).map(|heads| Heads(Arc::new(heads))).map_err(to_python)
     }
 
-    fn maintain(&self, py: Python<'_>, entries: Arg<usize>) -> PyResult<usize> {
+    #[pyo3(signature = (entries, seconds = 0.0, *, prune = true))]
+    fn maintain(
+        &self,
+        py: Python<'_>,
+        entries: Arg<usize>,
+        seconds: f64,
+        prune: bool,
+    ) -> PyResult<usize> {
         let store = self.opened()?;
-        py.detach(|| store.maintain(entries.0)).map_err(to_python)
+        let time = Duration::try_from_secs_f64(seconds)
+            .map_err(|why| to_python(Error::invalid(format!("{seconds} seconds: {why}"))))?;
+        py.detach(|| store.maintain_within(entries.0, time, prune)).map_err(to_python)
     }
 
     fn load(&self, py: Python<'_>, accounts: Vec<Bound<'_, PyAny>>) -> PyResult<()> {
@@ -129,9 +139,19 @@ impl Store {
         self.opened()?.clear_stale_readers().map_err(to_python)
     }
 
+    fn copy(&self, py: Python<'_>, to: Arg<String>) -> PyResult<()> {
+        let store = self.opened()?;
+        py.detach(|| store.copy(Path::new(&to.0))).map_err(to_python)
+    }
+
     #[getter]
     fn map_size(&self) -> PyResult<usize> {
-        Ok(self.opened()?.map_size())
+        self.opened()?.map_size().map_err(to_python)
+    }
+
+    #[getter]
+    fn file_bytes(&self) -> PyResult<u64> {
+        self.opened()?.file_bytes().map_err(to_python)
     }
 
     #[getter]
@@ -140,8 +160,17 @@ impl Store {
         py.detach(|| store.used_bytes()).map_err(to_python)
     }
 
-    fn close(&self) {
-        *self.slot() = None;
+    fn pages(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, usize)>> {
+        let store = self.opened()?;
+        py.detach(|| store.pages()).map_err(to_python)
+    }
+
+    fn close(&self, py: Python<'_>) {
+        let taken = self.slot().take();
+        if let Some(store) = taken {
+            // A read that is waited for may need the interpreter to end.
+            py.detach(|| store.close());
+        }
     }
 
     fn __enter__(this: Py<Self>) -> Py<Self> {
@@ -150,11 +179,12 @@ impl Store {
 
     fn __exit__(
         &self,
+        py: Python<'_>,
         _kind: &Bound<'_, PyAny>,
         _value: &Bound<'_, PyAny>,
         _trace: &Bound<'_, PyAny>,
     ) {
-        self.close();
+        self.close(py);
     }
 }
 
@@ -301,6 +331,11 @@ impl View {
 
     fn partial(&self, number: Arg<u64>) -> PyResult<Option<Partial>> {
         Ok(self.view.partial(number.0).map_err(to_python)?.map(Partial))
+    }
+
+    #[getter]
+    fn to_be_cleared(&self) -> PyResult<u64> {
+        self.view.to_be_cleared().map_err(to_python)
     }
 
     fn row<'py>(&self, py: Python<'py>, key: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {

@@ -82,8 +82,9 @@ impl StateTrie {
 pub struct BranchTrie(Mutex<store::BranchTrie>);
 
 impl BranchTrie {
-    pub fn open(state: &store::State) -> PyResult<Self> {
-        store::BranchTrie::open(state).map(|trie| Self(Mutex::new(trie))).map_err(to_python)
+    pub fn open(state: &store::State, rebuild: bool) -> PyResult<Self> {
+        let open = if rebuild { store::BranchTrie::rebuild } else { store::BranchTrie::open };
+        open(state).map(|trie| Self(Mutex::new(trie))).map_err(to_python)
     }
 
     fn trie(&self) -> MutexGuard<'_, store::BranchTrie> {

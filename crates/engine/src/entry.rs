@@ -192,12 +192,15 @@ pub fn decode_slot(value: &[u8]) -> Result<U256> {
         .ok_or_else(|| Error::StoreDamaged("a slot has no value of up to 32 bytes".into()))
 }
 
-/// The entries of `changes`, and of index rows that came with them.
+/// The entries of `changes`, and of index rows that came with them. An account of which
+/// nothing but slots changed has no entry of its own.
 pub fn entries_of(changes: &Changes, index: &BTreeMap<Vec<u8>, Vec<u8>>) -> Result<Entries> {
     let mut entries = Entries::new();
     for (address, change) in &changes.accounts {
-        let account = change.after.as_ref().map(encode_account).unwrap_or_default();
-        entries.insert(account_key(address).to_vec(), account);
+        if change.before != change.after {
+            let account = change.after.as_ref().map(encode_account).unwrap_or_default();
+            entries.insert(account_key(address).to_vec(), account);
+        }
         if let Some(generation) = change.retired() {
             let mut key = slots_prefix(address, generation);
             key[0] = RETIRED;
@@ -335,6 +338,26 @@ mod tests {
         for slot in [&[0, 1][..], &[1; 33]] {
             assert!(matches!(decode_slot(slot), Err(Error::StoreDamaged(_))));
         }
+    }
+
+    #[test]
+    fn an_account_of_which_only_slots_changed_has_no_entry() {
+        let address = Address::repeat_byte(7);
+        let same = Some(AccountState { nonce: 1, ..AccountState::EMPTY });
+        let slots = BTreeMap::from([(U256::from(1), U256::from(2))]);
+        let change = crate::state::AccountChange { before: same, after: same, slots };
+        let mut changes = Changes::default();
+        changes.accounts.insert(address, change.clone());
+        let keys = |changes: &Changes| -> Vec<Vec<u8>> {
+            entries_of(changes, &BTreeMap::new()).unwrap().into_keys().collect()
+        };
+        let slot = slot_key(&address, 0, &U256::from(1)).to_vec();
+        let alone = keys(&changes);
+        assert_eq!(alone, [slot.clone()]);
+        let paid = AccountState { balance: U256::from(3), ..change.after.unwrap() };
+        changes.accounts.get_mut(&address).unwrap().after = Some(paid);
+        let both = keys(&changes);
+        assert_eq!(both, [account_key(&address).to_vec(), slot]);
     }
 
     #[test]

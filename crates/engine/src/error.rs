@@ -56,8 +56,10 @@ pub enum Error {
     StoreClosed,
     #[error("the store was opened for reading only")]
     StoreReadOnly,
-    #[error("the store has reached its map size of {0} bytes")]
+    #[error("the store has reached its map size of {0} bytes, and no more can be mapped")]
     StoreFull(usize),
+    #[error("the store has grown beyond what is mapped")]
+    MapOutgrown,
     #[error("the disk of the store is full: {0}")]
     DiskFull(String),
     #[error("the batch was made at commit {made_at}, the store is at {now}")]

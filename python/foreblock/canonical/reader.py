@@ -58,6 +58,16 @@ class BlockReader:
             )
         return block
 
+    def head_at(self, number: int) -> Head:
+        """The canonical block of this number by its hash alone; `NoSuchBlock`."""
+        name = format_quantity(number)
+        head = self._head(name)
+        if head is None:
+            raise NoSuchBlock(self._endpoint.url, name)
+        if head.number != number:
+            raise NotAnAnswer(self._endpoint.url, f"gave block {head.number} for block {number}")
+        return head
+
     def heads(self) -> CanonicalHeads:
         """The heads as they are now."""
         latest = self._head("latest")

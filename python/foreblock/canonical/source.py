@@ -4,6 +4,10 @@ One question is under way at a time, on a thread of its own; failures are follow
 growing waits. What is fetched is bounded: so many ancestors of one block, so many blocks
 before they are handed over. The chain executes and verifies what it is given, and says by
 `want` which block it cannot do without.
+
+Where the chain is on a branch that was left long ago, the fork is searched for by number,
+down to the oldest state that the chain keeps. If the two part below it, nothing can be
+done: that is said once, and looked at again by one question.
 """
 
 import asyncio
@@ -16,6 +20,7 @@ from typing import Final, Protocol, TypeVar
 import structlog
 
 from foreblock.backoff import Backoff
+from foreblock.canonical.fork_search import ForkSearch
 from foreblock.canonical.options import CanonicalOptions
 from foreblock.canonical.plan import Follow, Plan, Rest, Standing, Walk, plan
 from foreblock.canonical.reader import BlockReader, CanonicalHeads, Head
@@ -38,6 +43,9 @@ class Chain(Protocol):
 
     async def latest(self) -> Head:
         """Its last sealed block."""
+
+    async def earliest(self) -> int:
+        """The oldest block that another one can be put on."""
 
     async def knows(self, hash: bytes) -> bool:
         """Whether this block is sealed on it."""
@@ -72,6 +80,7 @@ class CanonicalSource:
         self._wanted: bytes | None = None
         self._tries = 0  # to fetch it from an endpoint that did not have it
         self._given: bytes | None = None  # what was wanted and handed over last
+        self._foreign: Head | None = None  # of the endpoint, below which nothing can be shared
         self._wake: Final = asyncio.Event()
         self._latest: Head | None = None  # of the chain, when it was looked at last
         self._moved_ns = 0  # when that changed, monotonic
@@ -120,21 +129,17 @@ class CanonicalSource:
         following = await self._plan(heads.latest, self._wanted)
         if isinstance(following, Walk) and following.hash == self._wanted:
             try:
-                await self._walk(following.hash)
+                return await self._walk(following.hash)
             except NoSuchBlock as absent:
                 self._miss(absent)
                 following = await self._plan(heads.latest, None)
-            else:
-                return True
         match following:
             case Rest():
                 return True
             case Walk(hash):
-                await self._walk(hash)
-                return True
+                return await self._walk(hash)
             case Follow(first, last):
-                await self._follow(first, min(last, first + self._options.portion - 1))
-                return last < first + self._options.portion
+                return await self._follow(first, last)
 
     def _miss(self, absent: NoSuchBlock) -> None:
         """The endpoint lacks a wanted block: it may be about to come, or have been given up.
@@ -155,39 +160,93 @@ class CanonicalSource:
         behind_for = (now - self._moved_ns) / _SECOND_NS
         return plan(standing, tip, wanted, behind_for, self._options.patience)
 
-    async def _walk(self, hash: bytes) -> None:
-        """Hand over a block with its ancestors, as far as the chain lacks them."""
+    async def _walk(self, hash: bytes) -> bool:
+        """Hand over a block with its ancestors, as far as the chain lacks them.
+
+        False when there is more to fetch at once.
+        """
+        if await self._is_foreign():
+            return True
         blocks = await self._missing(hash)
         self._given = hash
         if self._wanted == hash:
             self._wanted = None  # before they are handed over: it may be wanted again
+        if len(blocks) > self._options.depth:
+            return await self._change_over()
         await self._hand_over(blocks)
+        return True
 
     async def _missing(self, hash: bytes) -> list[Block]:
-        """The oldest first; none where too many would be needed."""
+        """The oldest first; where there are more than `depth`, the last of them."""
         blocks: list[Block] = []
         parent = hash
-        while not await self._chain.knows(parent):
-            if len(blocks) >= self._options.depth:
-                self._note(f"0x{hash.hex()} is no descendant of ours, {len(blocks)} blocks back")
-                return []
+        while len(blocks) <= self._options.depth and not await self._chain.knows(parent):
             block = await self._fetch(partial(self._reader.block, parent))
             blocks.append(block)
             parent = block.header.parent_hash
         return blocks[::-1]
 
-    async def _follow(self, first: int, last: int) -> None:
-        """Fetch blocks by number; where the chain turns out to be on a branch, by hash."""
-        blocks = [await self._fetch(partial(self._reader.block_at, first))]
-        if not await self._chain.knows(blocks[0].header.parent_hash):
-            await self._walk(blocks[0].hash)
-            return
-        for number in range(first + 1, last + 1):
-            block = await self._fetch(partial(self._reader.block_at, number))
+    async def _is_foreign(self) -> bool:
+        """Whether the endpoint still has the block that no block of ours can stand below."""
+        known = self._foreign
+        if known is None:
+            return False
+        if await self._ask(partial(self._reader.head_at, known.number)) == known:
+            return True
+        self._foreign = None
+        return False
+
+    async def _change_over(self) -> bool:
+        """Hand over the endpoint's blocks from the fork on, which is searched for.
+
+        False when there is more to fetch at once.
+        """
+        assert self.tip is not None, "the heads were looked at"
+        latest, head = await self._chain.latest(), self.tip
+        search = ForkSearch(await self._chain.earliest(), min(latest.number, head.number) + 1)
+        while (number := search.next) is not None:
+            head = await self._ask(partial(self._reader.head_at, number))
+            search = search.learn(number, is_shared=await self._chain.knows(head.hash))
+        if search.shared is None:
+            self._foreign = head
+            self._note(
+                f"its block {head.number} is 0x{head.hash.hex()} and ours is another, and "
+                f"no older state is kept: it cannot be followed"
+            )
+            return True
+        first = await self._fetch(partial(self._reader.block_at, search.shared + 1))
+        if await self._chain.knows(first.header.parent_hash):
+            last = min(latest.number + 1, self.tip.number)
+            await self._hand_over(await self._run_of(first, last))
+        return False
+
+    async def _follow(self, first: int, last: int) -> bool:
+        """Hand over blocks by number; where the chain turns out to be on a branch, by hash.
+
+        False when there is more to fetch at once.
+        """
+        end = min(last, first + self._options.portion - 1)
+        block = await self._fetch(partial(self._reader.block_at, first))
+        if not await self._chain.knows(block.header.parent_hash):
+            return await self._walk(block.hash)
+        await self._hand_over(await self._run_of(block, end))
+        return end == last
+
+    async def _run_of(self, first: Block, last: int) -> list[Block]:
+        """A block and those that follow it up to a number, within bounds."""
+        blocks, size = [first], first.size
+        for number in range(first.header.number + 1, last + 1):
+            if size > self._options.branch_bytes or len(blocks) == self._options.branch_blocks:
+                break
+            try:
+                block = await self._fetch(partial(self._reader.block_at, number))
+            except NoSuchBlock:
+                break  # their branch ends here
             if block.header.parent_hash != blocks[-1].hash:
                 break  # the endpoint has changed its mind in between; the next look tells
             blocks.append(block)
-        await self._hand_over(blocks)
+            size += block.size
+        return blocks
 
     async def _hand_over(self, blocks: Sequence[Block]) -> None:
         if blocks:

@@ -11,6 +11,7 @@ from foreblock.cli.benching_preconf import preconf
 from foreblock.cli.benching_rpc import rpc as bench_rpc
 from foreblock.cli.configuring import config
 from foreblock.cli.conforming import conformance
+from foreblock.cli.copying import copy
 from foreblock.cli.developing import dev
 from foreblock.cli.importing import import_
 from foreblock.cli.reading import balance, block, call, rpc
@@ -35,7 +36,7 @@ bench.add_command(bench_rpc)
 bench.add_command(preconf)
 main.add_command(bench)
 VERBS = (
-    balance, block, call, config, conformance, dev, import_, record, replay, rpc, send, serve,
+    balance, block, call, config, conformance, copy, dev, import_, record, replay, rpc, send, serve,
     simulate, watch,
 )  # fmt: skip
 for verb in VERBS:

@@ -14,6 +14,7 @@ from foreblock.cli.failure import INTERRUPTED, failing_in_one_line
 from foreblock.cli.settings_options import Given, loaded, settings_options
 from foreblock.ledger.checksum import checksum_address
 from foreblock.network import DevChain, Network
+from foreblock.networks import check_kept
 from foreblock.primitives import format_data
 from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.load import first_of_load
@@ -78,10 +79,16 @@ def _place(
     name: str, position: int, settings: DevSettings, folder: Path, listen: str, feed: str
 ) -> service.Place:
     chain = settings.chain
+    check_kept(settings.keep.states, settings.keep.partials)
     network = Network(
         name=name,
         data=str(folder / name),
         source="dev",
+        keep_states=settings.keep.states,
+        keep_partials=settings.keep.partials,
+        keep_nodes=settings.keep.nodes,
+        map_size=settings.service.store.map_size,
+        max_readers=settings.service.store.max_readers,
         dev=DevChain(
             genesis=str(Path(chain.genesis).absolute()) if chain.genesis else "",
             chain_id=chain.chain_id + position,

@@ -28,7 +28,8 @@ def serve(given: Given) -> None:
     Several networks are served by naming what each has of its own, as in
     --network main.listen=127.0.0.1:8545 --network test.listen=127.0.0.1:9545, or by a table
     [network.NAME] for each in foreblock.toml. Of the settings these are a network's: data,
-    listen, source, genesis, feed, canonical, feed_listen.
+    listen, source, genesis, feed, canonical, feed_listen, keep_states, keep_partials,
+    keep_nodes, map_size, max_readers.
 
     Every setting is an option; docs/settings.md explains them. Stop with Ctrl-C or SIGTERM:
     what was accepted is answered first. A second Ctrl-C does not wait.
@@ -52,7 +53,9 @@ def _place(told: NetworkSettings, *, alone: bool) -> service.Place:
     if told.source == "store":
         if told.feed:
             raise click.UsageError(f"{option}feed needs {option}source=feed")
-        network = Network(name=told.name, data=told.data, source="store")
+        network = Network(
+            name=told.name, data=told.data, source="store", max_readers=told.max_readers
+        )
         return service.Place(network, told.listen)
     if not told.genesis or not told.feed:
         raise click.UsageError(f"{option}source=feed needs {option}genesis and {option}feed")
@@ -65,7 +68,17 @@ def _place(told: NetworkSettings, *, alone: bool) -> service.Place:
         feeds=list(told.feed),
         canonical=told.canonical,
     )
-    network = Network(name=told.name, data=told.data, source="feed", feed=feed)
+    network = Network(
+        name=told.name,
+        data=told.data,
+        source="feed",
+        keep_states=told.keep_states,
+        keep_partials=told.keep_partials,
+        keep_nodes=told.keep_nodes,
+        map_size=told.map_size,
+        max_readers=told.max_readers,
+        feed=feed,
+    )
     return service.Place(network, told.listen, told.feed_listen)
 
 

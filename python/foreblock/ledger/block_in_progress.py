@@ -16,7 +16,6 @@ from typing import Final, Self
 from foreblock._engine import (
     Account,
     Allowance,
-    Changes,
     Executed,
     GrowingRoot,
     Header,
@@ -63,6 +62,8 @@ class StoredIndices:
     payload_id: bytes
     partials: tuple[int, ...]
     header: Header  # of the last
+    next_index: int
+    quiet: int  # indices after the last partial in which nothing happened
     transactions: list[bytes]
     receipts: list[bytes]
     logs: int  # that all receipts have
@@ -110,6 +111,7 @@ class BlockInProgress:
         # Of its committed indices.
         self.partials: tuple[int, ...] = ()
         self.header: Header | None = None  # of the last; its state root is zero
+        self.quiet = 0  # indices after the last in which nothing happened (`quiet_indices`)
         # Of the index being filled.
         self.index = 0
         self._open = _OpenIndex()
@@ -143,7 +145,8 @@ class BlockInProgress:
         block._withdrawals_root = header.withdrawals_root
         block.partials = stored.partials
         block.header = header
-        block.index = len(stored.partials)
+        block.index = stored.next_index
+        block.quiet = stored.quiet
         block._open = _OpenIndex(block._position())
         return block
 
@@ -156,6 +159,11 @@ class BlockInProgress:
     def open_count(self) -> int:
         """How many transactions the index being filled has."""
         return len(self._open.transactions)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing happened since the last index, which there is."""
+        return self.index > 0 and self.open_count == 0
 
     def run(self, transaction: Transaction, allowance: Allowance | None = None) -> Executed:
         """Execute the next transaction; `InvalidTransaction`, and nothing is changed.
@@ -190,7 +198,7 @@ class BlockInProgress:
         """
         changes = self._overlay.take(number)
         self.roots.take_in(changes)
-        if self.rules.includes(OptimismFork.ISTHMUS) and _changed(changes, MESSAGE_PASSER):
+        if self.rules.includes(OptimismFork.ISTHMUS) and changes.touches(MESSAGE_PASSER):
             self._withdrawals_root = self.roots.storage_root(MESSAGE_PASSER)
         header, closed = self._header().replace(state_root=state_root), self._open
         index = ClosedIndex(
@@ -213,8 +221,13 @@ class BlockInProgress:
     def committed(self, partial: int, header: Header) -> None:
         """The index that was closed last is stored as this partial."""
         self.partials = (*self.partials, partial)
+        self.quiet = 0
         self.header = header
         self.roots.add(partial, header)
+
+    def committed_quietly(self) -> None:
+        """The index that was closed last is stored by its place alone."""
+        self.quiet += 1
 
     def foundation_of_next(self, sealed: Header, parent_hash: bytes) -> Foundation:
         """What the next block stands on if this one ends here; it may not go on then.
@@ -276,7 +289,3 @@ class BlockInProgress:
         if self.index == 0:
             return self._foundation.previous
         return FlashblockId(self.number, self.index - 1)
-
-
-def _changed(changes: Changes, address: bytes) -> bool:
-    return any(changed == address for changed, *_ in changes.accounts)

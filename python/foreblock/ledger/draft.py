@@ -27,6 +27,7 @@ class Draft:
     def __init__(self, store: Store) -> None:
         self.batch: Final[Batch] = store.batch()
         self.is_empty = True
+        self.transactions = 0  # that it adds
         self._view: Final = store.view()
         self._dropped: set[int] = set()
         self._revived: set[int] = set()
@@ -49,6 +50,7 @@ class Draft:
         The first index stands on the sealed block below, or on the partial `stacked_on`.
         """
         self.is_empty = False
+        self.transactions += len(closed.transactions)
         header = closed.header
         stands_on_sealed = not before and stacked_on is None
         stands_on_partial = not before and stacked_on is not None
@@ -88,6 +90,7 @@ class Draft:
     ) -> None:
         """Add a sealed block with changes of its own."""
         self.is_empty = False
+        self.transactions += len(transactions)
         entries = rows.index_entries(block, transactions)
         self.batch.append(block.header.number, block.hash, changes, nodes, entries)
         put_all(self.batch, rows.block_rows(block, total_difficulty, receipts))

@@ -10,7 +10,7 @@ begins with what the last commit has left.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
@@ -119,10 +119,10 @@ class Follower:
         """How long messages took in vain since this was asked last, in nanoseconds, by feed."""
         return self._runs.take_wasted()
 
-    def canonical(self, block: Block) -> None:
-        """Take in a sealed block of the canonical chain."""
+    def canonical(self, block: Block, later: Sequence[Block] = ()) -> None:
+        """Take in a sealed block of the canonical chain, with some of those that follow it."""
         with self._recovering():
-            error = self._canonical.take_in(block)
+            error = self._canonical.take_in(block, later)
             self.last_error = error or self.last_error
             self._far = None
             self._stirred.add(block.header.number)

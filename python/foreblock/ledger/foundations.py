@@ -6,6 +6,7 @@ foundation owns its view.
 """
 
 from collections.abc import Iterable
+from functools import partial as bound
 
 from foreblock._engine import (
     Header,
@@ -22,6 +23,7 @@ from foreblock.ledger.forks import Rules
 from foreblock.ledger.partial_rows import decode_partial_row, decode_seals_as
 from foreblock.ledger.partials import made_of
 from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.quiet_indices import last_index_of, quiet_end
 from foreblock.ledger.rows import decode_items
 from foreblock.ledger.state_roots import OpenTrie, SealsAs, StateRoots
 from foreblock.ledger.tip import read_header, read_row, rules_of
@@ -34,8 +36,10 @@ def on_sealed(store: Store, profile: ChainProfile, number: int) -> Foundation:
     parent, total_difficulty = read_header(view, number)
     state, latest = view.state(number), view.heads.latest
     assert latest is not None, "a store is begun with its genesis"
-    # Only the latest block's trie gives nodes to be stored.
-    open_trie: OpenTrie = store.trie if number == latest[0] else state.trie
+    # Only the latest block's trie gives nodes to be stored. Of old blocks the state is kept
+    # and the nodes are not: a branch may begin there all the same.
+    old_trie: OpenTrie = bound(state.trie, rebuild=True)
+    open_trie = store.trie if number == latest[0] else old_trie
     return Foundation(
         profile=profile,
         parent=parent,
@@ -122,7 +126,10 @@ def transactions_in(view: View, block: int, partials: Iterable[int]) -> list[Tra
 def last_index(view: View, block: int) -> FlashblockId | None:
     """The index with which a sealed block ended, if it was made of indices."""
     partials = made_of(view, block)
-    return FlashblockId(block, len(partials) - 1) if partials else None
+    if not partials:
+        return None
+    index = last_index_of(view, block, partials[-1])
+    return FlashblockId(block, len(partials) - 1 if index is None else index)
 
 
 def _parent(view: View, profile: ChainProfile, child: Partial) -> tuple[Header, Rules, bool]:
@@ -154,7 +161,18 @@ def _read_indices(view: View, block: int, last: int) -> StoredIndices:
         key = partial_rows.receipts_key(block, each)
         receipts += decode_items(read_row(view, key, block))
         logs += receipts_end(view, key)[1]
-    return StoredIndices(row.payload_id, partials, row.header, transactions, receipts, logs)
+    quiet = quiet_end(view, last)
+    index = row.index if quiet is None else quiet.index
+    return StoredIndices(
+        row.payload_id,
+        partials,
+        row.header,
+        index + 1,
+        index - row.index,
+        transactions,
+        receipts,
+        logs,
+    )
 
 
 def _roots(view: View, roots: StateRoots, stored: StoredIndices) -> StateRoots:

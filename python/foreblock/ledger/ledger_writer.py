@@ -4,9 +4,9 @@ One thread calls it. A commit holds a whole step: an index with its rows, or a s
 together with the first index of the next, so that `pending` never falls back to `latest`
 between two blocks. What a method returns may be announced, for it is durable.
 
-What nobody waits for is done by `follow_up`, in slices, between the commits. It makes no
-commit of its own that a reader could tell: rows that it finds out or finds superfluous go
-along with the next index.
+What nobody waits for is done by `follow_up`, in turns between the commits, which
+`maintenance` decides on. It makes no commit of its own that a reader could tell: rows that
+it finds out or finds superfluous go along with the next index.
 
 After an exception from a commit the blocks in progress are to be thrown away; `open_block`
 gives back the one that is pending, as of its last commit.
@@ -21,10 +21,11 @@ from foreblock.errors import NoChain
 from foreblock.ledger.block_in_progress import BlockInProgress
 from foreblock.ledger.draft import Draft
 from foreblock.ledger.foundations import on_partial, on_sealed, resume, transactions_in
-from foreblock.ledger.freshness import Freshness, decode_freshness
+from foreblock.ledger.freshness import Freshness, Quiet, decode_freshness
+from foreblock.ledger.maintenance import PRUNE_BLOCKS, PRUNE_HEIGHTS, next_turn
 from foreblock.ledger.open_block import read_open_block
 from foreblock.ledger.partial_pruning import prunable
-from foreblock.ledger.partial_steps import add_partial, add_seal, add_seals_as
+from foreblock.ledger.partial_steps import add_partial, add_quiet_end, add_seal, add_seals_as
 from foreblock.ledger.partials import made_of, sealed_number
 from foreblock.ledger.profile import ChainProfile
 from foreblock.ledger.side_branch import SideBranch
@@ -33,7 +34,6 @@ from foreblock.ledger.tip import read_header
 from foreblock.model import Base, Flashblock, FlashblockId
 
 FRESH_FOR_BLOCKS: Final = 2  # how many block times a pending block counts as fresh
-SLICE_ENTRIES: Final = 512  # of the store's own work in one call of `follow_up`
 _NANOSECONDS: Final = 10**9
 
 
@@ -46,6 +46,7 @@ class LedgerWriter:
         clock: Clock,
         *,
         keep_partials: int = 64,
+        prune_heights: int = PRUNE_HEIGHTS,
         safe_distance: int = 32,
         finalized_distance: int = 64,
     ) -> None:
@@ -54,10 +55,13 @@ class LedgerWriter:
         self._clock: Final = clock
         self._boot_id: Final = boot_id()
         self._keep_partials: Final = keep_partials
+        self._prune_heights: Final = prune_heights
         self._safe_distance: Final = safe_distance
         self._finalized_distance: Final = finalized_distance
         self._current: BlockInProgress | None = None  # whose indices were committed last
         self._prunable: list[bytes] = []  # keys that go with the next commit
+        self._unfolded = 0  # transactions since all was folded
+        self._is_maintaining = True  # a life before may have left something
         # Of the last commit, in monotonic time: for whoever measures.
         self.committed_at_ns = 0
         self.commit_took_ns = 0
@@ -69,6 +73,7 @@ class LedgerWriter:
             self._heads: Heads = view.heads
             number, _ = view.heads.latest
             self.latest, self.total_difficulty = read_header(view, number)
+            self._pruned_at = number - PRUNE_BLOCKS  # a life before may not have got to it
 
     def open_block(self) -> BlockInProgress | None:
         """The pending block as of its last committed index; none where there is none."""
@@ -118,13 +123,19 @@ class LedgerWriter:
 
         Raises `BadBlock` for a base that cannot follow it.
         """
-        place = FlashblockId(sealed.number, len(block.partials) - 1)
+        place = FlashblockId(sealed.number, block.index - 1)
         partial = block.partials[-1]
         foundation = on_partial(self.store, self.profile, place, partial, sealed)
         return BlockInProgress.begin(foundation, base, payload_id)
 
-    def extend(self, block: BlockInProgress) -> Flashblock:
-        """Close the open index of a block and make it the pending one, in one commit."""
+    def extend(self, block: BlockInProgress, *, quietly: bool = False) -> Flashblock:
+        """Close the open index of a block and make it the pending one, in one commit.
+
+        An index in which nothing happened is kept `quietly` by its place alone, where the
+        block is the pending one already (`quiet_indices`).
+        """
+        if quietly and block.is_quiet and self._heads.pending == block.partials[-1]:
+            return self._commit_quiet_index(block)
         batch = self.store.batch()
         flashblock = self._commit_index(batch, block, self.latest)
         self._current = block
@@ -146,6 +157,8 @@ class LedgerWriter:
         batch = self.store.batch()
         nodes = block.roots.take_nodes()
         add_seal(batch, block.partials, sealed, self.total_difficulty, nodes)
+        if block.quiet:
+            add_quiet_end(batch, block.number, block.index - 1, block.partials[-1])
         if left_out:
             batch.drop(list(left_out), "not in the sealed block")
         add_seals_as(batch, block.roots.take_new())
@@ -224,6 +237,7 @@ class LedgerWriter:
         draft.close()
         self._heads = self.store.commit(draft.batch)
         self._prunable = []
+        self._unfolded += draft.transactions
         self.latest = latest
 
     def name_heads(self, safe: bytes | None, finalized: bytes | None) -> None:
@@ -242,15 +256,32 @@ class LedgerWriter:
             self._heads = self.store.commit(batch)
 
     def follow_up(self) -> bool:
-        """A slice of the work behind the head; true while there is more."""
+        """A turn of the work behind the head; true while there is more."""
         if self._current is not None and self._current.roots.step():
             return True
-        if self.store.maintain(SLICE_ENTRIES):
+        if self._maintain():
             return True
         if not self._prunable:
             with self.store.view() as view:
-                self._prunable = prunable(view, self.latest.number - self._keep_partials)
+                below = self.latest.number - self._keep_partials
+                self._prunable = prunable(view, below, self._prune_heights)
         return False
+
+    def _maintain(self) -> bool:
+        """A turn of the store's own work, if it is worth one; whether something was done."""
+        with self.store.view() as view:
+            behind = self.latest.number - view.heads.folded
+        unpruned = self.latest.number - self._pruned_at
+        turn = next_turn(behind, unpruned, self._unfolded, begun=self._is_maintaining)
+        if turn is None:
+            return False
+        worked = self.store.maintain(turn.entries, turn.seconds, prune=turn.prune)
+        self._is_maintaining = worked > 0
+        if not worked:
+            self._unfolded = 0
+            if turn.prune:
+                self._pruned_at = self.latest.number
+        return worked > 0
 
     def close(self) -> None:
         """Let go of the block in progress and its view; the store stays open."""
@@ -268,13 +299,27 @@ class LedgerWriter:
             batch.delete(key)
         batch.pending(partial)
         self._move_heads(batch, latest.number)
+        self._commit(batch, self._clock.monotonic_ns())
+        self._prunable = []
+        self._unfolded += len(closed.transactions)
+        block.committed(partial, closed.header)
+        return closed.flashblock()
+
+    def _commit_quiet_index(self, block: BlockInProgress) -> Flashblock:
+        """Commit that a block has come to its next index, and nothing else."""
+        batch = self.store.batch()
+        closed = block.close_index(batch.next)
+        quiet = Quiet(block.partials[-1], closed.index, self._clock.wall_ns())
         begun_ns = self._clock.monotonic_ns()
+        batch.note(Freshness(self._boot_id, begun_ns + self._lifetime_ns, quiet).encode())
+        self._commit(batch, begun_ns)
+        block.committed_quietly()
+        return closed.flashblock()
+
+    def _commit(self, batch: Batch, begun_ns: int) -> None:
         self._heads = self.store.commit(batch)
         self.committed_at_ns = self._clock.monotonic_ns()
         self.commit_took_ns = self.committed_at_ns - begun_ns
-        self._prunable = []
-        block.committed(partial, closed.header)
-        return closed.flashblock()
 
     def _move_heads(self, batch: Batch, latest: int) -> None:
         """The heads that follow the latest block at a distance, and how long pending is fresh."""

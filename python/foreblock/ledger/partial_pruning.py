@@ -1,4 +1,4 @@
-"""Which rows of partials may go, one block at a time.
+"""Which rows of partials may go, some heights at a time.
 
 The body of a sealed block stays: what finds its partials (`S`), their transactions,
 senders and receipts, and what its own hash means. All else that a height has gathered
@@ -28,13 +28,18 @@ _BODY: Final = (b"t", b"s", b"r")
 _ALL: Final = 1 << 20  # more rows than a height can have
 
 
-def prunable(view: View, below: int) -> list[bytes]:
-    """The keys that may go of the lowest height that has any, if it is below this one."""
+def prunable(view: View, below: int, heights: int) -> list[bytes]:
+    """The keys that may go of so many heights, from the lowest that has any.
+
+    None while fewer are below this one: rows of heights that follow each other lie together.
+    """
     lowest = view.rows(places_prefix(), 1)
     if not lowest:
         return []
     block, _ = place_of_key(lowest[0][0])
-    return list(_keys_of(view, block)) if block < below else []
+    if below - block < heights:
+        return []
+    return [key for each in range(block, block + heights) for key in _keys_of(view, each)]
 
 
 def _keys_of(view: View, block: int) -> Iterator[bytes]:

@@ -56,6 +56,11 @@ def add_seal(
     )
 
 
+def add_quiet_end(batch: Batch, block: int, index: int, partial: int) -> None:
+    """A block that is sealed ends with this index, for which its last partial stands."""
+    batch.put(partial_rows.by_place_key(block, index), partial_rows.encode_numbers((partial,)))
+
+
 def add_seals_as(batch: Batch, computed: Iterable[SealsAs]) -> None:
     """What partials would seal as."""
     for each in computed:

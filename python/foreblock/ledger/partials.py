@@ -17,6 +17,7 @@ from foreblock.ledger.partial_rows import (
     made_of_key,
     partial_key,
 )
+from foreblock.ledger.quiet_indices import standing_in
 from foreblock.ledger.rows import block_index_key, decode_block_entry
 
 
@@ -32,9 +33,9 @@ def pending_partial(view: View) -> int | None:
 def partial_at(view: View, block: int, index: int) -> int:
     """The partial that stands at this place; raises `UnknownPartial`."""
     row = view.row(by_place_key(block, index)) if max(block, index) < 1 << 64 else None
-    if row is None:
+    number = standing_in(view, block, index) if row is None else decode_numbers(row)[0]
+    if number is None:
         raise UnknownPartial(index)
-    (number,) = decode_numbers(row)
     return number
 
 

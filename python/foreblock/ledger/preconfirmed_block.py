@@ -4,9 +4,11 @@ The same to its users as a `SealedBlock`. A value that belongs to the number of 
 and to no view: (block, index) may come to mean another partial, a number never does.
 """
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
+from foreblock.ledger.freshness import Quiet
 from foreblock.ledger.partial_rows import PartialRow
 from foreblock.ledger.profile import ChainProfile
 from foreblock.ledger.sealed_block import SealedBlock
@@ -20,6 +22,7 @@ class PreconfirmedBlock:
 
     def __init__(self, partial: int, row: PartialRow, profile: ChainProfile) -> None:
         header = row.header
+        self._row: Final = row
         self.number: Final = header.number
         self.hash: Final = header.hash
         self.key: Final = partial  # by which what was made of it is kept
@@ -34,6 +37,11 @@ class PreconfirmedBlock:
         self.rules: Final = profile.rules(header.number, header.timestamp, merged=True)
         # The block after it as simulations begin it, from the first of them on.
         self.following: Surroundings | None = None
+
+    def going_on(self, quiet: Quiet) -> "PreconfirmedBlock":
+        """The same block at a later index, in which nothing happened."""
+        row = replace(self._row, index=quiet.index, received_at_ns=quiet.received_at_ns)
+        return PreconfirmedBlock(self.partial, row, self.profile)
 
     @cached_property
     def surroundings(self) -> Surroundings:

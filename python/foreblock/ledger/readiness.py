@@ -7,7 +7,7 @@ what the view reads.
 
 from typing import Final
 
-from foreblock.ledger.view import LedgerView
+from foreblock.ledger.view import Behind, LedgerView
 
 _SECOND_NS: Final = 10**9
 
@@ -30,4 +30,13 @@ def readiness(view: LedgerView, wall_ns: int, *, moves: bool) -> tuple[bool, tup
         facts.append("pending: none; no flashblock came in time, so pending means latest")
     else:
         facts.append("pending: none; nothing is written to this chain, so pending means latest")
+    behind = view.behind
+    facts.append(f"states: from block {behind.earliest} on")
+    if moves:
+        facts.append(_maintenance(behind))
     return (pending is not None or not moves), tuple(facts)
+
+
+def _maintenance(behind: Behind) -> str:
+    """How far the store's own work is behind; blocks that are not folded make reads longer."""
+    return f"maintenance: {behind.to_fold} blocks to fold, {behind.to_clear} things to clear"

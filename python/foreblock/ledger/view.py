@@ -9,14 +9,21 @@ its deadline the view has none, and `pending` means `latest`. Where partial bloc
 found, and which may be shown, is in `partials`.
 """
 
-from collections.abc import Hashable
-from typing import Final, Literal
+from collections.abc import Callable, Hashable
+from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct
 
 from foreblock._engine import Env, Express, State, Store, View
 from foreblock.clock import Clock, SystemClock, boot_id
-from foreblock.errors import NoChain, NoSuchHead, NotCanonical, UnknownBlock, UnknownBlockHash
+from foreblock.errors import (
+    NoChain,
+    NoSuchHead,
+    NotCanonical,
+    StoreReplaced,
+    UnknownBlock,
+    UnknownBlockHash,
+)
 from foreblock.ledger import partial_rows, rows
 from foreblock.ledger.block_id import BlockId, ByHash, ByPlace
 from foreblock.ledger.express import (
@@ -34,7 +41,9 @@ from foreblock.ledger.profile import ChainProfile
 from foreblock.ledger.sealed_block import SealedBlock
 from foreblock.ledger.snapshot import Snapshot, expired, make_snapshot
 from foreblock.ledger.start import stored_profile
+from foreblock.ledger.store_watch import StoreWatch, check_goes_on
 from foreblock.ledger.tip import read_row
+from foreblock.seen_commits import SeenCommit
 
 
 class Ledger:
@@ -55,10 +64,21 @@ class Ledger:
         self.express: Express | None = None
 
     @classmethod
-    def open(cls, path: str, *, announce: bool = True) -> "Ledger":
-        """The ledger in a folder; raises `StoreMissing`, `NoChain`."""
-        store = Store(path)
+    def open(
+        cls,
+        path: str,
+        *,
+        announce: bool = True,
+        seen: SeenCommit | None = None,
+        max_readers: int | None = None,
+    ) -> "Ledger":
+        """The ledger in a folder; raises `StoreMissing`, `NoChain`.
+
+        Raises `StoreReplaced` when it does not go on from where it was `seen`.
+        """
+        store = Store(path, max_readers=max_readers)
         try:
+            check_goes_on(store, seen or SeenCommit())
             return cls(store, announce=announce)
         except BaseException:
             store.close()
@@ -87,6 +107,22 @@ class Ledger:
         """Let go of what is kept for the next view, if there is a newer commit."""
         self._store.forget_old()
 
+    def watch(self, seen: SeenCommit) -> Callable[[], None]:
+        """What sees whether the store is still in its place; raises `StoreReplaced`.
+
+        Then the store is closed: nothing is answered from what has no name any more.
+        """
+        watch = StoreWatch(self._store, seen, SystemClock())
+
+        def look() -> None:
+            try:
+                watch.look()
+            except StoreReplaced:
+                self.close()
+                raise
+
+        return look
+
     def close(self) -> None:
         """Close the store."""
         self._store.close()
@@ -106,8 +142,18 @@ class Ledger:
         pending, deadline_ns = None, 0
         if number is not None and freshness is not None:
             pending = self.blocks.partial(view, number)
+            if freshness.quiet is not None and freshness.quiet.partial == number:
+                pending = pending.going_on(freshness.quiet)
             deadline_ns = freshness.deadline_ns(self._boot_id)
         return make_snapshot(heads, latest, pending, deadline_ns, announce=self._announce)
+
+
+class Behind(NamedTuple):
+    """What the store keeps of the past, and what it has not done yet."""
+
+    earliest: int  # the oldest block whose state can be read
+    to_fold: int  # blocks
+    to_clear: int  # things that heads have moved off
 
 
 class LedgerView(Struct, frozen=True, gc=False):
@@ -128,6 +174,13 @@ class LedgerView(Struct, frozen=True, gc=False):
     def profile(self) -> ChainProfile:
         """The chain."""
         return self._ledger.profile
+
+    @property
+    def behind(self) -> Behind:
+        """How far the store's own work is."""
+        heads = self._view.heads
+        to_fold = self.latest.number - heads.folded
+        return Behind(heads.earliest, to_fold, self._view.to_be_cleared)
 
     def tell_block(self, tag: str, text: bytes, *, full: bool) -> None:
         """How the block at a tag reads, for those who ask for it in the same snapshot."""

@@ -28,6 +28,8 @@ from foreblock.errors import (
     Rule,
     SequencerBusy,
     SequencerUnavailable,
+    StoreClosed,
+    StoreReplaced,
     TimedOut,
     TooManyWaiting,
     TooMuchUnsent,
@@ -63,6 +65,8 @@ SIMULATION: Final = {
     Rule.TIP: INVALID_PARAMS,
     Rule.SYSTEM: REFUSED,
 }
+
+UNAVAILABLE: Final = "the chain is not available, try again later"
 
 INTERNAL_ERROR: Final = Fault(INTERNAL, "internal error")
 
@@ -132,6 +136,8 @@ PRECONF: Final[dict[type[Exception], Row]] = {
     ),
     OutcomeUnknown: lambda error: Fault(TIMED_OUT, f"request timed out: {error}"),
     PoolRefusal: _says(REFUSED),
+    StoreReplaced: _says(REFUSED, UNAVAILABLE),
+    StoreClosed: _says(REFUSED, UNAVAILABLE),
     PoolFull: _says(OVERLOADED, "too many long calls are waiting, try again later"),
     TooManyWaiting: _says(OVERLOADED, "too many requests are waiting, try again later"),
     TooMuchUnsent: _says(

@@ -186,7 +186,9 @@ class Sequencer:
             self._slot = ended
             self._pool.begin_index()
             self._fill(self._budget(ended), due_ns)
-            self._announce(self._writer.extend(self._block), now_ns, due_ns)
+            # Faults are about partials, so each index has one then.
+            flashblock = self._writer.extend(self._block, quietly=not self._faults)
+            self._announce(flashblock, now_ns, due_ns)
             done = True
         if now_ns >= self._schedule.end_ns:
             self._turn_over(now_ns)

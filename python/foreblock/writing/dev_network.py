@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
+import structlog
+
 from foreblock.bus.frames import ToWorker
 from foreblock.clock import Clock
 from foreblock.errors import BadGenesis, PoolRefusal
@@ -16,9 +18,11 @@ from foreblock.ledger.genesis import Genesis
 from foreblock.ledger.genesis_text import genesis_text
 from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.opening import Store, open_to_write
+from foreblock.ledger.store_watch import StoreWatch
 from foreblock.ledger.transactions import Transaction, decode_transactions
 from foreblock.model import Flashblock
 from foreblock.network import DevChain, Network
+from foreblock.seen_commits import SeenCommit
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
 from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.load import Load, first_of_load
@@ -27,8 +31,11 @@ from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.writing.faulty_feed import FaultyFeed
+from foreblock.writing.kept_states import kept, room
 from foreblock.writing.network_writer import NetworkWriter
 from foreblock.writing.stale_readers import StaleReaders
+
+log = structlog.get_logger()
 
 GENESIS_FILE: Final = "genesis.json"  # in the store's folder
 POOL_FILE: Final = "pool"  # in the store's folder, from a clean stop to the next start
@@ -47,17 +54,27 @@ class Publisher(Protocol):
 class DevChainSource:
     """A sequencer with its store, as `NetworkWriter` needs it."""
 
-    def __init__(self, network: Network, clock: Clock, publisher: Publisher) -> None:
+    def __init__(
+        self,
+        network: Network,
+        clock: Clock,
+        publisher: Publisher,
+        seen: SeenCommit | None = None,
+    ) -> None:
         """Begin the chain or go on with it. Raises `ForeblockError`."""
         chain = network.dev
         assert chain is not None, "a development chain is told what to be like"
         self._pool_file: Final = Path(network.data) / POOL_FILE
         genesis = _genesis(chain)
-        self._store: Final[Store] = open_to_write(network.data, genesis)
+        self._store: Final[Store] = open_to_write(
+            network.data, genesis, kept(network), seen, room(network)
+        )
         try:
             # For whoever follows the chain.
             (Path(network.data) / GENESIS_FILE).write_bytes(genesis_text(genesis))
-            self._writer: Final = LedgerWriter(self._store, clock)
+            self._writer: Final = LedgerWriter(
+                self._store, clock, keep_partials=network.keep_partials
+            )
             options = SequencerOptions(
                 block_time=chain.block_time,
                 interval_ms=chain.interval_ms,
@@ -76,6 +93,7 @@ class DevChainSource:
                 publisher.contradict,
             )
             self._readers: Final = StaleReaders(self._store, clock)
+            self._watch: Final = StoreWatch(self._store, seen or SeenCommit(), clock)
             with saved_pool(self._pool_file) as waited:
                 self._take_up(waited)
         except BaseException:
@@ -91,6 +109,7 @@ class DevChainSource:
         """Do what is due."""
         self._sequencer.tick()
         self._readers.clear_if_due()
+        self._watch.look_if_due()
 
     def submit(self, raw: bytes, sender: bytes) -> None:
         """Take a transaction whose sender is known; raises `PoolRefusal`."""
@@ -113,10 +132,20 @@ class DevChainSource:
                 self._sequencer.submit(transaction)
 
     def close(self) -> None:
-        """Save what waits, and let go of the store."""
-        save_pool(self._pool_file, self._sequencer.pooled())
-        self._writer.close()
-        self._store.close()
+        """Let go of the store, whatever happens, and save what waits, if that can be."""
+        try:
+            self._writer.close()
+        finally:
+            self._store.close()
+            self._save_pool()
+
+    def _save_pool(self) -> None:
+        """A disk on which nothing can be committed may not take the pool either."""
+        try:
+            save_pool(self._pool_file, self._sequencer.pooled())
+        except OSError as why:
+            waited = self._sequencer.waiting
+            log.warning("pool_not_saved", file=str(self._pool_file), count=waited, why=str(why))
 
 
 async def open_dev_network(
@@ -124,17 +153,19 @@ async def open_dev_network(
     clock: Clock,
     feed: FeedServer | None,
     tell: Callable[[ToWorker], None],
+    seen: SeenCommit | None = None,
 ) -> NetworkWriter:
     """The writer of a development chain; it does not run yet.
 
-    `tell` is called on the running loop. Raises `ForeblockError`.
+    `tell` is called on the running loop; `seen` is what was served of the network.
+    Raises `ForeblockError`.
     """
     loop = asyncio.get_running_loop()
     publisher = _OnLoop(loop, _publisher(network, clock, feed))
     executor = ThreadPoolExecutor(1, f"foreblock-{network.name}")
     try:
         source = await loop.run_in_executor(
-            executor, partial(DevChainSource, network, clock, publisher)
+            executor, partial(DevChainSource, network, clock, publisher, seen)
         )
     except BaseException:
         executor.shutdown()

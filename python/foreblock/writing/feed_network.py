@@ -23,6 +23,7 @@ from foreblock.feed.inbox import Inbox
 from foreblock.ledger.blocks import Block
 from foreblock.model import Flashblock, FlashblockId
 from foreblock.network import FeedChain, Network
+from foreblock.seen_commits import SeenCommit
 from foreblock.writing.feed_facts import CanonicalState, FeedState, feed_facts
 from foreblock.writing.feed_source import Arrived, FeedSource
 
@@ -49,17 +50,22 @@ class FeedNetwork:
         publish: Callable[[Flashblock], None],
         tell: Callable[[ToWorker], None],
         heard: ClientOptions = _DEFAULT,
+        seen: SeenCommit | None = None,
     ) -> None:
-        """`publish` and `tell` are called on the running loop; `open` comes next."""
+        """`publish` and `tell` are called on the running loop; `open` comes next.
+
+        `seen` is what was served of the network.
+        """
         chain = network.feed
         assert chain is not None, "a followed chain is told where its feeds are"
         self.name: Final = network.name
-        self._folder: Final = network.data
+        self._network: Final = network
         self._chain: Final[FeedChain] = chain
         self._clock: Final = clock
         self._publish: Final = publish
         self._tell: Final = tell
         self._heard: Final = heard
+        self._seen: Final = seen
         self._executor: Final = ThreadPoolExecutor(1, f"foreblock-{network.name}")
         self._wake: Final = asyncio.Event()
         self._stopping = False
@@ -84,12 +90,16 @@ class FeedNetwork:
 
         try:
             self._source = await self.on_thread(
-                partial(FeedSource, self._folder, self._chain, self._clock, publish, wanted)
+                partial(FeedSource, self._network, self._clock, publish, wanted, self._seen)
             )
         except BaseException:
             self._executor.shutdown()
             raise
-        self._place = await self.on_thread(self._source.place)
+        try:
+            self._place = await self.on_thread(self._source.place)
+        except BaseException:
+            await self.close()
+            raise
 
     # --- What the writer asks of every network -------------------------------------------
 
@@ -126,9 +136,11 @@ class FeedNetwork:
                 task.result()  # what failed is the writer's to report
 
     async def close(self) -> None:
-        """Let go of everything."""
-        await self.on_thread(self._source.close)
-        self._executor.shutdown()
+        """Let go of everything, the thread too where the source fails to."""
+        try:
+            await self.on_thread(self._source.close)
+        finally:
+            self._executor.shutdown()
 
     # --- Inside --------------------------------------------------------------------------
 
@@ -196,7 +208,7 @@ class FeedNetwork:
 
     async def _keep_telling(self) -> None:
         while True:
-            await self.on_thread(self._source.clear_stale_readers)
+            await self.on_thread(self._source.look_after_store)
             following = await self.on_thread(self._source.following)
             now = self._clock.monotonic_ns()
             feeds = [self._state(client) for client in self._clients]
@@ -232,6 +244,9 @@ class _Chain:
 
     async def latest(self) -> Head:
         return await self._network.on_thread(lambda: self._network.source.latest)
+
+    async def earliest(self) -> int:
+        return await self._network.on_thread(lambda: self._network.source.earliest)
 
     async def knows(self, hash: bytes) -> bool:
         return await self._network.on_thread(lambda: self._network.source.knows(hash))

@@ -21,9 +21,12 @@ from foreblock.ledger.genesis import read_genesis
 from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.opening import Store, open_to_write
 from foreblock.ledger.partials import sealed_number
+from foreblock.ledger.store_watch import StoreWatch
 from foreblock.model import Flashblock, FlashblockId
-from foreblock.network import FeedChain
+from foreblock.network import Network
+from foreblock.seen_commits import SeenCommit
 from foreblock.writing.feed_facts import Following
+from foreblock.writing.kept_states import kept, room
 from foreblock.writing.stale_readers import StaleReaders
 
 
@@ -39,21 +42,27 @@ class FeedSource:
 
     def __init__(
         self,
-        folder: str,
-        chain: FeedChain,
+        network: Network,
         clock: Clock,
         publish: Callable[[Flashblock], None],
         wanted: Callable[[bytes], None],
+        seen: SeenCommit | None = None,
     ) -> None:
         """Begin the chain or go on with it. Raises `ForeblockError`."""
+        chain = network.feed
+        assert chain is not None, "a followed chain is told where its feeds are"
         try:
             text = Path(chain.genesis).read_bytes()
         except OSError as why:
             raise BadGenesis(chain.genesis, why.strerror or str(why)) from None
-        self._store: Final[Store] = open_to_write(folder, read_genesis(text))
+        retention = kept(network)
+        self._store: Final[Store] = open_to_write(
+            network.data, read_genesis(text), retention, seen, room(network)
+        )
         try:
-            self._writer: Final = LedgerWriter(self._store, clock)
+            self._writer: Final = LedgerWriter(self._store, clock, keep_partials=retention.partials)
             self._follower: Final = Follower(self._writer, clock, BufferBounds(), publish, wanted)
+            self._watch: Final = StoreWatch(self._store, seen or SeenCommit(), clock)
         except BaseException:
             self._store.close()
             raise
@@ -93,7 +102,11 @@ class FeedSource:
         return wasted
 
     def add(self, blocks: Sequence[Block]) -> None:
-        """Take in blocks of the canonical chain, the oldest first."""
+        """Take in blocks of the canonical chain, each the parent of the next."""
+        if blocks and blocks[0].header.number <= self._writer.latest.number:
+            # A branch takes the place of ours at once, not block by block.
+            self._follower.canonical(blocks[0], blocks[1:])
+            return
         for block in blocks:
             self._follower.canonical(block)
 
@@ -105,6 +118,12 @@ class FeedSource:
     def latest(self) -> Head:
         """The last sealed block."""
         return Head(self._writer.latest.number, self._writer.latest.hash)
+
+    @property
+    def earliest(self) -> int:
+        """The oldest block whose state is kept."""
+        with self._store.view() as view:
+            return view.heads.earliest
 
     def knows(self, hash: bytes) -> bool:
         """Whether a block is sealed on the chain."""
@@ -131,11 +150,17 @@ class FeedSource:
         error = follower.last_error or self._last_malformed
         return Following(counters, follower.missing, error)
 
-    def clear_stale_readers(self) -> None:
-        """Free what dead readers hold, if it is time to; there may be no other work for long."""
+    def look_after_store(self) -> None:
+        """Free what dead readers hold, and see that the store is still there, if it is time to.
+
+        There may be no other work for long. Raises `StoreReplaced`.
+        """
         self._readers.clear_if_due()
+        self._watch.look_if_due()
 
     def close(self) -> None:
-        """Let go of the store."""
-        self._follower.close()
-        self._store.close()
+        """Let go of the store, whatever happens."""
+        try:
+            self._follower.close()
+        finally:
+            self._store.close()

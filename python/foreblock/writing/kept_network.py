@@ -1,7 +1,8 @@
 """A network that is begun anew when it fails, so that it never takes others with it.
 
 What fails is closed, and begun again after a wait that grows. Meanwhile its readers have
-what was committed, transactions are refused, and those who ask how it is hear why.
+what was committed, transactions are refused, and those who ask how it is hear why: the
+reason of the failure, not of one that closing or beginning anew may have in its wake.
 """
 
 import asyncio
@@ -21,6 +22,9 @@ from foreblock.errors import SequencerUnavailable
 # As the supervisor waits for processes.
 WAITS: Final = Waits(shortest=0.1, longest=5.0)
 _SECOND_NS: Final = 10**9
+
+# What ends the whole process, and is no failure of a network.
+_ENDS: Final = (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
 
 log = structlog.get_logger()
 
@@ -93,27 +97,52 @@ class KeptNetwork:
         """Run until told to stop, as often as it takes."""
         while not self._stopping.is_set():
             begun = self._clock.monotonic_ns()
-            try:
-                running = self._running or await self._begin()
-                self._running = running
-                if not self._stopping.is_set():
-                    await running.run()
-            except Exception as failure:
-                log.exception("network_failed", network=self.name)
-                await self.close()
-                self._failure = " ".join(str(failure).split()) or type(failure).__name__
+            failure = await self._run_once()
+            if failure:
+                self._failure = failure
                 self._tell(self._facts())
+                await self.close()
                 await self._rest(self._backoff.after(self._since(begun)))
 
     async def close(self) -> None:
-        """Let go of everything."""
+        """Let go of everything. What fails at that is logged, and the network is gone anyway."""
         running, self._running = self._running, None
         if running is not None:
-            await running.close()
+            try:
+                await running.close()
+            except _ENDS:
+                raise
+            except BaseException:
+                log.exception("network_not_closed_well", network=self.name)
+
+    async def _run_once(self) -> str:
+        """Run until told to stop, or until it fails; gives why it failed.
+
+        Nothing of a network that has failed is held here any more: it has its store open.
+        """
+        try:
+            if self._running is None:
+                self._running = await self._begin()
+                self._tell_begun()
+            if not self._stopping.is_set():
+                await self._running.run()
+        except _ENDS:
+            raise
+        except BaseException as failure:  # a panic of the engine is no Exception
+            log.exception("network_failed", network=self.name)
+            return " ".join(str(failure).split()) or type(failure).__name__
+        return ""
+
+    def _tell_begun(self) -> None:
+        """Take back what was said of a failure; networks say more of themselves."""
+        if self._failure:
+            self._tell(self._says(f"begun anew; it had failed: {self._failure}"))
 
     def _facts(self) -> SourceFacts:
-        facts = (f"failed: {self._failure}; it is begun anew",)
-        return SourceFacts(self.name, self._clock.monotonic_ns(), facts)
+        return self._says(f"failed: {self._failure}; it is begun anew")
+
+    def _says(self, fact: str) -> SourceFacts:
+        return SourceFacts(self.name, self._clock.monotonic_ns(), (fact,))
 
     def _since(self, begun_ns: int) -> float:
         return (self._clock.monotonic_ns() - begun_ns) / _SECOND_NS

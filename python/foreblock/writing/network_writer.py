@@ -101,10 +101,12 @@ class NetworkWriter:
                 await self._rest(left / 1e9)
 
     async def close(self) -> None:
-        """Let go of everything."""
+        """Let go of everything, the thread too where the source fails to."""
         self._submitted.refuse_all()
-        await self._on_thread(self._source.close)
-        self._executor.shutdown()
+        try:
+            await self._on_thread(self._source.close)
+        finally:
+            self._executor.shutdown()
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, work)

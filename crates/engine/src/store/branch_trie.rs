@@ -4,7 +4,8 @@
 //! versioned, so a state whose block lies within their window starts from them. What
 //! is not stored as nodes yet, because the writer stores them behind the head or
 //! because the block is not sealed, is replayed from its delta; where the store keeps
-//! no nodes at all, the trie is built from the whole state.
+//! no nodes at all, the trie is built from the whole state. So it is for a state below
+//! the window, if the caller says that it has the time.
 
 use std::sync::Arc;
 
@@ -31,10 +32,7 @@ impl BranchTrie {
     pub fn open(state: &State) -> Result<Self> {
         let view = View { lease: state.lease().clone() };
         let base = state.base();
-        let Some(nodes) = view.heads().nodes else {
-            let built = Some(Arc::new(build(state)?));
-            return Self::start(StoredNodes::at(&view, base), built);
-        };
+        let Some(nodes) = view.heads().nodes else { return Self::build(&view, state) };
         let earliest = view.heads().nodes_earliest;
         if base < earliest {
             return Err(Error::PrunedState { block: base, earliest });
@@ -48,6 +46,21 @@ impl BranchTrie {
             branch.apply(&changes_of(&view, &before, delta)?)?;
         }
         Ok(branch)
+    }
+
+    /// The same for every state that is kept, however old. Below the window of nodes this
+    /// takes as long as the state is large.
+    pub fn rebuild(state: &State) -> Result<Self> {
+        let view = View { lease: state.lease().clone() };
+        let heads = view.heads();
+        if heads.nodes.is_some() && state.base() < heads.nodes_earliest {
+            return Self::build(&view, state);
+        }
+        Self::open(state)
+    }
+
+    fn build(view: &View, state: &State) -> Result<Self> {
+        Self::start(StoredNodes::none(view), Some(Arc::new(build(state)?)))
     }
 
     fn start(stored: StoredNodes, built: Option<Arc<NodeWrites>>) -> Result<Self> {

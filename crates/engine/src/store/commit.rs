@@ -21,7 +21,8 @@ use crate::state::Changes;
 
 impl Store {
     pub fn batch(&self) -> Result<Batch> {
-        let txn = self.env.read_txn().map_err(lmdb)?;
+        let env = self.env.using()?;
+        let txn = env.read_txn().map_err(lmdb)?;
         Ok(Batch::new(self.tables.heads(&txn)?.commit))
     }
 
@@ -31,15 +32,15 @@ impl Store {
             batch.draw();
         }
         let mut layers = self.layers()?;
-        let mut next_layers = layers.clone();
-        let heads = self.write(|txn| {
+        let (heads, next_layers) = self.write(|txn| {
+            let mut next_layers = layers.clone();
             let heads = self.tables.heads(txn)?;
             if heads.commit != batch.made_at {
                 return Err(Error::StaleBatch { made_at: batch.made_at, now: heads.commit });
             }
             let mut applying =
                 Applying { tables: self.tables, txn, heads, layers: &mut next_layers };
-            for step in batch.steps {
+            for step in &batch.steps {
                 applying.apply(step)?;
             }
             let mut heads = applying.heads;
@@ -48,7 +49,7 @@ impl Store {
                 maintain::settle(&self.tables, txn, &mut heads, &mut next_layers)?;
             }
             self.tables.put_heads(txn, &heads)?;
-            Ok(heads)
+            Ok((heads, next_layers))
         })?;
         *layers = next_layers;
         Ok(heads)
@@ -64,38 +65,40 @@ struct Applying<'a, 'e> {
 }
 
 impl Applying<'_, '_> {
-    fn apply(&mut self, step: Step) -> Result<()> {
+    fn apply(&mut self, step: &Step) -> Result<()> {
         match step {
             Step::Append { number, block, hash, changes, index } => {
-                self.append(number, block, hash, &changes, &index)
+                self.append(*number, *block, *hash, changes, index)
             }
             Step::Extend(partial) => self.extend(partial),
-            Step::Seal { partial, hash } => self.seal(partial, hash),
+            Step::Seal { partial, hash } => self.seal(*partial, *hash),
             Step::Nodes { block, writes } => {
                 let latest = self.heads.latest.map(|latest| latest.number);
-                check(latest == Some(block), || format!("nodes of {block}, latest is {latest:?}"))?;
-                self.layers.push(block, writes);
+                check(latest == Some(*block), || {
+                    format!("nodes of {block}, latest is {latest:?}")
+                })?;
+                self.layers.push(*block, writes.clone());
                 Ok(())
             }
-            Step::Drop { partials, reason } => self.drop_partials(&partials, &reason),
-            Step::Revive { partials } => self.revive(&partials),
-            Step::Rewind { block } => self.rewind(block),
-            Step::Pending(partial) => self.pending(partial),
+            Step::Drop { partials, reason } => self.drop_partials(partials, reason),
+            Step::Revive { partials } => self.revive(partials),
+            Step::Rewind { block } => self.rewind(*block),
+            Step::Pending(partial) => self.pending(*partial),
             Step::Safe(block) => {
-                self.heads.safe = Some(self.known(block)?);
+                self.heads.safe = Some(self.known(*block)?);
                 Ok(())
             }
             Step::Finalized(block) => {
-                self.heads.finalized = Some(self.known(block)?);
+                self.heads.finalized = Some(self.known(*block)?);
                 Ok(())
             }
             Step::Note(note) => {
-                self.heads.note = note;
+                self.heads.note.clone_from(note);
                 Ok(())
             }
-            Step::Put { key, value } => self.tables.rows.put(self.txn, &key, &value).map_err(lmdb),
+            Step::Put { key, value } => self.tables.rows.put(self.txn, key, value).map_err(lmdb),
             Step::Delete { key } => {
-                self.tables.rows.delete(self.txn, &key).map_err(lmdb)?;
+                self.tables.rows.delete(self.txn, key).map_err(lmdb)?;
                 Ok(())
             }
         }
@@ -139,9 +142,9 @@ impl Applying<'_, '_> {
         Ok(())
     }
 
-    fn extend(&mut self, new: NewPartial) -> Result<()> {
-        let NewPartial { number, block, index, hash, .. } = new;
-        let (start, parent_hash) = self.place(&new)?;
+    fn extend(&mut self, new: &NewPartial) -> Result<()> {
+        let NewPartial { number, block, index, hash, .. } = *new;
+        let (start, parent_hash) = self.place(new)?;
         let entries = entry::entries_of(&new.changes, &new.index_rows)?;
         self.put_codes(&new.changes)?;
         let deltas = self.tables.deltas;
@@ -167,7 +170,8 @@ impl Applying<'_, '_> {
             }
             Parent::Partial(number) => {
                 let before = self.reachable(number)?;
-                let fits = (block, Some(index)) == (before.block, before.index.checked_add(1));
+                // Indices between that changed nothing are not stored.
+                let fits = block == before.block && index > before.index;
                 (fits, before.start, before.parent_hash)
             }
             Parent::Stacked(number, parent_hash) => {
@@ -186,10 +190,11 @@ impl Applying<'_, '_> {
         check(partial.block == latest.number + 1, || {
             format!("partial {number} of block {} cannot follow {}", partial.block, latest.number)
         })?;
-        let stands_on_latest = match partial.start {
-            Start::Sealed(_) => partial.parent_hash == latest.hash,
-            Start::Partial(below) => self.sealed(latest.number)?.delta == below,
-        };
+        let stands_on_latest = partial.parent_hash == latest.hash
+            && match partial.start {
+                Start::Sealed(_) => true,
+                Start::Partial(below) => self.sealed(latest.number)?.delta == below,
+            };
         check(stands_on_latest, || format!("partial {number} does not stand on the latest block"))?;
         partial.status = Status::Sealed;
         self.put_partial(number, &partial)?;

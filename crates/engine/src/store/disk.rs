@@ -1,13 +1,30 @@
-//! Telling a full disk from a broken one.
+//! What the disk may do to the file: telling a full one from a broken one, and a file that
+//! was never whole from a damaged one.
 
 use std::fs::OpenOptions;
-use std::io::{self, Write};
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::error::Error;
 
 pub(super) fn is_full(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG))
+}
+
+/// LMDB begins a file with two pages, of which none is smaller.
+const SHORTEST_FILE: u64 = 2 * 4096;
+
+/// Empty a file that was cut short when it was begun: it never held a commit, and LMDB would
+/// call it no file of its own for ever. The lock of the one writer is held.
+pub(super) fn forget_unfinished(store: &Path) -> io::Result<()> {
+    let data = store.join("data.mdb");
+    match data.metadata() {
+        Ok(found) if (1..SHORTEST_FILE).contains(&found.len()) => {
+            OpenOptions::new().write(true).open(data)?.set_len(0)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The error of a failed commit as one of ours. A write that fills the disk half-way
@@ -24,9 +41,45 @@ pub(super) fn explain(error: heed::Error, store: &Path) -> Error {
     }
 }
 
-/// Behind the last page of the file, where no transaction refers to anything. The lock of
-/// the one writer is held, and its transaction is over.
+/// Behind the end of the file, where no transaction refers to anything, and cut off again.
+/// The lock of the one writer is held, and its transaction is over.
 fn write_one_page(store: &Path) -> io::Result<()> {
-    let mut file = OpenOptions::new().append(true).open(store.join("data.mdb"))?;
-    file.write_all(&[0; 4096])
+    let file = OpenOptions::new().write(true).open(store.join("data.mdb"))?;
+    let end = file.metadata()?.len();
+    let written = file.write_all_at(&[0; 4096], end);
+    file.set_len(end)?;
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looking_for_the_reason_leaves_the_file_as_it_was() {
+        let folder = crate::store::test_folder();
+        let data = folder.path().join("data.mdb");
+        std::fs::write(&data, [7; 5000]).unwrap();
+        let short = || heed::Error::Io(io::Error::from_raw_os_error(libc::EIO));
+        assert!(matches!(explain(short(), folder.path()), Error::Store(_)));
+        assert_eq!(std::fs::read(&data).unwrap(), [7; 5000]);
+        std::fs::remove_file(&data).unwrap();
+        assert!(matches!(explain(short(), folder.path()), Error::Store(_)));
+        let full = heed::Error::Io(io::Error::from_raw_os_error(libc::ENOSPC));
+        assert!(matches!(explain(full, folder.path()), Error::DiskFull(_)));
+    }
+
+    #[test]
+    fn a_file_that_was_cut_short_when_it_was_begun_is_begun_again() {
+        let folder = crate::store::test_folder();
+        let options = crate::store::Options::new(crate::store::Mode::Write);
+        let open = || crate::store::Store::open(folder.path(), &options);
+        open().unwrap();
+        let data = folder.path().join("data.mdb");
+        let file = OpenOptions::new().write(true).open(&data).unwrap();
+        file.set_len(4096).unwrap();
+        open().unwrap();
+        assert!(data.metadata().unwrap().len() >= SHORTEST_FILE);
+        open().unwrap();
+    }
 }

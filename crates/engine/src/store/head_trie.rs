@@ -6,6 +6,7 @@
 //! there are no nodes at all, the trie is built anew from the whole state.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, keccak256};
@@ -80,8 +81,7 @@ pub(super) fn root_of(nodes: &dyn NodeReader) -> Result<B256> {
 
 /// Compute the layers that are missing up to `latest`.
 fn restore_layers(store: &Store, view: &View, latest: u64) -> Result<()> {
-    let known = store.node_layers(latest)?.last().map(|(block, _)| *block).or(view.heads().nodes);
-    let Some(known) = known else {
+    let Some(known) = last_known(view.heads().nodes, &store.node_layers(latest)?) else {
         let writes = build(&view.state(latest)?)?;
         return store.restore_layer(latest, Arc::new(writes));
     };
@@ -101,6 +101,14 @@ fn restore_layers(store: &Store, view: &View, latest: u64) -> Result<()> {
     Ok(())
 }
 
+/// The last block whose nodes are known, with those of every block before it.
+fn last_known(stored: Option<u64>, layers: &[(u64, Arc<NodeWrites>)]) -> Option<u64> {
+    layers.iter().fold(stored, |known, (block, _)| match known {
+        Some(known) if *block != known + 1 => Some(known),
+        _ => Some(*block),
+    })
+}
+
 /// What a block changed in the state `before` it, from its delta. Code is not in it: no
 /// root needs it.
 pub(super) fn changes_of(view: &View, before: &State, number: u64) -> Result<Changes> {
@@ -116,7 +124,18 @@ pub(super) fn changes_of(view: &View, before: &State, number: u64) -> Result<Cha
             }
             SLOT => {
                 let (address, generation, slot) = entry::parse_slot_key(key)?;
-                let change = accounts.entry(address).or_default();
+                let change = match accounts.entry(address) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    // Nothing but its slots changed.
+                    Entry::Vacant(new) => {
+                        let same = before.account(&address)?;
+                        new.insert(AccountChange {
+                            before: same,
+                            after: same,
+                            ..Default::default()
+                        })
+                    }
+                };
                 // Slots of lives that began and ended inside the block lead nowhere.
                 if change.after.is_some_and(|after| after.generation == generation) {
                     change.slots.insert(slot, entry::decode_slot(value)?);

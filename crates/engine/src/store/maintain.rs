@@ -1,12 +1,16 @@
 //! The work that follows behind the heads, in bounded slices.
 //!
-//! In this order: clearing what heads have moved off, folding sealed deltas into the
-//! flat table, writing trie nodes, pruning. Each slice is one durable transaction of
-//! its own, draws no number and changes nothing that a reader could see: a state reads
-//! the same before, between and after. Where a slice stopped is a cursor row, so a
+//! Six kinds, in the order of `Slice::round`: clearing stale flat entries, folding sealed
+//! deltas into the flat table, clearing stale trie nodes, writing new ones, clearing the
+//! rest, pruning. Each kind has a share of a slice, so that none waits for the end of
+//! another's backlog. As many slices as fit into a given time are one durable transaction:
+//! LMDB copies each page that a transaction touches, and most of them are the same ones.
+//! Such a transaction draws no number and changes nothing that a reader could see: a state
+//! reads the same before, between and after. Where a slice stopped is a cursor row, so a
 //! killed writer goes on where it was.
 
 use std::ops::Bound;
+use std::time::{Duration, Instant};
 
 use heed::RwTxn;
 
@@ -21,31 +25,45 @@ use crate::error::{Error, Result};
 
 /// The entry key from which folding block `folded + 1` goes on.
 pub(super) const FOLD_CURSOR: &[u8] = b"fold";
-/// The entry key from which clearing the first row of trash goes on.
+/// The entry key from which clearing the first row of stale flat entries goes on.
 const CLEAR_CURSOR: &[u8] = b"clear";
 /// The entry key from which pruning below block `earliest` goes on.
 const PRUNE_CURSOR: &[u8] = b"prune";
+/// Of work; each has this part of a slice for itself.
+const KINDS: usize = 6;
 
 impl Store {
     /// Work on up to `entries` entries. Gives how many were worked on; none means
     /// that nothing is due.
     pub fn maintain(&self, entries: usize) -> Result<usize> {
+        self.maintain_within(entries, Duration::ZERO, true)
+    }
+
+    /// Work on slices of up to `entries` entries, in one durable transaction, until
+    /// nothing is due or the time is over; one slice at least. Pruning may be left for
+    /// another time: what goes lies on other pages than what comes.
+    pub fn maintain_within(&self, entries: usize, time: Duration, prune: bool) -> Result<usize> {
+        let begun = Instant::now();
         let mut layers = self.layers()?;
-        let mut next_layers = layers.clone();
-        let worked = self.write(|txn| {
+        let (worked, next_layers) = self.write(|txn| {
+            let mut next_layers = layers.clone();
             let before = self.tables.heads(txn)?;
             let heads = before.clone();
             let layers = &mut next_layers;
-            let mut slice = Slice { tables: self.tables, txn, heads, layers, left: entries };
-            slice.clear()?;
-            slice.fold()?;
-            slice.write_nodes()?;
-            slice.prune(&self.retention)?;
-            let (heads, left) = (slice.heads, slice.left);
+            let mut slice = Slice { tables: self.tables, txn, heads, layers, left: 0 };
+            let mut worked = 0;
+            loop {
+                let round = slice.round(entries, prune.then_some(&self.retention))?;
+                worked += round;
+                if round == 0 || begun.elapsed() >= time {
+                    break;
+                }
+            }
+            let heads = slice.heads;
             if heads != before {
                 self.tables.put_heads(txn, &heads)?;
             }
-            Ok(entries - left)
+            Ok((worked, next_layers))
         })?;
         *layers = next_layers;
         Ok(worked)
@@ -61,7 +79,7 @@ pub(super) fn settle(
 ) -> Result<()> {
     let left = usize::MAX;
     let mut slice = Slice { tables: *tables, txn, heads: heads.clone(), layers, left };
-    slice.clear()?;
+    slice.clear(|_| true)?;
     slice.fold()?;
     slice.write_nodes()?;
     *heads = slice.heads;
@@ -77,9 +95,37 @@ pub(super) struct Slice<'a, 'e> {
 }
 
 impl Slice<'_, '_> {
-    fn clear(&mut self) -> Result<()> {
+    /// One slice: every kind of work gets its share, then what is left goes to whoever
+    /// can use it. Gives how many entries were worked on.
+    fn round(&mut self, entries: usize, retention: Option<&Retention>) -> Result<usize> {
+        self.left = entries;
+        for share in [entries.div_ceil(KINDS), entries] {
+            // Folding waits for stale flat entries, and storing nodes for stale nodes.
+            self.within(share, |slice| slice.clear(Trash::is_flat))?;
+            self.within(share, Self::fold)?;
+            self.within(share, |slice| slice.clear(Trash::is_of_nodes))?;
+            self.within(share, Self::write_nodes)?;
+            self.within(share, |slice| slice.clear(|_| true))?;
+            if let Some(retention) = retention {
+                self.within(share, |slice| slice.prune(retention))?;
+            }
+        }
+        Ok(entries - self.left)
+    }
+
+    /// Do some of the work, on no more than `share` entries.
+    fn within(&mut self, share: usize, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let withheld = self.left.saturating_sub(share);
+        self.left -= withheld;
+        work(self)?;
+        self.left += withheld;
+        Ok(())
+    }
+
+    /// Clear away trash of some kind, the oldest first.
+    fn clear(&mut self, of_kind: impl Fn(&Trash) -> bool) -> Result<()> {
         while self.left > 0 {
-            let Some((key, trash)) = self.first_trash()? else { return Ok(()) };
+            let Some((key, trash)) = self.first_trash(&of_kind)? else { return Ok(()) };
             let done = match trash {
                 Trash::Delta(number) => self.delete_delta(number)?,
                 Trash::Nodes { block } => self.clear_nodes(block)?,
@@ -99,18 +145,19 @@ impl Slice<'_, '_> {
         Ok(())
     }
 
-    fn first_trash(&self) -> Result<Option<(Vec<u8>, Trash)>> {
-        let first = self.tables.trash.first(self.txn).map_err(lmdb)?;
-        first.map(|(key, row)| Ok((key.to_vec(), Trash::decode(row)?))).transpose()
+    fn first_trash(&self, of_kind: impl Fn(&Trash) -> bool) -> Result<Option<(Vec<u8>, Trash)>> {
+        for row in self.tables.trash.iter(self.txn).map_err(lmdb)? {
+            let (key, row) = row.map_err(lmdb)?;
+            let trash = Trash::decode(row)?;
+            if of_kind(&trash) {
+                return Ok(Some((key.to_vec(), trash)));
+            }
+        }
+        Ok(None)
     }
 
     pub fn has_trash(&self, of_kind: impl Fn(&Trash) -> bool) -> Result<bool> {
-        for row in self.tables.trash.iter(self.txn).map_err(lmdb)? {
-            if of_kind(&Trash::decode(row.map_err(lmdb)?.1)?) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        Ok(self.first_trash(of_kind)?.is_some())
     }
 
     /// Delete the flat entries that `delta` lists for `block`; true when all are gone.
@@ -134,9 +181,7 @@ impl Slice<'_, '_> {
     /// entries of rewound blocks are gone: they may lie at the same heights.
     fn fold(&mut self) -> Result<()> {
         let Some(latest) = self.heads.latest else { return Ok(()) };
-        if self.heads.folded >= latest.number
-            || self.has_trash(|trash| matches!(trash, Trash::Flat { .. }))?
-        {
+        if self.heads.folded >= latest.number || self.has_trash(Trash::is_flat)? {
             return Ok(());
         }
         while self.heads.folded < latest.number && self.left > 0 {
@@ -166,7 +211,8 @@ impl Slice<'_, '_> {
         self.prune_partials(latest.number.saturating_sub(partials))?;
         if let Some(states) = retention.states {
             // Nodes that are not stored yet may have to be computed from older states.
-            let needed = self.heads.folded.min(self.heads.nodes.unwrap_or(u64::MAX));
+            let nodes = self.heads.nodes.or(self.layers.first()).unwrap_or(u64::MAX);
+            let needed = self.heads.folded.min(nodes);
             self.prune_states(latest.number.saturating_sub(states).min(needed))?;
         }
         self.prune_nodes(retention.nodes)

@@ -11,7 +11,9 @@
 mod batch;
 mod branch_trie;
 mod commit;
+mod copy;
 mod disk;
+mod environment;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -19,8 +21,10 @@ mod head_trie;
 mod heads;
 mod load;
 mod maintain;
+mod map;
 mod nodes;
 mod open;
+mod pages;
 mod record;
 mod row_access;
 mod snapshot;
@@ -60,6 +64,7 @@ pub(crate) fn lmdb(error: heed::Error) -> Error {
     use heed::MdbError;
     match error {
         heed::Error::Mdb(MdbError::MapFull) => Error::StoreFull(0),
+        heed::Error::Mdb(MdbError::MapResized) => Error::MapOutgrown,
         heed::Error::Mdb(MdbError::ReadersFull) => {
             Error::Store("too many readers; raise max_readers".into())
         }

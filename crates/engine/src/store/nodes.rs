@@ -55,6 +55,11 @@ impl Layers {
         }
     }
 
+    /// The oldest block whose layer waits.
+    pub fn first(&self) -> Option<u64> {
+        self.0.first().map(|layer| layer.block)
+    }
+
     fn up_to(&self, block: u64) -> Vec<(u64, Arc<NodeWrites>)> {
         let layers = self.0.iter().filter(|layer| layer.block <= block);
         layers.map(|layer| (layer.block, layer.writes.clone())).collect()
@@ -72,6 +77,11 @@ impl StoredNodes {
     pub fn at(view: &View, block: u64) -> Self {
         let block = view.heads().nodes.map(|stored| stored.min(block));
         Self { lease: view.lease.clone(), block }
+    }
+
+    /// As if none were stored.
+    pub fn none(view: &View) -> Self {
+        Self { lease: view.lease.clone(), block: None }
     }
 }
 
@@ -107,19 +117,15 @@ impl Store {
 impl Slice<'_, '_> {
     /// Store layers, oldest first. Waits until stale nodes of rewound blocks are gone.
     pub fn write_nodes(&mut self) -> Result<()> {
-        if self.layers.0.is_empty()
-            || self.has_trash(|it| matches!(it, Trash::Nodes { .. } | Trash::AllNodes))?
-        {
+        if self.layers.0.is_empty() || self.has_trash(Trash::is_of_nodes)? {
             return Ok(());
         }
         while self.left > 0 {
             let Some(layer) = self.layers.0.first().cloned() else { return Ok(()) };
             let next = self.heads.nodes.map(|block| block + 1);
             if next.is_some_and(|next| next != layer.block) {
-                return Err(Error::Store(format!(
-                    "trie nodes of block {} cannot follow those of {:?}",
-                    layer.block, self.heads.nodes
-                )));
+                // One is missing. Whoever opens the trie next computes it; all else goes on.
+                return Ok(());
             }
             let stored = self.write_layer(&layer, next.is_none())?;
             if stored < layer.writes.nodes.len() {

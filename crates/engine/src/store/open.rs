@@ -8,18 +8,19 @@ use std::sync::{Mutex, MutexGuard};
 use heed::types::Bytes;
 use heed::{AnyTls, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
 
+use super::environment::Environment;
 use super::heads::Heads;
 use super::nodes::Layers;
 use super::snapshot::Lease;
-use super::{disk, lmdb};
+use super::{disk, lmdb, map};
 use crate::error::{Error, Result};
 
-/// Sparse: the file grows with what is in it, not with this.
+/// Address space, not disk: the file grows with what is in it, and this when it is full.
 pub const DEFAULT_MAP_SIZE: usize = 1 << 38;
 /// A process has a slot for each commit that it is reading. One takes 64 bytes.
 pub const DEFAULT_MAX_READERS: u32 = 16_384;
 
-type Table = Database<Bytes, Bytes>;
+pub(super) type Table = Database<Bytes, Bytes>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -84,8 +85,11 @@ impl Default for Retention {
 
 #[derive(Clone, Copy)]
 pub struct Tables {
-    /// The heads row and the cursors of work in slices.
+    /// The heads row and the cursors of work in slices. It is LMDB's own table, which lists
+    /// the others and is written with every commit: one page less for each.
     pub meta: Table,
+    /// What `meta` was in stores of former versions, whose rows stay there.
+    former_meta: Table,
     /// Flat state: entry key ‖ ~block → value.
     pub flat: Table,
     /// Deltas in chunks: number ‖ first entry key → chunk.
@@ -107,21 +111,18 @@ pub struct Tables {
 }
 
 pub struct Store {
-    pub(super) env: Env<WithoutTls>,
+    pub(super) env: Environment,
     pub(super) tables: Tables,
     pub(super) retention: Retention,
     /// What the next view reads, unless there is a newer commit.
     pub(super) shared: Mutex<Option<Lease>>,
     path: PathBuf,
-    map_size: usize,
     writer: Option<Writer>,
 }
 
 /// What only the writing process has.
 struct Writer {
     layers: Mutex<Layers>,
-    /// Held, never read: the lock goes when the file is closed, also by a kill.
-    _lock: File,
 }
 
 impl Store {
@@ -137,12 +138,20 @@ impl Store {
         std::fs::create_dir_all(path).map_err(|error| cannot_open(path, &error))?;
         refuse_if_open_here(path)?;
         let lock = lock_for_writing(path)?;
+        disk::forget_unfinished(path).map_err(|error| cannot_open(path, &error))?;
         let env = open_env(path, options)?;
-        let tables = make_tables(&env, path).map_err(|error| with_map_size(error, &env))?;
+        let tables = loop {
+            match make_tables(&env, path).map_err(|error| with_map_size(error, &env)) {
+                Err(Error::StoreFull(size)) => {
+                    // SAFETY: nobody else has this environment yet, and no transaction is open.
+                    unsafe { env.resize(map::twice(size)?) }.map_err(lmdb)?;
+                }
+                made => break made?,
+            }
+        };
         // Readers that were killed may have left slots, which would keep old pages.
         env.clear_stale_readers().map_err(lmdb)?;
-        let writer = Some(Writer { layers: Mutex::default(), _lock: lock });
-        Ok(Self::with(env, tables, options, path, writer))
+        Ok(Self::with(env, tables, options, path, Some(lock)))
     }
 
     fn open_to_read(path: &Path, options: &Options) -> Result<Self> {
@@ -152,9 +161,9 @@ impl Store {
         }
         let env = open_env(path, options)?;
         let txn = env.read_txn().map_err(lmdb)?;
-        let tables = Tables::each(|name| {
-            env.open_database(&txn, Some(name)).map_err(lmdb)?.ok_or_else(missing)
-        })?;
+        let tables =
+            Tables::each(|name| env.open_database(&txn, name).map_err(lmdb)?.ok_or_else(missing))?;
+        let tables = tables.with_heads_row_of(&txn)?;
         tables.heads(&txn)?;
         // LMDB forgets tables opened in a transaction that was not committed.
         txn.commit().map_err(lmdb)?;
@@ -166,31 +175,48 @@ impl Store {
         tables: Tables,
         options: &Options,
         path: &Path,
-        writer: Option<Writer>,
+        lock: Option<File>,
     ) -> Self {
-        let map_size = env.info().map_size;
         let path = path.to_path_buf();
         let (retention, shared) = (options.retention, Mutex::default());
-        Self { env, tables, retention, shared, path, map_size, writer }
+        let writer = lock.as_ref().map(|_| Writer { layers: Mutex::default() });
+        let env = Environment::new(env, lock);
+        Self { env, tables, retention, shared, path, writer }
     }
 
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    pub fn map_size(&self) -> usize {
-        self.map_size
+    /// How large the file may become before the map is raised.
+    pub fn map_size(&self) -> Result<usize> {
+        Ok(self.env.using()?.info().map_size)
+    }
+
+    /// How long the file is, with the pages that are free.
+    pub fn file_bytes(&self) -> Result<u64> {
+        file_bytes(&self.path).map_err(|error| cannot_open(&self.path, &error))
     }
 
     /// Bytes of the file that hold something.
     pub fn used_bytes(&self) -> Result<u64> {
-        self.env.non_free_pages_size().map_err(lmdb)
+        // A view finds out whether enough is mapped.
+        self.view()?.close();
+        self.env.using()?.non_free_pages_size().map_err(lmdb)
     }
 
     /// Free the slots of readers that died inside a view. Cheap; to be called every
     /// few seconds by the writer, so that a killed reader does not keep pages.
     pub fn clear_stale_readers(&self) -> Result<usize> {
-        self.env.clear_stale_readers().map_err(lmdb)
+        self.env.using()?.clear_stale_readers().map_err(lmdb)
+    }
+
+    /// From now on everything that hangs on this store answers `StoreClosed`: views,
+    /// states, tries. The folder can be opened again, in this process too. Waits for a
+    /// commit or a read that is under way.
+    pub fn close(&self) {
+        self.forget_shared();
+        self.env.close();
     }
 
     pub(super) fn layers(&self) -> Result<MutexGuard<'_, Layers>> {
@@ -199,26 +225,37 @@ impl Store {
         Ok(writer.layers.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
 
-    /// One durable transaction; whatever `change` wrote is gone when it fails.
-    pub(super) fn write<T>(&self, change: impl FnOnce(&mut RwTxn) -> Result<T>) -> Result<T> {
+    /// One durable transaction; whatever `change` wrote is gone when it fails. It is made
+    /// again, with a larger map, when the map was full.
+    pub(super) fn write<T>(&self, mut change: impl FnMut(&mut RwTxn) -> Result<T>) -> Result<T> {
         if self.writer.is_none() {
             return Err(Error::StoreReadOnly);
         }
         // It would keep the pages that this transaction frees.
         self.forget_shared();
+        loop {
+            match self.write_once(&mut change) {
+                Err(Error::StoreFull(size)) => self.env.raise_map(size)?,
+                done => return done,
+            }
+        }
+    }
+
+    fn write_once<T>(&self, change: impl FnOnce(&mut RwTxn) -> Result<T>) -> Result<T> {
+        let env = self.env.using()?;
         let run = || {
-            let mut txn = self.env.write_txn().map_err(lmdb)?;
+            let mut txn = env.write_txn().map_err(lmdb)?;
             let result = change(&mut txn)?;
             txn.commit().map_err(|error| disk::explain(error, &self.path))?;
             Ok(result)
         };
-        run().map_err(|error| with_map_size(error, &self.env))
+        run().map_err(|error| with_map_size(error, &env))
     }
 
     #[cfg(test)]
     pub(crate) fn with_deltas(
         &self,
-        work: impl FnOnce(Table, &mut RwTxn) -> Result<()>,
+        mut work: impl FnMut(Table, &mut RwTxn) -> Result<()>,
     ) -> Result<()> {
         self.write(|txn| work(self.tables.deltas, txn))
     }
@@ -235,20 +272,25 @@ fn with_map_size(error: Error, env: &Env<WithoutTls>) -> Error {
 /// Open the tables and make those that are missing, with the heads row of an empty store.
 fn make_tables(env: &Env<WithoutTls>, path: &Path) -> Result<Tables> {
     let mut txn = env.write_txn().map_err(lmdb)?;
-    let tables = Tables::each(|name| env.create_database(&mut txn, Some(name)).map_err(lmdb))?;
-    if tables.heads_row(&txn)?.is_none() {
+    let tables = Tables::each(|name| env.create_database(&mut txn, name).map_err(lmdb))?;
+    if tables.heads_row(&txn)?.is_none() && tables.former_meta.is_empty(&txn).map_err(lmdb)? {
+        // A version that looks for the heads here refuses the store by its format.
+        tables.former_meta.put(&mut txn, HEADS, &[HEADS_AT_THE_ROOT]).map_err(lmdb)?;
         let heads = Heads::new(random_id()?);
         tables.meta.put(&mut txn, HEADS, &heads.encode()).map_err(lmdb)?;
     }
+    let tables = tables.with_heads_row_of(&txn)?;
     tables.heads(&txn)?;
     txn.commit().map_err(|error| disk::explain(error, path))?;
     Ok(tables)
 }
 
 pub(super) const HEADS: &[u8] = b"heads";
+/// In place of the heads row of format 1, in the table where that had it.
+const HEADS_AT_THE_ROOT: u8 = 2;
 
 impl Tables {
-    const NAMES: [&str; 10] = [
+    pub(super) const NAMES: [&'static str; 10] = [
         "meta",
         "flat",
         "deltas",
@@ -261,11 +303,14 @@ impl Tables {
         "rows",
     ];
 
-    fn each(mut open: impl FnMut(&str) -> Result<Table>) -> Result<Self> {
-        let [meta, flat, deltas, codes, sealed, partials, nodes, node_changes, trash, rows] =
+    fn each(mut open: impl FnMut(Option<&'static str>) -> Result<Table>) -> Result<Self> {
+        let meta = open(None)?;
+        let mut open = |name| open(Some(name));
+        let [former_meta, flat, deltas, codes, sealed, partials, nodes, node_changes, trash, rows] =
             Self::NAMES;
         Ok(Self {
-            meta: open(meta)?,
+            meta,
+            former_meta: open(former_meta)?,
             flat: open(flat)?,
             deltas: open(deltas)?,
             codes: open(codes)?,
@@ -279,9 +324,28 @@ impl Tables {
     }
 
     pub(super) fn all(&self) -> [Table; 10] {
-        let Self { meta, flat, deltas, codes, sealed, partials, nodes, node_changes, trash, rows } =
-            *self;
+        let Self {
+            meta,
+            flat,
+            deltas,
+            codes,
+            sealed,
+            partials,
+            nodes,
+            node_changes,
+            trash,
+            rows,
+            ..
+        } = *self;
         [meta, flat, deltas, codes, sealed, partials, nodes, node_changes, trash, rows]
+    }
+
+    /// The tables with `meta` where the store has its heads row.
+    fn with_heads_row_of(self, txn: &RoTxn<AnyTls>) -> Result<Self> {
+        match self.former_meta.get(txn, HEADS).map_err(lmdb)? {
+            Some([HEADS_AT_THE_ROOT]) => Ok(self),
+            _ => Ok(Self { meta: self.former_meta, ..self }),
+        }
     }
 
     fn heads_row<'t>(&self, txn: &'t RoTxn<AnyTls>) -> Result<Option<&'t [u8]>> {
@@ -302,7 +366,7 @@ fn open_env(path: &Path, options: &Options) -> Result<Env<WithoutTls>> {
     let mut open = EnvOpenOptions::new().read_txn_without_tls();
     open.max_dbs(Tables::NAMES.len() as u32).max_readers(options.max_readers);
     if options.mode == Mode::Write {
-        open.map_size(options.map_size);
+        open.map_size(map::at_opening(options.map_size, file_bytes(path).unwrap_or(0)));
     } else {
         // SAFETY: the flag asks for less than the default; without a map size, LMDB
         // takes the one the writer left in the file.
@@ -314,6 +378,10 @@ fn open_env(path: &Path, options: &Options) -> Result<Env<WithoutTls>> {
         heed::Error::Io(error) if !disk::is_full(&error) => cannot_open(path, &error),
         other => lmdb(other),
     })
+}
+
+fn file_bytes(path: &Path) -> std::io::Result<u64> {
+    Ok(path.join("data.mdb").metadata()?.len())
 }
 
 fn lock_for_writing(path: &Path) -> Result<File> {

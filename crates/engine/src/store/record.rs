@@ -128,6 +128,16 @@ pub enum Trash {
 }
 
 impl Trash {
+    /// What folding has to wait for.
+    pub fn is_flat(&self) -> bool {
+        matches!(self, Self::Flat { .. })
+    }
+
+    /// What storing nodes has to wait for.
+    pub fn is_of_nodes(&self) -> bool {
+        matches!(self, Self::Nodes { .. } | Self::AllNodes)
+    }
+
     pub fn encode(&self) -> Vec<u8> {
         let (kind, delta, block) = match *self {
             Self::Delta(delta) => (0, delta, 0),

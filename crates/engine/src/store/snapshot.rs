@@ -12,7 +12,9 @@
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard, TryLockError, Weak,
+};
 
 use heed::{AnyTls, Env, RoTxn, WithoutTls};
 
@@ -29,6 +31,8 @@ pub(super) struct Snapshot {
     pub heads: Arc<Heads>,
     txn: RwLock<Option<SharedTxn>>,
     leases: AtomicUsize,
+    /// By the store, which was closed.
+    ended: AtomicBool,
     /// Where the states lie that were asked for last: mostly of `latest` and `pending`.
     known: Mutex<Vec<(StateOf, Arc<Sources>)>>,
 }
@@ -44,7 +48,7 @@ pub(super) enum StateOf {
 const KNOWN_STATES: usize = 4;
 
 /// A read transaction that several threads may read at once.
-struct SharedTxn(RoTxn<'static, WithoutTls>);
+pub(super) struct SharedTxn(RoTxn<'static, WithoutTls>);
 
 // SAFETY: reading changes a read-only transaction of LMDB in one place: the first use of
 // a table loads its root (`mdb_page_search`, DB_STALE). `load_roots` has done that for
@@ -64,6 +68,7 @@ impl Snapshot {
             heads,
             txn: RwLock::new(Some(SharedTxn(txn))),
             leases: AtomicUsize::new(1),
+            ended: AtomicBool::new(false),
             known: Mutex::default(),
         });
         Ok(Lease { snapshot, closed: AtomicBool::new(false) })
@@ -96,10 +101,27 @@ impl Snapshot {
         self.txn.read().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
+    /// End the transaction, whoever has a lease. Waits for whoever reads at this moment.
+    pub fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+        *self.txn.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     /// One lease less. Whoever still reads, on another thread, ends the transaction by
     /// letting go of the snapshot: nobody waits here.
     fn release(&self) {
-        if self.leases.fetch_sub(1, Ordering::AcqRel) > 1 {
+        self.leases.fetch_sub(1, Ordering::AcqRel);
+        self.end_if_unused();
+    }
+
+    /// Nobody reads until this is dropped.
+    pub fn pause(&self) -> RwLockWriteGuard<'_, Option<SharedTxn>> {
+        self.txn.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// End the transaction, if it has no lease and nobody reads at this moment.
+    pub fn end_if_unused(&self) {
+        if self.leases.load(Ordering::Acquire) > 0 {
             return;
         }
         match self.txn.try_write() {
@@ -124,7 +146,8 @@ impl Lease {
     }
 
     pub fn check_open(&self) -> Result<()> {
-        if self.closed.load(Ordering::Relaxed) { Err(Error::StoreClosed) } else { Ok(()) }
+        let ended = self.snapshot.ended.load(Ordering::Relaxed);
+        if ended || self.closed.load(Ordering::Relaxed) { Err(Error::StoreClosed) } else { Ok(()) }
     }
 
     /// Another lease of the same snapshot.
@@ -133,6 +156,10 @@ impl Lease {
         self.snapshot.leases.fetch_add(1, Ordering::AcqRel);
         let lease = Self { snapshot: self.snapshot.clone(), closed: AtomicBool::new(false) };
         if self.closed.load(Ordering::Acquire) { Err(Error::StoreClosed) } else { Ok(lease) }
+    }
+
+    pub fn downgrade(&self) -> Weak<Snapshot> {
+        Arc::downgrade(&self.snapshot)
     }
 
     pub fn close(&self) {

@@ -1,11 +1,14 @@
 //! What the store promises, one test each; `history` compares it with a plain model.
 
+mod closing;
 mod history;
 mod model;
 mod views;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use alloy_primitives::B256;
 use proptest::prelude::*;
@@ -84,6 +87,76 @@ fn pruning_leaves_nothing_behind_that_no_state_needs() {
 }
 
 #[test]
+fn a_backlog_of_one_kind_of_work_does_not_hold_up_the_others() {
+    let mut history = History::new(Retention { states: Some(4), partials: 1, nodes: 1 });
+    let store = history.store();
+    let discard = |txn: &mut heed::RwTxn| {
+        (0..1_000).try_for_each(|number| {
+            store.tables.discard(txn, record::Trash::Delta(1_000_000 + number))
+        })
+    };
+    store.write(discard).unwrap();
+    for value in 0..3 {
+        history.append(&[Touch { who: 0, what: What::Balance, slot: 0, value }], false);
+    }
+    history.maintain(60);
+    let view = history.store().view().unwrap();
+    assert_eq!(view.heads().folded, history.latest());
+    assert!(view.to_be_cleared().unwrap() > 900, "all of a slice is more than its share");
+}
+
+#[test]
+fn slices_within_a_time_are_one_transaction_to_the_end_of_the_work() {
+    let mut history = History::new(Retention { states: Some(4), partials: 1, nodes: 1 });
+    for value in 0..9 {
+        history.append(&[Touch { who: 0, what: What::Slot, slot: 1, value }], false);
+        history.check_root();
+    }
+    let store = history.store();
+    let unpruned = history.store().maintain_within(100, std::time::Duration::ZERO, false).unwrap();
+    let heads = store.view().unwrap().heads().clone();
+    assert_eq!((unpruned > 0, heads.folded, heads.earliest), (true, history.latest(), 0));
+    let before = store.env.using().unwrap().info().last_txn_id;
+    assert!(store.maintain_within(2, std::time::Duration::from_secs(600), true).unwrap() > 0);
+    assert_eq!(store.env.using().unwrap().info().last_txn_id, before + 1);
+    assert_eq!(store.maintain(100).unwrap(), 0);
+    let heads = store.view().unwrap().heads().clone();
+    assert_eq!((heads.folded, heads.earliest), (history.latest(), history.latest() - 4));
+    history.check();
+}
+
+/// As versions had it before the heads moved to LMDB's own table.
+#[test]
+fn a_store_with_its_heads_in_a_table_of_their_own_goes_on() {
+    let folder = folder();
+    let mut heads = heads::Heads::new([7; 16]);
+    heads.commit = 9;
+    let mut open = heed::EnvOpenOptions::new().read_txn_without_tls();
+    open.map_size(1 << 20).max_dbs(10);
+    // SAFETY: nobody else has the file.
+    let env = unsafe { open.open(folder.path()) }.unwrap();
+    let mut txn = env.write_txn().unwrap();
+    let meta: open::Table = env.create_database(&mut txn, Some("meta")).unwrap();
+    meta.put(&mut txn, b"heads", &heads.encode()).unwrap();
+    txn.commit().unwrap();
+    env.prepare_for_closing().wait();
+    let store = Store::open(folder.path(), &options(Retention::default())).unwrap();
+    let mut batch = store.batch().unwrap();
+    batch.note(b"note".to_vec());
+    store.commit(batch).unwrap();
+    drop(store);
+    for mode in [Mode::Write, Mode::Read] {
+        let opened =
+            Store::open(folder.path(), &Options { mode, ..options(Retention::default()) }).unwrap();
+        let view = opened.view().unwrap();
+        let heads = view.heads();
+        assert_eq!((heads.store_id, heads.commit), ([7; 16], 10));
+        assert_eq!(heads.note, b"note");
+        view.close();
+    }
+}
+
+#[test]
 fn a_second_writer_is_refused_and_the_first_goes_on() {
     let history = History::new(Retention::default());
     let second = Store::open(history.folder.path(), &options(Retention::default()));
@@ -122,22 +195,43 @@ fn a_refused_step_leaves_nothing_of_its_batch() {
 }
 
 #[test]
-fn a_full_map_is_an_error_and_the_store_goes_on() {
+fn a_full_map_is_raised_and_views_read_on() {
     let folder = folder();
     let small = Options { map_size: 1 << 20, ..options(Retention::default()) };
+    let store = Arc::new(Store::open(folder.path(), &small).unwrap());
+    let write = |key: &[u8], length: usize| {
+        let mut batch = store.batch().unwrap();
+        batch.put(key.to_vec(), vec![key[0]; length]).unwrap();
+        store.commit(batch).unwrap();
+    };
+    write(b"small", 100);
+    let before = store.view().unwrap();
+    let over = Arc::new(AtomicBool::new(false));
+    let readers: Vec<_> = (0..2)
+        .map(|_| {
+            let (over, before) = (over.clone(), before.clone());
+            std::thread::spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    assert_eq!(before.row(b"small").unwrap(), Some(vec![b's'; 100]));
+                    assert_eq!(before.row(b"large").unwrap(), None);
+                }
+            })
+        })
+        .collect();
+    for megabytes in 1..20 {
+        write(b"large", megabytes << 20);
+        let row = store.view().unwrap().row(b"large").unwrap();
+        assert_eq!(row.map(|row| row.len()), Some(megabytes << 20));
+    }
+    over.store(true, Ordering::Relaxed);
+    readers.into_iter().for_each(|reader| reader.join().unwrap());
+    assert_eq!(before.row(b"large").unwrap(), None);
+    let size = store.map_size().unwrap();
+    assert!(size >= 32 << 20 && size.is_power_of_two(), "{size}");
+    drop((before, store));
+    // It is opened with room for what is there, whatever was asked for.
     let store = Store::open(folder.path(), &small).unwrap();
-    let mut batch = store.batch().unwrap();
-    batch.put(b"small".to_vec(), b"row".to_vec()).unwrap();
-    store.commit(batch).unwrap();
-    let mut batch = store.batch().unwrap();
-    batch.put(b"large".to_vec(), vec![1; 2 << 20]).unwrap();
-    assert_eq!(store.commit(batch), Err(Error::StoreFull(1 << 20)));
-    assert_eq!(store.view().unwrap().row(b"small").unwrap(), Some(b"row".to_vec()));
-    drop(store);
-    let store = Store::open(folder.path(), &options(Retention::default())).unwrap();
-    let mut batch = store.batch().unwrap();
-    batch.put(b"large".to_vec(), vec![1; 2 << 20]).unwrap();
-    store.commit(batch).unwrap();
+    assert!(store.map_size().unwrap() as u64 >= store.file_bytes().unwrap());
 }
 
 #[test]
@@ -168,6 +262,56 @@ fn block_hashes_end_at_the_state_they_are_asked_from() {
     assert_eq!(at_stacked.block_hash(2).unwrap(), hash);
     assert_eq!(at_stacked.block_hash(3).unwrap(), announced);
     assert_eq!(at_stacked.block_hash(4).unwrap(), B256::ZERO);
+}
+
+#[test]
+fn a_block_that_names_another_parent_than_was_sealed_is_refused() {
+    let mut history = History::new(Retention::default());
+    let (latest, hash) = (history.latest(), history.sealed[0].0);
+    let tip = history.extend(Parent::Sealed(latest), Start::Sealed(latest), hash, &[]);
+    let (named, sealed) = (B256::repeat_byte(8), B256::repeat_byte(9));
+    let stacked = history.extend(Parent::Stacked(tip, named), Start::Partial(tip), named, &[]);
+    let store = history.store();
+    let seal = |of_tip: B256| {
+        let mut batch = store.batch().unwrap();
+        batch.seal(tip, of_tip);
+        batch.seal(stacked, B256::repeat_byte(10));
+        store.commit(batch)
+    };
+    let refused = seal(sealed).unwrap_err();
+    assert!(matches!(refused, Error::RefusedCommit(_)), "{refused}");
+    assert_eq!(store.view().unwrap().heads().latest.unwrap().number, latest);
+    assert_eq!(seal(named).unwrap().latest.unwrap().number, latest + 2);
+}
+
+#[test]
+fn a_missing_layer_of_nodes_stops_nothing_and_is_computed_again() {
+    let mut history = History::new(Retention::default());
+    history.check_root();
+    while history.maintain(100) > 0 {}
+    let store = history.store().clone();
+    let mut trie = HeadTrie::open(store.clone()).unwrap();
+    let mut state = history.sealed[0].1.clone();
+    for block in 1..=2_u64 {
+        let mut batch = store.batch().unwrap();
+        let touch = Touch { who: 0, what: What::Balance, slot: 1, value: 70 + block as u8 };
+        let changes = state.change(&[touch], || batch.draw());
+        trie.apply(&changes).unwrap();
+        let hash = B256::repeat_byte(block as u8);
+        let number = batch.append(block, hash, changes, BTreeMap::new());
+        if block == 2 {
+            batch.nodes(block, std::sync::Arc::new(trie.take().unwrap()));
+        }
+        store.commit(batch).unwrap();
+        history.sealed.push((hash, state.clone(), number));
+    }
+    while history.maintain(100) > 0 {}
+    let heads = store.view().unwrap().heads().clone();
+    assert_eq!((heads.folded, heads.nodes), (2, Some(0)), "all but the nodes goes on");
+    history.check_root();
+    while history.maintain(100) > 0 {}
+    assert_eq!(store.view().unwrap().heads().nodes, Some(2));
+    history.check_root();
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Views of one commit share its snapshot (`snapshot`), so to open one costs a look at
 //! the number of the last commit. A view keeps old pages from being reused, so it lives
 //! for one request. Closing is explicit; a state taken from a closed view answers
-//! `StoreClosed`.
+//! `StoreClosed`, and so does every view of a store that was closed.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -12,7 +12,7 @@ use heed::{AnyTls, RoTxn};
 use super::heads::Heads;
 use super::open::{Store, Tables};
 use super::record::{Partial, SealedBlock};
-use super::snapshot::{Lease, Snapshot};
+use super::snapshot::Lease;
 use super::state::State;
 use super::{check_row_key, lmdb};
 use crate::error::Result;
@@ -24,11 +24,12 @@ pub struct View {
 
 impl Store {
     pub fn view(&self) -> Result<View> {
+        let last = self.last_number()?;
         let mut shared = self.shared();
-        if let Some(lease) = shared.as_ref().filter(|lease| self.is_last(lease)) {
+        if let Some(lease) = shared.as_ref().filter(|lease| lease.number == last) {
             return lease.share().map(View::of);
         }
-        let lease = Snapshot::begin(&self.env, self.tables)?;
+        let lease = self.env.snapshot(self.tables)?;
         match &*shared {
             // A commit that is being made has a number already, but cannot be read yet.
             Some(known) if known.number == lease.number => known.share().map(View::of),
@@ -42,8 +43,9 @@ impl Store {
     /// Let go of the snapshot that is kept for the next view, if it is not of the last
     /// commit any more. For a process that may rest: it would keep old pages.
     pub fn forget_old(&self) {
+        let last = self.last_number().ok();
         let mut shared = self.shared();
-        if shared.as_ref().is_some_and(|lease| !self.is_last(lease)) {
+        if shared.as_ref().is_some_and(|lease| Some(lease.number) != last) {
             *shared = None;
         }
     }
@@ -53,8 +55,8 @@ impl Store {
         *self.shared() = None;
     }
 
-    fn is_last(&self, lease: &Lease) -> bool {
-        self.env.info().last_txn_id == lease.number
+    fn last_number(&self) -> Result<usize> {
+        Ok(self.env.using()?.info().last_txn_id)
     }
 
     fn shared(&self) -> MutexGuard<'_, Option<Lease>> {
@@ -82,6 +84,11 @@ impl View {
 
     pub fn partial(&self, number: u64) -> Result<Option<Partial>> {
         self.lease.read(|txn| self.lease.tables.partial(txn, number))
+    }
+
+    /// How many things heads have moved off that are not cleared away yet.
+    pub fn to_be_cleared(&self) -> Result<u64> {
+        self.lease.read(|txn| self.lease.tables.trash.len(txn).map_err(lmdb))
     }
 
     /// The state after a sealed block.

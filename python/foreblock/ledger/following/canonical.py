@@ -5,7 +5,7 @@ executed and verified to the state root; then it stands in the place of ours. A 
 parent is not known waits, and the parent is asked for.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from foreblock._engine import Block
@@ -41,13 +41,14 @@ class Canonical:
         self._count: Final = count
         self._waiting: Final = WaitingBlocks()
 
-    def take_in(self, block: Block) -> str | None:
-        """Take in a block, and those that waited for it; gives what is wrong, if anything."""
-        number = block.header.number
-        if self._sealed(number) == block.hash:
-            self._branches.settle(number)
-            return None
-        if not self._is_parent_sealed(block):
+    def take_in(self, block: Block, later: Sequence[Block] = ()) -> str | None:
+        """Take in a block, and those that waited for it; gives what is wrong, if anything.
+
+        Those that come with it wait for it, and are in one commit with it where they fit.
+        """
+        for each in later:
+            self._waiting.add(each)
+        if not self._is_known(block) and not self._is_parent_sealed(block):
             self._waiting.add(block)
             self._wanted(block.header.parent_hash)
             return None
@@ -72,6 +73,9 @@ class Canonical:
     def _seal(self, block: Block) -> tuple[str | None, bytes | None]:
         """Seal a block whose parent is sealed: what is wrong, and the hash of the last sealed."""
         number, branches = block.header.number, self._branches
+        if self._is_known(block):
+            branches.settle(number)
+            return None, block.hash
         if self._learn(number, block.hash):
             ours = branches.sealing_as(number, block.hash)
             if ours is not None and isinstance(branches.seal(ours), Applied):
@@ -125,6 +129,9 @@ class Canonical:
                 self._branches.drop_from(number, "execution here differs from the canonical one")
             return f"canonical: {bad}"
         return None
+
+    def _is_known(self, block: Block) -> bool:
+        return self._sealed(block.header.number) == block.hash
 
     def _sealed(self, number: int) -> bytes | None:
         """The hash of a sealed block, as the draft has it."""

@@ -44,7 +44,12 @@ def read_jobs(view: View, depth: int) -> list[Job]:
             if best is None or _rank(each) > _rank(best):
                 ends[each.row.payload_id] = each
         jobs += [_job(view, block, latest, end) for end in ends.values()]
-    return jobs
+    return [job for job in jobs if not _has_gaps(job)]
+
+
+def _has_gaps(job: Job) -> bool:
+    """Whether it has quiet indices, as only a sequencer of our own leaves them."""
+    return any(step.received.message.index != place for place, step in enumerate(job.steps))
 
 
 def _served(view: View, latest: int) -> set[int]:

@@ -9,7 +9,7 @@ from typing import Final
 
 from foreblock._engine import Block
 
-MOST_BLOCKS: Final = 256
+MOST_BLOCKS: Final = 1024
 MOST_BYTES: Final = 64 * 1024 * 1024
 
 

@@ -57,10 +57,15 @@ impl<'s> Steps<'s> {
             let table = table(tables, self.byte());
             let place = usize::from(self.byte());
             let what = self.byte();
-            let count = table.len(txn).map_err(lmdb)? as usize;
-            let row = table.iter(txn).map_err(lmdb)?.nth(place % count.max(1));
-            let Some((key, value)) = row.transpose().map_err(lmdb)? else { continue };
-            let (key, value) = (key.to_vec(), value.to_vec());
+            let mut rows = Vec::new();
+            for row in table.iter(txn).map_err(lmdb)? {
+                let (key, value) = row.map_err(lmdb)?;
+                if !is_a_table(key) {
+                    rows.push((key.to_vec(), value.to_vec()));
+                }
+            }
+            let at = place % rows.len().max(1);
+            let Some((key, value)) = rows.into_iter().nth(at) else { continue };
             self.spoil(table, txn, key, value, what)?;
         }
         Ok(())
@@ -88,13 +93,21 @@ impl<'s> Steps<'s> {
                 key = self.long();
             }
         }
-        if key.is_empty() { Ok(()) } else { table.put(txn, &key, &value).map_err(lmdb) }
+        if key.is_empty() || is_a_table(&key) {
+            return Ok(());
+        }
+        table.put(txn, &key, &value).map_err(lmdb)
     }
 
     fn long(&mut self) -> Vec<u8> {
         let most = usize::from(self.byte());
         self.take(most).to_vec()
     }
+}
+
+/// LMDB lists the tables among the rows of its own, and keeps those to itself.
+fn is_a_table(key: &[u8]) -> bool {
+    Tables::NAMES.iter().any(|name| name.as_bytes() == key)
 }
 
 fn change(bytes: &mut [u8], place: u8, to: u8) {

@@ -268,14 +268,15 @@ impl History {
             .iter()
             .filter(|(_, it)| it.block == next && it.status == Status::Live)
             .filter(|(_, it)| it.block >= self.forgotten_below)
+            .filter(|(_, it)| it.parent_hash == latest_hash)
             .filter(|(_, it)| match it.start {
-                Start::Sealed(_) => it.parent_hash == latest_hash,
+                Start::Sealed(_) => true,
                 Start::Partial(below) => below == latest_number,
             })
             .map(|(number, _)| *number)
             .collect();
         let Some(&number) = fitting.get(usize::from(pick) % fitting.len().max(1)) else { return };
-        let hash = self.fresh_hash();
+        let hash = self.announced(number).unwrap_or_else(|| self.fresh_hash());
         let mut batch = self.store().batch().unwrap();
         batch.seal(number, hash);
         let state = self.partials[&number].state.clone();
@@ -291,6 +292,12 @@ impl History {
         }
         batch.pending(self.pending);
         self.store().commit(batch).unwrap();
+    }
+
+    /// The hash that a block on this partial says its parent has.
+    fn announced(&self, number: u64) -> Option<B256> {
+        let on_it = |it: &&ModelPartial| it.start == Start::Partial(number);
+        self.partials.values().find(on_it).map(|it| it.parent_hash)
     }
 
     fn pick(&self, pick: u8, wanted: impl Fn(&ModelPartial) -> bool) -> Option<u64> {
@@ -412,11 +419,13 @@ impl History {
     }
 }
 
-/// A reader's trie of any state has the root of the plain state, or the nodes are gone.
+/// A reader's trie of any state has the root of the plain state, or the nodes are gone;
+/// then it can be built from the state.
 fn check_branch(found: &State, state: &Everything, may_be_gone: bool) {
     match BranchTrie::open(found) {
         Ok(mut trie) => assert_eq!(trie.root().unwrap(), state.root()),
         Err(Error::PrunedState { .. }) => assert!(may_be_gone),
         Err(other) => panic!("{other}"),
     }
+    assert_eq!(BranchTrie::rebuild(found).unwrap().root().unwrap(), state.root());
 }

@@ -22,7 +22,7 @@ fn stamp(store: &Store, stamp: u64) {
 
 fn readers(store: &Store) -> usize {
     // Slots are given in order, and one that is free is given again.
-    store.env.info().number_of_readers as usize
+    store.env.using().unwrap().info().number_of_readers as usize
 }
 
 #[test]
@@ -116,7 +116,8 @@ fn a_reader_that_is_preempted_anywhere_sees_one_commit() {
         let (store, over, mixed) = (store.clone(), over.clone(), mixed.clone());
         move || {
             while !over.load(Ordering::Relaxed) {
-                let lease = Snapshot::begin(&store.env, store.tables).unwrap();
+                let env = store.env.using().unwrap();
+                let lease = Snapshot::begin(&env, store.tables).unwrap();
                 let row = lease.read(|txn| {
                     Ok(lease.tables.rows.get(txn, b"stamp").unwrap().map(<[u8]>::to_vec))
                 });

@@ -1,0 +1,119 @@
+"""A compacted copy of a store that may be in use.
+
+It is made beside its place, under a name that nothing looks for, opened and compared, and
+made durable before it is moved there. So what has the name of the copy is whole, whatever
+happens meanwhile; what an interruption leaves can be deleted.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from stat import S_IMODE
+from threading import Thread
+from typing import Final
+
+from foreblock._engine import Heads, Store
+from foreblock.errors import StoreExists, StoreFailed
+
+DATA: Final = "data.mdb"
+LOCK: Final = "lock.mdb"  # of the library; made anew by whoever opens the store
+BESIDE: Final = "genesis.json"  # what a development chain leaves for those who follow it
+_LOOK_SECONDS: Final = 0.1
+
+Report = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """A store before and after."""
+
+    heads: Heads  # of the copy
+    bytes_before: int
+    bytes_after: int
+
+
+def copy_store(source: Path, to: Path, report: Report) -> Copied:
+    """Copy the last commit of a store to a new folder.
+
+    `report` is told how many bytes are written, and about how many there are. Raises
+    `StoreMissing`, `StoreExists`, `StoreFailed`, `DiskFull`.
+    """
+    if to.is_symlink() or to.exists():
+        raise StoreExists(str(to))
+    with Store(str(source)) as store:
+        to.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=f".{to.name}.", suffix=".part", dir=to.parent))
+        try:
+            before, length = _heads(store), store.file_bytes
+            _write(store, folder / DATA, report)
+            heads = _verify(folder, before, _heads(store))
+            if (source / BESIDE).exists():
+                shutil.copyfile(source / BESIDE, folder / BESIDE)
+                _sync(folder / BESIDE)
+            _put(folder, to, source)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+    return Copied(heads, length, (to / DATA).stat().st_size)
+
+
+def _write(store: Store, file: Path, report: Report) -> None:
+    """Let the engine write, and look at the file meanwhile."""
+    failures: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            store.copy(str(file))
+        except BaseException as failure:  # noqa: BLE001, raised where it is waited for
+            failures.append(failure)
+
+    expected = store.used_bytes
+    writing = Thread(target=write, daemon=True)  # an interruption does not wait for it
+    writing.start()
+    while writing.is_alive():
+        writing.join(_LOOK_SECONDS)
+        written = file.stat().st_size if file.exists() else 0
+        report(written, max(written, expected))
+    if failures:
+        raise failures[0]
+
+
+def _heads(store: Store) -> Heads:
+    with store.view() as view:
+        return view.heads
+
+
+def _verify(folder: Path, before: Heads, after: Heads) -> Heads:
+    """The heads of the copy, which can be read and are of a commit that was made meanwhile."""
+    with Store(str(folder)) as copy:
+        heads = _heads(copy)
+        if heads.store_id != before.store_id or not before.commit <= heads.commit <= after.commit:
+            raise StoreFailed("the copy is not of the store that was copied")
+        if heads.commit == before.commit and heads.latest != before.latest:
+            raise StoreFailed("the copy has other heads than the store")
+        with copy.view() as view:
+            if heads.latest is not None:
+                view.state(heads.latest[0])
+    (folder / LOCK).unlink(missing_ok=True)
+    return heads
+
+
+def _put(folder: Path, to: Path, source: Path) -> None:
+    """Make all of it durable, for those who may read the store, and give it its name."""
+    (folder / DATA).chmod(S_IMODE((source / DATA).stat().st_mode))
+    folder.chmod(S_IMODE(source.stat().st_mode))
+    _sync(folder / DATA)
+    _sync(folder)
+    folder.rename(to)
+    _sync(to.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

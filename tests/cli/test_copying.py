@@ -1,0 +1,41 @@
+"""`foreblock copy` of a store that another process writes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from foreblock._engine import Store
+from small_store import append
+
+COPY = [sys.executable, "-m", "foreblock", "copy"]
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [*COPY, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_store_is_copied_while_it_is_written(tmp_path: Path) -> None:
+    data, to = tmp_path / "store", tmp_path / "copy"
+    with Store(str(data), write=True) as store:
+        for _ in range(3):
+            heads = append(store)
+        done = run("--data", data, "--to", to, "--json")
+        assert (done.returncode, done.stderr) == (0, "")
+        summary = json.loads(done.stdout)
+        assert summary["commit"] == heads.commit
+        assert summary["latest"] == {"number": 2, "hash": "0x" + (2).to_bytes(32).hex()}
+        assert summary["bytes_before"] >= summary["bytes_after"] > 0
+        append(store)
+    with Store(str(to)) as copy, copy.view() as view:
+        assert view.heads.commit == heads.commit
+
+    again = run("--data", data, "--to", to)
+    assert (again.returncode, again.stdout) == (1, "")
+    assert again.stderr == f"foreblock: there is something at {to} already\n"
+
+    said = run("--data", data, "--to", tmp_path / "second")
+    copied, latest = said.stdout.splitlines()
+    assert copied.startswith("copied     0.")
+    assert latest == "latest     3 0x" + (3).to_bytes(32).hex()

@@ -1,0 +1,94 @@
+"""Real networks in a process of their own, begun anew as often as their disk fails.
+
+Run as `python -m faults.life FOLDER CANONICAL`: two development chains and one that follows
+the second of them, each kept as the writer keeps it, but with waits that are over at once.
+What workers would be told comes out as lines, and it runs until it is told to stop.
+"""
+
+import asyncio
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+
+from foreblock.backoff import Waits
+from foreblock.bus.frames import SourceFacts, ToWorker
+from foreblock.clock import SystemClock
+from foreblock.feed.server import FeedServer
+from foreblock.logs import configure
+from foreblock.model import Flashblock
+from foreblock.network import DevChain, FeedChain, Network
+from foreblock.sequencer.mnemonic import TEST_MNEMONIC
+from foreblock.writing.dev_network import GENESIS_FILE, open_dev_network
+from foreblock.writing.feed_network import FeedNetwork
+from foreblock.writing.kept_network import KeptNetwork, Running
+
+SEQUENCED, SOURCE, FOLLOWED = "sequenced", "source", "followed"
+WAITS = Waits(shortest=0.001, longest=0.002)
+
+
+def _dev(name: str, folder: Path) -> Network:
+    chain = DevChain(
+        mnemonic=TEST_MNEMONIC, accounts=4, balance=10**22, gas_limit=30_000_000, base_fee=10**9,
+        block_time=1, interval_ms=50, seed=0, load=40,
+    )  # fmt: skip
+    return Network(name=name, data=str(folder / name), source="dev", dev=chain)
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def tell(message: ToWorker) -> None:
+    if isinstance(message, SourceFacts):
+        say("\t".join((message.network, *message.facts)))
+
+
+async def _follow(folder: Path, feed: str, canonical: str) -> Running:
+    genesis = str(folder / SOURCE / GENESIS_FILE)
+    chain = FeedChain(genesis=genesis, feeds=[feed], canonical=canonical)
+    network = Network(name=FOLLOWED, data=str(folder / FOLLOWED), source="feed", feed=chain)
+
+    def publish(_: Flashblock) -> None:
+        pass
+
+    following = FeedNetwork(network, SystemClock(), publish, tell)
+    await following.open()
+    return following
+
+
+async def live(folder: Path, canonical: str) -> None:
+    configure("info")
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    feed, sock = FeedServer(), socket.create_server(("127.0.0.1", 0))
+    sock.settimeout(0)
+    address = f"ws://127.0.0.1:{sock.getsockname()[1]}"
+    await feed.start(sock)
+    clock = SystemClock()
+    begins: dict[str, Callable[[], Awaitable[Running]]] = {
+        SEQUENCED: partial(open_dev_network, _dev(SEQUENCED, folder), clock, None, tell),
+        SOURCE: partial(open_dev_network, _dev(SOURCE, folder), clock, feed, tell),
+        FOLLOWED: partial(_follow, folder, address, canonical),
+    }
+    networks = [KeptNetwork(name, begin, clock, tell, WAITS) for name, begin in begins.items()]
+    for network in networks:
+        await network.begin()
+    running = [asyncio.create_task(network.run()) for network in networks]
+    say("running")
+    await asyncio.wait([asyncio.create_task(stop.wait()), *running],
+                       return_when=asyncio.FIRST_COMPLETED)  # fmt: skip
+    assert stop.is_set(), "no network ends by itself"
+    for network in networks:
+        network.stop()
+    await asyncio.gather(*running)
+    for network in networks:
+        await network.close()
+    await feed.stop()
+
+
+if __name__ == "__main__":
+    asyncio.run(live(Path(sys.argv[1]), sys.argv[2]))
