@@ -32,10 +32,6 @@ def test_what_was_not_there_is_owed_but_never_more_than_one_burst() -> None:
     assert allowance.wait(4.0) == 0.0
 
 
-def test_many_together_have_as_much_as_each_of_them() -> None:
-    assert RATE.times(3) == Rate(30, 120)
-
-
 @given(st.lists(st.tuples(st.floats(0, 3), st.integers(0, 30)), max_size=50))
 def test_what_was_there_is_never_more_than_the_rate(steps: list[tuple[float, int]]) -> None:
     allowance, now, spent = Allowance(RATE), 0.0, 0

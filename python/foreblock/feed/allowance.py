@@ -15,10 +15,6 @@ class Rate:
     a_second: float
     at_once: float
 
-    def times(self, number: int) -> "Rate":
-        """As much as this many have together."""
-        return Rate(self.a_second * number, self.at_once * number)
-
 
 class Allowance:
     """What is left of one rate; full at first. Times are seconds of any clock that only grows."""
