@@ -395,6 +395,6 @@ def test_every_class_of_the_stub_is_covered() -> None:
     }  # fmt: skip
     classes = {name for name in _engine.__all__ if isinstance(getattr(_engine, name), type)}
     called = {kind.__name__ for kind in KINDS}
-    made = {"Account", "Message", "Precompiles", "Env", "Pool"}
+    made = {"Account", "Allowance", "Message", "Precompiles", "Env", "Pool"}
     only_read = {"Heads", "NodeWrites", "Outcome", "Partial"}
     assert classes == of_the_codec | called | made | only_read

@@ -137,34 +137,70 @@ def test_more_signatures_than_the_gas_pays_for_are_not_looked_at(truth: Truth) -
 
 
 class Slow(DrivenClock):
-    """A second passes with each look."""
+    """So much time passes with each look."""
+
+    def __init__(self, step_ns: int) -> None:
+        super().__init__()
+        self.step_ns = step_ns
 
     def monotonic_ns(self) -> int:
-        self.advance(10**9)
+        self.advance(self.step_ns)
         return super().monotonic_ns()
 
 
-def test_a_feed_that_is_refused_after_long_rests_and_no_other_does(truth: Truth) -> None:
-    clock = Slow()
-    runs = BoundedRuns(clock, SECONDS)
+class Runs:
+    """Messages of the first block, on a clock that goes on by itself."""
 
-    def verdict(message: Flashblock, feed: str) -> str:
-        ground = on_sealed(truth.store, truth.profile, 0)
+    def __init__(self, truth: Truth, step_ns: int) -> None:
+        self.truth = truth
+        self.clock = Slow(step_ns)
+        self.runs = BoundedRuns(self.clock, SECONDS)
+        self.honest = truth.job("honest", PLAN).messages[0]
+        deposit = endless(loop(), LIMIT - 500_000)
+        self.bad = with_deposit(self.honest, deposit, gas_limit=LIMIT, gas_used=100_000)
+
+    def verdict(self, message: Flashblock, feed: str) -> str:
+        ground = on_sealed(self.truth.store, self.truth.profile, 0)
         assert message.base is not None
         block = begin(ground, message.base, message.payload_id)
         assert isinstance(block, BlockInProgress)
-        result = runs.apply(block, Received(feed, 0, message), None, 7)
+        result = self.runs.apply(block, Received(feed, 0, message), None, 7)
         block.close()
         return "true" if isinstance(result, ClosedIndex) else str(result)
 
-    honest = truth.job("honest", PLAN).messages[0]
-    bad = with_deposit(honest, endless(loop(), LIMIT - 500_000), gas_limit=LIMIT, gas_used=100_000)
-    assert "all gas that the message says" in verdict(bad, "bad")
-    assert runs.take_wasted() == {"bad": 10**9}
-    assert verdict(honest, "bad") == "overrun: its feed has to rest"
-    assert verdict(honest, "good") == "true"
-    clock.advance(60 * 10**9)
-    assert verdict(honest, "bad") == "true"
+
+RESTS = "overrun: its feed has to rest"
+
+
+def test_a_feed_that_is_refused_after_long_rests_and_no_other_does(truth: Truth) -> None:
+    runs = Runs(truth, 10**9)
+    assert "all gas that the message says" in runs.verdict(runs.bad, "bad")
+    assert runs.runs.take_wasted() == {"bad": 10**9}
+    assert runs.verdict(runs.honest, "bad") == RESTS
+    assert runs.verdict(runs.honest, "good") == "true"
+    runs.clock.advance(60 * 10**9)
+    assert runs.verdict(runs.honest, "bad") == "true"
+
+
+def test_many_short_refusals_are_one_long_one(truth: Truth) -> None:
+    runs = Runs(truth, 10**8)
+    verdicts = [runs.verdict(runs.bad, "bad") for _ in range(20)]
+    assert RESTS in verdicts
+    assert verdicts.index(RESTS) > 4
+
+
+def test_a_few_refusals_now_and_then_are_ordinary(truth: Truth) -> None:
+    runs = Runs(truth, 10**8)
+    for _ in range(20):
+        assert runs.verdict(runs.bad, "bad") != RESTS
+        runs.clock.advance(4 * 10**8)
+
+
+def test_after_a_long_true_one_others_are_heard_first(truth: Truth) -> None:
+    runs = Runs(truth, 10**9)
+    assert runs.verdict(runs.honest, "good") == "true"
+    assert runs.runs.take_wasted() == {"good": 10**9 // 50}
+    assert runs.verdict(runs.honest, "good") == "true"
 
 
 def lying(block: Block, deposit: Transaction) -> Block:

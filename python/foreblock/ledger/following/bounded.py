@@ -1,8 +1,9 @@
 """Messages executed within bounds, and what it took booked on the feeds they came from.
 
-What overran is not tried again. A feed that has it, or that is refused after long, has to
-rest: nothing of it is executed for many times as long, so that all that a feed can do takes a
-small share of its network's time. Its messages are refused meanwhile, as if they had overrun.
+What overran is not tried again. Its feed has to rest, and so has one that has more refused than
+ordinary disagreement comes to: nothing of it is executed for many times as long, so that all
+that is done for a feed in vain takes a small share of its network's time. Its messages are
+refused meanwhile, as if they had overrun.
 """
 
 from collections import Counter
@@ -16,6 +17,8 @@ from foreblock.ledger.closed_index import ClosedIndex
 from foreblock.ledger.following.bounds import (
     LONG_NS,
     LONGEST_REST_NS,
+    MOST_IN_VAIN_NS,
+    PART_IN_VAIN,
     PRICE_OF_OVERRUN,
     RunBounds,
 )
@@ -34,6 +37,7 @@ class BoundedRuns:
         self._clock: Final = clock
         self._overran: set[int] = set()
         self._rests_until_ns: dict[str, int] = {}
+        self._in_vain: dict[str, tuple[int, int]] = {}  # since when, and how much is left of it
         self._wasted: Counter[str] = Counter()
 
     def apply(
@@ -52,11 +56,11 @@ class BoundedRuns:
         if isinstance(result, Overrun):
             self._remember(received.identity)
             self._book(received.feed, took)
-        elif took > LONG_NS and isinstance(result, ClosedIndex):
+        elif not isinstance(result, ClosedIndex):
+            self._was_in_vain(received.feed, took)
+        elif took > LONG_NS:
             # It is true, and others are heard for as long before the next of its feed.
             self._wasted[received.feed] += took // PRICE_OF_OVERRUN
-        elif took > LONG_NS:
-            self._book(received.feed, took)
         return result
 
     def take_wasted(self) -> Mapping[str, int]:
@@ -68,6 +72,15 @@ class BoundedRuns:
         if len(self._overran) >= MOST_REMEMBERED:
             self._overran.clear()
         self._overran.add(identity)
+
+    def _was_in_vain(self, feed: str, took_ns: int) -> None:
+        now = self._clock.monotonic_ns()
+        since, before = self._in_vain.get(feed, (now, 0))
+        debt = max(before - (now - since) // PART_IN_VAIN, 0) + took_ns
+        if debt > MOST_IN_VAIN_NS:
+            self._book(feed, debt)
+            debt = 0
+        self._in_vain[feed] = now, debt
 
     def _book(self, feed: str, took_ns: int) -> None:
         rest = min(took_ns * PRICE_OF_OVERRUN, LONGEST_REST_NS)

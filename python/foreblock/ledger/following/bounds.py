@@ -20,14 +20,22 @@ from foreblock._engine import Allowance
 MOST_GROWTH: Final = 2
 MOST_GROWTH_SEALED: Final = 16
 
-# A feed is not executed for so many times as long as it was in vain, or as it was refused
-# after this long: what is refused sooner is ordinary disagreement.
+# A feed is not executed for so many times as long as it was in vain. What is refused without
+# an overrun is ordinary disagreement, up to this part of the time and so much at once.
 PRICE_OF_OVERRUN: Final = 50
-LONG_NS: Final = 100 * 10**6
 LONGEST_REST_NS: Final = 60 * 10**9
+PART_IN_VAIN: Final = 4
+MOST_IN_VAIN_NS: Final = 500 * 10**6
+
+# After what is true and takes longer than this, a feed is not heard for as long.
+LONG_NS: Final = 100 * 10**6
 
 # The same for the canonical source, of which there is one.
 PRICE_OF_BLOCK: Final = 10
+
+# What a sealed block may touch at the last try, in portions of a flashblock: so much that no
+# block of a chain is beyond it, whatever its gas was spent on.
+MOST_PORTIONS: Final = 16
 
 GAS: Final = "gas"  # what the engine calls it
 
@@ -52,13 +60,15 @@ class RunBounds:
             touched=most_touched(parent_gas_limit),
         )
 
-    def of_block(self, gas_used: int, parent_gas_limit: int, seconds: float) -> Allowance:
-        """For a sealed block that says so."""
+    def of_block(self, gas_used: int, parent_gas_limit: int, failures: int) -> Allowance:
+        """For a sealed block that says so, and has overrun so many times."""
+        seconds = min(self.block * 2**failures, self.longest_block)
+        portions = min(2 * 2**failures, MOST_PORTIONS)
         return Allowance(
             time_us=int(seconds * _MICROSECONDS),
             least_us=LEAST_US,
             gas=gas_used,
-            touched=16 * most_touched(parent_gas_limit),
+            touched=portions * most_touched(parent_gas_limit),
         )
 
 
