@@ -110,14 +110,14 @@ class SourceRecorder:
         assert self._last is not None, "they follow a partial"
         _, row = self._last
         for index in range(self._index + 1, end + 1):
-            self._write(row, index, received_at_ns, [], None)
+            self._write(row, index, received_at_ns, (), None)
 
     def _write(
         self,
         row: PartialRow,
         index: int,
         received_at_ns: int,
-        raws: list[bytes],
+        raws: tuple[bytes, ...],
         previous: FlashblockId | None,
     ) -> None:
         message = Flashblock(
