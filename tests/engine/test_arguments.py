@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from foreblock import _engine
 from foreblock._engine import (
     Account,
+    Allowance,
     Batch,
     Bids,
     BlockTips,
@@ -343,8 +344,8 @@ def test_methods_raise_what_is_documented(
 @pytest.mark.parametrize(
     "kind",
     [
-        Account, Message, Precompiles, Env, GrowingRoot, Body, Slots, Express, StoredItems, Bids,
-        BlockTips, row_part, item_at, receipt_at, receipts_end,
+        Account, Allowance, Message, Precompiles, Env, GrowingRoot, Body, Slots, Express,
+        StoredItems, Bids, BlockTips, row_part, item_at, receipt_at, receipts_end,
     ],
 )  # fmt: skip
 @many

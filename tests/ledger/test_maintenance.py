@@ -12,6 +12,7 @@ from foreblock.ledger.maintenance import (
     FOLD_BLOCKS,
     LONGEST_TURN_S,
     MUCH,
+    OVERDUE_BLOCKS,
     PRUNE_BLOCKS,
     TURN_S,
     next_turn,
@@ -42,9 +43,18 @@ def test_small_blocks_gather_and_work_is_done_to_its_end(
     [(PRUNE_BLOCKS - 1, 0, False), (PRUNE_BLOCKS, 0, True), (1, MUCH, True)],
 )
 def test_what_is_to_go_gathers_for_longer(unpruned: int, transactions: int, prunes: bool) -> None:
-    turn = next_turn(FOLD_BLOCKS, unpruned, transactions, begun=False)
+    turn = next_turn(0, unpruned, transactions, begun=True)
     assert turn is not None
     assert turn.prune is prunes
+    folding = next_turn(1, unpruned, transactions, begun=True)
+    assert folding is not None
+    assert not folding.prune, "what is folded goes first, in a transaction of its own"
+
+
+def test_a_chain_that_never_catches_up_prunes_all_the_same() -> None:
+    turn = next_turn(9, OVERDUE_BLOCKS, 0, begun=True)
+    assert turn is not None
+    assert turn.prune
 
 
 def test_the_more_is_to_be_folded_the_longer_a_turn() -> None:
@@ -73,7 +83,7 @@ class Counting:
 
 def counted(chain: DevChain) -> Counting:
     counting = Counting(chain.store)
-    object.__setattr__(chain.writer, "store", counting)
+    object.__setattr__(chain.writer._upkeep, "_store", counting)
     return counting
 
 

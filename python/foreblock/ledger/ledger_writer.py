@@ -4,8 +4,8 @@ One thread calls it. A commit holds a whole step: an index with its rows, or a s
 together with the first index of the next, so that `pending` never falls back to `latest`
 between two blocks. What a method returns may be announced, for it is durable.
 
-What nobody waits for is done by `follow_up`, in turns between the commits, which
-`maintenance` decides on. It makes no commit of its own that a reader could tell: rows that
+What nobody waits for is done by `follow_up`, in turns between the commits; of the store's
+own work that is `upkeep`. It makes no commit of its own that a reader could tell: rows that
 it finds out or finds superfluous go along with the next index.
 
 After an exception from a commit the blocks in progress are to be thrown away; `open_block`
@@ -22,7 +22,7 @@ from foreblock.ledger.block_in_progress import BlockInProgress
 from foreblock.ledger.draft import Draft
 from foreblock.ledger.foundations import on_partial, on_sealed, resume, transactions_in
 from foreblock.ledger.freshness import Freshness, Quiet, decode_freshness
-from foreblock.ledger.maintenance import PRUNE_BLOCKS, PRUNE_HEIGHTS, next_turn
+from foreblock.ledger.maintenance import PRUNE_HEIGHTS
 from foreblock.ledger.open_block import read_open_block
 from foreblock.ledger.partial_pruning import prunable
 from foreblock.ledger.partial_steps import add_partial, add_quiet_end, add_seal, add_seals_as
@@ -31,6 +31,7 @@ from foreblock.ledger.profile import ChainProfile
 from foreblock.ledger.side_branch import SideBranch
 from foreblock.ledger.start import stored_profile
 from foreblock.ledger.tip import read_header
+from foreblock.ledger.upkeep import Upkeep
 from foreblock.model import Base, Flashblock, FlashblockId
 
 FRESH_FOR_BLOCKS: Final = 2  # how many block times a pending block counts as fresh
@@ -60,8 +61,6 @@ class LedgerWriter:
         self._finalized_distance: Final = finalized_distance
         self._current: BlockInProgress | None = None  # whose indices were committed last
         self._prunable: list[bytes] = []  # keys that go with the next commit
-        self._unfolded = 0  # transactions since all was folded
-        self._is_maintaining = True  # a life before may have left something
         # Of the last commit, in monotonic time: for whoever measures.
         self.committed_at_ns = 0
         self.commit_took_ns = 0
@@ -73,7 +72,7 @@ class LedgerWriter:
             self._heads: Heads = view.heads
             number, _ = view.heads.latest
             self.latest, self.total_difficulty = read_header(view, number)
-            self._pruned_at = number - PRUNE_BLOCKS  # a life before may not have got to it
+            self._upkeep: Final = Upkeep(store, number)
 
     def open_block(self) -> BlockInProgress | None:
         """The pending block as of its last committed index; none where there is none."""
@@ -237,7 +236,7 @@ class LedgerWriter:
         draft.close()
         self._heads = self.store.commit(draft.batch)
         self._prunable = []
-        self._unfolded += draft.transactions
+        self._upkeep.committed(draft.transactions)
         self.latest = latest
 
     def name_heads(self, safe: bytes | None, finalized: bytes | None) -> None:
@@ -259,29 +258,13 @@ class LedgerWriter:
         """A turn of the work behind the head; true while there is more."""
         if self._current is not None and self._current.roots.step():
             return True
-        if self._maintain():
+        if self._upkeep.turn(self.latest.number):
             return True
         if not self._prunable:
             with self.store.view() as view:
                 below = self.latest.number - self._keep_partials
                 self._prunable = prunable(view, below, self._prune_heights)
         return False
-
-    def _maintain(self) -> bool:
-        """A turn of the store's own work, if it is worth one; whether something was done."""
-        with self.store.view() as view:
-            behind = self.latest.number - view.heads.folded
-        unpruned = self.latest.number - self._pruned_at
-        turn = next_turn(behind, unpruned, self._unfolded, begun=self._is_maintaining)
-        if turn is None:
-            return False
-        worked = self.store.maintain(turn.entries, turn.seconds, prune=turn.prune)
-        self._is_maintaining = worked > 0
-        if not worked:
-            self._unfolded = 0
-            if turn.prune:
-                self._pruned_at = self.latest.number
-        return worked > 0
 
     def close(self) -> None:
         """Let go of the block in progress and its view; the store stays open."""
@@ -301,7 +284,7 @@ class LedgerWriter:
         self._move_heads(batch, latest.number)
         self._commit(batch, self._clock.monotonic_ns())
         self._prunable = []
-        self._unfolded += len(closed.transactions)
+        self._upkeep.committed(len(closed.transactions))
         block.committed(partial, closed.header)
         return closed.flashblock()
 

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::error::Error;
 use crate::state::{Changes, StateReader};
-use history::{History, action};
+use history::{Action, History, action};
 use model::{Touch, What, address};
 
 /// In memory where the system has such a folder: these tests are about order, and
@@ -103,6 +103,29 @@ fn a_backlog_of_one_kind_of_work_does_not_hold_up_the_others() {
     let view = history.store().view().unwrap();
     assert_eq!(view.heads().folded, history.latest());
     assert!(view.to_be_cleared().unwrap() > 900, "all of a slice is more than its share");
+}
+
+#[test]
+fn no_state_goes_that_nodes_are_still_to_be_computed_from() {
+    let mut history = History::new(Retention { states: Some(4), partials: 3, nodes: 2 });
+    let touch = |who, what| vec![Touch { who, what, slot: 0, value: 0 }];
+    let append = |touches| Action::Append { touches, settle: false };
+    let changed = [touch(0, What::Balance), touch(1, What::Slot)].concat();
+    let seal = || Action::Seal { pick: 0, and_extend: false };
+    for action in [
+        append(touch(0, What::Slot)),
+        Action::Extend { stack: false, touches: Vec::new() },
+        seal(),
+        append(touch(0, What::Balance)),
+        append(changed),
+        Action::Compete { touches: touch(0, What::Destroy) },
+        seal(),
+        Action::Maintain { entries: 13 },
+        Action::Maintain { entries: 15 },
+    ] {
+        history.run(&action);
+        history.check();
+    }
 }
 
 #[test]
