@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from foreblock import _engine
 from foreblock._engine import (
     Account,
+    Allowance,
     Batch,
     Bids,
     BlockTips,
@@ -112,6 +113,7 @@ class Objects:
             "deposit": DEPOSIT,
             "account": Account(balance=1),
             "precompiles": Precompiles("ethereum:Prague", [], []),
+            "allowance": Allowance(time_us=10**6, gas=10**6, touched=100),
             "message": message(),
             "creation": Message(sender=ALICE, gas=2**64 - 1, data=b"\x60\x00\xf3"),
             "store": self.store,
@@ -177,7 +179,7 @@ def named(*names: str) -> st.SearchStrategy[Any]:
 ENGINE = named(
     *("changes", "nodes", "env", "optimism", "outcome", "executed", "view", "heads", "state"),
     *("overlay", "empty overlay", "batch", "deposit", "account", "precompiles", "message"),
-    *("creation", "store", "header", "calls"),
+    *("creation", "store", "header", "calls", "allowance"),
 )
 ANYTHING = st.recursive(st.one_of(PLAIN, ENGINE), nested, max_leaves=6)
 ADDRESSES = st.sampled_from([ALICE, CONTRACT, bytes(20), bytes(19) + b"\x04"])
@@ -202,6 +204,7 @@ PLAUSIBLE: dict[str, st.SearchStrategy[Any]] = {
     "batch": named("batch"),
     "nodes": st.one_of(named("nodes"), st.tuples(NUMBERS, named("nodes"))),
     "precompiles": named("precompiles"),
+    "allowance": named("allowance"),
     "transaction": named("deposit"),
     "outcome": named("outcome"),
     "contract": ADDRESSES,
@@ -343,8 +346,8 @@ def test_methods_raise_what_is_documented(
 @pytest.mark.parametrize(
     "kind",
     [
-        Account, Message, Precompiles, Env, GrowingRoot, Body, Slots, Express, StoredItems, Bids,
-        BlockTips, row_part, item_at, receipt_at, receipts_end,
+        Account, Allowance, Message, Precompiles, Env, GrowingRoot, Body, Slots, Express,
+        StoredItems, Bids, BlockTips, row_part, item_at, receipt_at, receipts_end,
     ],
 )  # fmt: skip
 @many
@@ -395,6 +398,6 @@ def test_every_class_of_the_stub_is_covered() -> None:
     }  # fmt: skip
     classes = {name for name in _engine.__all__ if isinstance(getattr(_engine, name), type)}
     called = {kind.__name__ for kind in KINDS}
-    made = {"Account", "Message", "Precompiles", "Env", "Pool"}
+    made = {"Account", "Allowance", "Message", "Precompiles", "Env", "Pool"}
     only_read = {"Heads", "NodeWrites", "Outcome", "Partial"}
     assert classes == of_the_codec | called | made | only_read
