@@ -113,6 +113,7 @@ class Objects:
             "deposit": DEPOSIT,
             "account": Account(balance=1),
             "precompiles": Precompiles("ethereum:Prague", [], []),
+            "allowance": Allowance(time_us=10**6, gas=10**6, touched=100),
             "message": message(),
             "creation": Message(sender=ALICE, gas=2**64 - 1, data=b"\x60\x00\xf3"),
             "store": self.store,
@@ -178,7 +179,7 @@ def named(*names: str) -> st.SearchStrategy[Any]:
 ENGINE = named(
     *("changes", "nodes", "env", "optimism", "outcome", "executed", "view", "heads", "state"),
     *("overlay", "empty overlay", "batch", "deposit", "account", "precompiles", "message"),
-    *("creation", "store", "header", "calls"),
+    *("creation", "store", "header", "calls", "allowance"),
 )
 ANYTHING = st.recursive(st.one_of(PLAIN, ENGINE), nested, max_leaves=6)
 ADDRESSES = st.sampled_from([ALICE, CONTRACT, bytes(20), bytes(19) + b"\x04"])
@@ -203,6 +204,7 @@ PLAUSIBLE: dict[str, st.SearchStrategy[Any]] = {
     "batch": named("batch"),
     "nodes": st.one_of(named("nodes"), st.tuples(NUMBERS, named("nodes"))),
     "precompiles": named("precompiles"),
+    "allowance": named("allowance"),
     "transaction": named("deposit"),
     "outcome": named("outcome"),
     "contract": ADDRESSES,
