@@ -58,7 +58,8 @@ impl Environment {
 
     /// A snapshot of the last commit, with its first lease.
     pub fn snapshot(&self, tables: Tables) -> Result<Lease> {
-        let lease = loop {
+        // It is known to whoever closes or maps anew before either can happen.
+        let (_using, lease) = loop {
             let env = self.using()?;
             match Snapshot::begin(&env, tables) {
                 // The process that writes has made the file longer than what is mapped here.
@@ -66,7 +67,7 @@ impl Environment {
                     drop(env);
                     self.follow_map()?;
                 }
-                begun => break begun?,
+                begun => break (env, begun?),
             }
         };
         let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
@@ -87,18 +88,23 @@ impl Environment {
 
     /// Map the file anew. Reads wait meanwhile, and then go on where they were.
     fn map_again(&self, size: impl FnOnce(usize) -> Result<usize>) -> Result<()> {
-        let opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);
         let env = &opened.as_ref().ok_or(Error::StoreClosed)?.env;
         let size = size(env.info().map_size)?;
         let snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
         let open: Vec<_> = snapshots.iter().filter_map(Weak::upgrade).collect();
-        let paused: Vec<_> = open.iter().map(|snapshot| snapshot.pause()).collect();
+        let mut paused: Vec<_> = open.iter().map(|snapshot| snapshot.pause()).collect();
         // SAFETY: LMDB asks that no transaction is open, because it looks for nobody who
         // has an address in the map. Nobody has one here: `opened` keeps away who begins a
         // transaction or writes, and `paused` who reads in one. What stays open are
         // snapshots, and those hold copies of roots and numbers of pages, never addresses;
         // every read begins with the map as it is then (`mdb_page_get`).
         let done = unsafe { env.resize(size) };
+        if done.is_err() {
+            // Nothing is mapped any more, so nobody may read on.
+            paused.iter_mut().for_each(|txn| **txn = None);
+            *opened = None;
+        }
         drop(paused);
         open.iter().for_each(|snapshot| snapshot.end_if_unused());
         done.map_err(lmdb)
