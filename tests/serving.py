@@ -74,11 +74,14 @@ class Service:
 
 
 @contextmanager
-def serving(*settings: str) -> Iterator[Service]:
-    """A service on a free port, ended afterwards however the test ended."""
+def serving(*settings: str, logs: int | None = None) -> Iterator[Service]:
+    """A service on a free port, ended afterwards however the test ended.
+
+    Its logs go where ours go, or to `logs` as subprocess has it.
+    """
     process = subprocess.Popen(
         command("listen=127.0.0.1:0", "log_level=error", *settings),
-        env=environment(), stdout=subprocess.PIPE, text=True,
+        env=environment(), stdout=subprocess.PIPE, stderr=logs, text=True,
     )  # fmt: skip
     assert process.stdout is not None
     with process:

@@ -24,7 +24,7 @@ BELOW = {
     "primitives": set[str](),
     "model": set[str](),
     "network": set[str](),
-    "bus": {"errors"},
+    "bus": {"clock", "errors"},
     "clock": set[str](),
     "backoff": set[str](),
     "temporary": set[str](),
@@ -38,7 +38,8 @@ BELOW = {
     "settings": {"errors", "server", "setting"},
     "networks": {"errors", "setting", "settings"},
     "server": {"errors", "reply", "room", "setting"},  # nothing of JSON-RPC or Ethereum
-    "logs": set[str](),
+    "log_queue": set[str](),
+    "logs": {"log_queue"},
     "service": {"errors", "logs", "network", "seen_commits", "server", "settings", "temporary"},
     "worker": {
         "bus",

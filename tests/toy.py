@@ -4,6 +4,8 @@ import asyncio
 import os
 from collections.abc import Sequence
 
+import structlog
+
 from foreblock.bus.link import WriterLink
 from foreblock.errors import StoreMissing
 from foreblock.network import Network
@@ -11,6 +13,10 @@ from foreblock.reply import Client, Readiness, Reply, Served
 from foreblock.room import Room
 from foreblock.seen_commits import SeenCommit
 from foreblock.settings import Settings
+
+NOISE = 3000
+
+log = structlog.get_logger()
 
 
 def make_served(
@@ -22,6 +28,8 @@ def make_served(
 ) -> list[Served]:
     """Answers with the body and the process; `slow` waits for a moment, `big` gives a megabyte.
 
+    `noise` logs `NOISE` lines of a kilobyte each, more than any pipe holds.
+
     In the ethereum dialect it cannot start at all.
     """
     if settings.dialect == "ethereum":
@@ -31,6 +39,9 @@ def make_served(
         reply = Reply(b"%d:%b" % (os.getpid(), body))
         if body == b"big":
             return Reply(b"x" * 1_000_000)
+        if body == b"noise":
+            for number in range(NOISE):
+                log.error("noise", number=number, text="x" * 1000)
         if not body.startswith(b"slow"):
             return reply
         later: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()

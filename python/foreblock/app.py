@@ -109,7 +109,7 @@ class WriterSubmissions:
     network: str
 
     async def submit(self, raw: bytes, sender: bytes) -> None:
-        """Hand a transaction over; raises `RejectedTransaction`, `SequencerUnavailable`."""
+        """Hand a transaction over; raises as `WriterLink.submit` does."""
         await self.link.submit(self.network, raw, sender)
 
     def next_nonce(self, sender: bytes) -> int:

@@ -30,7 +30,9 @@
     │   ├── Halted
     │   ├── TimedOut
     │   ├── RejectedTransaction
-    │   └── SequencerUnavailable
+    │   ├── SequencerUnavailable
+    │   ├── SequencerBusy
+    │   └── OutcomeUnknown
     ├── PoolRefusal              the transaction pool does not take a transaction
     │   ├── AlreadyKnown
     │   ├── UnsupportedType
@@ -63,6 +65,7 @@
     │   ├── AddressInUse
     │   ├── AddressUnusable
     │   ├── WorkerFailed
+    │   ├── StopForced
     │   └── BusBroken
     ├── StoreError               the store broke, or was misused
     │   ├── StoreMissing
@@ -402,10 +405,27 @@ class RejectedTransaction(ExecutionError):
 
 
 class SequencerUnavailable(ExecutionError):
-    """Nobody takes transactions now: the network has no sequencer, or it is restarting."""
+    """Nobody takes transactions now: the network has no sequencer, or it is restarting.
+
+    The transaction was not taken, and will not be.
+    """
 
     def __str__(self) -> str:
         return "sequencer not available"
+
+
+class SequencerBusy(ExecutionError):
+    """As many transactions wait to be looked at as may; this one was not taken."""
+
+    def __str__(self) -> str:
+        return "too many transactions wait for the sequencer"
+
+
+class OutcomeUnknown(ExecutionError):
+    """The sequencer took a transaction up and was not heard of again: the pool may have it."""
+
+    def __str__(self) -> str:
+        return "it is not known whether the transaction was taken, look for its hash"
 
 
 class PoolRefusal(ForeblockError):
@@ -722,12 +742,22 @@ class AddressUnusable(ServiceError):
 
 @dataclass(eq=False)
 class WorkerFailed(ServiceError):
-    """A worker ended before it could serve."""
+    """A worker or the writer could not be started, or ended before it could serve."""
 
     why: str
 
     def __str__(self) -> str:
         return self.why
+
+
+@dataclass(eq=False)
+class StopForced(ServiceError):
+    """What was told to stop did not, and was killed."""
+
+    names: str
+
+    def __str__(self) -> str:
+        return f"killed what did not stop in time: {self.names}"
 
 
 @dataclass(eq=False)

@@ -16,11 +16,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from foreblock.logs import configure
+from foreblock.logs import configure_queued
 from foreblock.network import Network
 from foreblock.seen_commits import seen_page
 from foreblock.server import sockets
-from foreblock.server.supervisor import Slot, Supervisor
+from foreblock.server.child import Slot
+from foreblock.server.supervisor import Supervisor
 from foreblock.settings import Settings
 from foreblock.temporary import temporary_folder
 
@@ -76,7 +77,7 @@ def run(
 
     `started` is called once everything serves. Raises `ServiceError`.
     """
-    configure(settings.log_level)
+    configure_queued(settings.log_level)
     count = settings.workers or os.cpu_count() or 1
     networks = [place.network for place in places]
     written = any(network.source != "store" for network in networks)
@@ -93,6 +94,7 @@ def run(
                 [sys.executable, "-m", "foreblock.worker"],
                 of_worker,
                 partial(_order, settings, networks, handler, path, seen),
+                settings.worker_timeout,
             )
             for of_worker in zip(*by_place, strict=True)
         ]
@@ -126,6 +128,7 @@ def _writer(
         [sys.executable, "-m", "foreblock.writer"],
         [bus, *opened],
         partial(_writing_order, settings, networks, present, is_first, seen),
+        settings.writer_timeout,
     )
 
 

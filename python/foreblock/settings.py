@@ -90,6 +90,12 @@ class Settings:
     log_level: Literal["debug", "info", "warning", "error"] = setting(
         "info", "the least important events that are logged"
     )
+    worker_timeout: float = setting(
+        10.0, "seconds without a sign of life, after which a worker is replaced; 0 sets no limit"
+    )
+    writer_timeout: float = setting(
+        60.0, "the same for the writer, whose disk may stall; 0 sets no limit"
+    )
     server: ServerLimits = field(default_factory=ServerLimits, metadata={"prefix": ""})
     access: Access = field(default_factory=Access, metadata={"prefix": ""})
     batch: BatchLimits = field(default_factory=BatchLimits, metadata={"prefix": "batch_"})

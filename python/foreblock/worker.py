@@ -12,7 +12,7 @@ from functools import partial
 import msgspec
 
 from foreblock.bus.link import WriterLink
-from foreblock.logs import configure
+from foreblock.logs import configure_queued
 from foreblock.room import Room
 from foreblock.seen_commits import open_seen
 from foreblock.server.checks import Rules
@@ -31,8 +31,8 @@ EXPOSED_HEADERS = b"Foreblock-Snapshot"
 async def _serve(text: bytes, line: socket.socket) -> None:
     order = msgspec.json.decode(text, type=Order)
     settings = order.settings
-    configure(settings.log_level)
     connections = min(prepare(settings.nice), settings.server.connections)
+    configure_queued(settings.log_level)
     ticker = Ticker(settings.server, time.time)
     limits = settings.server
     room = Room(limits.waiting_requests, limits.unsent_bytes, limits.received_bytes)

@@ -21,12 +21,12 @@ from foreblock.bus.exchange import Exchange, Respond
 from foreblock.bus.frames import Rejected, Submit, ToWorker
 from foreblock.clock import Clock, SystemClock
 from foreblock.feed.server import FeedServer
-from foreblock.logs import configure
+from foreblock.logs import configure_queued
 from foreblock.model import Flashblock
 from foreblock.network import Network
 from foreblock.seen_commits import SeenCommit, open_seen
-from foreblock.server.process import at_end, raise_file_limit, run_ordered, tell
-from foreblock.server.supervisor import READY
+from foreblock.server.line import READY
+from foreblock.server.process import attend, raise_file_limit, run_ordered, tell
 from foreblock.service import WritingOrder
 from foreblock.writing.dev_network import open_dev_network
 from foreblock.writing.feed_network import FeedNetwork
@@ -73,12 +73,12 @@ class Writer:
 
 async def _write(text: bytes, line: socket.socket) -> None:
     order = msgspec.json.decode(text, type=WritingOrder)
-    configure(order.settings.log_level)
+    configure_queued(order.settings.log_level)
     raise_file_limit()  # feeds have connections too, and each network a store
     sys.setswitchinterval(SWITCH_SECONDS)
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
-    loop.add_reader(line, at_end(line, partial(_orphaned, line, stop)))
+    loop.add_reader(line, attend(line, partial(_orphaned, line, stop)))
     writer, clock = Writer(), SystemClock()
     async with AsyncExitStack() as opened:
         all_seen = open_seen(order.seen, len(order.networks))

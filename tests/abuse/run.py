@@ -4,8 +4,8 @@
     python tests/abuse/run.py --url http://127.0.0.1:8545 --pid 1234
 
 Without a URL it starts the service of this checkout. Each attack runs beside an ordinary
-client, whose 99th percentile may grow to five times what it is at rest, or to a slice of each
-simulation that is under way; beside reads of whole blocks it must have an answer in 5 ms in
+client, whose 99th percentile may grow to five times what it is at rest, or to 25 ms beside
+simulations; beside reads of whole blocks it must have an answer in 5 ms in
 the median and in 25 for 99 of 100 (`reads`), and in 25 beside any code that calls run (`hogs`);
 simulations that ask for too much must be refused or stopped by the deadline, within bounded
 memory; answers that nobody reads must not take more than 512 MiB, which are given back, and a
@@ -54,8 +54,6 @@ DEADLINE = 6.0  # seconds: that of a call, and one for what comes before and aft
 HELD = 2048 * MEBI  # all processes of a dev chain, whatever is asked of it
 PEAK = 256 * MEBI  # what requests of 5 MB may take while they are worked on
 SIMULATING = 4  # connections that ask for too much
-# Each of their simulations has the loop for 2 ms at a time, and others wait for all of them.
-SLICE_MS = 2.0
 HOGGING = 4  # connections that run code of one kind
 HOGGED_MS = 25.0  # the 99th percentile of others beside any code
 DEPARTING = 3.0  # clients a second that go before their answer
@@ -177,7 +175,7 @@ def overask(service: Service, name: str, count: int) -> bool:
         under = p99(service.url)
     peak = peak_bytes(family(service.pid)) - before
     met = answered is None and seconds <= DEADLINE
-    bounded, borne = peak <= PEAK, under <= max(FACTOR * rest, SLICE_MS * (count + 1))
+    bounded, borne = peak <= PEAK, under <= max(FACTOR * rest, HOGGED_MS)
     say(
         f"{name:<19} {count} connections: {answered or 'answered as it must be'} in "
         f"{seconds * 1e3:.0f} ms; p99 {rest:.2f} ms at rest, {under:.2f} ms under attack, "

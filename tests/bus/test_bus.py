@@ -9,9 +9,15 @@ from pathlib import Path
 import pytest
 
 from foreblock.bus.exchange import Exchange, Respond
-from foreblock.bus.frames import Accepted, NextNonce, Rejected, Submit, ToWorker
-from foreblock.bus.link import WriterLink
-from foreblock.errors import RejectedTransaction, SequencerUnavailable
+from foreblock.bus.frames import Accepted, Busy, NextNonce, Rejected, Submit, TakenUp, ToWorker
+from foreblock.bus.link import UNSENT_LIMIT, WriterLink
+from foreblock.clock import DrivenClock
+from foreblock.errors import (
+    OutcomeUnknown,
+    RejectedTransaction,
+    SequencerBusy,
+    SequencerUnavailable,
+)
 from waiting import PATIENCE
 
 ALICE, BOB = b"\1" * 20, b"\2" * 20
@@ -30,11 +36,20 @@ class Pool:
 
     def __init__(self) -> None:
         self.taken: list[Submit] = []
-        self.silent = False
+        self.silent = False  # nothing is looked at
+        self.hangs = False  # while it looks
+        self.full = False
         self.exchange = Exchange(self.submitted, self.greeting)
 
     def submitted(self, message: Submit, respond: Respond) -> None:
         if self.silent:
+            return
+        if self.full:
+            respond(Busy(message.id))
+            return
+        assert respond(TakenUp((message.id,))) is True
+        if self.hangs:
+            self.taken.append(message)
             return
         if message.raw == b"bad":
             respond(Rejected(message.id, "nonce too low"))
@@ -48,9 +63,11 @@ class Pool:
 
 
 @asynccontextmanager
-async def connected(path: str, pool: Pool) -> AsyncIterator[WriterLink]:
+async def connected(
+    path: str, pool: Pool, *, answer_seconds: float = 2.0, grace_seconds: float = 1.0
+) -> AsyncIterator[WriterLink]:
     await pool.exchange.listen(listening(path))
-    link = WriterLink(path)
+    link = WriterLink(path, answer_seconds=answer_seconds, grace_seconds=grace_seconds)
     link.start()
     try:
         await until(lambda: link.next_nonce("main", BOB) == 7)
@@ -171,6 +188,120 @@ def test_a_writer_that_goes_takes_nobody_with_it_and_its_successor_is_found(
             assert second.taken
             second.exchange.close()
             await closed()
+
+    asyncio.run(scene())
+
+
+def test_what_nobody_has_looked_at_by_its_deadline_is_refused_for_certain(tmp_path: Path) -> None:
+    async def scene() -> None:
+        pool = Pool()
+        pool.silent = True
+        async with connected(str(tmp_path / "bus"), pool, answer_seconds=0.01) as link:
+            with pytest.raises(SequencerUnavailable):
+                await link.submit("main", b"good", ALICE)
+
+    asyncio.run(scene())
+
+
+def test_a_submission_says_until_when_it_counts(tmp_path: Path) -> None:
+    async def scene() -> None:
+        pool, clock = Pool(), DrivenClock(monotonic_ns=5 * 10**9)
+        path = str(tmp_path / "bus")
+        await pool.exchange.listen(listening(path))
+        link = WriterLink(path, clock)
+        link.start()
+        await link.tried()
+        await link.submit("main", b"good", ALICE)
+        assert [each.deadline_ns for each in pool.taken] == [7 * 10**9]
+        link.close()
+        pool.exchange.close()
+        await closed()
+
+    asyncio.run(scene())
+
+
+def test_what_was_taken_up_and_not_answered_is_not_known(tmp_path: Path) -> None:
+    async def scene() -> None:
+        pool = Pool()
+        pool.hangs = True
+        options = {"answer_seconds": 0.01, "grace_seconds": 0.01}
+        async with connected(str(tmp_path / "bus"), pool, **options) as link:
+            with pytest.raises(OutcomeUnknown):
+                await link.submit("main", b"good", ALICE)
+
+    asyncio.run(scene())
+
+
+def test_what_was_taken_up_by_a_writer_that_goes_is_not_known(tmp_path: Path) -> None:
+    async def scene() -> None:
+        pool = Pool()
+        pool.hangs = True
+        async with connected(str(tmp_path / "bus"), pool) as link:
+            waiting = asyncio.create_task(link.submit("main", b"good", ALICE))
+            await until(lambda: bool(pool.taken))
+            pool.exchange.close()
+            with pytest.raises(OutcomeUnknown):
+                await waiting
+
+    asyncio.run(scene())
+
+
+def test_a_writer_that_goes_and_left_it_unread_will_not_take_it(tmp_path: Path) -> None:
+    """The system tells of the end as an error then, after all that was said."""
+
+    async def scene() -> None:
+        path = str(tmp_path / "bus")
+        server = listening(path)
+        link = WriterLink(path)
+        link.start()
+        await link.tried()
+        writer, _ = server.accept()
+        waiting = asyncio.create_task(link.submit("main", b"good", ALICE))
+        await asyncio.sleep(0)
+        writer.close()
+        with pytest.raises(SequencerUnavailable):
+            await waiting
+        server.close()
+        link.close()
+        await closed()
+
+    asyncio.run(scene())
+
+
+def test_a_writer_with_too_much_to_do_says_so(tmp_path: Path) -> None:
+    async def scene() -> None:
+        pool = Pool()
+        pool.full = True
+        async with connected(str(tmp_path / "bus"), pool) as link:
+            with pytest.raises(SequencerBusy):
+                await link.submit("main", b"good", ALICE)
+
+    asyncio.run(scene())
+
+
+def test_what_a_stuck_writer_leaves_unread_is_bounded(tmp_path: Path) -> None:
+    """Beyond a mebibyte transactions are refused at once; the others at their deadline."""
+
+    async def scene() -> None:
+        path, size, count = str(tmp_path / "bus"), 126_000, 200
+        server = listening(path)
+        link = WriterLink(path, answer_seconds=0.05)
+        link.start()
+        await link.tried()
+        outcomes = await asyncio.gather(
+            *(link.submit("main", bytes(size), ALICE) for _ in range(count)),
+            return_exceptions=True,
+        )
+        kinds = [type(each) for each in outcomes]
+        assert set(kinds) == {SequencerBusy, SequencerUnavailable}
+        # What was handed over lies in the link and in the system's own buffer of the socket.
+        system = server.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+        assert kinds.count(SequencerUnavailable) * size <= UNSENT_LIMIT + system + size
+        with pytest.raises(SequencerBusy):
+            await link.submit("main", bytes(size), ALICE)
+        server.close()
+        link.close()
+        await closed()
 
     asyncio.run(scene())
 

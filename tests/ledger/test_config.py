@@ -79,6 +79,8 @@ def test_optimism_forks_by_time() -> None:
     assert [rule.optimism for rule in rules] == list(OptimismFork)
     assert rules[9].engine_name == "optimism:Karst"
     assert rules[7].ethereum is EthereumFork.PRAGUE
+    assert rules[9].ethereum is EthereumFork.OSAKA
+    assert profile(JOVIAN, **(times | ladder), osakaTime=9) == chain
     assert chain.elasticity(rules[1]) == (6, 50)
     assert chain.elasticity(rules[2]) == (6, 250)
 
@@ -106,7 +108,8 @@ def test_optimism_forks_by_time() -> None:
         (JOVIAN, {"bedrockBlock": 7}, "config.bedrockBlock", "before Bedrock"),
         (JOVIAN, {"isthmusTime": None}, "config.jovianTime", "isthmusTime before it is not"),
         (JOVIAN, {"interopTime": 0}, "config.interopTime", "cannot execute"),
-        (JOVIAN, {"osakaTime": 0}, "config.osakaTime", "OP chain"),
+        (JOVIAN, {"osakaTime": 0}, "config.osakaTime", "must equal karstTime on an OP chain"),
+        (JOVIAN, {"osakaTime": 3, "karstTime": 4}, "config.osakaTime", "must equal karstTime"),
         (JOVIAN, {"cancunTime": 7}, "config.cancunTime", "must equal ecotoneTime"),
         (JOVIAN, {"optimism": {"eip1559Elasticity": 0, "eip1559Denominator": 50}},
          "config.optimism.eip1559Elasticity", "must not be zero"),

@@ -1,8 +1,9 @@
 """Forks that activate by time in the middle of a followed feed.
 
-Block 2 activates Isthmus and block 4 Jovian, each with its upgrade deposits in index 0 and
-nothing after it, as sequencers build such blocks. Every block is sealed by a strict import
-on the sequencer's side, and header hashes are recomputed here from what is answered.
+Block 2 activates Isthmus, block 4 Jovian and block 6 Karst, each with its upgrade deposits in
+index 0, one of them with more gas than others may have, and nothing after it, as sequencers
+build such blocks. Every block is sealed by a strict import on the sequencer's side, and header
+hashes are recomputed here from what is answered.
 """
 
 from collections.abc import Iterator
@@ -21,10 +22,15 @@ from header_hash import header_hash
 from profiles import JOVIAN
 from writing import HOLOCENE_DATA, JOVIAN_DATA, PASSER
 
-FORKING: dict[str, Any] = JOVIAN | {"isthmusTime": 4, "jovianTime": 8}
-ISTHMUS, JOVIAN_BLOCK, LAST = 2, 4, 6
+FORKING: dict[str, Any] = JOVIAN | {"isthmusTime": 4, "jovianTime": 8, "karstTime": 12}
+ISTHMUS, JOVIAN_BLOCK, KARST, LAST = 2, 4, 6, 8
+ACTIVATIONS = (ISTHMUS, JOVIAN_BLOCK, KARST)
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)]]
 ADD_POINTS = "0x" + "00" * 19 + "0b"  # EIP-2537, from Isthmus on
+SOMEWHERE = "0x" + "c0" * 20
+CLZ_OF_ONE = "0x60011e60005260206000f3"
+# Reverts unless there are more than 2^24 gas left, less what is taken before it runs.
+NEEDS_MORE_THAN_THE_CAP = "0x62ffb0005a11600e5760006000fd5b00"
 NO_WITHDRAWALS = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421"
 
 
@@ -50,7 +56,7 @@ def upgrade(block: int, place: int) -> Transaction:
         to=None,
         mint=0,
         value=0,
-        gas_limit=500_000,
+        gas_limit=2**24 + 1 if place == 0 else 500_000,
         input=bytes.fromhex("600a600c600039600a6000f3602a60005260206000f3"),
     )
 
@@ -59,7 +65,7 @@ def build(truth: Truth, blocks: int = LAST) -> list[Built]:
     """The chain, block by block; those that activate a fork have one flashblock."""
     jobs = []
     for number in range(1, blocks + 1):
-        activates = number in (ISTHMUS, JOVIAN_BLOCK)
+        activates = number in ACTIVATIONS
         upgrades = [upgrade(number, place) for place in range(3)] if activates else []
         jobs.append(truth.job(f"{number}", [[]] if activates else PLAN, upgrades=upgrades))
         truth.seal(jobs[-1])
@@ -108,7 +114,7 @@ def test_headers_have_the_fields_of_their_fork_on_both_sides(
         requests = f"0x{sha256().hexdigest()}" if is_isthmus else None
         assert block.get("requestsHash") == requests
         assert len(bytes.fromhex(block["extraData"][2:])) == (17 if is_jovian else 9)
-        has_footprint = is_jovian and number != JOVIAN_BLOCK
+        has_footprint = is_jovian and number not in ACTIVATIONS
         assert (int(block["blobGasUsed"], 16) > 0) == has_footprint
 
 
@@ -125,6 +131,25 @@ def test_calls_run_under_the_rules_of_the_block_they_name(
         pin = {"blockHash": f"0x{before.messages[-1].diff.block_hash.hex()}"}
         assert client.ask("eth_call", {"to": ADD_POINTS}, pin) == "0x"
         assert client.ask("eth_call", {"to": ADD_POINTS}, "latest") == "0x"
+
+
+def test_karst_brings_what_osaka_executes(truth: Truth, following: Following) -> None:
+    """CLZ, the price of P256VERIFY, and estimates within what a transaction may have."""
+    count_zeros = {"to": SOMEWHERE}, "pending", {SOMEWHERE: {"code": CLZ_OF_ONE}}
+    verify = {"to": "0x" + "00" * 18 + "0100", "gas": hex(21_000 + 6_899)}, "pending"
+    spend_all = {"to": SOMEWHERE}, "pending", {SOMEWHERE: {"code": NEEDS_MORE_THAN_THE_CAP}}
+    *before, activating = build(truth, KARST)
+    following.hear(*flat(before))
+    with asker(following.ledger) as client:
+        assert "opcode" in client.ask("eth_call", *count_zeros)["message"]
+        assert client.ask("eth_call", *verify) == "0x"
+        assert int(client.ask("eth_estimateGas", *spend_all), 16) > 2**24
+    following.hear(*activating.messages)
+    assert following.pending == (KARST, 0)
+    with asker(following.ledger) as client:
+        assert client.ask("eth_call", *count_zeros) == "0x" + "00" * 31 + "ff"
+        assert client.ask("eth_call", *verify)["message"] == "out of gas"
+        assert client.ask("eth_estimateGas", *spend_all)["code"] == -32000
 
 
 def test_an_activation_block_of_one_flashblock_is_sealed_by_the_next(

@@ -37,6 +37,8 @@ EXAMPLES = [
     errors.NonceTooLow(7, 5),
     errors.RejectedTransaction("nonce too low"),
     errors.SequencerUnavailable(),
+    errors.SequencerBusy(),
+    errors.OutcomeUnknown(),
     errors.PoolFull(3),
     errors.TooManyWaiting(1024),
     errors.TooMuchUnsent(1 << 28),

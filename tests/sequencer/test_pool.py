@@ -4,6 +4,7 @@ import pytest
 
 from foreblock._engine import Transaction
 from foreblock.errors import PoolRefusal
+from foreblock.ledger.forks import EthereumFork, OptimismFork, Rules
 from foreblock.sequencer.pool import Pool, PoolLimits
 from sequencing import ETHER, GWEI, NOBODY, SENDERS, TERMS, Accounts, terms, transfer
 
@@ -244,6 +245,15 @@ def test_what_fails_in_a_block_is_dropped(pool: Pool, accounts: Accounts) -> Non
     assert [each.nonce for each in run(pool, accounts)] == [0, 1]
 
 
+def test_what_a_fork_forbids_is_dropped(pool: Pool, accounts: Accounts) -> None:
+    pool.add(transfer(0, 0, gas=2**24))
+    pool.add(transfer(1, 0, gas=2**24 + 1))
+    pool.begin_block(terms(rules=Rules(EthereumFork.OSAKA, OptimismFork.KARST)))
+    (dropped,) = pool.drop_invalid()
+    assert dropped.gas_limit == 2**24 + 1
+    assert [each.gas_limit for each in run(pool, accounts)] == [2**24]
+
+
 # --- Limits --------------------------------------------------------------------------
 
 
@@ -254,6 +264,7 @@ def small(accounts: Accounts, of_a_sender: int = 3, in_all: int = 4, gapped: int
 def test_limits_are_those_that_are_documented() -> None:
     limits = PoolLimits()
     assert (limits.of_a_sender, limits.in_all, limits.gapped) == (1_024, 10_000, 2_500)
+    assert (limits.size, limits.gapped_size) == (64 * 2**20, 16 * 2**20)
 
 
 def test_a_sender_may_have_so_many(accounts: Accounts) -> None:
@@ -332,6 +343,89 @@ def test_a_sender_does_not_push_out_what_it_builds_on(accounts: Accounts) -> Non
 
 def test_what_begins_to_wait_keeps_to_the_limit_too(accounts: Accounts) -> None:
     pool = small(accounts, of_a_sender=9, in_all=9)
+    for nonce in range(6):
+        pool.add(transfer(0, nonce, tip=nonce + 1))
+    best = pool.best()
+    assert best is not None
+    pool.failed(best)
+    assert [each.nonce for each in pool] == [4, 5]
+
+
+def large(who: int, nonce: int, tip: int, size: int = 1_000) -> Transaction:
+    """A transfer with so many bytes of data."""
+    return transfer(who, nonce, tip=tip, data=bytes(size), gas=21_000 + 10 * size)
+
+
+def of_size(accounts: Accounts, size: int, gapped_size: int = 10**6) -> Pool:
+    return Pool(TERMS, accounts, PoolLimits(size=size, gapped_size=gapped_size))
+
+
+def test_a_large_one_takes_the_place_of_as_many_as_it_needs(accounts: Accounts) -> None:
+    pool = of_size(accounts, 1_200)
+    for who, tip in enumerate((5, 3, 4, 6)):
+        pool.add(transfer(who, 0, tip=tip))
+    gone = pool.add(large(4, 0, tip=9))
+    assert [each.sender for each in gone] == [SENDERS[who] for who in (1, 2, 0, 3)]
+    assert pool.size == sum(len(each.raw) for each in pool) <= 1_200
+
+
+def test_a_large_one_must_offer_more_than_each_that_goes_for_it(accounts: Accounts) -> None:
+    pool = of_size(accounts, 1_350)
+    for who, tip in enumerate((5, 3, 4, 6)):
+        pool.add(transfer(who, 0, tip=tip))
+    refuses(pool, large(4, 0, tip=4), "transaction underpriced")
+    assert len(pool.add(large(4, 0, tip=5))) == 2
+
+
+def test_when_the_last_of_a_sender_goes_the_one_before_may_be_next(accounts: Accounts) -> None:
+    pool = of_size(accounts, 1_300)
+    for nonce, tip in enumerate((1, 2, 3)):
+        pool.add(transfer(0, nonce, tip=tip))
+    pool.add(transfer(1, 0, tip=8))
+    gone = pool.add(large(2, 0, tip=5, size=900))
+    assert [(each.sender, each.nonce) for each in gone] == [(SENDERS[0], 2), (SENDERS[0], 1)]
+    assert pool.gapped == 0
+
+
+def test_a_replacement_that_is_larger_makes_room_too(accounts: Accounts) -> None:
+    pool = of_size(accounts, 1_300)
+    for who, tip in enumerate((5, 3, 4)):
+        pool.add(transfer(who, 0, tip=tip))
+    gone = pool.add(transfer(0, 0, tip=6, cap=20 * GWEI, data=bytes(1_000), gas=31_000))
+    assert [each.sender for each in gone] == [SENDERS[1], SENDERS[0]]
+    refuses(
+        pool,
+        transfer(2, 0, tip=5, cap=20 * GWEI, data=bytes(1_000), gas=31_000),
+        "transaction underpriced",
+    )
+
+
+def test_only_so_many_bytes_may_wait_for_a_nonce(accounts: Accounts) -> None:
+    pool = of_size(accounts, 10**6, gapped_size=2_400)
+    pool.add(large(0, 5, tip=5))
+    pool.add(large(1, 5, tip=3))
+    refuses(pool, large(2, 5, tip=3), "transaction underpriced")
+    (gone,) = pool.add(large(2, 5, tip=4))
+    assert gone.sender == SENDERS[1]
+    pool.add(large(3, 0, tip=1))
+
+
+def test_who_goes_for_its_own_sender_goes_once(accounts: Accounts) -> None:
+    """The highest nonce of a sender at its limit, however cheap, and others for the bytes."""
+    pool = Pool(TERMS, accounts, PoolLimits(of_a_sender=2, gapped_size=1_350))
+    for who, nonce, tip in ((0, 5, 9), (0, 7, 1), (1, 5, 2)):
+        pool.add(transfer(who, nonce, tip=tip))
+    gone = pool.add(large(0, 6, tip=5, size=1_000))
+    assert [(each.sender, each.nonce) for each in gone] == [(SENDERS[0], 7)]
+    pool = Pool(TERMS, accounts, PoolLimits(of_a_sender=2, gapped_size=1_250))
+    for who, nonce, tip in ((0, 5, 9), (0, 7, 1), (1, 5, 2)):
+        pool.add(transfer(who, nonce, tip=tip))
+    gone = pool.add(large(0, 6, tip=5, size=1_000))
+    assert [(each.sender, each.nonce) for each in gone] == [(SENDERS[0], 7), (SENDERS[1], 5)]
+
+
+def test_what_begins_to_wait_keeps_to_the_bytes_too(accounts: Accounts) -> None:
+    pool = of_size(accounts, 10**6, gapped_size=250)
     for nonce in range(6):
         pool.add(transfer(0, nonce, tip=nonce + 1))
     best = pool.best()

@@ -9,11 +9,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from foreblock._engine import Transaction
 from foreblock.errors import PoolRefusal
+from foreblock.ledger.transactions import estimated_compressed_size
 from foreblock.sequencer.pool import Pool, PoolLimits
 from foreblock.sequencer.pooled import Terms
-from sequencing import ETHER, GWEI, SENDERS, TERMS, Accounts, transfer
+from sequencing import ETHER, FEES, GWEI, SENDERS, TERMS, Accounts, transfer
 
-LIMITS = PoolLimits(of_a_sender=4, in_all=7, gapped=3)
+# A transfer has some 110 bytes. In one pool the numbers are reached first, in the other bytes.
+NUMBERS = PoolLimits(of_a_sender=4, in_all=7, gapped=3)
+BYTES = PoolLimits(of_a_sender=6, in_all=50, gapped=30, size=800, gapped_size=350)
 WHO = st.integers(0, 3)
 
 
@@ -25,6 +28,7 @@ class Item:
     fee_cap: int
     cost: int
     arrival: int
+    size: int
 
 
 class No(Exception):
@@ -36,6 +40,7 @@ class Model:
     """The rules as sentences: a list, and nothing that has to be kept up to date."""
 
     accounts: Accounts
+    limits: PoolLimits
     terms: Terms = TERMS
     items: list[Item] = field(default_factory=list)
     arrivals: int = 0
@@ -49,8 +54,9 @@ class Model:
     def of(self, who: int) -> dict[int, Item]:
         return {each.nonce: each for each in self.items if each.who == who}
 
-    def end(self, who: int) -> int:
-        nonce, own = self.nonce(who), self.of(who)
+    def end(self, who: int, items: list[Item] | None = None) -> int:
+        found = self.items if items is None else items
+        nonce, own = self.nonce(who), {each.nonce for each in found if each.who == who}
         while nonce in own:
             nonce += 1
         return nonce
@@ -58,16 +64,15 @@ class Model:
     def tip(self, item: Item) -> int:
         return min(item.tip_cap, item.fee_cap - self.terms.base_fee)
 
-    def is_ready(self, item: Item) -> bool:
-        return item.nonce < self.end(item.who)
-
     @property
     def gapped(self) -> list[Item]:
-        return [each for each in self.items if not self.is_ready(each)]
+        return self.gapped_of(self.items)
 
-    @property
-    def tails(self) -> list[Item]:
-        return [each for each in self.items if each.nonce == self.end(each.who) - 1]
+    def gapped_of(self, items: list[Item]) -> list[Item]:
+        return [each for each in items if each.nonce >= self.end(each.who, items)]
+
+    def tails_of(self, items: list[Item]) -> list[Item]:
+        return [each for each in items if each.nonce == self.end(each.who, items) - 1]
 
     def cheapest(self, items: list[Item]) -> Item | None:
         return min(items, key=lambda each: (self.tip(each), -each.arrival), default=None)
@@ -85,10 +90,10 @@ class Model:
         for why in self.reasons(item, own, end):
             return why
         try:
-            victim = old or self.victim(item, own, end)
+            self.items = self.with_room(item, old, own)
         except No as no:
             return str(no)
-        self.items = [each for each in self.items if each is not victim]
+        self.items = [each for each in self.items if each is not old]
         self.items.append(item)
         self.arrivals += 1
         return "taken"
@@ -111,24 +116,42 @@ class Model:
                 if new_fee <= old_fee or new_fee * 100 < old_fee * 110 - 99:
                     yield "replacement transaction underpriced"
 
-    def victim(self, item: Item, own: dict[int, Item], end: int) -> Item | None:
-        """Who goes for a newcomer, if anybody has to."""
-        if len(own) == LIMITS.of_a_sender:
+    def with_room(self, item: Item, old: Item | None, own: dict[int, Item]) -> list[Item]:
+        """What stays beside a newcomer, and the one that it replaces."""
+        left = list(self.items)
+        gapped = item.nonce > self.end(item.who)
+        if old is None and len(own) == self.limits.of_a_sender:
             if item.nonce > max(own):
                 raise No("account limit exceeded")
-            return own[max(own)]
-        full = len(self.items) == LIMITS.in_all
-        victim = None
-        if item.nonce > end:
-            if full or len(self.gapped) == LIMITS.gapped:
-                victim = self.cheapest(self.gapped)
-                if victim is None:
-                    raise No("txpool is full")
-        elif full:
-            victim = self.cheapest([each for each in self.gapped if each.who != item.who])
+            left.remove(own[max(own)])
+        while self.too_much(item, old, left) or (gapped and self.too_much_gapped(item, old, left)):
+            victim = self.victim(item, old, left, gapped=gapped)
+            if victim is None:
+                raise No("txpool is full")
+            left.remove(victim)
+        return left
+
+    def too_much(self, item: Item, old: Item | None, left: list[Item]) -> bool:
+        after = [each for each in left if each is not old] + [item]
+        return too_much(after, self.limits.in_all, self.limits.size)
+
+    def too_much_gapped(self, item: Item, old: Item | None, left: list[Item]) -> bool:
+        after = [each for each in self.gapped_of(left) if each is not old] + [item]
+        return too_much(after, self.limits.gapped, self.limits.gapped_size)
+
+    def victim(
+        self, item: Item, old: Item | None, left: list[Item], *, gapped: bool
+    ) -> Item | None:
+        """Who goes next for a newcomer, if anybody can."""
+        waiting = self.gapped_of(left)
+        if gapped:
+            victim = self.cheapest([each for each in waiting if each is not old])
+        else:
+            victim = self.cheapest([each for each in waiting if each.who != item.who])
             if victim is not None:
                 return victim
-            victim = self.cheapest([each for each in self.tails if each.who != item.who])
+            tails = self.tails_of(left)
+            victim = self.cheapest([each for each in tails if each.who != item.who])
         if victim is not None and self.tip(victim) >= self.tip(item):
             raise No("transaction underpriced")
         return victim
@@ -148,20 +171,27 @@ class Model:
         self.trim()
 
     def trim(self) -> None:
-        while len(self.gapped) > LIMITS.gapped:
+        while too_much(self.gapped, self.limits.gapped, self.limits.gapped_size):
             victim = self.cheapest(self.gapped)
             assert victim is not None
             self.items.remove(victim)
 
 
+def too_much(items: list[Item], number: int, size: int) -> bool:
+    return len(items) > number or sum(each.size for each in items) > size
+
+
 class PoolMachine(RuleBasedStateMachine):
     """The same steps on both, compared after each."""
+
+    limits = NUMBERS
+    most_data = 0
 
     @initialize()
     def begin(self) -> None:
         self.accounts = Accounts(balance=ETHER)
-        self.pool = Pool(TERMS, self.accounts, LIMITS)
-        self.model = Model(self.accounts)
+        self.pool = Pool(TERMS, self.accounts, self.limits)
+        self.model = Model(self.accounts, self.limits)
 
     @rule(
         who=WHO,
@@ -169,12 +199,17 @@ class PoolMachine(RuleBasedStateMachine):
         tip=st.integers(0, 12),
         cap=st.sampled_from([GWEI // 2 - 1, GWEI // 2, GWEI - 1, GWEI, GWEI + 3, 2 * GWEI]),
         value=st.sampled_from([0, 0, ETHER // 4, ETHER // 2]),
+        share=st.sampled_from([0, 0, 0, 1, 4]),  # quarters of the most data
     )
-    def submit(self, who: int, ahead: int, tip: int, cap: int, value: int) -> None:
-        nonce = max(self.model.nonce(who) + ahead, 0)
-        transaction = transfer(who, nonce, tip=tip, cap=cap, value=value)
-        cost = value + 21_000 * cap + 1_918_900_020
-        item = Item(who, nonce, tip, cap, cost, self.model.arrivals)
+    def submit(self, who: int, ahead: int, tip: int, cap: int, value: int, share: int) -> None:
+        nonce, data = max(self.model.nonce(who) + ahead, 0), self.most_data * share // 4
+        transaction = transfer(
+            who, nonce, tip=tip, cap=cap, value=value, data=bytes(data), gas=21_000 + 10 * data
+        )
+        cost = value + transaction.gas_limit * cap
+        cost += FEES.data_fee(estimated_compressed_size(transaction.raw))
+        size = len(transaction.raw)
+        item = Item(who, nonce, tip, cap, cost, self.model.arrivals, size)
         assert self.add(transaction).startswith(self.model.add(item))
 
     def add(self, transaction: Transaction) -> str:
@@ -227,13 +262,17 @@ class PoolMachine(RuleBasedStateMachine):
         found = [(SENDERS.index(each.sender), each.nonce) for each in self.pool]
         assert found == [(each.who, each.nonce) for each in expected]
         assert self.pool.gapped == len(self.model.gapped)
+        assert self.pool.size == sum(each.size for each in expected)
+        assert self.pool.gapped_size == sum(each.size for each in self.model.gapped)
         for who in range(4):
             assert self.pool.next_nonce(SENDERS[who]) == self.model.end(who)
 
     @invariant()
     def limits_hold(self) -> None:
-        assert len(self.pool) <= LIMITS.in_all
-        assert self.pool.gapped <= LIMITS.gapped
+        assert len(self.pool) <= self.limits.in_all
+        assert self.pool.gapped <= self.limits.gapped
+        assert self.pool.size <= self.limits.size
+        assert self.pool.gapped_size <= self.limits.gapped_size
 
     @invariant()
     def same_next(self) -> None:
@@ -241,5 +280,14 @@ class PoolMachine(RuleBasedStateMachine):
         assert (best and best.arrival) == (expected and expected.arrival)
 
 
+class MachineOfBytes(PoolMachine):
+    """The same where bytes are what is short; a large one takes the place of several."""
+
+    limits = BYTES
+    most_data = 300
+
+
 TestPool = PoolMachine.TestCase
 TestPool.settings = settings(max_examples=60, stateful_step_count=60)
+TestPoolOfBytes = MachineOfBytes.TestCase
+TestPoolOfBytes.settings = settings(max_examples=60, stateful_step_count=60)

@@ -1,4 +1,8 @@
+import errno
+import tracemalloc
+from collections.abc import Iterator
 from contextlib import suppress
+from itertools import accumulate, repeat
 from pathlib import Path
 
 import pytest
@@ -7,7 +11,7 @@ from hypothesis import strategies as st
 
 from dev_chain import ACCOUNTS, DevChain, places, send
 from foreblock._engine import Transaction
-from foreblock.sequencer.saved_pool import save_pool, saved_pool
+from foreblock.sequencer.saved_pool import FORMAT, HEAD, save_pool, saved_pool
 
 TRANSACTIONS = [send(who, nonce) for who in ACCOUNTS[:2] for nonce in (2, 0, 1)]
 
@@ -15,7 +19,7 @@ TRANSACTIONS = [send(who, nonce) for who in ACCOUNTS[:2] for nonce in (2, 0, 1)]
 def taken(path: Path) -> list[Transaction]:
     """What a start takes up."""
     with saved_pool(path) as found:
-        return found
+        return list(found)
 
 
 def test_what_waited_comes_back_in_its_order_and_once(tmp_path: Path) -> None:
@@ -36,7 +40,7 @@ def test_a_start_that_fails_before_they_are_in_a_pool_loses_none(tmp_path: Path)
     path = tmp_path / "pool"
     save_pool(path, TRANSACTIONS)
     with suppress(KeyboardInterrupt), saved_pool(path) as found:
-        assert found == TRANSACTIONS
+        assert list(found) == TRANSACTIONS
         assert path.exists(), "a kill would leave it, too"
         raise KeyboardInterrupt
     assert taken(path) == TRANSACTIONS
@@ -62,8 +66,53 @@ def test_of_a_damaged_file_the_rest_counts(
     found = taken(path)
     assert set(found) <= set(TRANSACTIONS)
     assert found == [each for each in TRANSACTIONS if each in found], "in their order"
-    whole = content[:at].count(b"\n")
+    ends = list(
+        accumulate((HEAD.size + len(each.raw) for each in TRANSACTIONS), initial=len(FORMAT))
+    )
+    whole = sum(end <= at for end in ends[1:])
     assert found[:whole] == TRANSACTIONS[:whole], "what stands before the damage"
+    if len(content) >= ends[-1]:
+        rest = TRANSACTIONS[whole + (at >= ends[0]) :]
+        assert found[len(found) - len(rest) :] == rest, "and after it"
+
+
+def test_a_file_of_an_earlier_version_is_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "pool"
+    lines = [f"{each.hash.hex()} {each.raw.hex()}\n" for each in TRANSACTIONS]
+    path.write_text("".join([*lines[:2], "damage\n", *lines[2:]]), encoding="ascii")
+    assert taken(path) == TRANSACTIONS
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_never_finished_goes_with_the_next_start(tmp_path: Path) -> None:
+    (tmp_path / "pool.part").write_bytes(b"half of")
+    assert taken(tmp_path / "pool") == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    def full() -> Iterator[Transaction]:
+        yield TRANSACTIONS[0]
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        save_pool(tmp_path / "pool", full())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    """Both ways a transaction at a time, whatever the pool holds."""
+    path, size, count = tmp_path / "pool", 100_000, 100
+    large = send(ACCOUNTS[0], 0, data=bytes(size), gas=21_000 + 10 * size)
+    tracemalloc.start()
+    try:
+        assert save_pool(path, repeat(large, count)) == count
+        assert tracemalloc.get_traced_memory()[1] < 10 * size
+        with saved_pool(path) as found:
+            assert sum(1 for _ in found) == count
+        assert tracemalloc.get_traced_memory()[1] < 10 * size
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_clean_stop_loses_nothing_that_waits(tmp_path: Path) -> None:

@@ -1,15 +1,17 @@
+import json
 from pathlib import Path
 
 import pytest
 
 from bytecode import code
-from dev_chain import ACCOUNTS, ETHER, GWEI, NOBODY, DevChain, indices, places, send
+from dev_chain import ACCOUNTS, ETHER, GENESIS_TIME, GWEI, NOBODY, DevChain, indices, places, send
 from foreblock._engine import Store, decode_transaction
 from foreblock.errors import PoolRefusal
 from foreblock.ledger.chain import Chain
+from foreblock.ledger.genesis_text import genesis_text
 from foreblock.ledger.l1_attributes import ATTRIBUTES_DEPOSITOR
 from foreblock.ledger.start import begin_chain
-from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
+from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
 from foreblock.sequencer.options import SequencerOptions
 
 ALICE, BOB, CAROL = ACCOUNTS[:3]
@@ -99,6 +101,31 @@ def test_a_clock_set_forward_is_followed_with_the_next_block(chain: DevChain) ->
     chain.run(3_000)
     times = [block.header.timestamp - chain.genesis.timestamp for block in chain.sealed()]
     assert times == [2, 64]
+
+
+def test_a_fork_may_begin_in_the_middle_of_a_chain(tmp_path: Path) -> None:
+    """Karst in block 3: what has more gas than its cap runs before, and goes when it begins."""
+    document = json.loads(genesis_text(dev_genesis(DevGenesisOptions())))
+    document["config"] |= {"karstTime": GENESIS_TIME + 6}
+    genesis = read_dev_genesis(json.dumps(document).encode())
+    chain = DevChain(tmp_path / "store", genesis=genesis)
+    before, waits = send(ALICE, 0, gas=2**24 + 1), send(BOB, 1, gas=2**24 + 1)
+    chain.submit(before, waits)
+    assert set(places(chain.run(4_000))) >= {before.raw}
+    with pytest.raises(PoolRefusal, match="transaction gas limit too high"):
+        chain.submit(send(ALICE, 1, gas=2**24 + 1))
+    chain.run(100)
+    assert chain.sequencer.waiting == 0, "what waited for a nonce as well"
+    most = send(ALICE, 1, gas=2**24)
+    chain.submit(most)
+    assert set(places(chain.run(2_000))) >= {most.raw}
+    with Store(str(tmp_path / "verified"), write=True) as store:
+        begin_chain(store, genesis)
+        verified = Chain(store, genesis.profile)
+        for block in chain.sealed():
+            verified.add(block)
+        verified.commit()
+        verified.close()
 
 
 # --- Blocks --------------------------------------------------------------------------

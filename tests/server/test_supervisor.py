@@ -2,7 +2,8 @@ from itertools import islice
 
 import pytest
 
-from foreblock.server.supervisor import backoff, environment
+from foreblock.server.child import environment
+from foreblock.server.supervisor import backoff
 
 
 def test_delays_grow_from_a_tenth_of_a_second_to_five() -> None:

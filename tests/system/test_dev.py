@@ -95,8 +95,17 @@ def test_a_writer_that_is_killed_goes_on_where_it_was(dev: Dev) -> None:
     assert number(dev.main.pending()) >= before
 
 
+def test_a_writer_that_hangs_is_replaced() -> None:
+    with dev_chain("--writer-timeout=2", "--test-listen=") as dev:
+        wait_for_next_flashblock(dev.main)
+        (hung,) = dev.pids("writer")
+        os.kill(hung, signal.SIGSTOP)
+        until(lambda: hung not in dev.pids("writer"), "it is given up")
+        wait_for_next_flashblock(dev.main)
+
+
 def test_without_a_writer_pending_ends_and_the_network_says_that_it_is_not_ready() -> None:
-    with dev_chain("--block-time=1", "--test-listen=") as dev:
+    with dev_chain("--block-time=1", "--test-listen=", "--writer-timeout=0") as dev:
         wait_for_next_flashblock(dev.main)
         os.kill(dev.pids("writer")[0], signal.SIGSTOP)
         until(lambda: dev.main.probe("/readyz")[0] == 503, "pending has expired")

@@ -1,6 +1,8 @@
 """Transactions through a running dev chain: sent, pre-confirmed and read back."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -86,6 +88,22 @@ def test_refusals_come_in_the_words_of_other_nodes(dev: Dev) -> None:
             network.ask("eth_sendRawTransaction", raw)
         assert refused.value.code == -32000
         assert refused.value.message.startswith(words)
+
+
+def test_what_a_stopped_writer_was_refused_is_not_executed_later(dev: Dev) -> None:
+    """A second transaction with its nonce is taken, which two in one pool cannot be."""
+    network, (writer,) = dev.main, dev.pids("writer")
+    os.kill(writer, signal.SIGSTOP)
+    try:
+        with pytest.raises(RpcError) as refused:
+            network.ask("eth_sendRawTransaction", signed(4, 0, 1_000))
+    finally:
+        os.kill(writer, signal.SIGCONT)
+    assert refused.value.code == -32000
+    assert refused.value.message == "sequencer not available"
+    other = network.ask("eth_sendRawTransaction", signed(4, 0, 2_000))
+    assert receipt_of(network, other)["status"] == "0x1"
+    assert network.ask("eth_getTransactionByHash", other)["value"] == hex(2_000)
 
 
 def test_command_sends_and_waits(dev: Dev) -> None:

@@ -1,14 +1,18 @@
 """The service as operators meet it: processes killed and stopped under load."""
 
+import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from serving import Load, Service, alive, command, environment, serving
+from toy import NOISE
 from waiting import PATIENCE, until
 from wire import post
 
@@ -52,6 +56,84 @@ def test_only_worker_killed_while_clients_queue() -> None:
         until(lambda: not alive(victim), "its end")
         with service.connect() as client:
             assert client.ask(b"patient").text.endswith(":patient")
+
+
+def logged(service: Service, event: str) -> dict[str, object]:
+    """The next log line of an event."""
+    assert service.process.stderr is not None
+    for line in service.process.stderr:
+        found: dict[str, object] = json.loads(line)
+        if found["event"] == event:
+            return found
+    raise AssertionError(f"no {event}")
+
+
+def open_files(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def test_worker_that_hangs_is_replaced() -> None:
+    with serving("workers=2", "worker_timeout=2", logs=subprocess.PIPE) as service:
+        hung = min(service.workers())
+        os.kill(hung, signal.SIGSTOP)
+        said = logged(service, "process_hung")
+        assert (said["name"], said["pid"], said["silent_seconds"]) == ("worker", hung, 2.0)
+        until(lambda: len(service.workers() - {hung}) == 2, "a new worker")
+        for _ in range(20):  # so many connections reach both
+            with service.connect() as client:
+                assert client.ask(b"x").status == 200
+
+
+def test_worker_that_cannot_be_started_again_is_tried_until_it_can() -> None:
+    with serving("workers=2", "log_level=warning", logs=subprocess.PIPE) as service:
+        supervisor, (healthy, victim) = service.process.pid, sorted(service.workers())
+        files = open_files(supervisor)
+        before = resource.prlimit(supervisor, resource.RLIMIT_NOFILE)
+        resource.prlimit(supervisor, resource.RLIMIT_NOFILE, (files - 3, before[1]))
+        os.kill(victim, signal.SIGKILL)
+        for _ in range(3):
+            assert "Too many open files" in str(logged(service, "process_not_started")["why"])
+        assert service.workers() == {healthy}
+        resource.prlimit(supervisor, resource.RLIMIT_NOFILE, before)
+        until(lambda: len(service.workers()) == 2, "a new worker")
+        with service.connect() as client:
+            assert client.ask(b"x").status == 200
+        until(lambda: open_files(supervisor) == files, "nothing is left of what failed")
+
+
+def test_nobody_waits_for_who_reads_the_logs() -> None:
+    with serving("workers=1", logs=subprocess.PIPE) as service:
+        with service.connect() as client:
+            assert client.ask(b"noise").text.endswith(":noise")
+            client.send(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert client.receive().text == "ok\n"
+        assert service.process.stderr is not None
+        lines = [json.loads(service.process.stderr.readline())]
+        while lines[-1]["event"] == "noise":
+            lines.append(json.loads(service.process.stderr.readline()))
+        *noise, said = lines
+        assert [line["number"] for line in noise] == list(range(len(noise)))
+        assert (said["event"], said["count"]) == ("log_lines_dropped", NOISE - len(noise))
+
+
+def test_stopping_does_not_wait_for_who_reads_the_logs() -> None:
+    with serving("workers=1", logs=subprocess.PIPE) as service:
+        with service.connect() as client:
+            client.ask(b"noise")
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(PATIENCE) == 0
+
+
+def test_what_had_to_be_killed_to_stop_is_told() -> None:
+    with serving("workers=1", "drain_grace=0", logs=subprocess.PIPE) as service:
+        (stopped,) = service.workers()
+        os.kill(stopped, signal.SIGSTOP)
+        service.process.send_signal(signal.SIGTERM)
+        assert logged(service, "process_killed")["pid"] == stopped
+        assert service.process.wait(PATIENCE) == 1
+        assert service.process.stderr is not None
+        said = service.process.stderr.read()
+        assert said == "foreblock: killed what did not stop in time: worker\n"
 
 
 @pytest.mark.parametrize(("body", "pipelined"), [(b"x", 1), (b"x", 5), (b"slow", 1)])

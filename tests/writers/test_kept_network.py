@@ -131,7 +131,7 @@ def test_while_it_does_not_run_transactions_are_refused_and_new_workers_hear_why
         kept = stage.kept
 
         def look() -> bool:
-            kept.submit(Submit(len(said), "a", b"", b""), said.append)
+            kept.submit(Submit(len(said), "a", b"", b"", 0), said.append)
             if stage.said and not any(isinstance(each, SourceFacts) for each in said):
                 said.extend(kept.hints())
             return isinstance(said[-1], Accepted)

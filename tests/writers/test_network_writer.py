@@ -5,14 +5,15 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from foreblock.bus.frames import Accepted, NextNonce, Rejected, Submit, ToWorker
-from foreblock.clock import SystemClock
+from foreblock.bus.frames import Accepted, NextNonce, Rejected, Submit, TakenUp, ToWorker
+from foreblock.clock import DrivenClock
 from foreblock.errors import RejectedTransaction
 from foreblock.writing.network_writer import NetworkWriter
 from waiting import PATIENCE
 
 ALICE, BOB = b"\1" * 20, b"\2" * 20
 NEVER = 1 << 62
+DEADLINE = 2 * 10**9
 
 
 class Source:
@@ -26,6 +27,7 @@ class Source:
         self.threads: set[int] = set()
         self.closed = False
         self.on_tick: Callable[[], None] = lambda: None
+        self.on_submit: Callable[[], None] = lambda: None
 
     @property
     def next_due_ns(self) -> int:
@@ -45,6 +47,7 @@ class Source:
             raise ZeroDivisionError
         self.nonces[sender] = self.nonces.get(sender, 0) + 1
         self.waiting += 1
+        self.on_submit()
         self.due = 0  # the next tick includes it
 
     def next_nonce(self, sender: bytes) -> int:
@@ -59,9 +62,10 @@ class Stage:
 
     def __init__(self) -> None:
         self.source = Source()
+        self.clock = DrivenClock()
         self.said: list[ToWorker] = []
         self.writer = NetworkWriter(
-            "main", self.source, SystemClock(), ThreadPoolExecutor(1), self.said.append
+            "main", self.source, self.clock, ThreadPoolExecutor(1), self.said.append
         )
 
     async def run(self, scene: Callable[["Stage"], object], until: Callable[[], bool]) -> None:
@@ -77,7 +81,8 @@ class Stage:
         assert threading.get_ident() not in self.source.threads
 
     def submit(self, number: int, raw: bytes, sender: bytes = ALICE) -> None:
-        self.writer.submit(Submit(number, "main", raw, sender), self.said.append)
+        message = Submit(number, "main", raw, sender, DEADLINE)
+        self.writer.submit(message, self.said.append)
 
 
 def play(scene: Callable[[Stage], object], until: Callable[[Stage], bool]) -> Stage:
@@ -98,7 +103,7 @@ def test_what_is_due_is_done_on_the_network_s_own_thread() -> None:
 
 def test_everybody_hears_the_next_nonce_before_the_sender_has_its_answer() -> None:
     stage = play(lambda stage: stage.submit(7, b"good"), lambda stage: stage.source.ticks > 0)
-    assert stage.said[:2] == [NextNonce("main", ALICE, 1), Accepted(7)]
+    assert stage.said[:3] == [TakenUp((7,)), NextNonce("main", ALICE, 1), Accepted(7)]
 
 
 def test_a_refusal_is_told_in_its_own_words_and_a_failure_in_none() -> None:
@@ -120,7 +125,7 @@ def test_hints_that_are_no_longer_so_are_taken_back() -> None:
         stage.submit(1, b"good")
 
     stage = play(scene, lambda stage: NextNonce("main", ALICE, 0) in stage.said)
-    assert stage.said == [NextNonce("main", ALICE, 1), Accepted(1), NextNonce("main", ALICE, 0)]
+    assert stage.said[1:] == [NextNonce("main", ALICE, 1), Accepted(1), NextNonce("main", ALICE, 0)]
     assert list(stage.writer.hints()) == [NextNonce("main", ALICE, 0)]
 
 
@@ -133,4 +138,44 @@ def test_where_nothing_waits_there_is_nothing_to_hint_at() -> None:
         stage.submit(1, b"good")
 
     stage = play(scene, lambda stage: stage.source.ticks > 0 and not list(stage.writer.hints()))
-    assert stage.said == [NextNonce("main", ALICE, 1), Accepted(1)]
+    assert stage.said[1:] == [NextNonce("main", ALICE, 1), Accepted(1)]
+
+
+def test_what_is_past_its_deadline_is_thrown_away() -> None:
+    """The source is stuck for longer than a client waits; what came meanwhile is not taken."""
+
+    def scene(stage: Stage) -> None:
+        def stuck() -> None:
+            stage.submit(1, b"good")
+            stage.clock.advance(DEADLINE)
+
+        stage.source.on_tick = stuck
+        stage.source.due = 0
+
+    stage = play(scene, lambda stage: bool(stage.said))
+    assert stage.said == [Rejected(1, "sequencer not available")]
+    assert stage.source.waiting == 0
+
+
+def test_the_deadline_counts_when_a_transaction_is_put_before_the_source() -> None:
+    """It was taken up in time; who waits for it is told, or knows that it does not know."""
+
+    def scene(stage: Stage) -> None:
+        stage.source.on_submit = lambda: stage.clock.advance(DEADLINE)
+        stage.submit(1, b"good")
+        stage.submit(2, b"good", BOB)
+
+    stage = play(scene, lambda stage: stage.source.ticks > 0)
+    answers = [each for each in stage.said if not isinstance(each, NextNonce)]
+    assert answers == [TakenUp((1, 2)), Accepted(1), Rejected(2, "sequencer not available")]
+    assert stage.source.nonces == {ALICE: 1}
+
+
+def test_who_still_waits_at_the_end_is_refused() -> None:
+    async def run() -> list[ToWorker]:
+        stage = Stage()
+        stage.submit(1, b"good")
+        await stage.writer.close()
+        return stage.said
+
+    assert asyncio.run(run()) == [Rejected(1, "sequencer not available")]

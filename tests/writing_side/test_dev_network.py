@@ -1,6 +1,7 @@
 """A development chain in the writer, from one start to the next."""
 
 import errno
+import json
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,12 @@ from structlog.testing import capture_logs
 from dev_chain import ACCOUNTS, GENESIS_TIME, SECOND, send
 from foreblock._engine import Transaction
 from foreblock.clock import DrivenClock
+from foreblock.errors import PoolRefusal
+from foreblock.ledger.genesis_text import genesis_text
 from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.model import Flashblock
 from foreblock.network import DevChain, Network
+from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.writing import dev_network
@@ -30,10 +34,10 @@ class Nobody:
         pass
 
 
-def started(folder: Path) -> DevChainSource:
+def started(folder: Path, genesis: str = "") -> DevChainSource:
     """A chain begun or gone on with, as by a new process."""
     chain = DevChain(
-        genesis="", chain_id=31337, mnemonic=TEST_MNEMONIC, accounts=10, balance=10**22,
+        genesis=genesis, chain_id=31337, mnemonic=TEST_MNEMONIC, accounts=10, balance=10**22,
         gas_limit=400_000_000, base_fee=10**9, block_time=2, interval_ms=200, seed=0,
         instant=False, load=0, faults=[],
     )  # fmt: skip
@@ -98,3 +102,18 @@ def test_a_store_is_closed_whatever_the_writer_fails_at(
         with pytest.raises(ZeroDivisionError):
             source.close()
     started(tmp_path).close()
+
+
+def test_under_karst_a_transaction_has_at_most_the_gas_of_osaka(tmp_path: Path) -> None:
+    """Refused when it is sent, in the words of geth, where no block would take it."""
+    document = json.loads(genesis_text(dev_genesis(DevGenesisOptions())))
+    document["config"] |= {"karstTime": 0, "osakaTime": 0}
+    (tmp_path / "karst.json").write_text(json.dumps(document))
+    source = started(tmp_path / "store", str(tmp_path / "karst.json"))
+    most, more = (send(ACCOUNTS[0], nonce, gas=2**24 + nonce) for nonce in (0, 1))
+    source.submit(most.raw, most.sender)
+    with pytest.raises(PoolRefusal) as refusal:
+        source.submit(more.raw, more.sender)
+    words = "transaction gas limit too high (cap: 16777216, tx: 16777217)"
+    assert str(refusal.value) == words
+    source.close()

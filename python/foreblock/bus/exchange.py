@@ -12,7 +12,8 @@ from foreblock.errors import BusBroken
 # A worker that leaves so many bytes unread misses hints; it is told anew with the next.
 UNREAD_LIMIT: Final = 1 << 20
 
-Respond = Callable[[ToWorker], None]
+# Says something to one worker; false when it could not be handed to the system at once.
+Respond = Callable[[ToWorker], bool | None]
 
 
 class Exchange:
@@ -94,6 +95,8 @@ class _Worker(asyncio.Protocol):
     def close(self) -> None:
         self._transport.close()
 
-    def _respond(self, message: ToWorker) -> None:
-        if not self._transport.is_closing():
-            self._transport.write(frame(message))
+    def _respond(self, message: ToWorker) -> bool:
+        if self._transport.is_closing():
+            return False
+        self._transport.write(frame(message))
+        return not self._transport.is_closing() and not self._transport.get_write_buffer_size()

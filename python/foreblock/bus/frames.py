@@ -19,12 +19,26 @@ M = TypeVar("M")
 
 
 class Submit(Struct, frozen=True, tag=True, array_like=True):
-    """A worker hands in a transaction, decoded and with its sender recovered."""
+    """A worker hands in a transaction, decoded and with its sender recovered.
+
+    What is not taken up before its deadline is thrown away: the client has its refusal.
+    """
 
     id: int
     network: str
     raw: bytes
     sender: bytes
+    deadline_ns: int  # monotonic, which is the same in all processes
+
+
+class TakenUp(Struct, frozen=True, tag=True, array_like=True):
+    """From now on these may be in the pool; said before the first of them is looked at.
+
+    A worker that has heard everything and not this after a deadline knows that the
+    transaction was not taken and will not be.
+    """
+
+    ids: tuple[int, ...]
 
 
 class Accepted(Struct, frozen=True, tag=True, array_like=True):
@@ -38,6 +52,12 @@ class Rejected(Struct, frozen=True, tag=True, array_like=True):
 
     id: int
     why: str
+
+
+class Busy(Struct, frozen=True, tag=True, array_like=True):
+    """The transaction is not, because too many wait to be looked at."""
+
+    id: int
 
 
 class NextNonce(Struct, frozen=True, tag=True, array_like=True):
@@ -64,7 +84,7 @@ class SourceFacts(Struct, frozen=True, tag=True, array_like=True):
 
 
 ToWriter = Submit
-ToWorker = Accepted | Rejected | NextNonce | Committed | SourceFacts
+ToWorker = TakenUp | Accepted | Rejected | Busy | NextNonce | Committed | SourceFacts
 
 _encode = msgspec.msgpack.Encoder().encode
 

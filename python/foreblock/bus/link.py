@@ -1,26 +1,39 @@
 """A worker's end of the bus: hands in transactions, and remembers hints.
 
 It connects by itself and again whenever the writer has gone; while there is none, a
-submission is refused at once and reads go on.
+submission is refused at once and reads go on. So it is when the writer leaves too much
+unread. What a submission ends with when it is not answered, `handed` decides.
 """
 
 import asyncio
+import fcntl
+import sys
+import termios
 from itertools import count
 from typing import Final
 
 from foreblock.bus.frames import (
     Accepted,
+    Busy,
     Frames,
     NextNonce,
     Rejected,
     SourceFacts,
     Submit,
+    TakenUp,
     ToWorker,
     frame,
 )
-from foreblock.errors import BusBroken, RejectedTransaction, SequencerUnavailable
+from foreblock.bus.handed import Handed, Word
+from foreblock.clock import Clock, SystemClock
+from foreblock.errors import BusBroken, SequencerBusy, SequencerUnavailable
 
-ANSWER_SECONDS: Final = 2.0  # a writer that is stuck keeps nobody waiting for longer
+ANSWER_SECONDS: Final = 2.0  # until the deadline: a writer that is stuck keeps nobody for longer
+MARGIN_SECONDS: Final = 0.01  # after it, so that it has passed for certain
+GRACE_SECONDS: Final = 1.0  # for the answer to what was taken up
+UNSENT_LIMIT: Final = 1 << 20  # bytes; beyond it a transaction is refused at once
+ROUNDS: Final = 100  # of the loop, in which what is unread becomes read
+_SECOND_NS: Final = 10**9
 SHORTEST_DELAY: Final = 0.05
 LONGEST_DELAY: Final = 1.0
 HINTS: Final = 100_000  # senders remembered; beyond that all are forgotten
@@ -29,10 +42,20 @@ HINTS: Final = 100_000  # senders remembered; beyond that all are forgotten
 class WriterLink:
     """The way to the writer, for all networks of a worker."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(
+        self,
+        path: str,
+        clock: Clock | None = None,
+        *,
+        answer_seconds: float = ANSWER_SECONDS,
+        grace_seconds: float = GRACE_SECONDS,
+    ) -> None:
         self._path: Final = path
+        self._clock: Final = clock or SystemClock()
+        self._answer_seconds: Final = answer_seconds
+        self._grace_seconds: Final = grace_seconds
         self._ids: Final = count(1)
-        self._waiting: dict[int, asyncio.Future[None]] = {}
+        self._waiting: dict[int, Handed] = {}
         self._nonces: dict[tuple[str, bytes], int] = {}
         self._facts: dict[str, SourceFacts] = {}
         self._transport: asyncio.Transport | None = None
@@ -60,20 +83,29 @@ class WriterLink:
     async def submit(self, network: str, raw: bytes, sender: bytes) -> None:
         """Return when the pool has the transaction.
 
-        Raises `RejectedTransaction` with the pool's reason, and `SequencerUnavailable`.
+        Raises `RejectedTransaction` with the pool's reason; `SequencerUnavailable` and
+        `SequencerBusy` where it is certain that the pool will not have it; and
+        `OutcomeUnknown` where it is not.
         """
-        if self._transport is None or self._transport.is_closing():
+        transport = self._transport
+        if transport is None or transport.is_closing():
             raise SequencerUnavailable
-        number = next(self._ids)
-        answer = asyncio.get_running_loop().create_future()
-        self._waiting[number] = answer
-        self._transport.write(frame(Submit(number, network, raw, sender)))
+        if transport.get_write_buffer_size() + len(raw) > UNSENT_LIMIT:
+            raise SequencerBusy
+        number, handed = next(self._ids), Handed()
+        deadline = self._clock.monotonic_ns() + int(self._answer_seconds * _SECOND_NS)
+        self._waiting[number] = handed
         try:
-            await asyncio.wait_for(answer, ANSWER_SECONDS)
-        except TimeoutError:
-            raise SequencerUnavailable from None
+            transport.write(frame(Submit(number, network, raw, sender, deadline)))
+            await asyncio.wait([handed.answer], timeout=self._answer_seconds + MARGIN_SECONDS)
+            if not handed.answer.done():
+                heard_all = await _hear_all(transport)
+                if handed.taken_up:
+                    await asyncio.wait([handed.answer], timeout=self._grace_seconds)
+                handed.give_up(heard_all=heard_all)
+            await handed.answer
         finally:
-            self._waiting.pop(number, None)
+            del self._waiting[number]
 
     def next_nonce(self, network: str, sender: bytes) -> int:
         """The nonce after a sender's transactions in the pool; 0 where nothing is known."""
@@ -99,15 +131,13 @@ class WriterLink:
                 continue
             self._transport, delay = transport, SHORTEST_DELAY
             self._tried.set()
-            await ended
-            self._disconnected()
+            self._disconnected(heard_all=await ended)
 
-    def _disconnected(self) -> None:
+    def _disconnected(self, *, heard_all: bool) -> None:
         self._transport = None
         self._nonces.clear()  # the pool of the next writer is another
-        for answer in self._waiting.values():
-            if not answer.done():
-                answer.set_exception(SequencerUnavailable())
+        for handed in self._waiting.values():
+            handed.give_up(heard_all=heard_all)
 
     def hear(self, message: ToWorker) -> None:
         """Take in what the writer says."""
@@ -118,24 +148,28 @@ class WriterLink:
                 self._nonces[network, sender] = nonce
             case SourceFacts(network):
                 self._facts[network] = message
-            case Accepted(number):
-                answer = self._waiting.get(number)
-                if answer is not None and not answer.done():
-                    answer.set_result(None)
-            case Rejected(number, why):
-                answer = self._waiting.get(number)
-                if answer is not None and not answer.done():
-                    answer.set_exception(RejectedTransaction(why))
+            case TakenUp(numbers):
+                for number in numbers:
+                    self._tell(number, message)
+            case Accepted(number) | Rejected(number) | Busy(number):
+                self._tell(number, message)
             case _:
                 pass  # commits concern nobody yet
+
+    def _tell(self, number: int, message: Word) -> None:
+        handed = self._waiting.get(number)
+        if handed is not None:
+            handed.hear(message)
 
 
 class _Incoming(asyncio.Protocol):
     """One connection to one writer."""
 
-    def __init__(self, link: WriterLink, ended: asyncio.Future[None]) -> None:
+    def __init__(self, link: WriterLink, ended: asyncio.Future[bool]) -> None:
+        """`ended` is told whether everything was heard that the writer had said."""
         self._link = link
         self._ended = ended
+        self._heard_all = False
         self._frames = Frames(ToWorker)
         self._transport: asyncio.BaseTransport | None = None
 
@@ -150,6 +184,30 @@ class _Incoming(asyncio.Protocol):
             assert self._transport is not None, "data comes over a transport"
             self._transport.close()
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002, asyncio's signature
+    def eof_received(self) -> None:
+        self._heard_all = True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if isinstance(exc, ConnectionResetError):
+            # The writer has gone and left something unread. Who reads hears of it after all
+            # that was said; who writes has a `BrokenPipeError` and has perhaps not read it.
+            self._heard_all = True
         if not self._ended.done():
-            self._ended.set_result(None)
+            self._ended.set_result(self._heard_all)
+
+
+async def _hear_all(transport: asyncio.Transport) -> bool:
+    """Let the loop read what the writer has said by now; false when it did not come to it."""
+    for _ in range(ROUNDS):
+        if transport.is_closing():
+            return False
+        if not _unread(transport):
+            return True
+        await asyncio.sleep(0)
+    return False
+
+
+def _unread(transport: asyncio.Transport) -> int:
+    """How many bytes the system holds for this end."""
+    found = fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.FIONREAD, bytes(4))
+    return int.from_bytes(found, sys.byteorder)

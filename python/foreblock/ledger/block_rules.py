@@ -26,7 +26,7 @@ MESSAGE_PASSER: Final = bytes.fromhex("4200000000000000000000000000000000000016"
 def check_body(block: Block, rules: Rules) -> None:
     """Check that the header commits to exactly this body."""
     check = Check(block.header.number)
-    if rules.ethereum >= EthereumFork.OSAKA:
+    if rules.block_size_limited:
         check.at_most("size", MAXIMUM_BLOCK_SIZE, block.size)
     check.equal(
         "transactions root",

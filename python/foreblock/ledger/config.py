@@ -55,6 +55,7 @@ _STATED_TWICE: Final = {
     "shanghaiTime": "canyonTime",
     "cancunTime": "ecotoneTime",
     "pragueTime": "isthmusTime",
+    "osakaTime": "karstTime",
 }
 # Forks that change only how many blobs a block holds (EIP-7892).
 _BLOB_FORKS: Final = tuple(f"bpo{i}" for i in range(1, 6))
@@ -138,7 +139,6 @@ def _optimism_profile(config: JsonValue, section: JsonValue) -> ChainProfile:
     section.known(_OPTIMISM_KEYS)
     if config.need("bedrockBlock").number() != 0:
         config.need("bedrockBlock").refuse("blocks before Bedrock cannot be executed")
-    _refuse_if_set(config, "osakaTime", "a fork that foreblock cannot execute on an OP chain")
     forks = _schedule(config, _OPTIMISM_FORKS)
     for stated, containing in _STATED_TWICE.items():
         _check_stated_twice(config, stated, containing)

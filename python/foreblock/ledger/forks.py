@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 ETHER: Final = 10**18
+MAX_TRANSACTION_GAS: Final = 2**24  # EIP-7825
 
 
 class EthereumFork(IntEnum):
@@ -86,7 +87,8 @@ class OptimismFork(IntEnum):
     KARST,
 ) = OptimismFork
 
-# The Ethereum fork whose rules each OP fork contains.
+# The Ethereum fork whose rules each OP fork contains, as far as they execute; the engine says
+# the same. Deposits are exempt from the gas cap of Osaka, and blocks from its limit of bytes.
 ETHEREUM_RULES_OF: Final = {
     OptimismFork.BEDROCK: EthereumFork.PARIS,
     OptimismFork.REGOLITH: EthereumFork.PARIS,
@@ -97,7 +99,7 @@ ETHEREUM_RULES_OF: Final = {
     OptimismFork.HOLOCENE: EthereumFork.CANCUN,
     OptimismFork.ISTHMUS: EthereumFork.PRAGUE,
     OptimismFork.JOVIAN: EthereumFork.PRAGUE,
-    OptimismFork.KARST: EthereumFork.PRAGUE,
+    OptimismFork.KARST: EthereumFork.OSAKA,
 }
 
 # A bomb delay changes the difficulty and nothing that executes.
@@ -137,6 +139,16 @@ class Rules(Struct, frozen=True, gc=False):
     def merged(self) -> bool:
         """Whether a block is proposed by the consensus layer rather than mined."""
         return self.ethereum >= PARIS
+
+    @property
+    def transaction_gas_cap(self) -> int | None:
+        """The most gas that a transaction may have, deposits apart; none before Osaka."""
+        return MAX_TRANSACTION_GAS if self.ethereum >= OSAKA else None
+
+    @property
+    def block_size_limited(self) -> bool:
+        """Whether a block's encoding has a limit (EIP-7934): Osaka's, which Karst leaves out."""
+        return self.ethereum >= OSAKA and self.optimism is None
 
     @property
     def block_reward(self) -> int:

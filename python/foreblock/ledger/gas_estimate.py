@@ -18,13 +18,11 @@ from foreblock.ledger.call import overlaid, overlaid_in_steps, ready
 from foreblock.ledger.call_checks import check_fields, reason_beside_gas
 from foreblock.ledger.call_request import Call
 from foreblock.ledger.fees import GAS_PER_BLOB
-from foreblock.ledger.forks import EthereumFork
 from foreblock.ledger.intrinsic_gas import TRANSACTION, floor_gas, intrinsic_gas
 from foreblock.ledger.overrides import AccountOverride
 from foreblock.ledger.simulation.steps import Pace, Steps, paced
 from foreblock.ledger.surroundings import Surroundings
 
-MAX_TRANSACTION_GAS: Final = 2**24  # EIP-7825, from Osaka on
 CALL_STIPEND: Final = 2_300  # yellow paper: what a call with value is given for nothing
 ERROR_RATIO: Final = 0.015  # geth: an estimate may be so much above the least
 OUT_OF_GAS: Final = "out of gas"
@@ -135,8 +133,9 @@ class _Tries(Struct, frozen=True, gc=False):
         """What it may have: as asked for, or a whole block, and no more than it can pay for."""
         call = self.call
         gas = call.gas if call.gas >= TRANSACTION else self.around.header.gas_limit
-        if self.around.rules.ethereum >= EthereumFork.OSAKA:
-            gas = min(gas, MAX_TRANSACTION_GAS)
+        cap = self.around.rules.transaction_gas_cap
+        if cap is not None:
+            gas = min(gas, cap)
         if call.fee_cap:
             gas = min(gas, self._affordable() // call.fee_cap)
         return min(gas, gas_cap)

@@ -11,7 +11,9 @@ class Submissions(Protocol):
     async def submit(self, raw: bytes, sender: bytes) -> None:
         """Return when the pool has the transaction.
 
-        Raises `RejectedTransaction` with the pool's reason, and `SequencerUnavailable`.
+        Raises `RejectedTransaction` with the pool's reason; `SequencerUnavailable` and
+        `SequencerBusy` where it is certain that the pool will not have it; and
+        `OutcomeUnknown` where it is not.
         """
 
     def next_nonce(self, sender: bytes) -> int:

@@ -16,6 +16,7 @@ from foreblock.errors import (
     InvalidParams,
     NoSuchHead,
     NotCanonical,
+    OutcomeUnknown,
     PoolFull,
     PoolRefusal,
     PrunedState,
@@ -25,6 +26,7 @@ from foreblock.errors import (
     RejectedTransaction,
     Reverted,
     Rule,
+    SequencerBusy,
     SequencerUnavailable,
     StoreClosed,
     StoreReplaced,
@@ -43,6 +45,7 @@ Row = Callable[[Exception], Fault]
 INVALID_PARAMS: Final = -32602
 INTERNAL: Final = -32603
 REFUSED: Final = -32000
+TIMED_OUT: Final = -32002  # geth: request timed out
 OVERLOADED: Final = -32005  # EIP-1474: limit exceeded
 PRUNED: Final = 4444  # geth and reth
 REVERTED: Final = 3  # geth: execution reverted
@@ -128,6 +131,10 @@ PRECONF: Final[dict[type[Exception], Row]] = {
     TimedOut: _says(REFUSED),
     RejectedTransaction: _says(REFUSED),
     SequencerUnavailable: _says(REFUSED),
+    SequencerBusy: _says(
+        OVERLOADED, "too many transactions wait for the sequencer, try again later"
+    ),
+    OutcomeUnknown: lambda error: Fault(TIMED_OUT, f"request timed out: {error}"),
     PoolRefusal: _says(REFUSED),
     StoreReplaced: _says(REFUSED, UNAVAILABLE),
     StoreClosed: _says(REFUSED, UNAVAILABLE),

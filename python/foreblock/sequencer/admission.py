@@ -21,13 +21,11 @@ from foreblock.errors import (
     WrongChain,
 )
 from foreblock.ledger.execution import BLOB, DEPOSIT
-from foreblock.ledger.forks import EthereumFork
 from foreblock.ledger.intrinsic_gas import MAX_INIT_CODE, floor_gas, intrinsic_gas
 from foreblock.ledger.transactions import Transaction, estimated_compressed_size
 from foreblock.sequencer.pooled import Pooled, Terms
 
 MAX_SIZE: Final = 128 * 1024  # bytes, geth: four slots of 32 KiB
-MAX_TRANSACTION_GAS: Final = 2**24  # EIP-7825, from Osaka on
 MAX_NONCE: Final = 2**64 - 1  # EIP-2681
 SET_CODE: Final = 4  # the type of EIP-7702
 
@@ -70,6 +68,7 @@ def _pooled(
         tip_cap=tip_cap,
         cost=cost,
         data_footprint=fees.data_footprint(size),
+        size=len(transaction.raw),
     )
 
 
@@ -81,9 +80,9 @@ def _check_form(transaction: Transaction, terms: Terms) -> None:
         raise OversizedData(size, MAX_SIZE)
     if transaction.to is None and len(transaction.input) > MAX_INIT_CODE:
         raise InitCodeTooLarge(len(transaction.input), MAX_INIT_CODE)
-    gas = transaction.gas_limit
-    if terms.rules.ethereum >= EthereumFork.OSAKA and gas > MAX_TRANSACTION_GAS:
-        raise GasLimitTooHigh(MAX_TRANSACTION_GAS, gas)
+    gas, cap = transaction.gas_limit, terms.rules.transaction_gas_cap
+    if cap is not None and gas > cap:
+        raise GasLimitTooHigh(cap, gas)
     if gas > terms.gas_limit:
         raise ExceedsBlockGasLimit
 

@@ -1,8 +1,9 @@
 """The genesis of a dev chain: an OP chain at Jovian, with accounts that can pay at once.
 
 A pure function of its options, the time included: equal options give an equal block 0,
-here and in every instance that is to follow the chain. Jovian is the newest fork that
-public networks run; Karst is a draft, and would change nothing that a header carries.
+here and in every instance that is to follow the chain. Karst, which public networks run
+since July 2026, is not in force unless a genesis file says so: it would change nothing that a
+header carries, but a chain that was begun without it is another chain.
 """
 
 from dataclasses import dataclass, field

@@ -9,7 +9,8 @@ Accounts are looked up through a function, as of the block in progress. Nothing 
 waits, keeps time, runs a transaction or is kept over a restart.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 from foreblock.errors import (
@@ -20,10 +21,10 @@ from foreblock.errors import (
     ReplacementUnderpriced,
     SenderLimitReached,
     TransactionPoolFull,
-    Underpriced,
 )
 from foreblock.ledger.transactions import Account, Transaction
 from foreblock.sequencer.admission import admit
+from foreblock.sequencer.cheapest import Cheapest
 from foreblock.sequencer.pooled import Pooled, Terms
 from foreblock.sequencer.ranking import Ranking
 from foreblock.sequencer.sender_queue import SenderQueue
@@ -33,11 +34,13 @@ Accounts = Callable[[bytes], Account | None]
 
 @dataclass(frozen=True, slots=True)
 class PoolLimits:
-    """How many transactions may wait."""
+    """How many transactions may wait, and how many bytes they may have as they are encoded."""
 
     of_a_sender: int = 1_024
     in_all: int = 10_000
     gapped: int = 2_500  # of all, those that wait for a nonce
+    size: int = 64 << 20
+    gapped_size: int = 16 << 20
 
 
 class Pool:
@@ -51,14 +54,15 @@ class Pool:
         self._queues: dict[bytes, SenderQueue] = {}
         self._by_hash: dict[bytes, Pooled] = {}
         self._gapped = 0
+        self._size = 0
+        self._gapped_size = 0
 
         # Which comes next, and which do not fit into the index that is being filled.
         self._next = self._rank_heads()
         self._aside: list[Pooled] = []
 
-        # Which goes first when there is no room; made when it is first needed in a block.
-        self._cheapest_gapped: Ranking | None = None
-        self._cheapest_tail: Ranking | None = None
+        # Which goes first when there is no room.
+        self._cheapest = Cheapest(self._queues, terms.base_fee)
 
     def __len__(self) -> int:
         return len(self._by_hash)
@@ -76,6 +80,16 @@ class Pool:
         """How many wait for a nonce before theirs."""
         return self._gapped
 
+    @property
+    def size(self) -> int:
+        """Bytes of all, as they are encoded."""
+        return self._size
+
+    @property
+    def gapped_size(self) -> int:
+        """Bytes of those that wait for a nonce before theirs."""
+        return self._gapped_size
+
     def next_nonce(self, sender: bytes) -> int:
         """The nonce that follows the sender's account and all that can run after it."""
         queue, _ = self._look_up(sender)
@@ -91,13 +105,14 @@ class Pool:
         queue, balance = self._look_up(pooled.sender)
         old = queue.get(pooled.nonce)
         _check_account(pooled, queue, balance, old)
-        if old is None:
-            gone = self._make_room(pooled, queue)
-        elif _outbids(pooled, old):
-            gone = [old]
-            del self._by_hash[old.hash]
-        else:
+        if old is not None and not _outbids(pooled, old):
             raise ReplacementUnderpriced
+        gone = self._victims(pooled, queue, old)
+        for each in gone:
+            self._remove(each)
+        if old is not None:
+            gone.append(old)
+            self._forget(old)
         self._arrivals += 1
         self._put(pooled, queue)
         return gone
@@ -115,58 +130,53 @@ class Pool:
 
     def _put(self, pooled: Pooled, queue: SenderQueue) -> None:
         self._queues[pooled.sender] = queue
-        before = queue.gapped
+        self._count_out(queue)
         queue.put(pooled)
-        self._gapped += queue.gapped - before
+        self._count_in(queue)
         self._by_hash[pooled.hash] = pooled
+        self._size += pooled.size
         if queue.head is pooled:
             self._push_head(queue)
-        if pooled.nonce >= queue.end:
-            _push(self._cheapest_gapped, pooled)
-        else:
-            _push(self._cheapest_tail, queue.tail)
+        self._cheapest.came(pooled, queue)
 
-    def _make_room(self, newcomer: Pooled, queue: SenderQueue) -> list[Pooled]:
-        """Let go of what has to make room; gives it, or refuses the newcomer."""
-        gone = []
-        if len(queue) >= self._limits.of_a_sender:
+    def _victims(self, newcomer: Pooled, queue: SenderQueue, old: Pooled | None) -> list[Pooled]:
+        """Those that have to make room, beside the one that it replaces; or refuses it.
+
+        Nothing has gone yet, so what is refused leaves the pool as it was.
+        """
+        gapped = newcomer.nonce > queue.end
+        number, size = self._overshoot(newcomer, old, gapped=gapped)
+        victims = []
+        if old is None and len(queue) >= self._limits.of_a_sender:
             last = queue.last
             if newcomer.nonce > last.nonce:
                 raise SenderLimitReached(len(queue))
-            gone.append(last)
-        elif newcomer.nonce > queue.end:
-            gone.extend(self._make_room_for_gapped(newcomer))
-        elif len(self) >= self._limits.in_all:
-            gone.append(self._victim_for_ready(newcomer))
-        for each in gone:
-            self._remove(each)
-        return gone
+            victims.append(last)
+            number, size = number - 1, size - last.size
+        if number <= 0 and size <= 0:
+            return victims
+        spared = (old, *victims)
+        cheapest = self._cheapest
+        with closing(
+            cheapest.for_gapped(newcomer, spared) if gapped else cheapest.for_ready(newcomer)
+        ) as candidates:
+            for each in candidates:
+                victims.append(each)
+                number, size = number - 1, size - each.size
+                if number <= 0 and size <= 0:
+                    return victims
+        raise TransactionPoolFull
 
-    def _make_room_for_gapped(self, newcomer: Pooled) -> list[Pooled]:
-        """What can run is never let go for what cannot."""
-        if self._gapped < self._limits.gapped and len(self) < self._limits.in_all:
-            return []
-        victim = self._rank_gapped().first()
-        if victim is None:
-            raise TransactionPoolFull
-        self._refuse_unless_above(newcomer, victim)
-        return [victim]
-
-    def _victim_for_ready(self, newcomer: Pooled) -> Pooled:
-        """What cannot run goes first, then the cheapest; never the newcomer's own, before it."""
-        victim = self._rank_gapped().first_of_others(newcomer.sender)
-        if victim is not None:
-            return victim
-        victim = self._rank_tails().first_of_others(newcomer.sender)
-        if victim is None:
-            raise TransactionPoolFull
-        self._refuse_unless_above(newcomer, victim)
-        return victim
-
-    def _refuse_unless_above(self, newcomer: Pooled, victim: Pooled) -> None:
-        base_fee = self._terms.base_fee
-        if newcomer.tip(base_fee) <= victim.tip(base_fee):
-            raise Underpriced
+    def _overshoot(self, newcomer: Pooled, old: Pooled | None, *, gapped: bool) -> tuple[int, int]:
+        """How many, and how many bytes, would be too many with the newcomer."""
+        limits = self._limits
+        number, size = (1, newcomer.size) if old is None else (0, newcomer.size - old.size)
+        too_many = len(self) + number - limits.in_all
+        too_large = self._size + size - limits.size
+        if gapped:
+            too_many = max(too_many, self._gapped + number - limits.gapped)
+            too_large = max(too_large, self._gapped_size + size - limits.gapped_size)
+        return too_many, too_large
 
     # --- Into a block ----------------------------------------------------------------
 
@@ -175,7 +185,7 @@ class Pool:
         self._terms = terms
         self._aside.clear()
         self._next = self._rank_heads()
-        self._forget_cheapest()
+        self._cheapest.begin_block(terms.base_fee)
 
     def begin_index(self) -> None:
         """The block has more room than before: what did not fit may fit now."""
@@ -195,7 +205,7 @@ class Pool:
     def included(self, pooled: Pooled) -> None:
         """The best one has run; the next of its sender may follow."""
         self._next.pop()
-        del self._by_hash[pooled.hash]
+        self._forget(pooled)
         queue = self._queues[pooled.sender]
         queue.take_head()
         self._push_head(queue)
@@ -207,7 +217,7 @@ class Pool:
         queue, _ = self._look_up(pooled.sender)
         if queue.head is pooled:
             self._remove(pooled)
-            self._forget_cheapest()
+            self._cheapest.forget()
             self._trim_gapped()
 
     # --- Letting go ------------------------------------------------------------------
@@ -215,39 +225,55 @@ class Pool:
     def drop_invalid(self) -> list[Pooled]:
         """Let go of what no block will take, as accounts are now; gives it."""
         before = dict(self._by_hash)
+        cap = self._terms.rules.transaction_gas_cap  # a fork may have brought it
         for sender in list(self._queues):
             queue, balance = self._look_up(sender)
-            for each in [each for each in queue if each.cost > balance]:
-                self._remove(each)
-        self._forget_cheapest()
+            for each in list(queue):
+                if each.cost > balance or (cap is not None and each.gas_limit > cap):
+                    self._remove(each)
+        self._cheapest.forget()
         self._trim_gapped()
         return [each for hash_, each in before.items() if hash_ not in self._by_hash]
 
     def _move_to(self, queue: SenderQueue, nonce: int) -> None:
-        before = queue.gapped
+        self._count_out(queue)
         below = queue.move_to(nonce)
-        self._gapped += queue.gapped - before
+        self._count_in(queue)
         for each in below:
-            del self._by_hash[each.hash]
+            self._forget(each)
             self._forget_if_empty(each.sender, queue)
         self._push_head(queue)
-        self._forget_cheapest()
+        self._cheapest.forget()
 
     def _remove(self, pooled: Pooled) -> None:
         queue = self._queues[pooled.sender]
-        before = queue.gapped
+        self._count_out(queue)
         queue.remove(pooled.nonce)
-        self._gapped += queue.gapped - before
-        del self._by_hash[pooled.hash]
-        _push(self._cheapest_tail, queue.tail)
+        self._count_in(queue)
+        self._forget(pooled)
+        self._cheapest.went(queue)
         self._forget_if_empty(pooled.sender, queue)
 
     def _trim_gapped(self) -> None:
         """Letting go of one makes those after it wait, and they may be too many then."""
-        while self._gapped > self._limits.gapped:
-            victim = self._rank_gapped().first()
+        limits = self._limits
+        while self._gapped > limits.gapped or self._gapped_size > limits.gapped_size:
+            victim = self._cheapest.of_gapped()
             assert victim is not None
             self._remove(victim)
+
+    def _forget(self, pooled: Pooled) -> None:
+        del self._by_hash[pooled.hash]
+        self._size -= pooled.size
+
+    def _count_out(self, queue: SenderQueue) -> None:
+        """Around each change of a queue: what waits in it does not count, then counts again."""
+        self._gapped -= queue.gapped
+        self._gapped_size -= queue.gapped_size
+
+    def _count_in(self, queue: SenderQueue) -> None:
+        self._gapped += queue.gapped
+        self._gapped_size += queue.gapped_size
 
     def _forget_if_empty(self, sender: bytes, queue: SenderQueue) -> None:
         if not queue:
@@ -266,46 +292,9 @@ class Pool:
         paying = (each for each in heads if each is not None and each.fee_cap >= base_fee)
         return Ranking(paying, lambda each: (-each.tip(base_fee), each.arrival), self._is_head)
 
-    def _rank_gapped(self) -> Ranking:
-        if self._cheapest_gapped is None:
-            gapped = (each for each in self._by_hash.values() if self._is_gapped(each))
-            self._cheapest_gapped = self._rank_cheapest(gapped, self._is_gapped)
-        return self._cheapest_gapped
-
-    def _rank_tails(self) -> Ranking:
-        """Of what can run only the last of each sender may go: it leaves no gap."""
-        if self._cheapest_tail is None:
-            tails = (queue.tail for queue in self._queues.values())
-            found = (each for each in tails if each is not None)
-            self._cheapest_tail = self._rank_cheapest(found, self._is_tail)
-        return self._cheapest_tail
-
-    def _rank_cheapest(self, members: Iterable[Pooled], holds: Callable[[Pooled], bool]) -> Ranking:
-        """The lowest tip first, of equal ones the last that came."""
-        base_fee = self._terms.base_fee
-        return Ranking(members, lambda each: (each.tip(base_fee), -each.arrival), holds)
-
-    def _forget_cheapest(self) -> None:
-        self._cheapest_gapped = None
-        self._cheapest_tail = None
-
     def _is_head(self, pooled: Pooled) -> bool:
         queue = self._queues.get(pooled.sender)
         return queue is not None and queue.head is pooled
-
-    def _is_tail(self, pooled: Pooled) -> bool:
-        queue = self._queues.get(pooled.sender)
-        return queue is not None and queue.tail is pooled
-
-    def _is_gapped(self, pooled: Pooled) -> bool:
-        queue = self._queues.get(pooled.sender)
-        return queue is not None and pooled.nonce >= queue.end and queue.get(pooled.nonce) is pooled
-
-
-def _push(ranking: Ranking | None, pooled: Pooled | None) -> None:
-    """Into an order that is kept up to date from the moment it was first needed."""
-    if ranking is not None and pooled is not None:
-        ranking.push(pooled)
 
 
 def _check_account(pooled: Pooled, queue: SenderQueue, balance: int, old: Pooled | None) -> None:

@@ -34,6 +34,7 @@ class Pooled(Struct, frozen=True, eq=False):
     tip_cap: int
     cost: int  # at most: value, gas at the fee cap, L1 fee, operator fee
     data_footprint: int
+    size: int  # bytes of its encoding
 
     def tip(self, base_fee: int) -> int:
         """What it pays above this base fee for a unit of gas; below 0 where it cannot pay that."""

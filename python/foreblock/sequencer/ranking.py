@@ -1,15 +1,20 @@
-"""Transactions in an order, of which only the first is ever asked for.
+"""Transactions in an order, of which hardly more than the first is ever asked for.
 
 A heap that is not told when a member loses its place: it asks when the member has come to
 the top. So every change costs a push at most, and nothing is searched for.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from heapq import heapify, heappop, heappush
 
 from foreblock.sequencer.pooled import Pooled
 
 Key = Callable[[Pooled], tuple[int, int]]
+_Entry = tuple[tuple[int, int], Pooled]
+
+
+def _nobody(_pooled: Pooled) -> None:
+    return None
 
 
 class Ranking:
@@ -20,7 +25,7 @@ class Ranking:
     ) -> None:
         self._key = key
         self._holds = holds
-        self._heap = [(key(each), each) for each in members]
+        self._heap: list[_Entry] = [(key(each), each) for each in members]
         heapify(self._heap)
 
     def push(self, pooled: Pooled) -> None:
@@ -40,12 +45,26 @@ class Ranking:
         """Take out the one that `first` gave."""
         heappop(self._heap)
 
-    def first_of_others(self, sender: bytes) -> Pooled | None:
-        """The first one that holds its place and is not this sender's."""
-        own = []
-        while (found := self.first()) is not None and found.sender == sender:
-            own.append(found)
-            self.pop()
-        for each in own:
-            self.push(each)
-        return found
+    def in_turn(self, after: Callable[[Pooled], Pooled | None] = _nobody) -> Generator[Pooled]:
+        """All that hold their place, the first first, as if each went when the next is asked for.
+
+        `after` gives the member that would come into the order then. The order stays as it is.
+        """
+        taken: list[_Entry] = []
+        revealed: list[_Entry] = []
+        try:
+            while self.first() is not None or revealed:
+                heap = self._heap
+                if revealed and (not heap or revealed[0] < heap[0]):
+                    heap = revealed
+                entry = heappop(heap)
+                if heap is self._heap:
+                    if taken and entry[1] is taken[-1][1]:
+                        continue  # it was pushed twice
+                    taken.append(entry)
+                yield entry[1]
+                if (next_one := after(entry[1])) is not None:
+                    heappush(revealed, (self._key(next_one), next_one))
+        finally:
+            for entry in taken:
+                heappush(self._heap, entry)

@@ -51,6 +51,8 @@ async def serve(
     await stop.wait()
     for server in servers:
         server.close()
+    # What the loop has accepted in this turn is made in the next, and is to be told as well.
+    await asyncio.sleep(0)
     for listener in listeners:
         await _accept_the_rest(listener)
     await _drain(ticker, grace)

@@ -17,8 +17,8 @@ from typing import Any, Final
 import uvloop
 
 from foreblock.errors import ForeblockError
-from foreblock.server import supervisor
 from foreblock.server.lifecycle import Listener, serve
+from foreblock.server.line import ALIVE, END, FAILED, READY
 from foreblock.server.memory import keep_freed_memory
 from foreblock.server.sockets import turn_away
 from foreblock.server.sweep import Ticker
@@ -78,7 +78,7 @@ async def serve_until_told(
         stop.set()
 
     loop.add_signal_handler(signal.SIGTERM, stop.set)
-    loop.add_reader(line, at_end(line, orphaned))
+    loop.add_reader(line, attend(line, orphaned))
     await serve(listeners, ticker, stop, lambda: _begin(line), grace)
 
 
@@ -86,29 +86,31 @@ def _begin(line: socket.socket) -> None:
     # What was made until now stays; the collector need not look at it again.
     gc.collect()
     gc.freeze()
-    tell(line, supervisor.READY)
+    tell(line, READY)
 
 
 def tell_failure(line: socket.socket, why: str) -> None:
     """Say why this worker cannot serve."""
-    tell(line, supervisor.FAILED + why.encode("utf-8", "replace").replace(b"\n", b" ") + b"\n")
+    tell(line, FAILED + why.encode("utf-8", "replace").replace(END, b" "))
 
 
 def tell(line: socket.socket, word: bytes) -> None:
     """Say a word to the supervisor."""
     with suppress(OSError):  # the supervisor may be gone, and the end of the line says so
-        line.sendall(word)
+        line.sendall(word + END)
 
 
-def at_end(line: socket.socket, ended: Callable[[], None]) -> Callable[[], None]:
-    """What to do when the line is readable: it says nothing but that it has ended."""
+def attend(line: socket.socket, ended: Callable[[], None]) -> Callable[[], None]:
+    """What to do when the line is readable: it asks whether we are alive, or it has ended."""
 
     def readable() -> None:
         try:
-            rest = line.recv(1024)
+            asked = line.recv(1024)
         except OSError:
-            rest = b""
-        if not rest:
+            asked = b""
+        if asked:
+            tell(line, ALIVE)
+        else:
             ended()
 
     return readable

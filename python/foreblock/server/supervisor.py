@@ -1,42 +1,37 @@
 """The parent of all processes: starts them, watches them, stops them.
 
 It makes the listening sockets and keeps them open, so a connection that arrives while its
-process is dead waits for the next one instead of being refused. Processes are started by
-exec and never forked, since a store opened before a fork would be shared in ways it must
-not be. The supervisor itself opens no store.
+process is dead waits for the next one instead of being refused. The supervisor itself opens
+no store.
 
-Between the supervisor and a process lies a socket pair, the line: the order goes down as
-one line, then `ready` or `failed: WHY` comes up. It stays open, and its end tells a process
-that nobody watches it any more.
+A slot is served by one process after the other: whatever ends, hangs or cannot be started is
+followed by the next one, after a wait that grows, and the others stay. Only what never came
+to serve ends the service, which is then told why. How one process is started and heard is in
+`foreblock.server.child`.
 
 Workers serve and a writer, where there is one, writes what they serve. The writer is ready
 before the first worker starts, and is told to stop when the last of them is gone.
 """
 
 import asyncio
-import os
 import signal
-import socket
-import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
 import structlog
 
-from foreblock.errors import WorkerFailed
+from foreblock.errors import StopForced, WorkerFailed
+from foreblock.server.child import CANNOT_START, Child, Slot
+from foreblock.server.line import FAILED, READY
+from foreblock.server.silence import TURN_SECONDS, Silence
 from foreblock.server.sockets import turn_away
-
-READY: Final = b"ready\n"
-FAILED: Final = b"failed: "
 
 SHORTEST_DELAY: Final = 0.1  # seconds until a dead worker's successor is started
 LONGEST_DELAY: Final = 5.0
 STEADY: Final = 10.0  # a worker that lived so long did not die of its start
+STARTING: Final = 6  # times as long as it may be silent, a process may take to start again
 KILL_MARGIN: Final = 1.0  # beyond the grace, before a worker that drains is killed
-
-TCACHE_COUNT: Final = "glibc.malloc.tcache_count"
-PIECES_AT_HAND: Final = 256
 
 log = structlog.get_logger()
 
@@ -49,13 +44,12 @@ def backoff() -> Iterator[float]:
         delay = min(delay * 2, LONGEST_DELAY)
 
 
-class Slot(NamedTuple):
-    """A place for one process after the other, each started in the same way."""
+class End(NamedTuple):
+    """Why a slot is empty: as it is logged, and in words."""
 
-    name: str
-    command: Sequence[str]
-    sockets: Sequence[socket.socket]  # handed down
-    order: Callable[[Sequence[int]], bytes]  # what it is told, given their descriptors
+    event: str
+    facts: dict[str, object]
+    why: str
 
 
 class Supervisor:
@@ -70,19 +64,21 @@ class Supervisor:
     ) -> None:
         self._workers: Final = workers
         self._writer: Final = writer
-        self._grace: Final = grace
+        self._patience: Final = grace + KILL_MARGIN
         self._ready: Final = ready
         self._stopping: Final = asyncio.Event()
         self._writing: Final = asyncio.Event()  # the writer is ready
         self._unneeded: Final = asyncio.Event()  # the writer may stop
-        self._processes: dict[subprocess.Popen[bytes], Slot] = {}
+        self._children: Final[set[Child]] = set()
         self._waiting_for = len(workers)  # workers that have not served yet
         self._cut_short = False
+        self._overdue: Final[list[str]] = []  # what had to be killed to make it stop
 
     async def run(self) -> bool:
         """Run until told to stop by SIGTERM or SIGINT; true if a second one cut that short.
 
-        Raises `WorkerFailed` when a slot never comes to serve.
+        Raises `WorkerFailed` when a slot never comes to serve, and `StopForced` when what
+        should have ended by itself had to be killed.
         """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -93,8 +89,10 @@ class Supervisor:
         finally:
             self._stopping.set()
             self._unneeded.set()
-            self._kill()
+            _kill(self._running())
         _raise_first(await asyncio.gather(*keepers, return_exceptions=True))
+        if self._overdue and not self._cut_short:
+            raise StopForced(", ".join(self._overdue))
         return self._cut_short
 
     async def _keep_writer(self) -> None:
@@ -115,7 +113,7 @@ class Supervisor:
         finally:
             if not self._stopping.is_set():
                 self._stopping.set()
-                self._kill_workers()
+                _kill(self._running(workers=True))
         outcomes = await asyncio.gather(*keepers, return_exceptions=True)
         self._retire_writer()
         _raise_first(outcomes)
@@ -126,39 +124,51 @@ class Supervisor:
         """Keep a slot filled, by one process after the other."""
         loop = asyncio.get_running_loop()
         served, delays = False, backoff()
-        while not stopping.is_set():
-            begun = loop.time()
-            process, up, down = await self._start(slot, stopping)
-            word = await _first_word(up)
-            if word == READY and not served:
+
+        def serves() -> None:
+            nonlocal served
+            if not served:
                 served = True
                 first_ready()
-            code = await _end_of(process)
-            del self._processes[process]
-            down.close()  # and no sooner: its end would tell the process to stop
+
+        while not stopping.is_set():
+            begun = loop.time()
+            to_start = slot.timeout * STARTING if served else 0.0
+            end = await self._fill(slot, to_start, serves, stopping)
             if stopping.is_set():
                 return
             if not served:
-                raise WorkerFailed(_reason(slot.name, word, code))
-            said = word.decode().strip()
-            log.warning("process_ended", name=slot.name, pid=process.pid, code=code, said=said)
+                raise WorkerFailed(end.why)
+            log.warning(end.event, name=slot.name, **end.facts)
             if loop.time() - begun > STEADY:
                 delays = backoff()
             await _pause(stopping, next(delays))
 
-    async def _start(
-        self, slot: Slot, stopping: asyncio.Event
-    ) -> tuple[subprocess.Popen[bytes], asyncio.StreamReader, asyncio.StreamWriter]:
-        ours, theirs = socket.socketpair()
-        inherited = [sock.fileno() for sock in slot.sockets]
-        with theirs:
-            process = _execute(slot.command, theirs.fileno(), inherited)
-        self._processes[process] = slot
-        reader, writer = await asyncio.open_connection(sock=ours)
-        writer.write(slot.order(inherited) + b"\n")
+    async def _fill(
+        self, slot: Slot, to_start: float, serves: Callable[[], None], stopping: asyncio.Event
+    ) -> End:
+        """Start a process and watch it until it has ended."""
+        try:
+            child = Child(slot)
+        except CANNOT_START as failure:
+            why = str(failure) or type(failure).__name__
+            facts: dict[str, object] = {"why": why}
+            return End("process_not_started", facts, f"a {slot.name} cannot be started: {why}")
+        self._children.add(child)
+        await child.give_order()
         if stopping.is_set():
-            process.terminate()
-        return process, reader, writer
+            child.terminate()
+        if not await _has_started(child, to_start):
+            _give_up(child, to_start)
+        elif child.word == READY:
+            serves()
+            await _watch(child, stopping)
+        await child.ended_within(None)
+        self._children.discard(child)
+        code = child.close()
+        said = child.word.decode("utf-8", "replace")
+        facts = {"pid": child.pid, "code": code, "said": said}
+        return End("process_ended", facts, _reason(slot.name, said, code))
 
     def _count_ready(self) -> None:
         self._waiting_for -= 1
@@ -168,62 +178,44 @@ class Supervisor:
     def _stop_or_kill(self) -> None:
         if self._stopping.is_set():
             self._cut_short = True
-            self._kill()
+            _kill(self._running())
             return
         self._stopping.set()
         for slot in self._workers:
             for sock in slot.sockets:
                 turn_away(sock)
-        for process, slot in self._alive():
-            if slot is not self._writer:
-                process.terminate()
-        asyncio.get_running_loop().call_later(self._grace + KILL_MARGIN, self._kill_workers)
+        self._stop(workers=True)
 
     def _retire_writer(self) -> None:
         """Let the writer end after the commit that it is at."""
         self._unneeded.set()
-        for process, slot in self._alive():
-            if slot is self._writer:
-                process.terminate()
-        asyncio.get_running_loop().call_later(self._grace + KILL_MARGIN, self._kill)
+        self._stop(workers=False)
 
-    def _kill_workers(self) -> None:
-        for process, slot in self._alive():
-            if slot is not self._writer:
-                process.kill()
+    def _stop(self, *, workers: bool) -> None:
+        """Ask them to end, and do not wait for ever."""
+        for child in self._running(workers=workers):
+            child.terminate()
+        asyncio.get_running_loop().call_later(self._patience, self._force, workers)
 
-    def _kill(self) -> None:
-        for process, _ in self._alive():
-            process.kill()
+    def _force(self, workers: bool) -> None:  # noqa: FBT001, a callback
+        overdue = self._running(workers=workers)
+        for child in overdue:
+            log.error("process_killed", name=child.slot.name, pid=child.pid, after=self._patience)
+            self._overdue.append(child.slot.name)
+        _kill(overdue)
 
-    def _alive(self) -> list[tuple[subprocess.Popen[bytes], Slot]]:
-        running = self._processes.items()
-        return [(process, slot) for process, slot in running if process.returncode is None]
-
-
-def _execute(
-    command: Sequence[str], line: int, inherited: Sequence[int]
-) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(  # noqa: S603, the command is our own
-        [*command, str(line)],
-        stdin=subprocess.DEVNULL,
-        pass_fds=[line, *inherited],
-        process_group=0,  # Ctrl-C on the terminal is for the supervisor alone
-        env=environment(os.environ),
-    )
+    def _running(self, *, workers: bool | None = None) -> list[Child]:
+        """What has not ended: the workers, the writer, or all."""
+        return [
+            child
+            for child in self._children
+            if child.is_running and workers in (None, child.slot is not self._writer)
+        ]
 
 
-def environment(ours: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a process: ours, and what glibc's malloc reads of it once at its start.
-
-    It keeps so many freed pieces of a size at hand; with its own 7, a simulation with
-    hundreds of calls takes a tenth longer. What an operator has set stays.
-    """
-    tunables = ours.get("GLIBC_TUNABLES", "")
-    if TCACHE_COUNT in tunables:
-        return dict(ours)
-    kept = f"{TCACHE_COUNT}={PIECES_AT_HAND}"
-    return {**ours, "GLIBC_TUNABLES": f"{tunables}:{kept}" if tunables else kept}
+def _kill(children: Sequence[Child]) -> None:
+    for child in children:
+        child.kill()
 
 
 def _raise_first(outcomes: Sequence[BaseException | None]) -> None:
@@ -247,31 +239,35 @@ async def _pause(stopping: asyncio.Event, seconds: float) -> None:
         await asyncio.wait_for(stopping.wait(), seconds)
 
 
-async def _end_of(process: subprocess.Popen[bytes]) -> int:
-    """Wait for the end of a process and give its code.
+async def _has_started(child: Child, seconds: float) -> bool:
+    """Whether a process has said in time how its start went, or has ended."""
+    silence = Silence(seconds)
+    while not await child.spoke_within(TURN_SECONDS):
+        if silence.is_too_long(answered=False):
+            return False
+    return True
 
-    Of asyncio's own ways to wait some use a thread that reaps behind Popen's back.
+
+async def _watch(child: Child, stopping: asyncio.Event) -> None:
+    """Wait for the end of a process that serves, or for when it is to stop; end one that hangs.
+
+    Once it is to stop nobody asks it: then the time for all of that is bounded.
     """
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    descriptor = os.pidfd_open(process.pid)
-    loop.add_reader(descriptor, ended.set)
-    try:
-        await ended.wait()
-    finally:
-        loop.remove_reader(descriptor)
-        os.close(descriptor)
-    return process.wait()
+    silence = Silence(child.slot.timeout)
+    while not await child.ended_within(TURN_SECONDS) and not stopping.is_set():
+        if silence.is_too_long(answered=child.answered()):
+            _give_up(child, child.slot.timeout)
+            return
+        child.ask()
 
 
-async def _first_word(up: asyncio.StreamReader) -> bytes:
-    """What a worker says first; nothing if it ended instead."""
-    try:
-        return await up.readline()
-    except ConnectionError:
-        return b""  # killed before it had read its order
+def _give_up(child: Child, seconds: float) -> None:
+    log.error("process_hung", name=child.slot.name, pid=child.pid, silent_seconds=seconds)
+    child.kill()
 
 
-def _reason(name: str, word: bytes, code: int) -> str:
-    if word.startswith(FAILED):
-        return word.removeprefix(FAILED).decode().rstrip("\n")
+def _reason(name: str, said: str, code: int) -> str:
+    failed = FAILED.decode()
+    if said.startswith(failed):
+        return said.removeprefix(failed)
     return f"a {name} ended with code {code} before it served"

@@ -3,23 +3,23 @@
 The engine's work and every commit of the network happen on that one thread, so that one
 network's disk never keeps the other waiting, and the sequencer needs no locks. The loop
 only waits: for the next thing that is due, and for transactions, which are handed over in
-portions. Work that nobody waits for is due at once and comes in slices, so that both have
-their turn in between.
+portions from a `SubmissionQueue`. Work that nobody waits for is due at once and comes in
+slices, so that both have their turn in between.
 """
 
 import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import structlog
 
 from foreblock.bus.exchange import Respond
 from foreblock.bus.frames import Accepted, NextNonce, Rejected, Submit, ToWorker
 from foreblock.clock import Clock
-from foreblock.errors import ForeblockError
+from foreblock.errors import ForeblockError, SequencerUnavailable
+from foreblock.writing.submission_queue import SubmissionQueue, Submitted
 
-PORTION: Final = 256  # transactions that are handed over at once
 HINTS: Final = 10_000  # senders whose nonces are followed
 
 T = TypeVar("T")
@@ -51,11 +51,6 @@ class Source(Protocol):
         """Let go of the store."""
 
 
-class _Submitted(NamedTuple):
-    message: Submit
-    respond: Respond
-
-
 class NetworkWriter:
     """Runs one source."""
 
@@ -74,13 +69,13 @@ class NetworkWriter:
         self._executor: Final = executor
         self._tell: Final = tell
         self._nonces: dict[bytes, int] = {}  # what workers were told
-        self._submitted: list[_Submitted] = []
+        self._submitted: Final = SubmissionQueue()
         self._wake: Final = asyncio.Event()
         self._stopping = False
 
     def submit(self, message: Submit, respond: Respond) -> None:
         """Put a transaction before the source; `respond` hears what becomes of it."""
-        self._submitted.append(_Submitted(message, respond))
+        self._submitted.put(Submitted(message, respond), self._clock.monotonic_ns())
         self._wake.set()
 
     def hints(self) -> Iterator[ToWorker]:
@@ -98,8 +93,7 @@ class NetworkWriter:
         while not self._stopping:
             self._wake.clear()
             if self._submitted:
-                portion, self._submitted = self._submitted[:PORTION], self._submitted[PORTION:]
-                await self._take_in(portion)
+                await self._take_in(self._submitted.take_up(self._clock.monotonic_ns()))
             left = self._source.next_due_ns - self._clock.monotonic_ns()
             if left <= 0:
                 self._correct_hints(*await self._on_thread(self._tick))
@@ -108,6 +102,7 @@ class NetworkWriter:
 
     async def close(self) -> None:
         """Let go of everything, the thread too where the source fails to."""
+        self._submitted.refuse_all()
         try:
             await self._on_thread(self._source.close)
         finally:
@@ -126,7 +121,7 @@ class NetworkWriter:
         finally:
             handle.cancel()
 
-    async def _take_in(self, portion: list[_Submitted]) -> None:
+    async def _take_in(self, portion: list[Submitted]) -> None:
         """Give transactions to the source, then hints to all and answers to those who asked.
 
         In this order: whoever has the answer may ask any worker for the next nonce.
@@ -138,16 +133,26 @@ class NetworkWriter:
             respond(answer)
 
     def _judge(self, message: Submit) -> tuple[Accepted | Rejected, int]:
-        """On the thread: what becomes of a transaction, and its sender's next nonce."""
-        answer: Accepted | Rejected = Accepted(message.id)
+        """On the thread: what becomes of a transaction, and its sender's next nonce.
+
+        The deadline counts at this very moment: the thread, or the process, may have been
+        stopped for any time since the transaction was taken up.
+        """
+        if self._clock.monotonic_ns() >= message.deadline_ns:
+            answer: Accepted | Rejected = Rejected(message.id, str(SequencerUnavailable()))
+        else:
+            answer = self._submit(message)
+        return answer, self._source.next_nonce(message.sender)
+
+    def _submit(self, message: Submit) -> Accepted | Rejected:
         try:
             self._source.submit(message.raw, message.sender)
         except ForeblockError as refusal:
-            answer = Rejected(message.id, str(refusal))
+            return Rejected(message.id, str(refusal))
         except Exception:
             log.exception("submission_failed", network=self.name)
-            answer = Rejected(message.id, "internal error")
-        return answer, self._source.next_nonce(message.sender)
+            return Rejected(message.id, "internal error")
+        return Accepted(message.id)
 
     def _tick(self) -> tuple[dict[bytes, int], int]:
         """On the thread: let the source do what is due; gives what hints are to be held against."""

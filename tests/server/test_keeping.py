@@ -1,0 +1,190 @@
+"""What the supervisor does about processes that end, hang, or cannot be started."""
+
+import asyncio
+import errno
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foreblock.errors import WorkerFailed
+from foreblock.server import child, supervisor
+from foreblock.server.child import Slot
+from foreblock.server.supervisor import Supervisor
+from waiting import PATIENCE
+
+ANSWERING = """
+import socket, sys
+line = socket.socket(fileno=int(sys.argv[1]))
+lines = line.makefile("rb")
+lines.readline()
+line.sendall(b"ready\\n")
+for _ in lines: line.sendall(b"alive\\n")
+"""
+LONG_STORY = """
+import socket, sys
+line = socket.socket(fileno=int(sys.argv[1]))
+line.makefile("rb").readline()
+line.sendall(b"failed: " + b"x" * 200_000 + b"\\n")
+"""
+
+Event = tuple[str, dict[str, Any]]
+
+
+class Log:
+    """What the supervisor logs, to wait for."""
+
+    def __init__(self) -> None:
+        self._events: asyncio.Queue[Event] = asyncio.Queue()
+
+    def __getattr__(self, _level: str) -> Callable[..., None]:
+        return lambda event, **facts: self._events.put_nowait((event, facts))
+
+    async def next(self, name: str) -> dict[str, Any]:
+        """The facts of the next event of a name."""
+        while True:
+            event, facts = await asyncio.wait_for(self._events.get(), PATIENCE)
+            if event == name:
+                return facts
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> Log:
+    """Without waits between starts, and with turns as short as can be."""
+    found = Log()
+    monkeypatch.setattr(supervisor, "log", found)
+    monkeypatch.setattr(supervisor, "SHORTEST_DELAY", 0.0)
+    monkeypatch.setattr(supervisor, "TURN_SECONDS", 0.01)
+    return found
+
+
+def slot(program: str = ANSWERING, timeout: float = 0.0) -> Slot:
+    return Slot("worker", [sys.executable, "-ISc", program], [], lambda _: b"{}", timeout)
+
+
+def supervised(
+    slots: list[Slot],
+    test: Callable[[Supervisor], Awaitable[None]],
+    before: Callable[[], None] = lambda: None,
+) -> None:
+    """Run a test beside slots that all serve, then stop."""
+
+    async def run() -> None:
+        before()
+        ready = asyncio.Event()
+        kept = Supervisor(slots, grace=PATIENCE, ready=ready.set)
+        running = asyncio.create_task(kept.run())
+        begun = asyncio.create_task(ready.wait())
+        await asyncio.wait([running, begun], return_when=asyncio.FIRST_COMPLETED)
+        begun.cancel()
+        if not running.done():
+            await test(kept)
+            os.kill(os.getpid(), signal.SIGTERM)
+        await running
+
+    asyncio.run(run())
+
+
+def pids(kept: Supervisor) -> list[int]:
+    return [each.pid for each in kept._running()]
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def children() -> list[str]:
+    return Path(f"/proc/self/task/{os.getpid()}/children").read_text("ascii").split()
+
+
+async def filled(kept: Supervisor, without: int) -> None:
+    while len(set(pids(kept)) - {without}) < 2:  # noqa: ASYNC110, there is no event for it
+        await asyncio.sleep(0.005)
+
+
+BREAKS = [
+    (socket, "socketpair", OSError(errno.EMFILE, "Too many open files")),
+    (subprocess, "Popen", BlockingIOError(errno.EAGAIN, "no more processes")),
+    (subprocess, "Popen", MemoryError()),
+    (os, "pidfd_open", OSError(errno.EMFILE, "Too many open files")),
+]
+
+
+@pytest.mark.parametrize(("module", "name", "failure"), BREAKS)
+def test_failed_start_is_tried_again_and_leaves_nothing_behind(
+    log: Log, monkeypatch: pytest.MonkeyPatch, module: object, name: str, failure: Exception
+) -> None:
+    async def break_and_kill(kept: Supervisor) -> None:
+        healthy, victim = pids(kept)
+        files, processes = open_files(), len(children())
+
+        def broken(*_: object, **__: object) -> None:
+            raise failure
+
+        with monkeypatch.context() as patched:
+            patched.setattr(getattr(child, module.__name__), name, broken)  # type: ignore[attr-defined]
+            os.kill(victim, signal.SIGKILL)
+            assert (await log.next("process_ended"))["code"] == -signal.SIGKILL
+            for _ in range(3):
+                assert (await log.next("process_not_started"))["why"]
+            assert pids(kept) == [healthy]
+        await filled(kept, without=victim)
+        assert healthy in pids(kept)
+        assert (open_files(), len(children())) == (files, processes)
+
+    supervised([slot(), slot()], break_and_kill)
+
+
+@pytest.mark.parametrize(("module", "name", "failure"), BREAKS)
+def test_first_start_that_fails_is_told_at_once(
+    monkeypatch: pytest.MonkeyPatch, module: object, name: str, failure: Exception
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise failure
+
+    async def never(_: Supervisor) -> None:
+        raise AssertionError("it cannot serve")
+
+    files = open_files()
+    where = getattr(child, module.__name__)  # type: ignore[attr-defined]
+    with pytest.raises(WorkerFailed, match="a worker cannot be started: "):
+        supervised([slot()], never, lambda: monkeypatch.setattr(where, name, broken))
+    assert open_files() == files
+
+
+def test_failure_of_any_length_is_told() -> None:
+    async def never(_: Supervisor) -> None:
+        raise AssertionError("it cannot serve")
+
+    with pytest.raises(WorkerFailed, match=r"^x+$"):
+        supervised([slot(LONG_STORY)], never)
+
+
+def test_what_hangs_is_killed_and_replaced(log: Log) -> None:
+    async def stop_one(kept: Supervisor) -> None:
+        hung = pids(kept)[0]
+        os.kill(hung, signal.SIGSTOP)
+        while (await log.next("process_hung"))["pid"] != hung:
+            pass  # on a busy machine turns as short as these may be missed by others
+        await filled(kept, without=hung)
+
+    supervised([slot(timeout=20), slot(timeout=20)], stop_one)
+
+
+def test_what_hangs_while_it_is_started_again_is_killed_and_replaced(log: Log) -> None:
+    async def stop_the_next(kept: Supervisor) -> None:
+        first = pids(kept)[0]
+        os.kill(first, signal.SIGKILL)
+        while pids(kept) in ([], [first]):  # noqa: ASYNC110, there is no event for it
+            await asyncio.sleep(0)
+        second = pids(kept)[0]
+        os.kill(second, signal.SIGSTOP)
+        assert (await log.next("process_hung"))["pid"] == second
+
+    supervised([slot(timeout=1)], stop_the_next)

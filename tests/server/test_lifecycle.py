@@ -1,0 +1,37 @@
+"""From listening to the end, at real sockets and on the loop that workers have."""
+
+import asyncio
+import socket
+
+import uvloop
+
+from foreblock.server import sockets
+from foreblock.server.lifecycle import Listener, serve
+from serving import Client
+from waiting import PATIENCE
+from wire import Parsed, echo, endpoint_for
+
+
+def test_who_is_accepted_while_the_others_are_told_to_end_is_told_so_too() -> None:
+    """The loop accepts a connection in one turn and makes it in the next."""
+
+    async def run() -> Parsed:
+        (listening,) = sockets.listen("127.0.0.1:0", 1)
+        endpoint = endpoint_for(echo)
+        ready, stop = asyncio.Event(), asyncio.Event()
+        serving = asyncio.create_task(
+            serve([Listener(listening, endpoint)], endpoint.ticker, stop, ready.set, PATIENCE)
+        )
+        await ready.wait()
+        stop.set()
+        with Client(socket.create_connection(listening.getsockname(), PATIENCE)) as client:
+            found = await asyncio.to_thread(client.ask, b"x")
+            if "connection" not in found.headers:  # answered just before all were told
+                found = await asyncio.to_thread(client.ask, b"x")
+        await serving
+        listening.close()
+        return found
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        found = runner.run(run())
+    assert (found.text, found.headers.get("connection")) == ("<x>", "close")
