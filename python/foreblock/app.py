@@ -179,8 +179,10 @@ def _watch_stores(loop: asyncio.AbstractEventLoop, watches: Sequence[Callable[[]
         # All that is kept in this process is of another store: the next worker begins anew.
         log.warning("store_replaced", why=str(why))
         signal.raise_signal(signal.SIGTERM)
-    else:
-        loop.call_later(STORE_LOOKED_AT_SECONDS, _watch_stores, loop, watches)
+        return
+    except (StoreError, OSError) as why:
+        log.warning("store_not_looked_at", why=str(why))
+    loop.call_later(STORE_LOOKED_AT_SECONDS, _watch_stores, loop, watches)
 
 
 def express_bounds(options: ServiceOptions) -> ExpressBounds:

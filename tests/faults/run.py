@@ -33,7 +33,7 @@ class Healed(NamedTuple):
     """What became of one fault."""
 
     fault: Fault
-    seconds: float  # from its end until everybody was told that all is well
+    seconds: float  # from its end until there was a commit, and all were told that it is ready
     shown: str  # the reason, as it was shown
 
 
@@ -60,7 +60,6 @@ def strike(disk: Disk, fault: Fault, network: Network) -> Healed:
     await_ready(network)
     last = network.latest()
     before = [sealed(network, number) for number in range(max(0, last - 2), last + 1)]
-    commit = network.commit
     disk.fail(fault)
     end = time.monotonic() + 60
     due = 1 if fault.between < 0 else 2
@@ -72,7 +71,7 @@ def strike(disk: Disk, fault: Fault, network: Network) -> Healed:
         time.sleep(LASTS)
         reason = shown(network)
     disk.mend()
-    begun = time.monotonic()
+    begun, commit = time.monotonic(), _commit(network)
     while not is_ready(network) or _commit(network) <= commit:
         assert time.monotonic() < begun + 60, network.probe("/readyz?verbose")
         time.sleep(0.01)
