@@ -19,8 +19,8 @@ from foreblock.bus.frames import Rejected, SourceFacts, Submit, ToWorker
 from foreblock.clock import Clock
 from foreblock.errors import SequencerUnavailable
 
-# As the supervisor waits for processes.
-WAITS: Final = Waits(shortest=0.1, longest=5.0)
+# The longest leaves two of six seconds to begin, and to follow what was missed meanwhile.
+WAITS: Final = Waits(shortest=0.1, longest=4.0)
 _SECOND_NS: Final = 10**9
 
 # What ends the whole process, and is no failure of a network.
