@@ -247,7 +247,8 @@ def test_a_slow_client_that_never_reads_is_cut_off_and_its_place_is_free(run: Ru
             stuck = await found.connect_slowly()
             publish_until_slow(found)
             while found.server.clients == 0:
-                with contextlib.suppress(InvalidStatus):
+                # It may come too often for its address, and is dropped then.
+                with contextlib.suppress(InvalidStatus, ConnectionClosed, OSError, EOFError):
                     free = await found.connect()
             found.server.publish(FIRST)
             assert await free.recv() == encode(FIRST).decode()

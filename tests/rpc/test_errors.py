@@ -136,5 +136,6 @@ def test_every_exception_has_a_fault(kind: type[errors.ForeblockError]) -> None:
     internal = {
         errors.InvalidArgument, errors.Undecodable, errors.InvalidMessage, errors.NotAPrecompile,
         errors.InvalidTransaction, errors.DeadlineExceeded, errors.ExecutionFailed,
+        errors.OverBudget,
     }  # fmt: skip
     assert row or issubclass(kind, ours) or kind in internal or kind.__subclasses__()

@@ -108,7 +108,7 @@ def test_a_fork_may_begin_in_the_middle_of_a_chain(tmp_path: Path) -> None:
     document = json.loads(genesis_text(dev_genesis(DevGenesisOptions())))
     document["config"] |= {"karstTime": GENESIS_TIME + 6}
     genesis = read_dev_genesis(json.dumps(document).encode())
-    chain = DevChain(tmp_path / "store", genesis=genesis)
+    chain = DevChain(tmp_path / "store", SequencerOptions(transaction_gas=None), genesis=genesis)
     before, waits = send(ALICE, 0, gas=2**24 + 1), send(BOB, 1, gas=2**24 + 1)
     chain.submit(before, waits)
     assert set(places(chain.run(4_000))) >= {before.raw}
