@@ -353,7 +353,7 @@ mod tests {
         };
         let slot = slot_key(&address, 0, &U256::from(1)).to_vec();
         let alone = keys(&changes);
-        assert_eq!(alone, [slot.clone()]);
+        assert_eq!(alone, std::slice::from_ref(&slot));
         let paid = AccountState { balance: U256::from(3), ..change.after.unwrap() };
         changes.accounts.get_mut(&address).unwrap().after = Some(paid);
         let both = keys(&changes);
