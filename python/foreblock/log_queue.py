@@ -39,10 +39,16 @@ class LogQueue:
         with self._changed:
             if self._closed or self._size + len(line) > MOST_BYTES:
                 self._dropped += 1
-            else:
-                self._waiting.append(line)
-                self._size += len(line)
-                self._changed.notify()
+                return
+            if self._dropped:
+                self._add(self._say_dropped(self._dropped).encode() + b"\n")
+                self._dropped = 0
+            self._add(line)
+            self._changed.notify()
+
+    def _add(self, line: bytes) -> None:
+        self._waiting.append(line)
+        self._size += len(line)
 
     def close(self, seconds: float = FLUSH_SECONDS) -> None:
         """Take no more, and wait until all is written, but no longer than so."""
