@@ -1,4 +1,6 @@
-"""Transactions of the newer types, signed, as bytes."""
+"""Transactions of the newer types: signed ones as bytes, and a deposit that runs given code."""
+
+from foreblock._engine import Transaction, deposit_transaction
 
 BLOB = bytes.fromhex(
     "03f8fd870c72dd9d5e883e81c701840813f23c830186a0947dcd17433742f4c0ca53122ab541d0ba67fc27df038c29"
@@ -15,3 +17,16 @@ SET_CODE = bytes.fromhex(
     "45339af2257280a0333946e8b98c5b7eff15da75e7264e9e16728f06436e86611c82fd14eaee2256a03b268e5c9bb2"
     "9a77f6976ae0f580f781ad765de3f9163b528ea9230ac02c996c"
 )
+
+
+def deposit_running(code: bytes, gas: int) -> Transaction:
+    """A deposit that runs code as a creation; it needs no signature and no funds."""
+    return deposit_transaction(
+        source_hash=b"\7" * 32,
+        sender=b"\1" * 20,
+        to=None,
+        mint=0,
+        value=0,
+        gas_limit=gas,
+        input=code,
+    )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from foreblock.bench.preconf.feeder import GENESIS_FILE, build
+from foreblock.bench.preconf.feeder import build
 from foreblock.bench.preconf.remote import (
     Followed,
     Sent,
@@ -15,6 +15,7 @@ from foreblock.bench.preconf.remote import (
 )
 from foreblock.bench.preconf.run import Options
 from foreblock.bench.rpc.load import Load
+from foreblock.ledger.genesis_text import GENESIS_FILE
 
 MS = 10**6
 

@@ -23,6 +23,7 @@ from foreblock.canonical.source import CanonicalSource
 from foreblock.client import DEEPEST, MOST_VALUES, Endpoint
 from foreblock.clock import SystemClock
 from foreblock.errors import EndpointError
+from in_loop import run, until
 from waiting import PATIENCE
 
 LONGEST = CanonicalOptions().longest_answer
@@ -164,16 +165,7 @@ def test_a_source_goes_on_and_what_it_notes_can_be_told(answer: tuple[str, bytes
             with suppress(asyncio.CancelledError):
                 await task
 
-    async def bounded() -> None:
-        async with asyncio.timeout(PATIENCE):
-            await body()
-
-    asyncio.run(bounded())
-
-
-async def until(condition: Callable[[], object]) -> None:
-    while not condition():  # noqa: ASYNC110, there is nothing to be woken by
-        await asyncio.sleep(0)
+    run(body)
 
 
 def test_nesting_is_bounded_where_answers_are() -> None:

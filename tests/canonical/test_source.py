@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from random import Random
@@ -18,8 +18,8 @@ from foreblock.canonical.reader import Head
 from foreblock.canonical.source import CanonicalSource
 from foreblock.clock import SystemClock
 from foreblock.running import free_port
+from in_loop import run, until
 from toy_endpoint import ToyError, toy_endpoint
-from waiting import PATIENCE
 
 QUICK = CanonicalOptions(
     poll=0.001, patience=0, retry=0.001, waits=Waits(0.001, 0.01), depth=20, portion=4
@@ -134,19 +134,6 @@ async def filling(
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-
-
-def run(body: Callable[[], Awaitable[None]]) -> None:
-    async def bounded() -> None:
-        async with asyncio.timeout(PATIENCE):
-            await body()
-
-    asyncio.run(bounded())
-
-
-async def until(condition: Callable[[], object]) -> None:
-    while not condition():  # noqa: ASYNC110, there is nothing to be woken by
-        await asyncio.sleep(0)
 
 
 GENESIS = grow(None, 1)

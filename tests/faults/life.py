@@ -17,11 +17,12 @@ from foreblock.backoff import Waits
 from foreblock.bus.frames import SourceFacts, ToWorker
 from foreblock.clock import SystemClock
 from foreblock.feed.server import FeedServer
+from foreblock.ledger.genesis_text import GENESIS_FILE
 from foreblock.logs import configure
 from foreblock.model import Flashblock
 from foreblock.network import DevChain, FeedChain, Network
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
-from foreblock.writing.dev_network import GENESIS_FILE, open_dev_network
+from foreblock.writing.dev_network import open_dev_network
 from foreblock.writing.feed_network import FeedNetwork
 from foreblock.writing.kept_network import KeptNetwork, Running
 

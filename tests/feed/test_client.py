@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 import tracemalloc
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from random import Random
 
@@ -24,21 +24,13 @@ from foreblock.feed.server import FeedServer
 from foreblock.feed.wire import MessageLimits
 from foreblock.model import Flashblock, FlashblockId
 from foreblock.running import free_port
-from waiting import PATIENCE
+from in_loop import run, until
 
 QUICK = Waits(0.001, 0.01)
 FIRST = first(7, "job", hash_of("six"), hash_of("7.0"))
 SECOND = later(7, "job", 1, hash_of("7.1"))
 THIRD = later(7, "job", 2, hash_of("7.2"))
 MEGABYTE = 1 << 20
-
-
-def run(body: Callable[[], Awaitable[None]]) -> None:
-    async def bounded() -> None:
-        async with asyncio.timeout(PATIENCE):
-            await body()
-
-    asyncio.run(bounded())
 
 
 class Reader:
@@ -93,12 +85,6 @@ async def feed(port: int = 0) -> AsyncIterator[tuple[FeedServer, str]]:
         yield server, f"ws://127.0.0.1:{port}/ws"
     finally:
         await server.stop()
-
-
-async def until(condition: Callable[[], object]) -> None:
-    """Let the loop turn until something is so."""
-    while not condition():  # noqa: ASYNC110, there is nothing to be woken by
-        await asyncio.sleep(0)
 
 
 def test_messages_arrive_as_the_bytes_of_their_frames() -> None:

@@ -6,11 +6,10 @@ Bytes are counted here as the library gets them: what is not handed to it costs 
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 import pytest
-import uvloop
 from websockets.asyncio.client import connect
 from websockets.asyncio.server import ServerConnection
 
@@ -22,7 +21,7 @@ from foreblock.feed.guest_connection import TOO_LOUD
 from foreblock.feed.messages import encode
 from foreblock.feed.options import FeedOptions
 from foreblock.feed.server import FeedServer
-from waiting import PATIENCE
+from in_loop import Runner
 
 FIRST = first(7, "job", hash_of("six"), hash_of("7.0"))
 SECOND = later(7, "job", 1, hash_of("7.1"))
@@ -33,23 +32,6 @@ SHAKE = (
 )
 ENOUGH = 8 << 20  # bytes: whoever may send as many is never closed
 GOOD = "127.0.0.9"
-
-Runner = Callable[[Callable[[], Awaitable[None]]], None]
-
-
-@pytest.fixture(params=["asyncio", "uvloop"])
-def run(request: pytest.FixtureRequest) -> Runner:
-    factory = uvloop.new_event_loop if request.param == "uvloop" else None
-
-    def run_within_time(body: Callable[[], Awaitable[None]]) -> None:
-        async def bounded() -> None:
-            async with asyncio.timeout(PATIENCE):
-                await body()
-
-        with asyncio.Runner(loop_factory=factory) as runner:
-            runner.run(bounded())
-
-    return run_within_time
 
 
 @pytest.fixture

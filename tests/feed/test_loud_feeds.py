@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager, suppress
 from random import Random
 
 import pytest
-import uvloop
 from websockets.asyncio.client import ClientConnection
 
 from feed_servers import bad_server, for_ever, frame, raw_server
@@ -22,27 +21,11 @@ from foreblock.feed.client_options import ClientOptions
 from foreblock.feed.feed_connection import A_TURN, UNREAD
 from foreblock.feed.inbox import Inbox, InboxBounds
 from foreblock.feed.messages import encode
+from in_loop import Runner, until
 from waiting import PATIENCE
 
 QUICK = Waits(0.001, 0.01)
 FIRST = first(7, "job", hash_of("six"), hash_of("7.0"))
-
-Runner = Callable[[Callable[[], Awaitable[None]]], None]
-
-
-@pytest.fixture(params=["asyncio", "uvloop"])
-def run(request: pytest.FixtureRequest) -> Runner:
-    factory = uvloop.new_event_loop if request.param == "uvloop" else None
-
-    def run_within_time(body: Callable[[], Awaitable[None]]) -> None:
-        async def bounded() -> None:
-            async with asyncio.timeout(PATIENCE):
-                await body()
-
-        with asyncio.Runner(loop_factory=factory) as runner:
-            runner.run(bounded())
-
-    return run_within_time
 
 
 @pytest.fixture
@@ -69,8 +52,7 @@ class Watched:
         )
 
     async def until_lost(self) -> str:
-        while not self.client.last_error:  # noqa: ASYNC110, there is nothing to be woken by
-            await asyncio.sleep(0)
+        await until(lambda: self.client.last_error)
         return self.client.last_error
 
 

@@ -4,13 +4,12 @@ import asyncio
 import contextlib
 import random
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 import pytest
-import uvloop
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -21,6 +20,7 @@ from foreblock.feed.messages import encode
 from foreblock.feed.options import FeedOptions
 from foreblock.feed.server import STOPPING, TOO_SLOW, FeedServer
 from foreblock.model import Flashblock
+from in_loop import Runner
 from waiting import PATIENCE
 
 FIRST = first(7, "job", hash_of("six"), hash_of("7.0"))
@@ -29,24 +29,6 @@ THIRD = later(7, "job", 2, hash_of("7.2"))
 FOURTH = later(7, "job", 3, hash_of("7.3"))
 DEFAULTS = FeedOptions()
 ENOUGH = 100  # messages of 40 kB: more than small buffers of the kernel and ours take
-
-Runner = Callable[[Callable[[], Awaitable[None]]], None]
-
-
-@pytest.fixture(params=["asyncio", "uvloop"])
-def run(request: pytest.FixtureRequest) -> Runner:
-    """Runs a test's coroutine, and fails where it does not end."""
-    factory = uvloop.new_event_loop if request.param == "uvloop" else None
-
-    def run_within_time(body: Callable[[], Awaitable[None]]) -> None:
-        async def bounded() -> None:
-            async with asyncio.timeout(PATIENCE):
-                await body()
-
-        with asyncio.Runner(loop_factory=factory) as runner:
-            runner.run(bounded())
-
-    return run_within_time
 
 
 class Feed:

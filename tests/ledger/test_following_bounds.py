@@ -8,7 +8,7 @@ import pytest
 
 from bytecode import P256_LOOP, STORING_LOOP, loop
 from following import Built, Following, Truth
-from foreblock._engine import Block, Transaction, deposit_transaction, transactions_root
+from foreblock._engine import Block, Transaction, transactions_root
 from foreblock.clock import DrivenClock
 from foreblock.ledger.block_in_progress import BlockInProgress
 from foreblock.ledger.buffered import Received
@@ -19,6 +19,7 @@ from foreblock.ledger.following.execution import begin
 from foreblock.ledger.following.verdict import Diverged, check_growth
 from foreblock.ledger.foundations import on_sealed
 from foreblock.model import Flashblock
+from typed_transactions import deposit_running
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)]]
 LIMIT = 30_000_000  # of every block of the truth
@@ -39,19 +40,6 @@ def following(tmp_path: Path) -> Iterator[Following]:
     made = Following(tmp_path / "store", run_bounds=SECONDS)
     yield made
     made.close()
-
-
-def endless(code: bytes, gas: int) -> Transaction:
-    """A deposit needs no signature and no funds."""
-    return deposit_transaction(
-        source_hash=b"\7" * 32,
-        sender=b"\1" * 20,
-        to=None,
-        mint=0,
-        value=0,
-        gas_limit=gas,
-        input=code,
-    )
 
 
 def with_deposit(
@@ -83,7 +71,7 @@ def test_a_gas_limit_far_above_the_parents_is_refused_before_anything_runs(
 ) -> None:
     built = truth.job("honest", PLAN)
     bad = with_deposit(
-        built.messages[0], endless(loop(), FAR), gas_limit=2 * LIMIT + 1, gas_used=100_000
+        built.messages[0], deposit_running(loop(), FAR), gas_limit=2 * LIMIT + 1, gas_used=100_000
     )
     following.receive(bad, feed="bad")
     assert following.follower.counters["Diverged"] == 1
@@ -96,7 +84,7 @@ def test_what_spends_more_gas_than_it_says_is_stopped(
     truth: Truth, following: Following, code: bytes
 ) -> None:
     built = truth.job("honest", PLAN)
-    deposit = endless(code, LIMIT)
+    deposit = deposit_running(code, LIMIT)
     bad = with_deposit(built.messages[0], deposit, gas_limit=2 * LIMIT, gas_used=100_000)
     following.receive(bad, feed="bad")
     assert following.follower.counters["Diverged"] == 1
@@ -109,7 +97,7 @@ def test_what_takes_too_long_is_stopped_and_not_tried_again(
 ) -> None:
     """All its gas is claimed, and below the limit that the chain really has."""
     built = truth.job("honest", PLAN)
-    deposit = endless(P256_LOOP, LIMIT - 500_000)
+    deposit = deposit_running(P256_LOOP, LIMIT - 500_000)
     bad = with_deposit(built.messages[0], deposit, gas_limit=LIMIT, gas_used=LIMIT)
     following.receive(bad, feed="bad")
     assert "transactions[1] takes more time than it may" in str(following.follower.last_error)
@@ -122,7 +110,7 @@ def test_what_takes_too_long_is_stopped_and_not_tried_again(
 def test_a_block_full_of_cheap_code_is_followed(truth: Truth, tmp_path: Path) -> None:
     """All gas of the block in its first flashblock, as bounds are."""
     following = Following(tmp_path / "other")
-    built = truth.job("full", [[], [(0, 2)]], upgrades=[endless(loop(), LIMIT - 500_000)])
+    built = truth.job("full", [[], [(0, 2)]], upgrades=[deposit_running(loop(), LIMIT - 500_000)])
     following.hear(*built.messages)
     assert following.pending == (1, 1)
     following.close()
@@ -156,7 +144,7 @@ class Runs:
         self.clock = Slow(step_ns)
         self.runs = BoundedRuns(self.clock, SECONDS)
         self.honest = truth.job("honest", PLAN).messages[0]
-        deposit = endless(loop(), LIMIT - 500_000)
+        deposit = deposit_running(loop(), LIMIT - 500_000)
         self.bad = with_deposit(self.honest, deposit, gas_limit=LIMIT, gas_used=100_000)
 
     def verdict(self, message: Flashblock, feed: str) -> str:
@@ -214,7 +202,7 @@ def test_a_canonical_block_that_spends_more_than_it_says_is_stopped(
     truth: Truth, following: Following
 ) -> None:
     built = truth.job("honest", PLAN)
-    following.canonical(lying(built.blocks[-1], endless(loop(), LIMIT - 500_000)))
+    following.canonical(lying(built.blocks[-1], deposit_running(loop(), LIMIT - 500_000)))
     assert following.follower.counters["CanonicalDiverged"] == 1
     assert "gas used: expected" in str(following.follower.last_error)
     go_on(truth, following, built)
@@ -236,7 +224,7 @@ def test_a_heavy_block_of_the_canonical_chain_is_followed_in_the_end(
     truth: Truth, following: Following
 ) -> None:
     """Whatever the machine: with each try it has twice the time."""
-    built = truth.job("heavy", [[], [(0, 1)]], upgrades=[endless(P256_LOOP, 2_000_000)])
+    built = truth.job("heavy", [[], [(0, 1)]], upgrades=[deposit_running(P256_LOOP, 2_000_000)])
     block = truth.seal(built)
     following.canonical(block)
     assert following.follower.counters["CanonicalOverrun"] == 1

@@ -17,20 +17,12 @@ from foreblock.model import Flashblock, FlashblockId
 from foreblock.recording.file import Recorded, read_recording
 from foreblock.recording.record import Recorder
 from foreblock.recording.replay import replay
-from waiting import PATIENCE
+from in_loop import run
 
 FLASHBLOCKS = [
     first(7, "job", hash_of("six"), hash_of("7.0")),
     *(carrying(later(7, "job", at, hash_of(f"7.{at}")), b"x" * 5_000) for at in range(1, 200)),
 ]
-
-
-def run(body: Callable[[], Awaitable[None]]) -> None:
-    async def bounded() -> None:
-        async with asyncio.timeout(PATIENCE):
-            await body()
-
-    asyncio.run(bounded())
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ from websockets.sync.server import ServerConnection, serve
 from bytecode import P256_LOOP, STORING_LOOP, loop
 from dev_processes import dev_chain, following
 from followed import sealed, until_latest
-from foreblock._engine import deposit_transaction
+from typed_transactions import deposit_running
 from waiting import until
 
 LIMIT = 400_000_000  # of a dev chain
@@ -32,15 +32,7 @@ KINDS = [
 def spoil(message: dict[str, Any], place: int) -> str:
     """The first message of a block, with a deposit that nobody can wait for."""
     code, gas, gas_limit, gas_used = KINDS[place % len(KINDS)]
-    deposit = deposit_transaction(
-        source_hash=b"\7" * 32,
-        sender=b"\1" * 20,
-        to=None,
-        mint=0,
-        value=0,
-        gas_limit=gas,
-        input=code,
-    )
+    deposit = deposit_running(code, gas)
     message["payload_id"] = f"0x{place + 1:016x}"
     message["base"]["gas_limit"] = hex(gas_limit)
     diff = message["diff"]

@@ -17,10 +17,10 @@ from typing import Final
 
 from foreblock._engine import Heads, Store
 from foreblock.errors import StoreExists, StoreFailed
+from foreblock.ledger.genesis_text import GENESIS_FILE
+from foreblock.ledger.store_watch import DATA_FILE
 
-DATA: Final = "data.mdb"
 LOCK: Final = "lock.mdb"  # of the library; made anew by whoever opens the store
-BESIDE: Final = "genesis.json"  # what a development chain leaves for those who follow it
 _LOOK_SECONDS: Final = 0.1
 
 Report = Callable[[int, int], None]
@@ -48,16 +48,16 @@ def copy_store(source: Path, to: Path, report: Report) -> Copied:
         folder = Path(tempfile.mkdtemp(prefix=f".{to.name}.", suffix=".part", dir=to.parent))
         try:
             before, length = _heads(store), store.file_bytes
-            _write(store, folder / DATA, report)
+            _write(store, folder / DATA_FILE, report)
             heads = _verify(folder, before, _heads(store))
-            if (source / BESIDE).exists():
-                shutil.copyfile(source / BESIDE, folder / BESIDE)
-                _sync(folder / BESIDE)
+            if (source / GENESIS_FILE).exists():
+                shutil.copyfile(source / GENESIS_FILE, folder / GENESIS_FILE)
+                _sync(folder / GENESIS_FILE)
             _put(folder, to, source)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-    return Copied(heads, length, (to / DATA).stat().st_size)
+    return Copied(heads, length, (to / DATA_FILE).stat().st_size)
 
 
 def _write(store: Store, file: Path, report: Report) -> None:
@@ -103,9 +103,9 @@ def _verify(folder: Path, before: Heads, after: Heads) -> Heads:
 
 def _put(folder: Path, to: Path, source: Path) -> None:
     """Make all of it durable, for those who may read the store, and give it its name."""
-    (folder / DATA).chmod(S_IMODE((source / DATA).stat().st_mode))
+    (folder / DATA_FILE).chmod(S_IMODE((source / DATA_FILE).stat().st_mode))
     folder.chmod(S_IMODE(source.stat().st_mode))
-    _sync(folder / DATA)
+    _sync(folder / DATA_FILE)
     _sync(folder)
     folder.rename(to)
     _sync(to.parent)

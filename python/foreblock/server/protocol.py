@@ -236,16 +236,12 @@ class Connection(asyncio.Protocol):
         if not isinstance(reply, Reply):
             self._wait_for(reply, known)
             return
-        rest = reply.rest
-        if rest is None:
-            self._transport.write(b"".join(reply_parts(reply, self._ticker.date, known.headers)))
-        elif isinstance(rest, list):
-            self._out += reply_parts(reply, self._ticker.date, known.headers)
-            self._last = False
-            if not self._write_whole(rest):
-                self._wait_until_sent(rest)
+        parts = reply_parts(reply, self._ticker.date, known.headers)
+        if reply.rest is None:
+            self._transport.write(b"".join(parts))
         else:
-            self._put_and_proceed(known, reply)
+            self._out += parts
+            self._put_long(reply.rest, last=False)  # it came alone: nothing follows it
 
     def _proceed(self) -> None:
         """Take a turn: answer what can be answered, in order, and write it at once."""

@@ -15,7 +15,7 @@ from foreblock.clock import Clock
 from foreblock.errors import BadGenesis, PoolRefusal
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.genesis import Genesis
-from foreblock.ledger.genesis_text import genesis_text
+from foreblock.ledger.genesis_text import GENESIS_FILE, genesis_text
 from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.opening import Store, open_to_write
 from foreblock.ledger.store_watch import StoreWatch
@@ -37,7 +37,6 @@ from foreblock.writing.stale_readers import StaleReaders
 
 log = structlog.get_logger()
 
-GENESIS_FILE: Final = "genesis.json"  # in the store's folder
 POOL_FILE: Final = "pool"  # in the store's folder, from a clean stop to the next start
 
 

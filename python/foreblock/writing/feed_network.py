@@ -21,6 +21,7 @@ from foreblock.feed.client import FeedClient
 from foreblock.feed.client_options import ClientOptions
 from foreblock.feed.inbox import Inbox
 from foreblock.ledger.blocks import Block
+from foreblock.ledger.following.bounds import PRICE_OF_OVERRUN
 from foreblock.model import Flashblock, FlashblockId
 from foreblock.network import FeedChain, Network
 from foreblock.seen_commits import SeenCommit
@@ -28,10 +29,6 @@ from foreblock.writing.feed_facts import CanonicalState, FeedState, feed_facts
 from foreblock.writing.feed_source import Arrived, FeedSource
 
 TELL_SECONDS: Final = 1.0  # between two times that workers hear how the source is
-
-# A feed is not heard for so many times as long as its garbage took to be read, so that all
-# the garbage of a feed takes no more than this part of the time that others need, too.
-PRICE_OF_GARBAGE: Final = 50
 
 LONGEST_REST: Final = 60.0
 _SECOND_NS: Final = 10**9
@@ -175,7 +172,7 @@ class FeedNetwork:
         """Hear less of feeds that send what is no flashblock."""
         for client in self._clients:
             if client.url in wasted:
-                client.let_wait(wasted[client.url] * PRICE_OF_GARBAGE / _SECOND_NS)
+                client.let_wait(wasted[client.url] * PRICE_OF_OVERRUN / _SECOND_NS)
 
     async def _rest(self, seconds: float) -> None:
         """Wait for what is due, or for something to come."""

@@ -22,7 +22,7 @@ from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
 from foreblock.feed.options import FeedOptions
 from foreblock.feed.server import FeedServer
-from foreblock.ledger.genesis_text import genesis_text
+from foreblock.ledger.genesis_text import GENESIS_FILE, genesis_text
 from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.opening import open_to_write
 from foreblock.ledger.transactions import Transaction
@@ -36,7 +36,6 @@ from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.sequencer import Sequencer
 
 ACCOUNTS: Final = 20
-GENESIS_FILE: Final = "genesis.json"
 LINGER_SECONDS: Final = 1.0  # after the last message, before the feed ends
 LOOK_SECONDS: Final = 0.005  # between two looks whether somebody listens
 MILLISECOND_NS: Final = 10**6

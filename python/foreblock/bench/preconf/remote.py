@@ -17,6 +17,7 @@ from foreblock.bench.preconf.part import Part, begun
 from foreblock.bench.preconf.report import SECOND_NS, Place, first_seen, milliseconds, soon
 from foreblock.bench.preconf.run import Options, read
 from foreblock.bench.rpc.load import Load
+from foreblock.ledger.genesis_text import GENESIS_FILE
 from foreblock.running import HOST, free_port, started
 
 SIZES: Final = (50, 200)  # transactions of a message
@@ -85,7 +86,7 @@ def _following(
     address, feed = (f"{HOST}:{free_port()}" for _ in range(2))
     command = [
         sys.executable, "-m", "foreblock", "serve", "--source=feed", f"--data={folder / 'data'}",
-        f"--genesis={source / feeder.GENESIS_FILE}", f"--feed=ws://{HOST}:{port}/ws",
+        f"--genesis={source / GENESIS_FILE}", f"--feed=ws://{HOST}:{port}/ws",
         f"--listen={address}", f"--feed-listen={feed}", f"--workers={options.workers}",
         "--nice=5",
     ]  # fmt: skip

@@ -20,8 +20,9 @@ from foreblock._engine import Allowance
 MOST_GROWTH: Final = 2
 MOST_GROWTH_SEALED: Final = 16
 
-# A feed is not executed for so many times as long as it was in vain. What is refused without
-# an overrun is ordinary disagreement, up to this part of the time and so much at once.
+# A feed is neither executed nor heard for so many times as long as it was in vain, so that all
+# its garbage takes no more than this part of the time that others need, too. What is refused
+# without an overrun is ordinary disagreement, up to this part of the time and so much at once.
 PRICE_OF_OVERRUN: Final = 50
 LONGEST_REST_NS: Final = 60 * 10**9
 PART_IN_VAIN: Final = 4
