@@ -2,16 +2,19 @@
 
 import json
 import time
+from typing import cast
 
 import pytest
 
 from asking import Asker, asker, error, request
 from bytecode import LOOP, code, returning
 from expressing import UNHURRIED_US
-from foreblock.ledger.call import Run
+from foreblock.errors import DeadlineExceeded
+from foreblock.ledger.call import Call, Outcome, Run
 from foreblock.ledger.view import Ledger
 from foreblock.methods import placement
-from foreblock.methods.placement import duration
+from foreblock.methods.placement import Placement, duration
+from foreblock.methods.threads import Threads
 
 TO = "0x00000000000000000000000000000000000c0de0"
 FOREVER = {TO: {"code": LOOP}}
@@ -113,6 +116,53 @@ def test_service_goes_on_after_long_calls(preconf: Asker) -> None:
     assert preconf.ask("eth_call", {"to": TO}, "latest", {TO: {"code": returning(7)}}) == (
         f"0x{7:064x}"
     )
+
+
+class Halting:
+    """A run that the system halts: so many tries are stopped, then it ends at such times."""
+
+    overlay = None
+
+    def __init__(self, stopped: int = 0, seconds: float = 0.0) -> None:
+        self.call = Call(to=b"\1" * 20, gas=21_000, data=b"\2" * 4)
+        self.stopped, self.seconds, self.now = stopped, seconds, 0.0
+        self.tries = 0
+
+    def here(self, _timeout_us: int, _step_us: int) -> Outcome:
+        self.tries += 1
+        if self.tries <= self.stopped:
+            raise DeadlineExceeded
+        self.now += self.seconds
+        return cast(Outcome, "ended")
+
+
+def placed(run: Halting) -> Placement:
+    return Placement(cast(Threads, None), 5000, lambda: run.now)
+
+
+def test_call_that_was_halted_once_is_short_all_the_same() -> None:
+    run = Halting(stopped=1)
+    where = placed(run)
+    assert cast(str, where.run(cast(Run, run))) == "ended"
+    assert run.tries == 2
+    assert not where.is_heavy(cast(Run, run))
+
+
+def test_call_that_ended_late_once_is_short_all_the_same() -> None:
+    run = Halting(seconds=placement.LONG_SECONDS)
+    where = placed(run)
+    for seconds in (placement.LONG_SECONDS, 0.0) * 3:
+        run.seconds = seconds
+        where.run(cast(Run, run))
+        assert not where.is_heavy(cast(Run, run))
+
+
+def test_call_that_ends_late_every_time_is_heavy() -> None:
+    run = Halting(seconds=placement.LONG_SECONDS)
+    where = placed(run)
+    where.run(cast(Run, run))
+    where.run(cast(Run, run))
+    assert where.is_heavy(cast(Run, run))
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ class HeavyCalls:
         return kind not in self.remembered
 
     def stopped(self, kind: Kind, now: float) -> None:
-        """Remember that a call of this kind took too long."""
+        """Remember that a call of this kind takes too long in place."""
         self._stops.append(now)
         self._forget(now)
         self.remembered.pop(kind, None)

@@ -5,6 +5,10 @@ than running it. So a call is tried in place and stopped after 200 µs, or befor
 takes long by itself; a stopped run is thrown away and begun anew on a thread, which never
 takes the interpreter's lock. `heavy` decides which calls are not even tried. When too many
 wait for a thread, `PoolFull` is raised at once, and short calls go on.
+
+The clock also runs while the system has this process halted. So no call is taken for a
+long one by one look at the clock: a stopped call is tried in place once more, and one
+that ended late is remembered when its kind does so twice running.
 """
 
 import time
@@ -19,6 +23,7 @@ from foreblock.methods.threads import Threads
 
 IN_PLACE_US: Final = 200
 IN_PLACE_STEP_US: Final = 100  # what cannot be stopped and takes longer is not begun
+TRIES: Final = 2
 LONG_SECONDS: Final = 0.001  # a run in place that took this long was none
 
 
@@ -32,6 +37,7 @@ class Placement:
         self._timeout_ms: Final = timeout_ms
         self._clock: Final = clock
         self._heavy: Final = HeavyCalls()
+        self._late: Kind | None = None  # the kind that last ended late
 
     def deadline(self) -> float:
         """When a call that begins now is to be done."""
@@ -45,18 +51,36 @@ class Placement:
         One that took long to be made ready brings the `deadline` that it had when it came.
         Raises `RefusedCall`, `PoolFull`; `TimedOut` comes from threads only.
         """
-        heavy, began = self._heavy, self._clock()
-        if not heavy.remembered or heavy.may_run_in_place(_kind(run), began):
+        heavy = self._heavy
+        if not heavy.remembered or heavy.may_run_in_place(_kind(run), self._clock()):
+            outcome = self._in_place(run)
+            if outcome is not None:
+                return outcome
+        return self._on_thread(run, client, deadline)
+
+    def _in_place(self, run: Run) -> Outcome | None:
+        """What it ended with, or nothing where it was stopped twice."""
+        for _ in range(TRIES):
+            began = self._clock()
             try:
                 outcome = run.here(IN_PLACE_US, IN_PLACE_STEP_US)
             except DeadlineExceeded:
-                heavy.stopped(_kind(run), self._clock())
-            else:
-                ended = self._clock()
-                if ended - began >= LONG_SECONDS:
-                    heavy.stopped(_kind(run), ended)
-                return outcome
-        return self._on_thread(run, client, deadline)
+                continue
+            ended = self._clock()
+            if self._late is not None or ended - began >= LONG_SECONDS:
+                self._note_end(_kind(run), began, ended)
+            return outcome
+        self._heavy.stopped(_kind(run), self._clock())
+        return None
+
+    def _note_end(self, kind: Kind, began: float, ended: float) -> None:
+        """Remember a kind that ended late twice running."""
+        if ended - began < LONG_SECONDS:
+            self._late = None if kind == self._late else self._late
+        elif kind == self._late:
+            self._heavy.stopped(kind, ended)
+        else:
+            self._late = kind
 
     def is_heavy(self, run: Run) -> bool:
         """Whether a call of its kind took long of late."""
