@@ -20,15 +20,15 @@ from foreblock._engine import (
     transactions_root,
     withdrawals_root,
 )
-from foreblock.ledger.block_rules import MESSAGE_PASSER
 from foreblock.ledger.chain import Chain
-from foreblock.ledger.difficulty import next_difficulty
-from foreblock.ledger.execution import Task, execute
-from foreblock.ledger.fees import GAS_PER_BLOB
-from foreblock.ledger.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.genesis import EMPTY_ROOT, read_genesis
-from foreblock.ledger.header_rules import base_fee_after, excess_blob_gas_after
-from foreblock.ledger.scratch import Scratch
+from foreblock.ledger.rules.block_rules import MESSAGE_PASSER
+from foreblock.ledger.rules.difficulty import next_difficulty
+from foreblock.ledger.rules.execution import Task, execute
+from foreblock.ledger.rules.fees import GAS_PER_BLOB
+from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
+from foreblock.ledger.rules.header_rules import base_fee_after, excess_blob_gas_after
+from foreblock.ledger.rules.working_state import Scratch
 from foreblock.ledger.start import begin_chain
 from foreblock.ledger.tip import Tip, read_tip
 

@@ -32,11 +32,11 @@ from foreblock.ledger.follower import Follower
 from foreblock.ledger.following.bounds import RunBounds
 from foreblock.ledger.foundations import on_sealed
 from foreblock.ledger.genesis import read_genesis
-from foreblock.ledger.header_rules import base_fee_after
-from foreblock.ledger.l1_attributes import ATTRIBUTES_DEPOSITOR, L1_BLOCK
 from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.preconfirmed_block import PreconfirmedBlock
 from foreblock.ledger.rows import transaction_index_key
+from foreblock.ledger.rules.header_rules import base_fee_after
+from foreblock.ledger.rules.l1_attributes import ATTRIBUTES_DEPOSITOR, L1_BLOCK
 from foreblock.ledger.sealed_block import SealedBlock
 from foreblock.ledger.start import begin_chain, stored_profile
 from foreblock.ledger.tip import read_header

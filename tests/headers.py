@@ -3,8 +3,8 @@
 from typing import Any
 
 from foreblock._engine import Header
-from foreblock.ledger.difficulty import EMPTY_OMMERS_HASH
 from foreblock.ledger.genesis import EMPTY_REQUESTS_HASH, EMPTY_ROOT
+from foreblock.ledger.rules.difficulty import EMPTY_OMMERS_HASH
 
 MINED: dict[str, Any] = {
     "parent_hash": bytes(32),

@@ -23,9 +23,9 @@ from foreblock._engine import (
 )
 from foreblock.clock import DrivenClock
 from foreblock.ledger.block_in_progress import BlockInProgress
-from foreblock.ledger.header_rules import base_fee_after
-from foreblock.ledger.l1_attributes import L1_BLOCK
 from foreblock.ledger.ledger_writer import LedgerWriter
+from foreblock.ledger.rules.header_rules import base_fee_after
+from foreblock.ledger.rules.l1_attributes import L1_BLOCK
 from foreblock.ledger.start import begin_chain
 from foreblock.ledger.tip import rules_of
 from foreblock.ledger.view import Ledger

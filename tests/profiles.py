@@ -6,7 +6,7 @@ from typing import Any
 from foreblock.errors import BadGenesis
 from foreblock.ledger.config import read_profile
 from foreblock.ledger.json_value import JsonValue
-from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.rules.profile import ChainProfile
 
 # All block forks from the start, merged from the start.
 MERGED: dict[str, Any] = {

@@ -1,8 +1,8 @@
 import pytest
 
 from foreblock.errors import BadGenesis
-from foreblock.ledger.forks import EthereumFork, OptimismFork, Rules
-from foreblock.ledger.profile import BlobParameters
+from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
+from foreblock.ledger.rules.profile import BlobParameters
 from profiles import JOVIAN, MERGED, OSAKA, profile
 
 

@@ -29,9 +29,9 @@ from foreblock._engine import (
 )
 from foreblock.ledger import partial_rows, rows
 from foreblock.ledger.chain import Chain as StrictChain
-from foreblock.ledger.execution import Execution, Task, execute
 from foreblock.ledger.genesis import read_genesis
-from foreblock.ledger.scratch import Scratch
+from foreblock.ledger.rules.execution import Execution, Task, execute
+from foreblock.ledger.rules.working_state import Scratch
 from foreblock.ledger.start import begin_chain
 from foreblock.ledger.tip import read_tip
 from ledger_state import Model, changed, dump, root_from_scratch

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from asking import Asker, error
 from bytecode import LOOP, code
 from dev_state import ALICE, BOB
-from foreblock.ledger.created_address import created_address
+from foreblock.ledger.rules.created_address import created_address
 from foreblock.sequencer.predeploys import TOKEN
 from paying_chain import GWEI, PayingChain, client_of, paying_chain
 from solidity import call_data

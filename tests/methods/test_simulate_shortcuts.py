@@ -12,8 +12,8 @@ from msgspec import structs
 from foreblock.errors import ForeblockError
 from foreblock.ledger.block_overrides import AS_IT_IS, BlockOverrides
 from foreblock.ledger.call_request import Call
-from foreblock.ledger.intrinsic_gas import MAX_INIT_CODE
 from foreblock.ledger.overrides import AccountOverride, Slots
+from foreblock.ledger.rules.intrinsic_gas import MAX_INIT_CODE
 from foreblock.ledger.simulation.block import SimulatedBlock
 from foreblock.ledger.simulation.branch import SMALL, Branch
 from foreblock.ledger.simulation.limits import SimulationLimits

@@ -19,8 +19,8 @@ from abuse.simulations import EXCESSES
 from asked_by import ANYBODY
 from foreblock.app import Scheduling, Service, ServiceOptions
 from foreblock.ledger import overrides as laying
-from foreblock.ledger.forks import Rules
 from foreblock.ledger.overrides import AccountOverride, Slots, apply_in_steps, forget
+from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.simulation.request import CallRequest, PlainCalls
 from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.ledger.view import Ledger

@@ -8,7 +8,7 @@ import pytest
 from asking import Asker, error
 from bytecode import code
 from dev_state import ALICE, BOB
-from foreblock.ledger.created_address import created_address
+from foreblock.ledger.rules.created_address import created_address
 from paying_chain import PayingChain, client_of, paying_chain
 
 WRITES = bytes.fromhex(code(0xABCD, 5, "SSTORE", 0xFE, 0, "MSTORE", 1, 31, "RETURN")[2:])

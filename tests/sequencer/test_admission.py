@@ -11,9 +11,9 @@ from foreblock._engine import (
     sign_transaction,
 )
 from foreblock.errors import PoolRefusal
-from foreblock.ledger.forks import EthereumFork, OptimismFork, Rules
-from foreblock.ledger.intrinsic_gas import MAX_INIT_CODE
-from foreblock.ledger.l1_fees import L1Fees
+from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
+from foreblock.ledger.rules.intrinsic_gas import MAX_INIT_CODE
+from foreblock.ledger.rules.l1_fees import L1Fees
 from foreblock.sequencer.admission import MAX_NONCE, MAX_SIZE, admit
 from sequencing import CHAIN_ID, GWEI, NOBODY, SECRETS, SENDERS, TERMS, terms, transfer
 from signing import Item, rlp

@@ -4,7 +4,7 @@ import pytest
 
 from dev_state import GENESIS, Attributes
 from foreblock._engine import Header, keccak256
-from foreblock.ledger.l1_fees import L1Fees
+from foreblock.ledger.rules.l1_fees import L1Fees
 from foreblock.sequencer.attributes import (
     attributes_data,
     attributes_deposit,

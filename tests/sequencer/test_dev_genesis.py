@@ -14,13 +14,13 @@ from builder import ChainBuilder
 from dev_state import COINBASE, Attributes, attributes_deposit
 from foreblock._engine import Header, Store
 from foreblock.errors import BadGenesis, DifferentGenesis, InvalidArgument
-from foreblock.ledger.checksum import checksum_address
-from foreblock.ledger.execution import HISTORY_STORAGE
-from foreblock.ledger.forks import OptimismFork
 from foreblock.ledger.genesis import EMPTY_ROOT, Genesis, GenesisAccount, read_genesis
 from foreblock.ledger.genesis_text import genesis_text
-from foreblock.ledger.l1_attributes import L1_BLOCK
-from foreblock.ledger.optimism_rules import decode_extra_data, next_optimism_base_fee
+from foreblock.ledger.rules.checksum import checksum_address
+from foreblock.ledger.rules.execution import HISTORY_STORAGE
+from foreblock.ledger.rules.forks import OptimismFork
+from foreblock.ledger.rules.l1_attributes import L1_BLOCK
+from foreblock.ledger.rules.optimism_rules import decode_extra_data, next_optimism_base_fee
 from foreblock.ledger.start import begin_chain
 from foreblock.ledger.tip import read_header
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis

@@ -4,7 +4,7 @@ import pytest
 
 from dev_state import ALICE, DEPOSITOR, Attributes, DevState
 from foreblock._engine import keccak256
-from foreblock.ledger.l1_attributes import L1_BLOCK
+from foreblock.ledger.rules.l1_attributes import L1_BLOCK
 from solidity import decode
 
 ATTRIBUTES = Attributes()

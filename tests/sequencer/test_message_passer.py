@@ -4,7 +4,7 @@ import pytest
 
 from dev_state import ALICE, BOB, GENESIS, DevState, number
 from foreblock._engine import keccak256
-from foreblock.ledger.block_rules import MESSAGE_PASSER as PASSER
+from foreblock.ledger.rules.block_rules import MESSAGE_PASSER as PASSER
 from solidity import decode, encode
 
 FIRST_NONCE = 1 << 240

@@ -4,7 +4,7 @@ import pytest
 
 from foreblock._engine import Transaction
 from foreblock.errors import PoolRefusal
-from foreblock.ledger.forks import EthereumFork, OptimismFork, Rules
+from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.sequencer.pool import Pool, PoolLimits
 from sequencing import ETHER, GWEI, NOBODY, SENDERS, TERMS, Accounts, terms, transfer
 

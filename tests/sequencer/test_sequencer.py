@@ -9,7 +9,7 @@ from foreblock._engine import Store, decode_transaction
 from foreblock.errors import PoolRefusal
 from foreblock.ledger.chain import Chain
 from foreblock.ledger.genesis_text import genesis_text
-from foreblock.ledger.l1_attributes import ATTRIBUTES_DEPOSITOR
+from foreblock.ledger.rules.l1_attributes import ATTRIBUTES_DEPOSITOR
 from foreblock.ledger.start import begin_chain
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
 from foreblock.sequencer.options import SequencerOptions

@@ -12,7 +12,7 @@ import click
 from foreblock import service
 from foreblock.cli.failure import INTERRUPTED, failing_in_one_line
 from foreblock.cli.settings_options import Given, loaded, settings_options
-from foreblock.ledger.checksum import checksum_address
+from foreblock.ledger.rules.checksum import checksum_address
 from foreblock.network import DevChain, Network
 from foreblock.networks import check_kept
 from foreblock.primitives import format_data

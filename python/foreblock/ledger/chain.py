@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from foreblock._engine import Block, Store, Transaction, decode_transactions
 from foreblock.errors import Undecodable
 from foreblock.ledger import rows
-from foreblock.ledger.block_rules import check_blob_gas, check_body, check_execution
-from foreblock.ledger.check import Check
-from foreblock.ledger.execution import Execution, Task, execute
-from foreblock.ledger.forks import EthereumFork, Rules
-from foreblock.ledger.header_rules import check_header
-from foreblock.ledger.profile import ChainProfile
-from foreblock.ledger.scratch import Scratch
+from foreblock.ledger.rules.block_rules import check_blob_gas, check_body, check_execution
+from foreblock.ledger.rules.check import Check
+from foreblock.ledger.rules.execution import Execution, Task, execute
+from foreblock.ledger.rules.forks import EthereumFork, Rules
+from foreblock.ledger.rules.header_rules import check_header
+from foreblock.ledger.rules.profile import ChainProfile
+from foreblock.ledger.rules.uncles import check_uncles
+from foreblock.ledger.rules.working_state import Scratch
 from foreblock.ledger.tip import read_tip
-from foreblock.ledger.uncles import check_uncles
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,14 @@ under rules that only nearly fit would fail later and say less.
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
-from foreblock.ledger.forks import EthereumFork, OptimismFork
 from foreblock.ledger.json_value import JsonValue
-from foreblock.ledger.profile import BlobParameters, ChainProfile, OptimismParameters, Schedule
+from foreblock.ledger.rules.forks import EthereumFork, OptimismFork
+from foreblock.ledger.rules.profile import (
+    BlobParameters,
+    ChainProfile,
+    OptimismParameters,
+    Schedule,
+)
 
 _FORKS_BY_BLOCK: Final = (
     ("homesteadBlock", EthereumFork.HOMESTEAD),

@@ -17,9 +17,9 @@ from foreblock.errors import RefusedCall
 from foreblock.ledger.call import overlaid, overlaid_in_steps, ready
 from foreblock.ledger.call_checks import check_fields, reason_beside_gas
 from foreblock.ledger.call_request import Call
-from foreblock.ledger.fees import GAS_PER_BLOB
-from foreblock.ledger.intrinsic_gas import TRANSACTION, floor_gas, intrinsic_gas
 from foreblock.ledger.overrides import AccountOverride
+from foreblock.ledger.rules.fees import GAS_PER_BLOB
+from foreblock.ledger.rules.intrinsic_gas import TRANSACTION, floor_gas, intrinsic_gas
 from foreblock.ledger.simulation.steps import Pace, Steps, paced
 from foreblock.ledger.surroundings import Surroundings
 

@@ -12,12 +12,12 @@ from typing import Final
 from foreblock._engine import Header
 from foreblock.errors import BadGenesis
 from foreblock.ledger.config import read_profile
-from foreblock.ledger.difficulty import EMPTY_OMMERS_HASH
-from foreblock.ledger.fees import INITIAL_BASE_FEE
-from foreblock.ledger.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.json_value import JsonValue
-from foreblock.ledger.optimism_rules import decode_extra_data
-from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.rules.difficulty import EMPTY_OMMERS_HASH
+from foreblock.ledger.rules.fees import INITIAL_BASE_FEE
+from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
+from foreblock.ledger.rules.optimism_rules import decode_extra_data
+from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.primitives import ZERO_ADDRESS, ZERO_HASH, parse_address
 
 # Root of a trie with nothing in it: keccak256 of the RLP of an empty string.

@@ -9,7 +9,7 @@ from typing import Final
 from foreblock._engine import View
 from foreblock.ledger.partials import read_partial
 from foreblock.ledger.preconfirmed_block import PreconfirmedBlock
-from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.sealed_block import SealedBlock
 from foreblock.ledger.tip import read_header
 

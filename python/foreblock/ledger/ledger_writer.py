@@ -27,7 +27,7 @@ from foreblock.ledger.open_block import read_open_block
 from foreblock.ledger.partial_pruning import prunable
 from foreblock.ledger.partial_steps import add_partial, add_quiet_end, add_seal, add_seals_as
 from foreblock.ledger.partials import made_of, sealed_number
-from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.side_branch import SideBranch
 from foreblock.ledger.start import stored_profile
 from foreblock.ledger.tip import read_header

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from foreblock.ledger.fees import blob_base_fee
-from foreblock.ledger.forks import EthereumFork
-from foreblock.ledger.header_rules import base_fee_after, excess_blob_gas_after
 from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.rules.fees import blob_base_fee
+from foreblock.ledger.rules.forks import EthereumFork
+from foreblock.ledger.rules.header_rules import base_fee_after, excess_blob_gas_after
 
 OPTIMISM_BLOB_FEE: Final = 1  # OP: what BLOBBASEFEE gives, there being no blobs
 

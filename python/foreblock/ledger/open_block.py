@@ -7,7 +7,7 @@ rows. So it goes on with the same payload id to the same hashes.
 from foreblock._engine import View
 from foreblock.ledger.block_in_progress import BlockInProgress
 from foreblock.ledger.foundations import read_block
-from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.rules.profile import ChainProfile
 
 
 def read_open_block(view: View, profile: ChainProfile) -> BlockInProgress | None:

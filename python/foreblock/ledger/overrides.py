@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from foreblock._engine import Overlay, Precompiles, Slots
 from foreblock.errors import NotAPrecompile, RefusedOverride
-from foreblock.ledger.checksum import checksum_address
-from foreblock.ledger.forks import Rules
+from foreblock.ledger.rules.checksum import checksum_address
+from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.simulation.steps import Pace, Steps
 
 __all__ = ["AccountOverride", "Slots", "apply", "apply_in_steps", "forget"]

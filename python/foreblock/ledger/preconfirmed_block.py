@@ -10,7 +10,7 @@ from typing import Final
 
 from foreblock.ledger.freshness import Quiet
 from foreblock.ledger.partial_rows import PartialRow
-from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.sealed_block import SealedBlock
 from foreblock.ledger.surroundings import Surroundings
 

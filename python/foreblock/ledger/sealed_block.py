@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Final
 
 from foreblock._engine import Header
-from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.surroundings import Surroundings
 from foreblock.ledger.tip import rules_of
 

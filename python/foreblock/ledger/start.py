@@ -5,12 +5,12 @@ from dataclasses import fields
 from foreblock._engine import Block, Overlay, Store, View
 from foreblock.errors import BadGenesis, DifferentGenesis
 from foreblock.ledger import rows
-from foreblock.ledger.block_rules import MESSAGE_PASSER
 from foreblock.ledger.config import read_profile
 from foreblock.ledger.genesis import Genesis
 from foreblock.ledger.json_value import JsonValue
-from foreblock.ledger.profile import ChainProfile
-from foreblock.ledger.scratch import Scratch
+from foreblock.ledger.rules.block_rules import MESSAGE_PASSER
+from foreblock.ledger.rules.profile import ChainProfile
+from foreblock.ledger.rules.working_state import Scratch
 from foreblock.ledger.tip import read_header
 from foreblock.primitives import format_data
 

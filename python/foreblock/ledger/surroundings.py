@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import Final
 
 from foreblock._engine import Env, Header, Opening
-from foreblock.ledger.execution import environment
-from foreblock.ledger.fees import blob_base_fee
-from foreblock.ledger.forks import Rules
-from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.rules.execution import environment
+from foreblock.ledger.rules.fees import blob_base_fee
+from foreblock.ledger.rules.forks import Rules
+from foreblock.ledger.rules.profile import ChainProfile
 
 
 class Surroundings:

@@ -37,7 +37,7 @@ from foreblock.ledger.freshness import decode_freshness
 from foreblock.ledger.known_blocks import KnownBlocks
 from foreblock.ledger.partials import check_reachable, made_of, partial_at, pending_partial
 from foreblock.ledger.preconfirmed_block import PreconfirmedBlock, ReadableBlock
-from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.sealed_block import SealedBlock
 from foreblock.ledger.snapshot import Snapshot, expired, make_snapshot
 from foreblock.ledger.start import stored_profile

@@ -8,7 +8,6 @@ not say so themselves, and what all receipts of a block say alike.
 from bisect import bisect_right
 from typing import Final
 
-from foreblock.ledger.l1_attributes import attributes_in
 from foreblock.ledger.partial_rows import Position
 from foreblock.ledger.portion_places import (
     PlacedRows,
@@ -18,6 +17,7 @@ from foreblock.ledger.portion_places import (
     portion_rows,
 )
 from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.rules.l1_attributes import attributes_in
 from foreblock.ledger.simulation.steps import Steps
 from foreblock.ledger.view import LedgerView
 from foreblock.methods.kept import Kept

@@ -8,8 +8,8 @@ from typing import Final
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
-from foreblock.ledger.block_size import list_prefix
 from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.rules.block_size import list_prefix
 from foreblock.ledger.simulation.steps import Steps
 from foreblock.ledger.stored_block import read_stored
 from foreblock.ledger.view import LedgerView

@@ -8,13 +8,13 @@ prices that the block begins with.
 from binascii import hexlify
 from typing import Final
 
-from foreblock.ledger.fees import GAS_PER_BLOB
-from foreblock.ledger.forks import OptimismFork
-from foreblock.ledger.l1_attributes import BedrockAttributes, EcotoneAttributes, L1Attributes
-from foreblock.ledger.l1_cost import FREE, L1Costs
-from foreblock.ledger.l1_fees import MILLION
 from foreblock.ledger.placed_receipt import PlacedReceipt
 from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.rules.fees import GAS_PER_BLOB
+from foreblock.ledger.rules.forks import OptimismFork
+from foreblock.ledger.rules.l1_attributes import BedrockAttributes, EcotoneAttributes, L1Attributes
+from foreblock.ledger.rules.l1_cost import FREE, L1Costs
+from foreblock.ledger.rules.l1_fees import MILLION
 from foreblock.methods.shapes import DEPOSIT, array, data, members, quantity
 
 NULL: Final = b"null"

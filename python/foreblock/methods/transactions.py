@@ -11,10 +11,10 @@ from msgspec.json import Decoder
 
 from foreblock.errors import NotHere
 from foreblock.ledger.block_id import BlockId, ByHash
-from foreblock.ledger.deposit_receipt import DEPOSIT, deposit_fields
 from foreblock.ledger.placed_receipt import encoded_receipt, read_transaction
 from foreblock.ledger.portion_places import count_transactions
 from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.rules.deposit_receipt import DEPOSIT, deposit_fields
 from foreblock.ledger.simulation.steps import Steps
 from foreblock.ledger.stored_transaction import find_transaction
 from foreblock.ledger.view import LedgerView

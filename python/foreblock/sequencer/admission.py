@@ -20,8 +20,8 @@ from foreblock.errors import (
     UnsupportedType,
     WrongChain,
 )
-from foreblock.ledger.execution import BLOB, DEPOSIT
-from foreblock.ledger.intrinsic_gas import MAX_INIT_CODE, floor_gas, intrinsic_gas
+from foreblock.ledger.rules.execution import BLOB, DEPOSIT
+from foreblock.ledger.rules.intrinsic_gas import MAX_INIT_CODE, floor_gas, intrinsic_gas
 from foreblock.ledger.transactions import Transaction, estimated_compressed_size
 from foreblock.sequencer.pooled import Pooled, Terms
 

@@ -7,12 +7,16 @@ the parent, the time and the options, so that equal chains go on equally.
 import struct
 from typing import Final
 
-from foreblock.ledger.forks import OptimismFork, Rules
-from foreblock.ledger.header_rules import base_fee_after
-from foreblock.ledger.l1_attributes import ATTRIBUTES_DEPOSITOR, L1_BLOCK
-from foreblock.ledger.l1_fees import L1Fees
-from foreblock.ledger.optimism_rules import FeeParameters, decode_extra_data, encode_extra_data
-from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.rules.forks import OptimismFork, Rules
+from foreblock.ledger.rules.header_rules import base_fee_after
+from foreblock.ledger.rules.l1_attributes import ATTRIBUTES_DEPOSITOR, L1_BLOCK
+from foreblock.ledger.rules.l1_fees import L1Fees
+from foreblock.ledger.rules.optimism_rules import (
+    FeeParameters,
+    decode_extra_data,
+    encode_extra_data,
+)
+from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.transactions import Header, Transaction, deposit_transaction, keccak256
 from foreblock.model import Base
 from foreblock.sequencer.l1_origin import L1Origin, derive, l1_origin

@@ -9,7 +9,7 @@ of a dev chain, and so no limit of bytes.
 from dataclasses import dataclass
 from typing import Final
 
-from foreblock.ledger.intrinsic_gas import TRANSACTION
+from foreblock.ledger.rules.intrinsic_gas import TRANSACTION
 from foreblock.sequencer.pooled import Pooled
 
 LEAST_GAS: Final = TRANSACTION  # no transaction fits into less

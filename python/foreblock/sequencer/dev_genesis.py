@@ -11,10 +11,10 @@ from typing import Final
 
 from foreblock.errors import BadGenesis, InvalidArgument
 from foreblock.ledger.config import read_profile
-from foreblock.ledger.forks import ETHER, OptimismFork
 from foreblock.ledger.genesis import Genesis, GenesisAccount, read_genesis
 from foreblock.ledger.json_value import JsonValue
-from foreblock.ledger.optimism_rules import FeeParameters, encode_extra_data
+from foreblock.ledger.rules.forks import ETHER, OptimismFork
+from foreblock.ledger.rules.optimism_rules import FeeParameters, encode_extra_data
 from foreblock.primitives import ZERO_HASH
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 from foreblock.sequencer.predeploys import SEQUENCER_FEE_VAULT, TOKEN, predeploys, token

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from msgspec import Struct
 
-from foreblock.ledger.forks import Rules
-from foreblock.ledger.l1_fees import L1Fees
+from foreblock.ledger.rules.forks import Rules
+from foreblock.ledger.rules.l1_fees import L1Fees
 from foreblock.ledger.transactions import Transaction
 
 

@@ -10,10 +10,10 @@ from functools import cache
 from importlib import resources
 from typing import Final
 
-from foreblock.ledger.block_rules import MESSAGE_PASSER
-from foreblock.ledger.execution import BEACON_ROOTS, HISTORY_STORAGE
 from foreblock.ledger.genesis import GenesisAccount
-from foreblock.ledger.l1_attributes import L1_BLOCK
+from foreblock.ledger.rules.block_rules import MESSAGE_PASSER
+from foreblock.ledger.rules.execution import BEACON_ROOTS, HISTORY_STORAGE
+from foreblock.ledger.rules.l1_attributes import L1_BLOCK
 from foreblock.ledger.solidity_storage import mapping_slot, short_string
 
 WETH: Final = bytes.fromhex("4200000000000000000000000000000000000006")

@@ -12,7 +12,7 @@ from foreblock._engine import Header, transactions_root
 from foreblock.ledger.block_base import header_of
 from foreblock.ledger.buffered import Received
 from foreblock.ledger.following.verdict import claimed_header
-from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.model import Base, Flashblock
 
 

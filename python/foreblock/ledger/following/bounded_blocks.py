@@ -10,9 +10,9 @@ from typing import Final
 
 from foreblock.clock import Clock
 from foreblock.errors import BadBlock, ExecutionError, OverBudget
-from foreblock.ledger.execution import Task
 from foreblock.ledger.following.bounds import PRICE_OF_BLOCK, RunBounds
 from foreblock.ledger.following.foreign import ForeignRun, Verified
+from foreblock.ledger.rules.execution import Task
 
 MOST_REMEMBERED: Final = 64  # blocks that overran; on overflow all begin anew
 MOST_FAILURES: Final = 32

@@ -15,7 +15,6 @@ from foreblock.errors import (
 from foreblock.errors import Undecodable as UndecodableBytes
 from foreblock.ledger.block_in_progress import BlockInProgress, Foundation
 from foreblock.ledger.closed_index import ClosedIndex
-from foreblock.ledger.execution import BLOB
 from foreblock.ledger.following.bounds import GAS, MOST_GROWTH
 from foreblock.ledger.following.verdict import (
     Diverged,
@@ -27,6 +26,7 @@ from foreblock.ledger.following.verdict import (
     judge,
     judge_state_root,
 )
+from foreblock.ledger.rules.execution import BLOB
 from foreblock.model import Base, Diff, Flashblock
 from foreblock.primitives import ZERO_HASH
 

@@ -12,7 +12,7 @@ from foreblock.ledger.following.branches import Branches
 from foreblock.ledger.following.jobs import Job
 from foreblock.ledger.following.trials import Trials
 from foreblock.ledger.following.verdict import Verdict
-from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.rules.profile import ChainProfile
 
 Count = Callable[[Received, Verdict], bool]
 

@@ -11,9 +11,9 @@ from typing import Final
 
 from foreblock._engine import Header, decode_transaction
 from foreblock.errors import Undecodable as UndecodableBytes
-from foreblock.ledger.forks import OptimismFork, Rules
-from foreblock.ledger.intrinsic_gas import TRANSACTION
-from foreblock.ledger.l1_attributes import ATTRIBUTES_DEPOSITOR, DEPOSIT, L1_BLOCK
+from foreblock.ledger.rules.forks import OptimismFork, Rules
+from foreblock.ledger.rules.intrinsic_gas import TRANSACTION
+from foreblock.ledger.rules.l1_attributes import ATTRIBUTES_DEPOSITOR, DEPOSIT, L1_BLOCK
 from foreblock.model import Base, Diff, Flashblock
 from foreblock.primitives import ZERO_HASH, format_data
 

@@ -9,8 +9,9 @@ from msgspec import Struct
 from foreblock._engine import Outcome, Precompiles, Sealed, SealedText, requests_hash
 from foreblock.errors import DeadlineExceeded, RefusedOverride, RefusedSimulation, Rule, Undecodable
 from foreblock.ledger.block_overrides import AS_IT_IS, BlockOverrides
-from foreblock.ledger.checksum import checksum_address
-from foreblock.ledger.execution import (
+from foreblock.ledger.overrides import apply, apply_in_steps, forget
+from foreblock.ledger.rules.checksum import checksum_address
+from foreblock.ledger.rules.execution import (
     CONSOLIDATION_REQUEST,
     CONSOLIDATION_REQUESTS,
     DEPOSIT_REQUEST,
@@ -18,8 +19,7 @@ from foreblock.ledger.execution import (
     WITHDRAWAL_REQUEST,
     WITHDRAWAL_REQUESTS,
 )
-from foreblock.ledger.forks import PARIS
-from foreblock.ledger.overrides import apply, apply_in_steps, forget
+from foreblock.ledger.rules.forks import PARIS
 from foreblock.ledger.simulation.branch import Branch
 from foreblock.ledger.simulation.calls import run_at_once, run_calls
 from foreblock.ledger.simulation.header import header_after, open_header

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Final
 
 from foreblock._engine import BranchTrie, Changes, Header, Sealed, State
-from foreblock.ledger.forks import PARIS, Rules
 from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.rules.forks import PARIS, Rules
 from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.request import SimulationRequest
 from foreblock.ledger.simulation.steps import UNHURRIED, Pace, Steps

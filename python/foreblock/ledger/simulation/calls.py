@@ -22,9 +22,9 @@ from foreblock.errors import (
 from foreblock.ledger.call import FEE_LIMIT, message
 from foreblock.ledger.call_checks import Reason, check_fields, first_reason
 from foreblock.ledger.call_request import Call
-from foreblock.ledger.checksum import checksum_address
-from foreblock.ledger.execution import BLOB
-from foreblock.ledger.forks import BYZANTIUM
+from foreblock.ledger.rules.checksum import checksum_address
+from foreblock.ledger.rules.execution import BLOB
+from foreblock.ledger.rules.forks import BYZANTIUM
 from foreblock.ledger.simulation.open_block import DYNAMIC_FEE, LEGACY, SET_CODE, OpenBlock
 from foreblock.ledger.simulation.request import CallRequest, plain_request
 from foreblock.ledger.simulation.steps import Steps, Work

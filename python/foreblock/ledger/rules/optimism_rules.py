@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from foreblock._engine import Header
-from foreblock.ledger.check import Check
-from foreblock.ledger.fees import next_base_fee
-from foreblock.ledger.forks import OptimismFork, Rules
+from foreblock.ledger.rules.check import Check
+from foreblock.ledger.rules.fees import next_base_fee
+from foreblock.ledger.rules.forks import OptimismFork, Rules
 
 _HOLOCENE: Final = struct.Struct(">BII")
 _JOVIAN: Final = struct.Struct(">BIIQ")

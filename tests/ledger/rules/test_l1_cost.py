@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from dev_state import ACCOUNTS
 from foreblock._engine import Message, Overlay, Transaction, sign_transaction
-from foreblock.ledger.forks import OptimismFork
-from foreblock.ledger.l1_attributes import (
+from foreblock.ledger.rules.forks import OptimismFork
+from foreblock.ledger.rules.l1_attributes import (
     L1_BLOCK,
     BedrockAttributes,
     EcotoneAttributes,
     attributes_in,
     decode_attributes,
 )
-from foreblock.ledger.l1_cost import L1Costs
+from foreblock.ledger.rules.l1_cost import L1Costs
 from small_store import env
 
 BEDROCK_FORKS = [OptimismFork.BEDROCK, OptimismFork.REGOLITH, OptimismFork.CANYON]

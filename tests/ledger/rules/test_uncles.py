@@ -4,9 +4,9 @@ import pytest
 
 from foreblock._engine import Header
 from foreblock.errors import BadBlock
-from foreblock.ledger.difficulty import next_difficulty
-from foreblock.ledger.forks import EthereumFork
-from foreblock.ledger.uncles import Ancestor, check_uncles
+from foreblock.ledger.rules.difficulty import next_difficulty
+from foreblock.ledger.rules.forks import EthereumFork
+from foreblock.ledger.rules.uncles import Ancestor, check_uncles
 from headers import MINED, header
 from profiles import profile
 

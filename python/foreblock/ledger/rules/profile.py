@@ -9,7 +9,7 @@ which the caller holds. How a profile is read from a genesis file is in `config`
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from foreblock.ledger.forks import (
+from foreblock.ledger.rules.forks import (
     BEDROCK,
     ETHEREUM_RULES_OF,
     PARIS,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import rlp
 from foreblock._engine import Withdrawal
-from foreblock.ledger.block_size import block_size, transaction_size
+from foreblock.ledger.rules.block_size import block_size, transaction_size
 from headers import PRAGUE, header
 
 HEADER = header(PRAGUE)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from foreblock.ledger.forks import HOMESTEAD, ISTANBUL, PRAGUE, SHANGHAI, Rules
+from foreblock.ledger.rules.forks import HOMESTEAD, ISTANBUL, PRAGUE, SHANGHAI, Rules
 
 AccessList = Sequence[tuple[bytes, Sequence[bytes]]]
 

@@ -14,7 +14,7 @@ import pytest
 from builder import ChainBuilder
 from foreblock._engine import State, keccak256
 from foreblock.errors import BadBlock
-from foreblock.ledger.execution import CREATE2_DEPLOYER
+from foreblock.ledger.rules.execution import CREATE2_DEPLOYER
 from importing import import_bytes, latest, refusing
 from profiles import JOVIAN
 

@@ -16,9 +16,9 @@ from foreblock._engine import (
     sign_transaction,
 )
 from foreblock.errors import BadBlock, InvalidTransaction
-from foreblock.ledger.block_rules import MAXIMUM_BLOCK_SIZE, check_body
-from foreblock.ledger.forks import ETHEREUM_RULES_OF, EthereumFork, OptimismFork, Rules
-from foreblock.ledger.intrinsic_gas import floor_gas, intrinsic_gas
+from foreblock.ledger.rules.block_rules import MAXIMUM_BLOCK_SIZE, check_body
+from foreblock.ledger.rules.forks import ETHEREUM_RULES_OF, EthereumFork, OptimismFork, Rules
+from foreblock.ledger.rules.intrinsic_gas import floor_gas, intrinsic_gas
 from small_store import ALICE, BOB, env, message, with_code
 
 ALL = [Rules(fork) for fork in EthereumFork] + [

@@ -4,9 +4,9 @@ import pytest
 
 from foreblock._engine import Header
 from foreblock.errors import BadBlock
-from foreblock.ledger.fees import GAS_PER_BLOB
-from foreblock.ledger.header_rules import check_header
-from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.rules.fees import GAS_PER_BLOB
+from foreblock.ledger.rules.header_rules import check_header
+from foreblock.ledger.rules.profile import ChainProfile
 from headers import MINED, PRAGUE, header
 from profiles import JOVIAN, MERGED, OSAKA, profile
 

@@ -4,9 +4,9 @@ import pytest
 
 from foreblock._engine import Header
 from foreblock.errors import BadBlock
-from foreblock.ledger.check import Check
-from foreblock.ledger.forks import ETHEREUM_RULES_OF, OptimismFork, Rules
-from foreblock.ledger.optimism_rules import (
+from foreblock.ledger.rules.check import Check
+from foreblock.ledger.rules.forks import ETHEREUM_RULES_OF, OptimismFork, Rules
+from foreblock.ledger.rules.optimism_rules import (
     FeeParameters,
     check_extra_data,
     decode_extra_data,

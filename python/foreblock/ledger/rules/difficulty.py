@@ -8,7 +8,7 @@ carry none, and a chain's own hashes bind those fields.
 from typing import Final
 
 from foreblock._engine import Header
-from foreblock.ledger.forks import EthereumFork
+from foreblock.ledger.rules.forks import EthereumFork
 
 MINIMUM_DIFFICULTY: Final = 131_072
 EMPTY_OMMERS_HASH: Final = bytes.fromhex(

@@ -6,7 +6,7 @@ truncates. Nothing here looks at a schedule: the caller passes the parameters in
 
 from typing import Final
 
-from foreblock.ledger.profile import BlobParameters
+from foreblock.ledger.rules.profile import BlobParameters
 
 INITIAL_BASE_FEE: Final = 10**9  # EIP-1559, the first London block
 GAS_PER_BLOB: Final = 2**17  # EIP-4844

@@ -4,7 +4,7 @@ import pytest
 
 from dev_state import ACCOUNTS, DevState
 from foreblock._engine import Message, sign_transaction
-from foreblock.ledger.created_address import created_address
+from foreblock.ledger.rules.created_address import created_address
 
 CREATOR = bytes.fromhex("6ac7ea33f8831ea9dcc53393aaa88b25a785dbf0")
 

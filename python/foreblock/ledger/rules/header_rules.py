@@ -9,17 +9,17 @@ are checked where those are at hand. Uncles have their own rules in `uncles`.
 from typing import Final
 
 from foreblock._engine import Header
-from foreblock.ledger.check import Check
-from foreblock.ledger.difficulty import EMPTY_OMMERS_HASH, next_difficulty
-from foreblock.ledger.fees import (
+from foreblock.ledger.rules.check import Check
+from foreblock.ledger.rules.difficulty import EMPTY_OMMERS_HASH, next_difficulty
+from foreblock.ledger.rules.fees import (
     GAS_PER_BLOB,
     INITIAL_BASE_FEE,
     next_base_fee,
     next_excess_blob_gas,
 )
-from foreblock.ledger.forks import OSAKA, EthereumFork, OptimismFork, Rules
-from foreblock.ledger.optimism_rules import check_extra_data, next_optimism_base_fee
-from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.rules.forks import OSAKA, EthereumFork, OptimismFork, Rules
+from foreblock.ledger.rules.optimism_rules import check_extra_data, next_optimism_base_fee
+from foreblock.ledger.rules.profile import ChainProfile
 
 MAXIMUM_EXTRA_DATA: Final = 32  # bytes, yellow paper
 MINIMUM_GAS_LIMIT: Final = 5_000  # yellow paper

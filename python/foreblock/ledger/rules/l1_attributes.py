@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from foreblock._engine import decode_transaction
-from foreblock.ledger.l1_fees import L1Fees
+from foreblock.ledger.rules.l1_fees import L1Fees
 
 L1_BLOCK: Final = bytes.fromhex("4200000000000000000000000000000000000015")  # OP
 ATTRIBUTES_DEPOSITOR: Final = bytes.fromhex("deaddeaddeaddeaddeaddeaddeaddeaddead0001")  # OP

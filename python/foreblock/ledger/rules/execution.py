@@ -25,12 +25,12 @@ from foreblock._engine import (
     requests_hash,
 )
 from foreblock.errors import InvalidTransaction, Undecodable
-from foreblock.ledger.check import Check
-from foreblock.ledger.fees import blob_base_fee
-from foreblock.ledger.forks import OSAKA, EthereumFork, OptimismFork, Rules
 from foreblock.ledger.genesis import EMPTY_REQUESTS_HASH
-from foreblock.ledger.profile import ChainProfile
-from foreblock.ledger.scratch import Scratch
+from foreblock.ledger.rules.check import Check
+from foreblock.ledger.rules.fees import blob_base_fee
+from foreblock.ledger.rules.forks import OSAKA, EthereumFork, OptimismFork, Rules
+from foreblock.ledger.rules.profile import ChainProfile
+from foreblock.ledger.rules.working_state import Scratch
 
 BEACON_ROOTS: Final = bytes.fromhex("000f3df6d732807ef1319fb7b8bb8522d0beac02")  # EIP-4788
 HISTORY_STORAGE: Final = bytes.fromhex("0000f90827f1c53a10cb7a02335b175320002935")  # EIP-2935

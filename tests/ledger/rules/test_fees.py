@@ -2,13 +2,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.ledger.fees import (
+from foreblock.ledger.rules.fees import (
     GAS_PER_BLOB,
     blob_base_fee,
     next_base_fee,
     next_excess_blob_gas,
 )
-from foreblock.ledger.profile import BlobParameters
+from foreblock.ledger.rules.profile import BlobParameters
 
 CANCUN = BlobParameters(3, 6, 3_338_477)
 PRAGUE = BlobParameters(6, 9, 5_007_716)

@@ -1,6 +1,6 @@
 import pytest
 
-from foreblock.ledger.checksum import checksum_address
+from foreblock.ledger.rules.checksum import checksum_address
 
 # The examples of EIP-55.
 EXAMPLES = [

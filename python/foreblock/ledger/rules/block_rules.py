@@ -13,11 +13,11 @@ from foreblock._engine import (
     transactions_root,
     withdrawals_root,
 )
-from foreblock.ledger.check import Check
-from foreblock.ledger.execution import Execution, Task
-from foreblock.ledger.fees import GAS_PER_BLOB
-from foreblock.ledger.forks import EthereumFork, OptimismFork, Rules
-from foreblock.ledger.scratch import Scratch
+from foreblock.ledger.rules.check import Check
+from foreblock.ledger.rules.execution import Execution, Task
+from foreblock.ledger.rules.fees import GAS_PER_BLOB
+from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
+from foreblock.ledger.rules.working_state import Scratch
 
 MAXIMUM_BLOCK_SIZE: Final = 8_388_608  # bytes of RLP, EIP-7934
 MESSAGE_PASSER: Final = bytes.fromhex("4200000000000000000000000000000000000016")  # OP

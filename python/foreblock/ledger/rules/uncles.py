@@ -11,9 +11,9 @@ from typing import Final
 
 from foreblock._engine import Header
 from foreblock.errors import BadBlock
-from foreblock.ledger.check import Check
-from foreblock.ledger.header_rules import check_header
-from foreblock.ledger.profile import ChainProfile
+from foreblock.ledger.rules.check import Check
+from foreblock.ledger.rules.header_rules import check_header
+from foreblock.ledger.rules.profile import ChainProfile
 
 MAXIMUM_UNCLES: Final = 2  # yellow paper
 MAXIMUM_DEPTH: Final = 6  # yellow paper: generations between a block and its uncle

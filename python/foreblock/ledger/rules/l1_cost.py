@@ -8,9 +8,9 @@ Ecotone on is in `l1_fees`.
 from typing import Final, NamedTuple
 
 from foreblock._engine import estimated_compressed_size
-from foreblock.ledger.forks import OptimismFork
-from foreblock.ledger.l1_attributes import BedrockAttributes, L1Attributes
-from foreblock.ledger.l1_fees import MILLION, L1Fees
+from foreblock.ledger.rules.forks import OptimismFork
+from foreblock.ledger.rules.l1_attributes import BedrockAttributes, L1Attributes
+from foreblock.ledger.rules.l1_fees import MILLION, L1Fees
 
 ZERO_BYTE: Final = 4  # gas of L1's call data (EIP-2028)
 OTHER_BYTE: Final = 16
