@@ -5,7 +5,7 @@ from pathlib import Path
 
 from foreblock._engine import Block, Message, Store, Transaction, sign_transaction
 from foreblock.clock import DrivenClock
-from foreblock.ledger.genesis import Genesis
+from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.partial_rows import decode_numbers, made_of_key, transactions_key
 from foreblock.ledger.rows import decode_items

@@ -31,7 +31,7 @@ from foreblock.ledger.draft import Draft
 from foreblock.ledger.follower import Follower
 from foreblock.ledger.following.bounds import RunBounds
 from foreblock.ledger.foundations import on_sealed
-from foreblock.ledger.genesis import read_genesis
+from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.preconfirmed_block import PreconfirmedBlock
 from foreblock.ledger.rows import transaction_index_key

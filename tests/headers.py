@@ -3,7 +3,7 @@
 from typing import Any
 
 from foreblock._engine import Header
-from foreblock.ledger.genesis import EMPTY_REQUESTS_HASH, EMPTY_ROOT
+from foreblock.ledger.genesis.genesis_file import EMPTY_REQUESTS_HASH, EMPTY_ROOT
 from foreblock.ledger.rules.difficulty import EMPTY_OMMERS_HASH
 
 MINED: dict[str, Any] = {

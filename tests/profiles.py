@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from foreblock.errors import BadGenesis
-from foreblock.ledger.config import read_profile
-from foreblock.ledger.json_value import JsonValue
+from foreblock.ledger.genesis.config import read_profile
+from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.ledger.rules.profile import ChainProfile
 
 # All block forks from the start, merged from the start.

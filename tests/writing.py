@@ -21,7 +21,7 @@ from foreblock._engine import (
 )
 from foreblock.clock import DrivenClock
 from foreblock.ledger.block_in_progress import BlockInProgress
-from foreblock.ledger.genesis import read_genesis
+from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.partial_rows import transactions_key
 from foreblock.ledger.rows import decode_items

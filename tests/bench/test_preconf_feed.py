@@ -15,7 +15,7 @@ from foreblock.bench.preconf.remote import (
 )
 from foreblock.bench.preconf.run import Options
 from foreblock.bench.rpc.load import Load
-from foreblock.ledger.genesis_text import GENESIS_FILE
+from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE
 
 MS = 10**6
 

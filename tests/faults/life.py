@@ -17,7 +17,7 @@ from foreblock.backoff import Waits
 from foreblock.bus.frames import SourceFacts, ToWorker
 from foreblock.clock import SystemClock
 from foreblock.feed.server import FeedServer
-from foreblock.ledger.genesis_text import GENESIS_FILE
+from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE
 from foreblock.logs import configure
 from foreblock.model import Flashblock
 from foreblock.network import DevChain, FeedChain, Network

@@ -16,7 +16,7 @@ from foreblock._engine import (
 )
 from foreblock.errors import BadBlock, InvalidTransaction
 from foreblock.ledger import partial_rows, rows
-from foreblock.ledger.genesis import EMPTY_ROOT
+from foreblock.ledger.genesis.genesis_file import EMPTY_ROOT
 from foreblock.model import Base, Flashblock
 from importing import import_bytes
 from profiles import JOVIAN

@@ -29,7 +29,7 @@ from foreblock._engine import (
 )
 from foreblock.ledger import partial_rows, rows
 from foreblock.ledger.chain import Chain as StrictChain
-from foreblock.ledger.genesis import read_genesis
+from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.rules.execution import Execution, Task, execute
 from foreblock.ledger.rules.working_state import Scratch
 from foreblock.ledger.start import begin_chain

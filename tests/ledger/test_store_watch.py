@@ -9,7 +9,7 @@ from foreblock._engine import Store
 from foreblock.clock import DrivenClock
 from foreblock.errors import DifferentGenesis, StoreClosed, StoreMissing, StoreReplaced
 from foreblock.ledger.absent import AbsentLedger, open_served
-from foreblock.ledger.genesis import read_genesis
+from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.opening import open_to_write
 from foreblock.ledger.store_watch import LOOK_EVERY_NS, StoreWatch
 from foreblock.ledger.view import Ledger

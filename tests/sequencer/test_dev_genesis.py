@@ -14,8 +14,8 @@ from builder import ChainBuilder
 from dev_state import COINBASE, Attributes, attributes_deposit
 from foreblock._engine import Header, Store
 from foreblock.errors import BadGenesis, DifferentGenesis, InvalidArgument
-from foreblock.ledger.genesis import EMPTY_ROOT, Genesis, GenesisAccount, read_genesis
-from foreblock.ledger.genesis_text import genesis_text
+from foreblock.ledger.genesis.genesis_file import EMPTY_ROOT, Genesis, GenesisAccount, read_genesis
+from foreblock.ledger.genesis.genesis_writer import genesis_text
 from foreblock.ledger.rules.checksum import checksum_address
 from foreblock.ledger.rules.execution import HISTORY_STORAGE
 from foreblock.ledger.rules.forks import OptimismFork

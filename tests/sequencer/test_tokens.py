@@ -5,7 +5,7 @@ import pytest
 from bytecode import code
 from dev_state import ALICE, BOB, CAROL, DevState, number
 from foreblock._engine import keccak256
-from foreblock.ledger.solidity_storage import mapping_slot
+from foreblock.ledger.genesis.solidity_storage import mapping_slot
 from foreblock.sequencer.predeploys import TOKEN, WETH
 
 ETHER = 10**18

@@ -11,7 +11,7 @@ from dev_chain import ACCOUNTS, GENESIS_TIME, SECOND, send
 from foreblock._engine import Transaction
 from foreblock.clock import DrivenClock
 from foreblock.errors import PoolRefusal
-from foreblock.ledger.genesis_text import genesis_text
+from foreblock.ledger.genesis.genesis_writer import genesis_text
 from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.model import Flashblock
 from foreblock.network import DevChain, Network

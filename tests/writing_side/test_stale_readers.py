@@ -10,7 +10,7 @@ from dev_chain import GENESIS_TIME, SECOND
 from foreblock._engine import Store
 from foreblock.bus.frames import ToWorker
 from foreblock.clock import DrivenClock
-from foreblock.ledger.genesis_text import genesis_text
+from foreblock.ledger.genesis.genesis_writer import genesis_text
 from foreblock.network import DevChain, FeedChain, Network
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC

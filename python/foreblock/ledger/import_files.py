@@ -9,8 +9,8 @@ from pathlib import Path
 
 from foreblock._engine import Heads, Store
 from foreblock.ledger.chain_file import read_items
-from foreblock.ledger.fork_choice import read_fork_choice
-from foreblock.ledger.genesis import read_genesis
+from foreblock.ledger.genesis.fork_choice import read_fork_choice
+from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.importer import Progress, Report, import_chain
 
 

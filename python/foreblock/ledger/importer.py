@@ -15,8 +15,8 @@ from foreblock.errors import BadBlock, BadForkChoice, DifferentBlock, ImportFail
 from foreblock.ledger import rows
 from foreblock.ledger.chain import Chain
 from foreblock.ledger.chain_file import ChainItem
-from foreblock.ledger.fork_choice import ForkChoice
-from foreblock.ledger.genesis import Genesis
+from foreblock.ledger.genesis.fork_choice import ForkChoice
+from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.rules.check import Check
 from foreblock.ledger.start import begin_chain
 from foreblock.primitives import format_data

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from foreblock._engine import Store
-from foreblock.ledger.genesis import Genesis
+from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.retention import Retention
 from foreblock.ledger.start import begin_chain
 from foreblock.ledger.store_watch import check_goes_on, check_in_place

@@ -5,9 +5,9 @@ from dataclasses import fields
 from foreblock._engine import Block, Overlay, Store, View
 from foreblock.errors import BadGenesis, DifferentGenesis
 from foreblock.ledger import rows
-from foreblock.ledger.config import read_profile
-from foreblock.ledger.genesis import Genesis
-from foreblock.ledger.json_value import JsonValue
+from foreblock.ledger.genesis.config import read_profile
+from foreblock.ledger.genesis.genesis_file import Genesis
+from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.ledger.rules.block_rules import MESSAGE_PASSER
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.working_state import Scratch

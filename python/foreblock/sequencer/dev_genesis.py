@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from foreblock.errors import BadGenesis, InvalidArgument
-from foreblock.ledger.config import read_profile
-from foreblock.ledger.genesis import Genesis, GenesisAccount, read_genesis
-from foreblock.ledger.json_value import JsonValue
+from foreblock.ledger.genesis.config import read_profile
+from foreblock.ledger.genesis.genesis_file import Genesis, GenesisAccount, read_genesis
+from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.ledger.rules.forks import ETHER, OptimismFork
 from foreblock.ledger.rules.optimism_rules import FeeParameters, encode_extra_data
 from foreblock.primitives import ZERO_HASH

@@ -14,8 +14,8 @@ from foreblock.bus.frames import ToWorker
 from foreblock.clock import Clock
 from foreblock.errors import BadGenesis, PoolRefusal
 from foreblock.feed.server import FeedServer
-from foreblock.ledger.genesis import Genesis
-from foreblock.ledger.genesis_text import GENESIS_FILE, genesis_text
+from foreblock.ledger.genesis.genesis_file import Genesis
+from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
 from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.opening import Store, open_to_write
 from foreblock.ledger.store_watch import StoreWatch

@@ -17,7 +17,7 @@ from foreblock.feed.messages import decode
 from foreblock.ledger.blocks import Block
 from foreblock.ledger.buffered import BufferBounds
 from foreblock.ledger.follower import Follower
-from foreblock.ledger.genesis import read_genesis
+from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.opening import Store, open_to_write
 from foreblock.ledger.partials import sealed_number

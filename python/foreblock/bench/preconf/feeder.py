@@ -22,7 +22,7 @@ from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
 from foreblock.feed.options import FeedOptions
 from foreblock.feed.server import FeedServer
-from foreblock.ledger.genesis_text import GENESIS_FILE, genesis_text
+from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
 from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.opening import open_to_write
 from foreblock.ledger.transactions import Transaction

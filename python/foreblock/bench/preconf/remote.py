@@ -17,7 +17,7 @@ from foreblock.bench.preconf.part import Part, begun
 from foreblock.bench.preconf.report import SECOND_NS, Place, first_seen, milliseconds, soon
 from foreblock.bench.preconf.run import Options, read
 from foreblock.bench.rpc.load import Load
-from foreblock.ledger.genesis_text import GENESIS_FILE
+from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE
 from foreblock.running import HOST, free_port, started
 
 SIZES: Final = (50, 200)  # transactions of a message

@@ -8,7 +8,7 @@ under rules that only nearly fit would fail later and say less.
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
-from foreblock.ledger.json_value import JsonValue
+from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork
 from foreblock.ledger.rules.profile import (
     BlobParameters,

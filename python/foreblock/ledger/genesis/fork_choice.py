@@ -6,7 +6,7 @@ The file holds one `engine_forkchoiceUpdated` request as a consensus client woul
 from dataclasses import dataclass
 
 from foreblock.errors import BadForkChoice
-from foreblock.ledger.json_value import JsonValue
+from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.primitives import ZERO_HASH
 
 

@@ -6,7 +6,7 @@ Whatever was read or made comes out such that reading it again gives an equal va
 import json
 from typing import Final
 
-from foreblock.ledger.genesis import Genesis, GenesisAccount
+from foreblock.ledger.genesis.genesis_file import Genesis, GenesisAccount
 from foreblock.primitives import format_data, format_quantity
 
 GENESIS_FILE: Final = "genesis.json"  # in the folder of a store, for those who follow its chain

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from foreblock.errors import BadGenesis
-from foreblock.ledger.genesis import (
+from foreblock.ledger.genesis.genesis_file import (
     EMPTY_REQUESTS_HASH,
     EMPTY_ROOT,
     Genesis,

@@ -11,8 +11,8 @@ from typing import Final
 
 from foreblock._engine import Header
 from foreblock.errors import BadGenesis
-from foreblock.ledger.config import read_profile
-from foreblock.ledger.json_value import JsonValue
+from foreblock.ledger.genesis.config import read_profile
+from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.ledger.rules.difficulty import EMPTY_OMMERS_HASH
 from foreblock.ledger.rules.fees import INITIAL_BASE_FEE
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
