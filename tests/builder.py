@@ -29,8 +29,8 @@ from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.header_rules import base_fee_after, excess_blob_gas_after
 from foreblock.ledger.rules.working_state import Scratch
-from foreblock.ledger.start import begin_chain
-from foreblock.ledger.tip import Tip, read_tip
+from foreblock.ledger.storage.chain_head import Tip, read_tip
+from foreblock.ledger.storage.start import begin_chain
 
 
 class ChainBuilder:

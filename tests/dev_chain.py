@@ -7,10 +7,10 @@ from foreblock._engine import Block, Message, Store, Transaction, sign_transacti
 from foreblock.clock import DrivenClock
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.ledger_writer import LedgerWriter
-from foreblock.ledger.partial_rows import decode_numbers, made_of_key, transactions_key
-from foreblock.ledger.rows import decode_items
-from foreblock.ledger.start import begin_chain
-from foreblock.ledger.tip import read_header
+from foreblock.ledger.storage.chain_head import read_header
+from foreblock.ledger.storage.partial_rows import decode_numbers, made_of_key, transactions_key
+from foreblock.ledger.storage.rows import decode_items
+from foreblock.ledger.storage.start import begin_chain
 from foreblock.model import Flashblock
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.faults import Faults

@@ -34,12 +34,12 @@ from foreblock.ledger.foundations import on_sealed
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.preconfirmed_block import PreconfirmedBlock
-from foreblock.ledger.rows import transaction_index_key
 from foreblock.ledger.rules.header_rules import base_fee_after
 from foreblock.ledger.rules.l1_attributes import ATTRIBUTES_DEPOSITOR, L1_BLOCK
 from foreblock.ledger.sealed_block import SealedBlock
-from foreblock.ledger.start import begin_chain, stored_profile
-from foreblock.ledger.tip import read_header
+from foreblock.ledger.storage.chain_head import read_header
+from foreblock.ledger.storage.rows import transaction_index_key
+from foreblock.ledger.storage.start import begin_chain, stored_profile
 from foreblock.ledger.view import Ledger
 from foreblock.model import Base, Flashblock, FlashblockId
 from profiles import JOVIAN

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from foreblock._engine import Store
-from foreblock.ledger import rows
 from foreblock.ledger.chain_file import read_items
 from foreblock.ledger.genesis.fork_choice import read_fork_choice
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.importer import Progress, Report, import_chain
+from foreblock.ledger.storage import rows
 
 
 def import_bytes(

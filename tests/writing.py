@@ -23,11 +23,11 @@ from foreblock.clock import DrivenClock
 from foreblock.ledger.block_in_progress import BlockInProgress
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.ledger_writer import LedgerWriter
-from foreblock.ledger.partial_rows import transactions_key
-from foreblock.ledger.rows import decode_items
 from foreblock.ledger.rules.forks import OptimismFork, Rules
 from foreblock.ledger.rules.header_rules import base_fee_after
-from foreblock.ledger.start import begin_chain
+from foreblock.ledger.storage.partial_rows import transactions_key
+from foreblock.ledger.storage.rows import decode_items
+from foreblock.ledger.storage.start import begin_chain
 from foreblock.model import Base, Flashblock
 from profiles import JOVIAN, profile
 

@@ -18,6 +18,7 @@ from foreblock.ledger.absent import AbsentLedger, open_served
 from foreblock.ledger.call import Pool
 from foreblock.ledger.express import ExpressBounds
 from foreblock.ledger.readiness import readiness
+from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.view import Ledger
 from foreblock.methods import make_methods
 from foreblock.methods.call_object import UNCAPPED
@@ -33,7 +34,6 @@ from foreblock.room import LONG, Room
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
-from foreblock.seen_commits import SeenCommit
 from foreblock.settings import Settings
 from foreblock.turns import Turns
 

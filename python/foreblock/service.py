@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from foreblock.ledger.storage.seen_commits import seen_page
 from foreblock.logs import configure_queued
 from foreblock.network import Network
-from foreblock.seen_commits import seen_page
 from foreblock.server import sockets
 from foreblock.server.child import Slot
 from foreblock.server.supervisor import Supervisor

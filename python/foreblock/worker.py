@@ -12,9 +12,9 @@ from functools import partial
 import msgspec
 
 from foreblock.bus.link import WriterLink
+from foreblock.ledger.storage.seen_commits import open_seen
 from foreblock.logs import configure_queued
 from foreblock.room import Room
-from foreblock.seen_commits import open_seen
 from foreblock.server.checks import Rules
 from foreblock.server.endpoint import Endpoint
 from foreblock.server.lifecycle import Listener

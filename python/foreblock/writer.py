@@ -23,10 +23,10 @@ from foreblock.clock import Clock, SystemClock
 from foreblock.feed.client_options import ClientOptions
 from foreblock.feed.options import FeedOptions
 from foreblock.feed.server import FeedServer
+from foreblock.ledger.storage.seen_commits import SeenCommit, open_seen
 from foreblock.logs import configure_queued
 from foreblock.model import Flashblock
 from foreblock.network import Network
-from foreblock.seen_commits import SeenCommit, open_seen
 from foreblock.server.line import READY
 from foreblock.server.process import attend, raise_file_limit, run_ordered, tell
 from foreblock.service import WritingOrder

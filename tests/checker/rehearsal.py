@@ -21,7 +21,7 @@ from foreblock._engine import Store, Transaction
 from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.ledger_writer import LedgerWriter
-from foreblock.ledger.start import begin_chain
+from foreblock.ledger.storage.start import begin_chain
 from foreblock.ledger.view import Ledger, LedgerView
 from foreblock.methods import Method
 from foreblock.model import Flashblock

@@ -30,8 +30,8 @@ from foreblock._engine import (
     sign_transaction,
 )
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.rows import encode_items
 from foreblock.ledger.rules.deposit_receipt import deposit_fields
+from foreblock.ledger.storage.rows import encode_items
 from foreblock.methods import shapes
 from small_store import append
 from typed_transactions import BLOB, SET_CODE

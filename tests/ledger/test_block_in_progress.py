@@ -15,8 +15,8 @@ from foreblock._engine import (
     transactions_root,
 )
 from foreblock.errors import BadBlock, InvalidTransaction
-from foreblock.ledger import partial_rows, rows
 from foreblock.ledger.genesis.genesis_file import EMPTY_ROOT
+from foreblock.ledger.storage import partial_rows, rows
 from foreblock.model import Base, Flashblock
 from importing import import_bytes
 from profiles import JOVIAN

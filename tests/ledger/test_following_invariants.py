@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from following import Built, Following, Truth
 from foreblock.errors import DiskFull
-from foreblock.ledger import partial_rows
+from foreblock.ledger.storage import partial_rows
 from ledger_state import root_from_scratch
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)], [], [(0, 5)], [(1, 7), (1, 9)]]

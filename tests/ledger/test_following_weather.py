@@ -16,11 +16,11 @@ import pytest
 from following import Built, Following, Truth, Wish
 from foreblock._engine import View
 from foreblock.errors import NotHere
-from foreblock.ledger import partial_rows
 from foreblock.ledger.block_base import base_of
 from foreblock.ledger.candidates import DEFAULT_DEPTH
 from foreblock.ledger.partials import check_reachable
-from foreblock.ledger.rows import decode_items
+from foreblock.ledger.storage import partial_rows
+from foreblock.ledger.storage.rows import decode_items
 from foreblock.model import Flashblock
 
 BLOCKS = 12

@@ -10,11 +10,11 @@ from foreblock._engine import (
     Store,
 )
 from foreblock.errors import NoChain
-from foreblock.ledger import partial_rows, rows
 from foreblock.ledger.chain import Chain as ImportedChain
-from foreblock.ledger.freshness import decode_freshness
 from foreblock.ledger.ledger_writer import LedgerWriter
-from foreblock.ledger.tip import read_header, read_tip
+from foreblock.ledger.storage import partial_rows, rows
+from foreblock.ledger.storage.chain_head import read_header, read_tip
+from foreblock.ledger.storage.freshness import decode_freshness
 from foreblock.model import FlashblockId
 from importing import import_bytes
 from ledger_state import root_from_scratch

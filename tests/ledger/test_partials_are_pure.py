@@ -27,13 +27,13 @@ from foreblock._engine import (
     decode_transactions,
     receipts_root,
 )
-from foreblock.ledger import partial_rows, rows
 from foreblock.ledger.chain import Chain as StrictChain
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.rules.execution import Execution, Task, execute
 from foreblock.ledger.rules.working_state import Scratch
-from foreblock.ledger.start import begin_chain
-from foreblock.ledger.tip import read_tip
+from foreblock.ledger.storage import partial_rows, rows
+from foreblock.ledger.storage.chain_head import read_tip
+from foreblock.ledger.storage.start import begin_chain
 from ledger_state import Model, changed, dump, root_from_scratch
 from profiles import JOVIAN
 from writing import (

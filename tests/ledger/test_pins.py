@@ -21,13 +21,13 @@ from foreblock.errors import (
     UnknownBlockHash,
     UnknownPartial,
 )
-from foreblock.ledger import partial_rows
 from foreblock.ledger.block_id import BlockId, ByHash, ByPlace
 from foreblock.ledger.chain import Chain
-from foreblock.ledger.partial_rows import PartialRow
 from foreblock.ledger.partial_steps import add_seal
 from foreblock.ledger.preconfirmed_block import PreconfirmedBlock
 from foreblock.ledger.sealed_block import SealedBlock
+from foreblock.ledger.storage import partial_rows
+from foreblock.ledger.storage.partial_rows import PartialRow
 from foreblock.ledger.stored_block import read_stored
 from foreblock.ledger.view import Ledger, LedgerView
 from preconfirming import COUNTER, PAID, SENDER, PreconfirmingChain

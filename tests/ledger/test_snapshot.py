@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from foreblock.clock import DrivenClock
-from foreblock.ledger.freshness import Freshness
+from foreblock.ledger.storage.freshness import Freshness
 from foreblock.ledger.view import Ledger
 from preconfirming import PreconfirmingChain
 

@@ -13,12 +13,13 @@ from asking import Asker, request
 from foreblock._engine import Block, BlockTips, StoredItems, View, decode_block, receipt_at
 from foreblock.app import Scheduling, Service, ServiceOptions
 from foreblock.errors import StoreDamaged
-from foreblock.ledger import partial_rows, placed_receipt
+from foreblock.ledger import placed_receipt
 from foreblock.ledger.block_id import BlockId
 from foreblock.ledger.block_tips import read_tips
-from foreblock.ledger.partial_rows import ADDRESS_BYTES, Position
 from foreblock.ledger.portion_places import count_starts, find_start, portion_rows
 from foreblock.ledger.simulation.steps import finish
+from foreblock.ledger.storage import partial_rows
+from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, Position
 from foreblock.ledger.stored_block import Header, Portion, read_stored
 from foreblock.ledger.view import Ledger, LedgerView
 from foreblock.methods import block_places, portion_text, reads, receipts_text, tips

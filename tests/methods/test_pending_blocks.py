@@ -8,7 +8,7 @@ import pytest
 
 from asking import Asker, asker, request
 from foreblock._engine import Block, Receipt, decode_receipt, receipts_root, transactions_root
-from foreblock.ledger.partial_rows import split_senders
+from foreblock.ledger.storage.partial_rows import split_senders
 from foreblock.ledger.stored_block import Header, Portion, read_stored
 from foreblock.ledger.view import Ledger
 from foreblock.methods import portion_text

@@ -15,7 +15,7 @@ from foreblock.ledger.buffered import BufferBounds
 from foreblock.ledger.chain import Chain
 from foreblock.ledger.follower import Follower
 from foreblock.ledger.ledger_writer import LedgerWriter
-from foreblock.ledger.start import begin_chain
+from foreblock.ledger.storage.start import begin_chain
 from foreblock.ledger.view import Ledger
 from foreblock.model import Flashblock
 from foreblock.sequencer.faults import Faults

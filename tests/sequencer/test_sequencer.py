@@ -10,7 +10,7 @@ from foreblock.errors import PoolRefusal
 from foreblock.ledger.chain import Chain
 from foreblock.ledger.genesis.genesis_writer import genesis_text
 from foreblock.ledger.rules.l1_attributes import ATTRIBUTES_DEPOSITOR
-from foreblock.ledger.start import begin_chain
+from foreblock.ledger.storage.start import begin_chain
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
 from foreblock.sequencer.options import SequencerOptions
 

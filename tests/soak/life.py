@@ -16,7 +16,7 @@ from asking import Asker, asker
 from dev_chain import ACCOUNTS, DevChain
 from foreblock._engine import View
 from foreblock.bench.machine import anonymous_mib
-from foreblock.ledger.partial_rows import (
+from foreblock.ledger.storage.partial_rows import (
     block_prefix,
     decode_numbers,
     made_of_key,

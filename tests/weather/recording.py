@@ -14,16 +14,16 @@ from checker.journal import JournalWriter
 from foreblock._engine import Store, View
 from foreblock.feed.messages import encode
 from foreblock.ledger.block_base import base_of, diff_of
-from foreblock.ledger.partial_rows import (
+from foreblock.ledger.partials import made_of
+from foreblock.ledger.storage.chain_head import read_row
+from foreblock.ledger.storage.partial_rows import (
     PartialRow,
     decode_partial_row,
     partial_key,
     transactions_key,
 )
-from foreblock.ledger.partials import made_of
-from foreblock.ledger.quiet_indices import last_index_of, quiet_end
-from foreblock.ledger.rows import decode_items
-from foreblock.ledger.tip import read_row
+from foreblock.ledger.storage.quiet_indices import last_index_of, quiet_end
+from foreblock.ledger.storage.rows import decode_items
 from foreblock.model import Flashblock, FlashblockId
 
 LOOK_SECONDS = 0.05

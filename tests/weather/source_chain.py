@@ -11,11 +11,11 @@ from foreblock.canonical.reader import Head
 from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.ledger_writer import LedgerWriter
-from foreblock.ledger.partial_rows import transactions_key
 from foreblock.ledger.partials import made_of, sealed_number
-from foreblock.ledger.rows import decode_items
-from foreblock.ledger.start import begin_chain
-from foreblock.ledger.tip import read_header
+from foreblock.ledger.storage.chain_head import read_header
+from foreblock.ledger.storage.partial_rows import transactions_key
+from foreblock.ledger.storage.rows import decode_items
+from foreblock.ledger.storage.start import begin_chain
 from foreblock.model import Flashblock
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.faults import Faults

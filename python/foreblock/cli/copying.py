@@ -12,7 +12,7 @@ from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from foreblock.cli.failure import INTERRUPTED, failing_in_one_line, stop
-from foreblock.ledger.copying import Copied, Report, copy_store
+from foreblock.ledger.storage.copy_store import Copied, Report, copy_store
 from foreblock.primitives import format_data
 
 _STORE = click.Path(exists=True, file_okay=False, path_type=Path)

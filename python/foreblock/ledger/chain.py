@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from foreblock._engine import Block, Store, Transaction, decode_transactions
 from foreblock.errors import Undecodable
-from foreblock.ledger import rows
 from foreblock.ledger.rules.block_rules import check_blob_gas, check_body, check_execution
 from foreblock.ledger.rules.check import Check
 from foreblock.ledger.rules.execution import Execution, Task, execute
@@ -19,7 +18,8 @@ from foreblock.ledger.rules.header_rules import check_header
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.uncles import check_uncles
 from foreblock.ledger.rules.working_state import Scratch
-from foreblock.ledger.tip import read_tip
+from foreblock.ledger.storage import rows
+from foreblock.ledger.storage.chain_head import read_tip
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,16 +17,16 @@ from foreblock._engine import (
     decode_transactions,
     receipts_end,
 )
-from foreblock.ledger import partial_rows
 from foreblock.ledger.block_in_progress import BlockInProgress, Foundation, StoredIndices
-from foreblock.ledger.partial_rows import decode_partial_row, decode_seals_as
 from foreblock.ledger.partials import made_of
-from foreblock.ledger.quiet_indices import last_index_of, quiet_end
-from foreblock.ledger.rows import decode_items
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.state_roots import OpenTrie, SealsAs, StateRoots
-from foreblock.ledger.tip import read_header, read_row, rules_of
+from foreblock.ledger.storage import partial_rows
+from foreblock.ledger.storage.chain_head import read_header, read_row, rules_of
+from foreblock.ledger.storage.partial_rows import decode_partial_row, decode_seals_as
+from foreblock.ledger.storage.quiet_indices import last_index_of, quiet_end
+from foreblock.ledger.storage.rows import decode_items
 from foreblock.model import FlashblockId
 
 

@@ -12,13 +12,13 @@ from typing import Final
 
 from foreblock._engine import Block, State, Store, decode_block
 from foreblock.errors import BadBlock, BadForkChoice, DifferentBlock, ImportFailure, Undecodable
-from foreblock.ledger import rows
 from foreblock.ledger.chain import Chain
 from foreblock.ledger.chain_file import ChainItem
 from foreblock.ledger.genesis.fork_choice import ForkChoice
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.rules.check import Check
-from foreblock.ledger.start import begin_chain
+from foreblock.ledger.storage import rows
+from foreblock.ledger.storage.start import begin_chain
 from foreblock.primitives import format_data
 
 # A commit costs a flush to disk whatever it holds; a batch costs memory and, when the

@@ -11,7 +11,7 @@ from foreblock.ledger.partials import read_partial
 from foreblock.ledger.preconfirmed_block import PreconfirmedBlock
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.sealed_block import SealedBlock
-from foreblock.ledger.tip import read_header
+from foreblock.ledger.storage.chain_head import read_header
 
 KEPT_BLOCKS: Final = 256  # of each kind; on overflow all are forgotten
 

@@ -21,17 +21,17 @@ from foreblock.errors import NoChain
 from foreblock.ledger.block_in_progress import BlockInProgress
 from foreblock.ledger.draft import Draft
 from foreblock.ledger.foundations import on_partial, on_sealed, resume, transactions_in
-from foreblock.ledger.freshness import Freshness, Quiet, decode_freshness
-from foreblock.ledger.maintenance import PRUNE_HEIGHTS
 from foreblock.ledger.open_block import read_open_block
-from foreblock.ledger.partial_pruning import prunable
 from foreblock.ledger.partial_steps import add_partial, add_quiet_end, add_seal, add_seals_as
 from foreblock.ledger.partials import made_of, sealed_number
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.side_branch import SideBranch
-from foreblock.ledger.start import stored_profile
-from foreblock.ledger.tip import read_header
-from foreblock.ledger.upkeep import Upkeep
+from foreblock.ledger.storage.chain_head import read_header
+from foreblock.ledger.storage.freshness import Freshness, Quiet, decode_freshness
+from foreblock.ledger.storage.maintenance import PRUNE_HEIGHTS
+from foreblock.ledger.storage.pruning import prunable
+from foreblock.ledger.storage.start import stored_profile
+from foreblock.ledger.storage.upkeep import Upkeep
 from foreblock.model import Base, Flashblock, FlashblockId
 
 FRESH_FOR_BLOCKS: Final = 2  # how many block times a pending block counts as fresh

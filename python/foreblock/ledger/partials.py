@@ -7,7 +7,7 @@ what was dropped; of a sealed block, the row of its partials says which belong t
 
 from foreblock._engine import View
 from foreblock.errors import DroppedPartial, UnknownPartial
-from foreblock.ledger.partial_rows import (
+from foreblock.ledger.storage.partial_rows import (
     PartialRow,
     by_hash_key,
     by_place_key,
@@ -17,8 +17,8 @@ from foreblock.ledger.partial_rows import (
     made_of_key,
     partial_key,
 )
-from foreblock.ledger.quiet_indices import standing_in
-from foreblock.ledger.rows import block_index_key, decode_block_entry
+from foreblock.ledger.storage.quiet_indices import standing_in
+from foreblock.ledger.storage.rows import block_index_key, decode_block_entry
 
 
 def pending_partial(view: View) -> int | None:

@@ -18,11 +18,11 @@ from foreblock._engine import (
     row_part,
 )
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.partial_rows import ADDRESS_BYTES, Position
 from foreblock.ledger.portion_places import PlacedRows
 from foreblock.ledger.preconfirmed_block import ReadableBlock
 from foreblock.ledger.rules.created_address import created_address
 from foreblock.ledger.rules.forks import EthereumFork
+from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, Position
 from foreblock.ledger.stored_block import Portion
 from foreblock.ledger.view import LedgerView
 

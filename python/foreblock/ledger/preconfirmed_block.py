@@ -8,10 +8,10 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
-from foreblock.ledger.freshness import Quiet
-from foreblock.ledger.partial_rows import PartialRow
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.sealed_block import SealedBlock
+from foreblock.ledger.storage.freshness import Quiet
+from foreblock.ledger.storage.partial_rows import PartialRow
 from foreblock.ledger.surroundings import Surroundings
 
 

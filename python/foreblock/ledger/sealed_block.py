@@ -9,8 +9,8 @@ from typing import Final
 
 from foreblock._engine import Header
 from foreblock.ledger.rules.profile import ChainProfile
+from foreblock.ledger.storage.chain_head import rules_of
 from foreblock.ledger.surroundings import Surroundings
-from foreblock.ledger.tip import rules_of
 
 
 class SealedBlock:

@@ -1,7 +1,7 @@
 """Where a transaction stands in a view, found by its hash."""
 
-from foreblock.ledger import rows
 from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.storage import rows
 from foreblock.ledger.view import LedgerView
 
 

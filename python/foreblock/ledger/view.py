@@ -24,7 +24,6 @@ from foreblock.errors import (
     UnknownBlock,
     UnknownBlockHash,
 )
-from foreblock.ledger import partial_rows, rows
 from foreblock.ledger.block_id import BlockId, ByHash, ByPlace
 from foreblock.ledger.express import (
     ANSWERED_TAGS,
@@ -33,17 +32,18 @@ from foreblock.ledger.express import (
     make_express,
     tell_snapshot,
 )
-from foreblock.ledger.freshness import decode_freshness
 from foreblock.ledger.known_blocks import KnownBlocks
 from foreblock.ledger.partials import check_reachable, made_of, partial_at, pending_partial
 from foreblock.ledger.preconfirmed_block import PreconfirmedBlock, ReadableBlock
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.sealed_block import SealedBlock
 from foreblock.ledger.snapshot import Snapshot, expired, make_snapshot
-from foreblock.ledger.start import stored_profile
-from foreblock.ledger.store_watch import StoreWatch, check_goes_on
-from foreblock.ledger.tip import read_row
-from foreblock.seen_commits import SeenCommit
+from foreblock.ledger.storage import partial_rows, rows
+from foreblock.ledger.storage.chain_head import read_row
+from foreblock.ledger.storage.freshness import decode_freshness
+from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.start import stored_profile
+from foreblock.ledger.storage.store_watch import StoreWatch, check_goes_on
 
 
 class Ledger:

@@ -17,12 +17,12 @@ from foreblock.feed.server import FeedServer
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
 from foreblock.ledger.ledger_writer import LedgerWriter
-from foreblock.ledger.opening import Store, open_to_write
-from foreblock.ledger.store_watch import StoreWatch
+from foreblock.ledger.storage.open_store import Store, open_to_write
+from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.store_watch import StoreWatch
 from foreblock.ledger.transactions import Transaction, decode_transactions
 from foreblock.model import Flashblock
 from foreblock.network import DevChain, Network
-from foreblock.seen_commits import SeenCommit
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
 from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.load import Load, first_of_load

@@ -22,9 +22,9 @@ from foreblock.feed.client_options import ClientOptions
 from foreblock.feed.inbox import Inbox
 from foreblock.ledger.blocks import Block
 from foreblock.ledger.following.bounds import PRICE_OF_OVERRUN
+from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.model import Flashblock, FlashblockId
 from foreblock.network import FeedChain, Network
-from foreblock.seen_commits import SeenCommit
 from foreblock.writing.feed_facts import CanonicalState, FeedState, feed_facts
 from foreblock.writing.feed_source import Arrived, FeedSource
 

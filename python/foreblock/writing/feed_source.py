@@ -19,12 +19,12 @@ from foreblock.ledger.buffered import BufferBounds
 from foreblock.ledger.follower import Follower
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.ledger_writer import LedgerWriter
-from foreblock.ledger.opening import Store, open_to_write
 from foreblock.ledger.partials import sealed_number
-from foreblock.ledger.store_watch import StoreWatch
+from foreblock.ledger.storage.open_store import Store, open_to_write
+from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.store_watch import StoreWatch
 from foreblock.model import Flashblock, FlashblockId
 from foreblock.network import Network
-from foreblock.seen_commits import SeenCommit
 from foreblock.writing.feed_facts import Following
 from foreblock.writing.kept_states import kept, room
 from foreblock.writing.stale_readers import StaleReaders

@@ -1,7 +1,7 @@
 """What of the past a network is told to keep, and how large it may be, as its store takes it."""
 
-from foreblock.ledger.opening import Room
-from foreblock.ledger.retention import Retention
+from foreblock.ledger.storage.open_store import Room
+from foreblock.ledger.storage.retention import Retention
 from foreblock.network import Network
 
 

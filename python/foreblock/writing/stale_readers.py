@@ -11,7 +11,7 @@ from typing import Final
 import structlog
 
 from foreblock.clock import Clock
-from foreblock.ledger.opening import Store
+from foreblock.ledger.storage.open_store import Store
 
 CLEAR_EVERY_NS: Final = 5 * 10**9
 

@@ -24,7 +24,7 @@ from foreblock.feed.options import FeedOptions
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
 from foreblock.ledger.ledger_writer import LedgerWriter
-from foreblock.ledger.opening import open_to_write
+from foreblock.ledger.storage.open_store import open_to_write
 from foreblock.ledger.transactions import Transaction
 from foreblock.logs import configure
 from foreblock.model import Flashblock

@@ -30,7 +30,7 @@ from foreblock.ledger.following.sealed_chain import SealedChain
 from foreblock.ledger.following.verdict import Applied, Diverged, Refusal, Verdict
 from foreblock.ledger.foundations import on_partial, on_sealed, resume
 from foreblock.ledger.ledger_writer import LedgerWriter
-from foreblock.ledger.tip import read_header
+from foreblock.ledger.storage.chain_head import read_header
 from foreblock.model import Flashblock, FlashblockId
 from foreblock.primitives import format_data
 

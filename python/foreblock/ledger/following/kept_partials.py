@@ -7,11 +7,11 @@ after their transactions, and what is fixed for a block before it begins is the 
 from collections.abc import Iterable
 
 from foreblock._engine import Block, View
-from foreblock.ledger import partial_rows
 from foreblock.ledger.block_base import base_of
 from foreblock.ledger.partials import read_partial
-from foreblock.ledger.rows import decode_items
-from foreblock.ledger.tip import read_row
+from foreblock.ledger.storage import partial_rows
+from foreblock.ledger.storage.chain_head import read_row
+from foreblock.ledger.storage.rows import decode_items
 
 
 def not_beginning(view: View, block: Block, partials: Iterable[int]) -> list[int]:

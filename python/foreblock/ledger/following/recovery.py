@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from foreblock._engine import View
-from foreblock.ledger import partial_rows
 from foreblock.ledger.block_base import base_of, diff_of
 from foreblock.ledger.buffered import Received
 from foreblock.ledger.candidates import PartialPlace, Standing
 from foreblock.ledger.following.jobs import Job, Step
-from foreblock.ledger.partial_rows import PartialRow, decode_partial_row, decode_seals_as
 from foreblock.ledger.partials import made_of, pending_partial
-from foreblock.ledger.rows import decode_items
-from foreblock.ledger.tip import read_row
+from foreblock.ledger.storage import partial_rows
+from foreblock.ledger.storage.chain_head import read_row
+from foreblock.ledger.storage.partial_rows import PartialRow, decode_partial_row, decode_seals_as
+from foreblock.ledger.storage.rows import decode_items
 from foreblock.model import Flashblock
 
 _ALL: Final = 1 << 20  # more rows than a height can have

@@ -7,7 +7,7 @@ canonical source has confirmed only that source can take back.
 from typing import Final
 
 from foreblock._engine import Header, Store
-from foreblock.ledger.tip import read_header
+from foreblock.ledger.storage.chain_head import read_header
 
 
 class SealedChain:

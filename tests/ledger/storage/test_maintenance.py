@@ -7,7 +7,7 @@ import pytest
 from dev_chain import ACCOUNTS, NOBODY, DevChain, send
 from foreblock._engine import Store
 from foreblock.errors import PrunedState
-from foreblock.ledger.maintenance import (
+from foreblock.ledger.storage.maintenance import (
     ALARMING_BLOCKS,
     FOLD_BLOCKS,
     LONGEST_TURN_S,

@@ -5,10 +5,10 @@ from typing import Final, NamedTuple
 
 from foreblock._engine import Store
 from foreblock.ledger.genesis.genesis_file import Genesis
-from foreblock.ledger.retention import Retention
-from foreblock.ledger.start import begin_chain
-from foreblock.ledger.store_watch import check_goes_on, check_in_place
-from foreblock.seen_commits import SeenCommit
+from foreblock.ledger.storage.retention import Retention
+from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.start import begin_chain
+from foreblock.ledger.storage.store_watch import check_goes_on, check_in_place
 
 _UNIT: Final = 1 << 16  # bytes; pages of every system divide it
 

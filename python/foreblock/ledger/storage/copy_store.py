@@ -18,7 +18,7 @@ from typing import Final
 from foreblock._engine import Heads, Store
 from foreblock.errors import StoreExists, StoreFailed
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE
-from foreblock.ledger.store_watch import DATA_FILE
+from foreblock.ledger.storage.store_watch import DATA_FILE
 
 LOCK: Final = "lock.mdb"  # of the library; made anew by whoever opens the store
 _LOOK_SECONDS: Final = 0.1

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock._engine import Header
-from foreblock.ledger import partial_rows
-from foreblock.ledger.freshness import Freshness, decode_freshness
-from foreblock.ledger.partial_rows import PartialRow
+from foreblock.ledger.storage import partial_rows
+from foreblock.ledger.storage.freshness import Freshness, decode_freshness
+from foreblock.ledger.storage.partial_rows import PartialRow
 
 NUMBERS = st.integers(0, 2**64 - 1)
 HEADER = Header(

@@ -7,8 +7,8 @@ import pytest
 
 from foreblock._engine import Store
 from foreblock.errors import DiskFull, StoreExists, StoreFailed, StoreMissing
-from foreblock.ledger import copying
-from foreblock.ledger.copying import copy_store
+from foreblock.ledger.storage import copy_store as copying
+from foreblock.ledger.storage.copy_store import copy_store
 from small_store import ALICE, append, balance
 
 

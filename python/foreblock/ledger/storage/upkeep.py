@@ -6,7 +6,7 @@ What is due is `maintenance`'s decision; here is what it is decided from, and th
 from typing import Final
 
 from foreblock._engine import Store
-from foreblock.ledger.maintenance import PRUNE_BLOCKS, next_turn
+from foreblock.ledger.storage.maintenance import PRUNE_BLOCKS, next_turn
 
 
 class Upkeep:

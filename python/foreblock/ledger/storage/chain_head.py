@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from foreblock._engine import Block, Header, View
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.partial_rows import made_of_key
-from foreblock.ledger.rows import body_key, decode_body, decode_header_row, header_key
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.uncles import ANCESTORS_NEEDED, Ancestor
+from foreblock.ledger.storage.partial_rows import made_of_key
+from foreblock.ledger.storage.rows import body_key, decode_body, decode_header_row, header_key
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from foreblock.clock import DrivenClock
 from foreblock.errors import DifferentGenesis, StoreClosed, StoreMissing, StoreReplaced
 from foreblock.ledger.absent import AbsentLedger, open_served
 from foreblock.ledger.genesis.genesis_file import read_genesis
-from foreblock.ledger.opening import open_to_write
-from foreblock.ledger.store_watch import LOOK_EVERY_NS, StoreWatch
+from foreblock.ledger.storage.open_store import open_to_write
+from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.store_watch import LOOK_EVERY_NS, StoreWatch
 from foreblock.ledger.view import Ledger
-from foreblock.seen_commits import SeenCommit
 from profiles import JOVIAN
 from writing import genesis
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from foreblock._engine import View
-from foreblock.ledger.partial_rows import (
+from foreblock.ledger.storage.partial_rows import (
     block_prefix,
     by_hash_key,
     decode_by_hash,

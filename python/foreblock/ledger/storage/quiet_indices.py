@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from foreblock._engine import View
-from foreblock.ledger.freshness import Quiet, decode_freshness
-from foreblock.ledger.partial_rows import (
+from foreblock.ledger.storage.freshness import Quiet, decode_freshness
+from foreblock.ledger.storage.partial_rows import (
     decode_numbers,
     decode_partial_row,
     partial_key,

@@ -12,8 +12,8 @@ from typing import Final
 from foreblock._engine import Store, View, keccak256
 from foreblock.clock import Clock
 from foreblock.errors import StoreReplaced
-from foreblock.ledger.start import stored_profile
-from foreblock.seen_commits import SeenCommit
+from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.start import stored_profile
 
 DATA_FILE: Final = "data.mdb"  # LMDB's name for it
 LOOK_EVERY_NS: Final = 10**9

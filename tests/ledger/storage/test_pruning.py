@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from foreblock._engine import View
-from foreblock.ledger import partial_rows, rows
-from foreblock.ledger.partial_pruning import prunable
-from foreblock.ledger.partial_rows import (
+from foreblock.ledger.storage import partial_rows, rows
+from foreblock.ledger.storage.partial_rows import (
     by_hash_key,
     by_place_key,
     decode_numbers,
@@ -15,6 +14,7 @@ from foreblock.ledger.partial_rows import (
     made_of_key,
     partial_key,
 )
+from foreblock.ledger.storage.pruning import prunable
 from writing import Chain
 
 KEPT = 3
