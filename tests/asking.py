@@ -9,7 +9,7 @@ from typing import Any
 
 from asked_by import ANYBODY, body_of
 from foreblock.app import Scheduling, Service, ServiceOptions
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Dialect, Options
 from foreblock.methods.submissions import Submissions
 from foreblock.reply import Reply

@@ -13,7 +13,7 @@ import long_chain as made
 from asking import Asker, asker
 from foreblock.ledger.chain_file import read_items
 from foreblock.ledger.import_files import import_files
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 

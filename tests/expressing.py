@@ -6,9 +6,9 @@ import pytest
 from msgspec import structs
 
 from foreblock.app import Scheduling, Service, ServiceOptions, express_bounds
-from foreblock.ledger import express
-from foreblock.ledger.express import ExpressBounds, tell_snapshot
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading import fast_path as express
+from foreblock.ledger.reading.fast_path import ExpressBounds, tell_snapshot
+from foreblock.ledger.reading.view import Ledger
 from foreblock.methods import placement, reads
 from foreblock.methods.options import Options
 from foreblock.reply import Client, Reply

@@ -23,7 +23,6 @@ from foreblock._engine import (
 )
 from foreblock.clock import DrivenClock
 from foreblock.errors import NotHere
-from foreblock.ledger.block_id import ByHash, ByPlace
 from foreblock.ledger.block_in_progress import BlockInProgress
 from foreblock.ledger.buffered import BufferBounds
 from foreblock.ledger.chain import Chain
@@ -33,14 +32,15 @@ from foreblock.ledger.following.bounds import RunBounds
 from foreblock.ledger.foundations import on_sealed
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.ledger_writer import LedgerWriter
-from foreblock.ledger.preconfirmed_block import PreconfirmedBlock
+from foreblock.ledger.reading.block_id import ByHash, ByPlace
+from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock
+from foreblock.ledger.reading.sealed_block import SealedBlock
+from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.header_rules import base_fee_after
 from foreblock.ledger.rules.l1_attributes import ATTRIBUTES_DEPOSITOR, L1_BLOCK
-from foreblock.ledger.sealed_block import SealedBlock
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.rows import transaction_index_key
 from foreblock.ledger.storage.start import begin_chain, stored_profile
-from foreblock.ledger.view import Ledger
 from foreblock.model import Base, Flashblock, FlashblockId
 from profiles import JOVIAN
 from writing import (

@@ -9,12 +9,12 @@ from msgspec import structs
 
 from builder import ChainBuilder
 from foreblock.ledger.block_overrides import BlockOverrides
+from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.simulation.block import SimulatedBlock
 from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.request import BlockRequest, SimulationRequest
 from foreblock.ledger.simulation.run import simulate
 from foreblock.ledger.simulation.steps import UNHURRIED, Pace, Steps, finish
-from foreblock.ledger.view import Ledger
 from profiles import JOVIAN
 from simulation_strategy import COINBASE, accounts
 

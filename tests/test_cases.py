@@ -17,7 +17,7 @@ from foreblock.conformance.cases import Case, read_cases
 from foreblock.conformance.dialects import DIALECTS, Dialect
 from foreblock.conformance.replay import Rules, judge
 from foreblock.ledger.import_files import import_files
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 
 CASES = read_cases(CHECKOUT / "tests" / "cases")
 LITERALLY = Rules("ethereum", messages=True)  # as it is written, in whichever dialect

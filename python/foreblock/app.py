@@ -14,12 +14,12 @@ import structlog
 from foreblock.bus.link import WriterLink
 from foreblock.clock import SystemClock
 from foreblock.errors import StoreError, StoreReplaced
-from foreblock.ledger.absent import AbsentLedger, open_served
 from foreblock.ledger.call import Pool
-from foreblock.ledger.express import ExpressBounds
-from foreblock.ledger.readiness import readiness
+from foreblock.ledger.reading.absent import AbsentLedger, open_served
+from foreblock.ledger.reading.fast_path import ExpressBounds
+from foreblock.ledger.reading.readiness import readiness
+from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.ledger.view import Ledger
 from foreblock.methods import make_methods
 from foreblock.methods.call_object import UNCAPPED
 from foreblock.methods.options import Options

@@ -15,7 +15,7 @@ from foreblock.bench.rpc.processes import cpu_seconds, family, resident_bytes
 from foreblock.bench.rpc.questions import Bound, Question, fits, questions
 from foreblock.bench.rpc.rounds import Round
 from foreblock.ledger.import_files import import_files
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 
 
 def test_every_question_has_a_peer_to_be_held_against() -> None:

@@ -14,7 +14,7 @@ from foreblock._engine import decode_block, transactions_root
 from foreblock.canonical.block_json import rebuild_block
 from foreblock.canonical.fields import Fields
 from foreblock.canonical.transaction_json import encode_transaction
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 
 
 def test_every_block_without_uncles_is_rebuilt_to_the_byte(

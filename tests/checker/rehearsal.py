@@ -21,8 +21,8 @@ from foreblock._engine import Store, Transaction
 from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.ledger_writer import LedgerWriter
+from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage.start import begin_chain
-from foreblock.ledger.view import Ledger, LedgerView
 from foreblock.methods import Method
 from foreblock.model import Flashblock
 from foreblock.reply import Client, Text

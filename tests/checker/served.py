@@ -12,7 +12,7 @@ from asked_by import ANYBODY, body_of
 from checker import probes
 from checker.journal import Exchange, Journal
 from foreblock.clock import DrivenClock
-from foreblock.ledger.view import LedgerView
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from foreblock.methods.placement import Placement

@@ -20,11 +20,11 @@ from checker.judge import Verdict, judge_journal, work_out
 from checker.rehearsal import PAYEES, Rehearsal, Run
 from checker.truth import Truth
 from foreblock._engine import View
-from foreblock.ledger import view as ledger_view
-from foreblock.ledger.known_blocks import KnownBlocks
-from foreblock.ledger.partials import read_partial
-from foreblock.ledger.preconfirmed_block import PreconfirmedBlock
-from foreblock.ledger.view import LedgerView
+from foreblock.ledger.reading import view as ledger_view
+from foreblock.ledger.reading.known_blocks import KnownBlocks
+from foreblock.ledger.reading.partials import read_partial
+from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import Method
 from foreblock.reply import Client, Text, whole
 

@@ -29,7 +29,7 @@ from foreblock.client import Endpoint
 from foreblock.conformance.compare import differences
 from foreblock.errors import Refused
 from foreblock.ledger.import_files import import_files
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from asking import Asker, asker
 from foreblock.errors import StoreError
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 
 
 @contextmanager

@@ -6,7 +6,7 @@
 from pathlib import Path
 
 from expressing import LIMITS, Ways
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Options
 from preconfirming import COUNTER, PreconfirmingChain
 from wire import Wire, endpoint_for

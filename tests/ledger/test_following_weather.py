@@ -18,7 +18,7 @@ from foreblock._engine import View
 from foreblock.errors import NotHere
 from foreblock.ledger.block_base import base_of
 from foreblock.ledger.candidates import DEFAULT_DEPTH
-from foreblock.ledger.partials import check_reachable
+from foreblock.ledger.reading.partials import check_reachable
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.model import Flashblock

@@ -9,7 +9,7 @@ import pytest
 from asking import Asker, asker
 from conftest import ChainFiles
 from foreblock._engine import decode_block
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 from foreblock.methods import portion_text
 from long_chain import CROWD, CROWDED
 

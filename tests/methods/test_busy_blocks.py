@@ -13,15 +13,15 @@ from asking import Asker, request
 from foreblock._engine import Block, BlockTips, StoredItems, View, decode_block, receipt_at
 from foreblock.app import Scheduling, Service, ServiceOptions
 from foreblock.errors import StoreDamaged
-from foreblock.ledger import placed_receipt
-from foreblock.ledger.block_id import BlockId
-from foreblock.ledger.block_tips import read_tips
-from foreblock.ledger.portion_places import count_starts, find_start, portion_rows
+from foreblock.ledger.reading import placed_receipts as placed_receipt
+from foreblock.ledger.reading.block_id import BlockId
+from foreblock.ledger.reading.portion_places import count_starts, find_start, portion_rows
+from foreblock.ledger.reading.priority_fees import read_tips
+from foreblock.ledger.reading.stored_block import Header, Portion, read_stored
+from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.simulation.steps import finish
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, Position
-from foreblock.ledger.stored_block import Header, Portion, read_stored
-from foreblock.ledger.view import Ledger, LedgerView
 from foreblock.methods import block_places, portion_text, reads, receipts_text, tips
 from foreblock.methods.block_places import BlockPlaces
 from foreblock.methods.block_texts import BlockTexts
@@ -283,7 +283,7 @@ def test_equal_requests_render_once_and_go_on_when_the_first_one_leaves(
         portions.append(len(items))
         return items
 
-    monkeypatch.setattr("foreblock.ledger.stored_block.StoredItems", counting)
+    monkeypatch.setattr("foreblock.ledger.reading.stored_block.StoredItems", counting)
 
     async def main() -> tuple[list[Reply], list[Reply]]:
         service, scheduling = _service(ledger)

@@ -6,7 +6,7 @@ import pytest
 
 from asking import Asker, asker, error
 from bytecode import LOOP, code, returning
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 from long_chain import BASE_FEE, CHAIN_ID, REVERTER, RICH
 
 TO = "0x00000000000000000000000000000000000c0de0"

@@ -8,7 +8,7 @@ import pytest
 from asking import Asker, asker, error
 from conftest import ChainFiles
 from foreblock._engine import decode_block
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 from preconfirming import PreconfirmingChain
 
 

@@ -9,7 +9,7 @@ import long_chain
 from asking import Asker
 from foreblock._engine import Message, Outcome
 from foreblock.errors import InvalidMessage
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.revert import revert_reason
 
 TO = bytes.fromhex("00000000000000000000000000000000000c0de0")

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from asking import request
 from expressing import Ways, bounds
 from foreblock.errors import InvalidArgument
-from foreblock.ledger.express import LONGEST_TEXT, MOST_ITEMS, tell_snapshot
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.fast_path import LONGEST_TEXT, MOST_ITEMS, tell_snapshot
+from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Options
 from preconfirming import PAID, PreconfirmingChain
 from wire import answer, post

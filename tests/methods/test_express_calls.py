@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from asking import asker, request
 from bytecode import LOOP
 from expressing import UNHURRIED_US, Ways
+from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.created_address import created_address
-from foreblock.ledger.view import Ledger
 from foreblock.methods import placement
 from foreblock.methods.options import Options
 from long_chain import DELEGATED, EMITTER, REVERTER, SURROUNDED

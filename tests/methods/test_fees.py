@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from asking import Asker, error
 from dev_state import BOB
-from foreblock.ledger.block_tips import BlockTips
+from foreblock.ledger.reading.priority_fees import BlockTips
 from foreblock.methods.tips import LEAST, MOST, suggestion
 from paying_chain import GWEI, PayingChain, client_of, paying_chain
 

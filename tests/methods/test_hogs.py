@@ -12,7 +12,7 @@ import pytest
 from abuse.hogs import KINDS, hog
 from asked_by import ANYBODY
 from foreblock.app import Scheduling, Service, ServiceOptions
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 from foreblock.reply import Reply
 
 LONGEST = 0.01  # seconds of one round; straight code that hashes took 0.7

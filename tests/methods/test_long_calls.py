@@ -8,8 +8,8 @@ from msgspec import Raw
 from asking import Asker, asker, error, request
 from bytecode import LOOP, returning
 from foreblock import long_json
+from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.simulation.steps import Pace, Steps
-from foreblock.ledger.view import Ledger, LedgerView
 from foreblock.methods import calls, estimates
 from foreblock.methods.long_call import LongCall, LongCallReader
 from foreblock.methods.placement import Placement

@@ -14,7 +14,7 @@ from asked_by import ANYBODY, body_of
 from builder import ChainBuilder
 from bytecode import returning
 from foreblock._engine import Withdrawal
-from foreblock.ledger.view import Ledger, LedgerView
+from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.methods import Method, make_methods
 from foreblock.methods.options import Options
 from foreblock.reply import Reply, Text

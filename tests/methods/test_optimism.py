@@ -8,7 +8,7 @@ from asking import Asker, asker, error
 from builder import ChainBuilder
 from bytecode import returning
 from deposit_chain import CREATION, DEPOSIT, GENESIS
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 
 TO = "0x00000000000000000000000000000000000c0de0"
 

@@ -8,9 +8,9 @@ import pytest
 
 from asking import Asker, asker, request
 from foreblock._engine import Block, Receipt, decode_receipt, receipts_root, transactions_root
+from foreblock.ledger.reading.stored_block import Header, Portion, read_stored
+from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.partial_rows import split_senders
-from foreblock.ledger.stored_block import Header, Portion, read_stored
-from foreblock.ledger.view import Ledger
 from foreblock.methods import portion_text
 from header_hash import header_hash
 from importing import import_bytes

@@ -8,7 +8,7 @@ import pytest
 
 from asking import Asker, asker, error
 from bytecode import returning
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 from header_hash import header_hash
 from preconfirming import COUNTER, PAID, SENDER, PreconfirmingChain
 from writing import HISTORY, SEQUENCER_VAULT

@@ -7,7 +7,7 @@ import pytest
 
 from asking import Asker, asker, error
 from bytecode import returning
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 from preconfirming import BEACON_ROOTS, COUNTER, PAID, SENDER, PreconfirmingChain
 
 TO = "0x00000000000000000000000000000000000c0de0"

@@ -11,7 +11,7 @@ from bytecode import LOOP, code, returning
 from expressing import UNHURRIED_US
 from foreblock.errors import DeadlineExceeded
 from foreblock.ledger.call import Call, Outcome, Run
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 from foreblock.methods import placement
 from foreblock.methods.placement import Placement, duration
 from foreblock.methods.threads import Threads

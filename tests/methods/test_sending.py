@@ -9,7 +9,7 @@ from asking import Asker, asker, error
 from dev_state import ALICE, BOB
 from foreblock._engine import Message, sign_transaction
 from foreblock.errors import RejectedTransaction
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 from paying_chain import PayingChain, client_of, paying_chain
 
 KEY = b"\x11" * 32

@@ -12,7 +12,7 @@ from asked_by import ANYBODY, body_of
 from asking import UNHURRIED_MS, Asker, asker, error, request
 from bytecode import LOOP, returning
 from foreblock.app import Scheduling, Service, ServiceOptions
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Options
 from foreblock.reply import Reply
 from simulating import A0, A1, A2, block, funded, simulate, word

@@ -8,8 +8,8 @@ import pytest
 from asking import Asker, asker
 from builder import ChainBuilder
 from bytecode import returning
+from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.fees import next_base_fee
-from foreblock.ledger.view import Ledger
 from profiles import JOVIAN
 from simulating import A0, A1, A2, ETHER, block, funded, simulate, word
 

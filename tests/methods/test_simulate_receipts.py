@@ -13,7 +13,7 @@ from conftest import ChainFiles
 from differential.known import plain
 from differential.payloads import Base
 from foreblock.ledger.import_files import import_files
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 
 FIELDS = ("from", "to", "gas", "gasPrice", "value", "input", "nonce")
 BEFORE_BYZANTIUM = {"example": range(1, 3), "published": range(1, 9)}

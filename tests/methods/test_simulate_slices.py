@@ -20,10 +20,10 @@ from asked_by import ANYBODY
 from foreblock.app import Scheduling, Service, ServiceOptions
 from foreblock.ledger import overrides as laying
 from foreblock.ledger.overrides import AccountOverride, Slots, apply_in_steps, forget
+from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.simulation.request import CallRequest, PlainCalls
 from foreblock.ledger.simulation.steps import Pace, Steps
-from foreblock.ledger.view import Ledger
 from foreblock.long_json import MOST_PARTS, STRETCH
 from foreblock.methods import long_overrides, simulate_params, simulate_text
 from foreblock.methods import overrides as reading

@@ -11,7 +11,7 @@ from foreblock.app import Scheduling, Service, ServiceOptions
 from foreblock.errors import PoolFull
 from foreblock.ledger.call import Outcome, prepare
 from foreblock.ledger.call_request import Call
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Options
 from foreblock.methods.placement import Placement
 from foreblock.reply import Client, Reply

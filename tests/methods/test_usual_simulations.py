@@ -13,8 +13,8 @@ from asking import Asker, asker, request
 from bytecode import LOOP, returning
 from foreblock.bench.rpc import chain as cancun
 from foreblock.ledger.import_files import import_files
+from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.simulation import usual
-from foreblock.ledger.view import Ledger
 from foreblock.methods.simulate import SHORT
 from foreblock.methods.simulations import Simulations
 from simulating import A0, A1, funded, word

@@ -15,8 +15,8 @@ from foreblock.ledger.buffered import BufferBounds
 from foreblock.ledger.chain import Chain
 from foreblock.ledger.follower import Follower
 from foreblock.ledger.ledger_writer import LedgerWriter
+from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.start import begin_chain
-from foreblock.ledger.view import Ledger
 from foreblock.model import Flashblock
 from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.feed_faults import FeedFaults

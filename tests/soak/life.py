@@ -16,6 +16,7 @@ from asking import Asker, asker
 from dev_chain import ACCOUNTS, DevChain
 from foreblock._engine import View
 from foreblock.bench.machine import anonymous_mib
+from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.partial_rows import (
     block_prefix,
     decode_numbers,
@@ -24,7 +25,6 @@ from foreblock.ledger.storage.partial_rows import (
     place_of_key,
     places_prefix,
 )
-from foreblock.ledger.view import Ledger
 from foreblock.sequencer.load import Load
 
 BLOCK_MS: Final = 2_000

@@ -11,7 +11,7 @@ import pytest
 
 from asking import asker, request
 from bytecode import returning
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 from preconfirming import PAID, PreconfirmingChain
 from serving import environment
 from waiting import PATIENCE
@@ -21,7 +21,7 @@ READER = """
 import sys
 from foreblock.clock import DrivenClock
 from foreblock._engine import Store
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 from asking import Asker
 asker = Asker(Ledger(Store(sys.argv[1]), clock=DrivenClock()))
 for line in sys.stdin.buffer:

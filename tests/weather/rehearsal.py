@@ -22,7 +22,7 @@ from dev_chain import ACCOUNTS, GENESIS_TIME, MS, SECOND
 from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.genesis.genesis_writer import genesis_text
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.view import Ledger
 from foreblock.network import FeedChain, Network
 from foreblock.sequencer.dev_genesis import TOKENS_EACH, DevGenesisOptions, dev_genesis
 from foreblock.sequencer.faults import Faults

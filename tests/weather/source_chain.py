@@ -11,7 +11,7 @@ from foreblock.canonical.reader import Head
 from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.ledger_writer import LedgerWriter
-from foreblock.ledger.partials import made_of, sealed_number
+from foreblock.ledger.reading.partials import made_of, sealed_number
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.partial_rows import transactions_key
 from foreblock.ledger.storage.rows import decode_items

@@ -13,10 +13,10 @@ import pytest
 
 from checker.contradiction import Kind
 from checker.judge import Verdict
-from foreblock.ledger import view as ledger_view
 from foreblock.ledger.draft import Draft
 from foreblock.ledger.following import execution
 from foreblock.ledger.following.verdict import Applied
+from foreblock.ledger.reading import view as ledger_view
 from foreblock.sequencer.faults import Faults
 from weather.convergence import Lateness
 from weather.faults import (

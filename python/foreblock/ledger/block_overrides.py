@@ -9,8 +9,8 @@ from typing import Final
 from msgspec import Struct, structs
 
 from foreblock._engine import Withdrawal
-from foreblock.ledger.preconfirmed_block import ReadableBlock
-from foreblock.ledger.surroundings import Surroundings
+from foreblock.ledger.reading.block_context import Surroundings
+from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 
 
 class BlockOverrides(Struct, frozen=True):

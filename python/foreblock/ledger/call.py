@@ -23,8 +23,8 @@ from foreblock.errors import InvalidMessage, RefusedCall
 from foreblock.ledger.call_checks import check, check_fields
 from foreblock.ledger.call_request import Call
 from foreblock.ledger.overrides import AccountOverride, apply, apply_in_steps, forget
+from foreblock.ledger.reading.block_context import Surroundings
 from foreblock.ledger.simulation.steps import Pace, Steps
-from foreblock.ledger.surroundings import Surroundings
 
 __all__ = [
     "FEE_LIMIT",

@@ -10,12 +10,12 @@ from typing import Final
 
 from foreblock.errors import RefusedCall, Rule
 from foreblock.ledger.call_request import Call
+from foreblock.ledger.reading.block_context import Surroundings
 from foreblock.ledger.rules.checksum import checksum_address
 from foreblock.ledger.rules.execution import BLOBS_PER_TRANSACTION
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import OSAKA, SHANGHAI
 from foreblock.ledger.rules.intrinsic_gas import MAX_INIT_CODE, floor_gas, intrinsic_gas
-from foreblock.ledger.surroundings import Surroundings
 
 # A rule that is broken, and how.
 Reason = tuple[Rule, str]

@@ -18,7 +18,7 @@ from foreblock._engine import (
     receipts_end,
 )
 from foreblock.ledger.block_in_progress import BlockInProgress, Foundation, StoredIndices
-from foreblock.ledger.partials import made_of
+from foreblock.ledger.reading.partials import made_of
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.state_roots import OpenTrie, SealsAs, StateRoots

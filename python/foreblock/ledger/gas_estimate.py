@@ -18,10 +18,10 @@ from foreblock.ledger.call import overlaid, overlaid_in_steps, ready
 from foreblock.ledger.call_checks import check_fields, reason_beside_gas
 from foreblock.ledger.call_request import Call
 from foreblock.ledger.overrides import AccountOverride
+from foreblock.ledger.reading.block_context import Surroundings
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.intrinsic_gas import TRANSACTION, floor_gas, intrinsic_gas
 from foreblock.ledger.simulation.steps import Pace, Steps, paced
-from foreblock.ledger.surroundings import Surroundings
 
 CALL_STIPEND: Final = 2_300  # yellow paper: what a call with value is given for nothing
 ERROR_RATIO: Final = 0.015  # geth: an estimate may be so much above the least

@@ -23,7 +23,7 @@ from foreblock.ledger.draft import Draft
 from foreblock.ledger.foundations import on_partial, on_sealed, resume, transactions_in
 from foreblock.ledger.open_block import read_open_block
 from foreblock.ledger.partial_steps import add_partial, add_quiet_end, add_seal, add_seals_as
-from foreblock.ledger.partials import made_of, sealed_number
+from foreblock.ledger.reading.partials import made_of, sealed_number
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.side_branch import SideBranch
 from foreblock.ledger.storage.chain_head import read_header

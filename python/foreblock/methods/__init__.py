@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Raw
 
-from foreblock.ledger.view import LedgerView
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import node
 from foreblock.methods.block_places import BlockPlaces
 from foreblock.methods.blocks import BlockMethods

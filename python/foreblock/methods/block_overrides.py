@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from foreblock.errors import RefusedOverride
 from foreblock.ledger.block_overrides import BlockOverrides
-from foreblock.ledger.stored_block import Withdrawal
+from foreblock.ledger.reading.stored_block import Withdrawal
 from foreblock.methods.params import address, hash32, quantity, refuse
 
 T = TypeVar("T")

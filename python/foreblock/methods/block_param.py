@@ -8,9 +8,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from foreblock.ledger.block_id import TAGS, BlockId, ByHash, ByPlace
-from foreblock.ledger.preconfirmed_block import ReadableBlock
-from foreblock.ledger.view import LedgerView
+from foreblock.ledger.reading.block_id import TAGS, BlockId, ByHash, ByPlace
+from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.params import hash32, quantity, refuse
 
 HASH_TEXT: Final = 66  # characters: 0x and 64 digits

@@ -8,18 +8,18 @@ not say so themselves, and what all receipts of a block say alike.
 from bisect import bisect_right
 from typing import Final
 
-from foreblock.ledger.portion_places import (
+from foreblock.ledger.reading.portion_places import (
     PlacedRows,
     count_starts,
     find_start,
     first_transaction,
     portion_rows,
 )
-from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.l1_attributes import attributes_in
 from foreblock.ledger.simulation.steps import Steps
 from foreblock.ledger.storage.partial_rows import Position
-from foreblock.ledger.view import LedgerView
 from foreblock.methods.kept import Kept
 from foreblock.methods.receipt_text import ReceiptShape
 

@@ -8,8 +8,8 @@ from binascii import hexlify
 from collections.abc import Sequence
 from typing import Final
 
+from foreblock.ledger.reading.stored_block import StoredBlock
 from foreblock.ledger.simulation.steps import Steps
-from foreblock.ledger.stored_block import StoredBlock
 from foreblock.methods import shapes
 from foreblock.methods.portion_text import PortionText
 from foreblock.methods.reads import in_pieces, length_of

@@ -10,10 +10,10 @@ from collections.abc import Awaitable
 from functools import partial
 from typing import Final
 
-from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.stored_block import StoredBlock, read_stored
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.simulation.steps import Steps
-from foreblock.ledger.stored_block import StoredBlock, read_stored
-from foreblock.ledger.view import LedgerView
 from foreblock.methods.block_text import BlockText
 from foreblock.methods.kept import Kept
 from foreblock.methods.options import Options

@@ -7,8 +7,8 @@ from msgspec.json import Decoder
 
 from foreblock.errors import NotHere
 from foreblock.later import Then
-from foreblock.ledger.block_id import BlockId, ByHash
-from foreblock.ledger.view import LedgerView
+from foreblock.ledger.reading.block_id import BlockId, ByHash
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.block_param import BlockParam, read_block
 from foreblock.methods.block_text import without_identity
 from foreblock.methods.block_texts import BlockTexts

@@ -10,8 +10,8 @@ from foreblock.errors import Halted, Reverted
 from foreblock.later import Then
 from foreblock.ledger.block_overrides import overridden
 from foreblock.ledger.call import Outcome, Run, prepare, prepare_in_steps
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.simulation.steps import Pace, Steps
-from foreblock.ledger.view import LedgerView
 from foreblock.long_json import LONG
 from foreblock.methods.block_overrides import BlockOverridesObject, read_block_overrides
 from foreblock.methods.block_param import BlockParam, read_block

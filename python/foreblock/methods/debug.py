@@ -8,11 +8,11 @@ from typing import Final
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
-from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.stored_block import read_stored
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.block_size import list_prefix
 from foreblock.ledger.simulation.steps import Steps
-from foreblock.ledger.stored_block import read_stored
-from foreblock.ledger.view import LedgerView
 from foreblock.methods.block_param import BlockParam, find_block
 from foreblock.methods.params import DECODING, explain
 from foreblock.methods.reads import Reads, in_pieces

@@ -14,8 +14,8 @@ from foreblock.ledger.block_overrides import overridden
 from foreblock.ledger.call import Outcome
 from foreblock.ledger.call_request import Call
 from foreblock.ledger.gas_estimate import estimate_gas, estimate_gas_in_steps
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.simulation.steps import Pace, Steps, paced
-from foreblock.ledger.view import LedgerView
 from foreblock.long_json import LONG
 from foreblock.methods.block_overrides import read_block_overrides
 from foreblock.methods.block_param import read_block

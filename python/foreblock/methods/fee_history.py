@@ -8,11 +8,11 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
-from foreblock.ledger.next_fees import blob_fees_of, next_base_fee_of
-from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.next_fees import blob_fees_of, next_base_fee_of
+from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.simulation.steps import Steps
-from foreblock.ledger.view import LedgerView
 from foreblock.methods.block_param import BlockParam, read_block
 from foreblock.methods.params import DECODING, explain, quantity, refuse
 from foreblock.methods.reads import Reads

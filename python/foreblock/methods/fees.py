@@ -4,9 +4,9 @@ from collections.abc import Awaitable
 
 from msgspec import Raw
 
-from foreblock.ledger.next_fees import blob_fees_of, next_base_fee_of
+from foreblock.ledger.reading.next_fees import blob_fees_of, next_base_fee_of
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.simulation.steps import Steps
-from foreblock.ledger.view import LedgerView
 from foreblock.methods.node import take_none
 from foreblock.methods.reads import Reads
 from foreblock.methods.shapes import quantity

@@ -12,9 +12,9 @@ from msgspec import Raw, Struct
 from foreblock.ledger.block_overrides import overridden
 from foreblock.ledger.call import Call, State
 from foreblock.ledger.overrides import AccountOverride
+from foreblock.ledger.reading.block_context import Surroundings
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.simulation.steps import Pace, Steps
-from foreblock.ledger.surroundings import Surroundings
-from foreblock.ledger.view import LedgerView
 from foreblock.long_json import is_long
 from foreblock.methods.block_overrides import BlockOverridesObject, read_block_overrides
 from foreblock.methods.block_param import BlockParam, read_block

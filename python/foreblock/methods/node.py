@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
-from foreblock.ledger.view import LedgerView
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.params import explain
 
 CLIENT: Final = msgspec.json.encode(f"foreblock/v{version('foreblock')}")

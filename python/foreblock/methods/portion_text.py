@@ -7,7 +7,7 @@ at a time, because a portion may be a whole block, and senders may have to be re
 
 from typing import Final
 
-from foreblock.ledger.stored_block import Header, Portion
+from foreblock.ledger.reading.stored_block import Header, Portion
 
 HASHES: Final = 512  # at once
 FRAGMENTS: Final = 128  # transactions at once

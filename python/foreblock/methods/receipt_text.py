@@ -8,8 +8,8 @@ prices that the block begins with.
 from binascii import hexlify
 from typing import Final
 
-from foreblock.ledger.placed_receipt import PlacedReceipt
-from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.placed_receipts import PlacedReceipt
+from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import OptimismFork
 from foreblock.ledger.rules.l1_attributes import BedrockAttributes, EcotoneAttributes, L1Attributes

@@ -10,11 +10,11 @@ from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from foreblock.errors import NotHere, StoreDamaged
-from foreblock.ledger.placed_receipt import read_receipt
-from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.placed_receipts import read_receipt
+from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.stored_transaction import find_transaction
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.simulation.steps import Steps
-from foreblock.ledger.stored_transaction import find_transaction
-from foreblock.ledger.view import LedgerView
 from foreblock.methods.block_param import BlockParam, read_block
 from foreblock.methods.block_places import BlockPlaces
 from foreblock.methods.kept import Kept

@@ -6,12 +6,12 @@ is left to render is read from the view of whoever renders.
 
 from typing import Final
 
-from foreblock.ledger.placed_receipt import some_receipts
-from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.placed_receipts import some_receipts
+from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.stored_block import Portion, read_stored
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.simulation.steps import Steps
 from foreblock.ledger.storage.partial_rows import Position
-from foreblock.ledger.stored_block import Portion, read_stored
-from foreblock.ledger.view import LedgerView
 from foreblock.methods.reads import in_pieces
 from foreblock.methods.receipt_text import ReceiptShape
 from foreblock.reply import Text

@@ -19,8 +19,8 @@ from foreblock.errors import (
     UnsupportedType,
     WrongChain,
 )
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.transactions import Transaction, decode_transaction
-from foreblock.ledger.view import LedgerView
 from foreblock.methods import shapes
 from foreblock.methods.params import DECODING, data, explain
 from foreblock.methods.submissions import Submissions

@@ -7,10 +7,10 @@ from typing import Final
 from msgspec import Raw
 from msgspec.json import Decoder
 
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.run import simulate
 from foreblock.ledger.simulation.steps import Pace, Steps
-from foreblock.ledger.view import LedgerView
 from foreblock.methods.block_param import BlockParam, find_block
 from foreblock.methods.call_object import UNCAPPED
 from foreblock.methods.options import Options

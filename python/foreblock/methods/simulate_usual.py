@@ -10,11 +10,11 @@ from typing import Final
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.simulation.block import SimulatedBlock
 from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.ledger.simulation.usual import simulate_usual
-from foreblock.ledger.view import LedgerView
 from foreblock.methods.block_param import find_block
 from foreblock.methods.options import Dialect
 from foreblock.methods.params import UNUSUAL

@@ -8,7 +8,7 @@ one flashblock would give both the same nonce otherwise.
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
-from foreblock.ledger.view import LedgerView
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockParam, find_block, read_block
 from foreblock.methods.options import Options

@@ -19,7 +19,7 @@ from foreblock.ledger.buffered import BufferBounds
 from foreblock.ledger.follower import Follower
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.ledger_writer import LedgerWriter
-from foreblock.ledger.partials import sealed_number
+from foreblock.ledger.reading.partials import sealed_number
 from foreblock.ledger.storage.open_store import Store, open_to_write
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch

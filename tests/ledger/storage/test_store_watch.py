@@ -8,12 +8,12 @@ import pytest
 from foreblock._engine import Store
 from foreblock.clock import DrivenClock
 from foreblock.errors import DifferentGenesis, StoreClosed, StoreMissing, StoreReplaced
-from foreblock.ledger.absent import AbsentLedger, open_served
 from foreblock.ledger.genesis.genesis_file import read_genesis
+from foreblock.ledger.reading.absent import AbsentLedger, open_served
+from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.open_store import open_to_write
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import LOOK_EVERY_NS, StoreWatch
-from foreblock.ledger.view import Ledger
 from profiles import JOVIAN
 from writing import genesis
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from foreblock._engine import Block, View
 from foreblock.ledger.block_base import base_of
-from foreblock.ledger.partials import read_partial
+from foreblock.ledger.reading.partials import read_partial
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.chain_head import read_row
 from foreblock.ledger.storage.rows import decode_items

@@ -13,7 +13,7 @@ from foreblock.ledger.block_base import base_of, diff_of
 from foreblock.ledger.buffered import Received
 from foreblock.ledger.candidates import PartialPlace, Standing
 from foreblock.ledger.following.jobs import Job, Step
-from foreblock.ledger.partials import made_of, pending_partial
+from foreblock.ledger.reading.partials import made_of, pending_partial
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.chain_head import read_row
 from foreblock.ledger.storage.partial_rows import PartialRow, decode_partial_row, decode_seals_as

@@ -10,6 +10,7 @@ from foreblock._engine import Outcome, Precompiles, Sealed, SealedText, requests
 from foreblock.errors import DeadlineExceeded, RefusedOverride, RefusedSimulation, Rule, Undecodable
 from foreblock.ledger.block_overrides import AS_IT_IS, BlockOverrides
 from foreblock.ledger.overrides import apply, apply_in_steps, forget
+from foreblock.ledger.reading.block_context import Surroundings
 from foreblock.ledger.rules.checksum import checksum_address
 from foreblock.ledger.rules.execution import (
     CONSOLIDATION_REQUEST,
@@ -27,7 +28,6 @@ from foreblock.ledger.simulation.open_block import OpenBlock, has_queues, told
 from foreblock.ledger.simulation.request import FILLER, BlockRequest
 from foreblock.ledger.simulation.steps import Steps, Work
 from foreblock.ledger.simulation.timeline import Place
-from foreblock.ledger.surroundings import Surroundings
 from foreblock.primitives import ZERO_HASH
 
 __all__ = ["Sealed", "SealedText", "SimulatedBlock", "run_block"]

@@ -10,12 +10,12 @@ from functools import partial
 from typing import Final
 
 from foreblock._engine import BranchTrie, Changes, Header, Sealed, State
-from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.block_context import Surroundings
+from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.rules.forks import PARIS, Rules
 from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.request import SimulationRequest
 from foreblock.ledger.simulation.steps import UNHURRIED, Pace, Steps
-from foreblock.ledger.surroundings import Surroundings
 from foreblock.primitives import ZERO_HASH
 
 SMALL: Final = 16  # accounts and slots whose root is computed in place: each takes 30 µs at most

@@ -5,13 +5,13 @@ from typing import Final
 
 from foreblock._engine import Body, Env, Header, Overlay, PlainCalls, Precompiles, Withdrawal
 from foreblock.errors import RefusedSimulation, Rule
+from foreblock.ledger.reading.block_context import Surroundings
 from foreblock.ledger.rules.execution import BEACON_ROOTS, HISTORY_STORAGE
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import CANCUN, JOVIAN, PRAGUE, SHANGHAI, Rules
 from foreblock.ledger.rules.l1_attributes import L1_BLOCK
 from foreblock.ledger.simulation.branch import Branch
 from foreblock.ledger.simulation.request import FILLER, BlockRequest
-from foreblock.ledger.surroundings import Surroundings
 
 # Types of transactions, EIP-2718.
 LEGACY: Final = 0

@@ -1,7 +1,7 @@
 """All blocks of a simulation, one after the other."""
 
 from foreblock._engine import State
-from foreblock.ledger.preconfirmed_block import PreconfirmedBlock, ReadableBlock
+from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock, ReadableBlock
 from foreblock.ledger.simulation.block import SimulatedBlock, run_block
 from foreblock.ledger.simulation.branch import Branch
 from foreblock.ledger.simulation.limits import SimulationLimits

@@ -10,7 +10,7 @@ from typing import Final
 from typing_extensions import Buffer
 
 from foreblock._engine import Opening, Sealed, State
-from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.rules.forks import BYZANTIUM, SHANGHAI
 from foreblock.ledger.simulation.limits import SimulationLimits, check_calls
 from foreblock.ledger.simulation.open_block import blob_gas_used, has_queues, told, type_of_plain

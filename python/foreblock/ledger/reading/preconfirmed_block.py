@@ -8,11 +8,11 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
+from foreblock.ledger.reading.block_context import Surroundings
+from foreblock.ledger.reading.sealed_block import SealedBlock
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.sealed_block import SealedBlock
 from foreblock.ledger.storage.freshness import Quiet
 from foreblock.ledger.storage.partial_rows import PartialRow
-from foreblock.ledger.surroundings import Surroundings
 
 
 class PreconfirmedBlock:

@@ -8,8 +8,8 @@ does not, `expired` is what the commit looks like for good.
 from dataclasses import dataclass
 
 from foreblock._engine import Heads
-from foreblock.ledger.preconfirmed_block import PreconfirmedBlock
-from foreblock.ledger.sealed_block import SealedBlock
+from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock
+from foreblock.ledger.reading.sealed_block import SealedBlock
 
 
 @dataclass(frozen=True, slots=True)

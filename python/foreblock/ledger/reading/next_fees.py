@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.rules.fees import blob_base_fee
 from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.rules.header_rules import base_fee_after, excess_blob_gas_after

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from foreblock.clock import DrivenClock
+from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.freshness import Freshness
-from foreblock.ledger.view import Ledger
 from preconfirming import PreconfirmingChain
 
 LIFETIME_NS = 2 * 2 * 10**9  # two blocks of two seconds

@@ -1,8 +1,8 @@
 """Where a transaction stands in a view, found by its hash."""
 
-from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.storage import rows
-from foreblock.ledger.view import LedgerView
 
 
 def find_transaction(view: LedgerView, transaction_hash: bytes) -> tuple[ReadableBlock, int] | None:

@@ -7,10 +7,10 @@ lie, decodes nothing, and takes some 100 ns a transaction.
 from typing import Final
 
 from foreblock._engine import Bids, BlockTips
-from foreblock.ledger.portion_places import portion_rows
-from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.portion_places import portion_rows
+from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.simulation.steps import Steps
-from foreblock.ledger.view import LedgerView
 
 __all__ = ["BlockTips", "read_tips"]
 

@@ -24,20 +24,20 @@ from foreblock.errors import (
     UnknownBlock,
     UnknownBlockHash,
 )
-from foreblock.ledger.block_id import BlockId, ByHash, ByPlace
-from foreblock.ledger.express import (
+from foreblock.ledger.reading.block_id import BlockId, ByHash, ByPlace
+from foreblock.ledger.reading.fast_path import (
     ANSWERED_TAGS,
     LONGEST_TEXT,
     ExpressBounds,
     make_express,
     tell_snapshot,
 )
-from foreblock.ledger.known_blocks import KnownBlocks
-from foreblock.ledger.partials import check_reachable, made_of, partial_at, pending_partial
-from foreblock.ledger.preconfirmed_block import PreconfirmedBlock, ReadableBlock
+from foreblock.ledger.reading.known_blocks import KnownBlocks
+from foreblock.ledger.reading.partials import check_reachable, made_of, partial_at, pending_partial
+from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock, ReadableBlock
+from foreblock.ledger.reading.sealed_block import SealedBlock
+from foreblock.ledger.reading.snapshot import Snapshot, expired, make_snapshot
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.sealed_block import SealedBlock
-from foreblock.ledger.snapshot import Snapshot, expired, make_snapshot
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.chain_head import read_row
 from foreblock.ledger.storage.freshness import decode_freshness

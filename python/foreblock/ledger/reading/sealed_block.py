@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Final
 
 from foreblock._engine import Header
+from foreblock.ledger.reading.block_context import Surroundings
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage.chain_head import rules_of
-from foreblock.ledger.surroundings import Surroundings
 
 
 class SealedBlock:

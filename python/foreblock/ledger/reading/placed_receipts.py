@@ -18,13 +18,13 @@ from foreblock._engine import (
     row_part,
 )
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.portion_places import PlacedRows
-from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.portion_places import PlacedRows
+from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.stored_block import Portion
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.created_address import created_address
 from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, Position
-from foreblock.ledger.stored_block import Portion
-from foreblock.ledger.view import LedgerView
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,13 +24,13 @@ from foreblock._engine import (
     decode_transactions,
 )
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.portion_places import PortionRows, portion_rows
-from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.portion_places import PortionRows, portion_rows
+from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.block_size import block_size
 from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.partial_rows import split_senders
-from foreblock.ledger.view import LedgerView
 
 __all__ = [
     "Authorization",

@@ -8,8 +8,8 @@ from collections.abc import Callable, Hashable
 from typing import Final
 
 from foreblock.errors import StoreError, StoreReplaced
+from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.ledger.view import Ledger, LedgerView
 
 
 class AbsentLedger:

@@ -7,10 +7,10 @@ follows. Whether a view has a block, and may show it, is for that view to know f
 from typing import Final
 
 from foreblock._engine import View
-from foreblock.ledger.partials import read_partial
-from foreblock.ledger.preconfirmed_block import PreconfirmedBlock
+from foreblock.ledger.reading.partials import read_partial
+from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock
+from foreblock.ledger.reading.sealed_block import SealedBlock
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.sealed_block import SealedBlock
 from foreblock.ledger.storage.chain_head import read_header
 
 KEPT_BLOCKS: Final = 256  # of each kind; on overflow all are forgotten

@@ -7,7 +7,7 @@ what the view reads.
 
 from typing import Final
 
-from foreblock.ledger.view import Behind, LedgerView
+from foreblock.ledger.reading.view import Behind, LedgerView
 
 _SECOND_NS: Final = 10**9
 

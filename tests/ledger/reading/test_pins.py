@@ -21,15 +21,15 @@ from foreblock.errors import (
     UnknownBlockHash,
     UnknownPartial,
 )
-from foreblock.ledger.block_id import BlockId, ByHash, ByPlace
 from foreblock.ledger.chain import Chain
 from foreblock.ledger.partial_steps import add_seal
-from foreblock.ledger.preconfirmed_block import PreconfirmedBlock
-from foreblock.ledger.sealed_block import SealedBlock
+from foreblock.ledger.reading.block_id import BlockId, ByHash, ByPlace
+from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock
+from foreblock.ledger.reading.sealed_block import SealedBlock
+from foreblock.ledger.reading.stored_block import read_stored
+from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.partial_rows import PartialRow
-from foreblock.ledger.stored_block import read_stored
-from foreblock.ledger.view import Ledger, LedgerView
 from preconfirming import COUNTER, PAID, SENDER, PreconfirmingChain
 
 RUNTIME = bytes.fromhex("602a60005260206000f3")

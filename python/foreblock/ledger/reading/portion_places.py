@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from foreblock._engine import item_at, receipts_end, row_part
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.simulation.steps import Steps
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.partial_rows import POSITION_BYTES, Position, decode_position
-from foreblock.ledger.view import LedgerView
 
 COUNT_BYTES = 4  # that a row of items begins with
 

@@ -14,8 +14,8 @@ from foreblock.errors import (
     UnknownBlockHash,
     UnknownPartial,
 )
-from foreblock.ledger.block_id import ByHash, ByPlace
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.block_id import ByHash, ByPlace
+from foreblock.ledger.reading.view import Ledger
 from importing import import_bytes
 
 

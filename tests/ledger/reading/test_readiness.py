@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from foreblock.ledger.readiness import readiness
-from foreblock.ledger.view import Ledger
+from foreblock.ledger.reading.readiness import readiness
+from foreblock.ledger.reading.view import Ledger
 from preconfirming import PreconfirmingChain
 
 LIFETIME_NS = 2 * 2 * 10**9  # two blocks of two seconds

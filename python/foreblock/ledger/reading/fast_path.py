@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from foreblock._engine import Express, Store
-from foreblock.ledger.snapshot import Snapshot
+from foreblock.ledger.reading.snapshot import Snapshot
 
 ANSWERED_TAGS: Final = ("latest", "pending")
 
