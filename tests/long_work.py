@@ -1,6 +1,6 @@
 """Threads beside a loop, as a worker has them, for tests of what runs on them."""
 
-from foreblock.ledger.call import Pool
+from foreblock.ledger.calls.call import Pool
 from foreblock.methods.placement import Placement
 from foreblock.methods.reads import Reads
 from foreblock.methods.simulations import Simulations

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import structs
 
 from builder import ChainBuilder
-from foreblock.ledger.block_overrides import BlockOverrides
+from foreblock.ledger.calls.block_overrides import BlockOverrides
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.simulation.block import SimulatedBlock
 from foreblock.ledger.simulation.limits import SimulationLimits

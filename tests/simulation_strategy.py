@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from bytecode import code
-from foreblock.ledger.call_request import Call
-from foreblock.ledger.overrides import AccountOverride
+from foreblock.ledger.calls.overrides import AccountOverride
+from foreblock.ledger.calls.request import Call
 from foreblock.ledger.simulation.request import BlockRequest, CallRequest, PlainCalls
 
 PEOPLE = [bytes([0xA0 + i]) * 20 for i in range(4)]

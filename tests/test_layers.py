@@ -210,7 +210,7 @@ def test_imports_point_down(path: Path) -> None:
 @pytest.mark.parametrize(
     "module",
     [
-        "block_id", "block_rules", "buffered", "call_checks", "candidates", "check", "checksum",
+        "block_id", "block_rules", "buffered", "calls/checks", "candidates", "check", "checksum",
         "config", "created_address", "deposit_receipt", "difficulty", "fees", "forks",
         "header_rules", "intrinsic_gas", "l1_attributes", "l1_cost", "l1_fees", "next_fees",
         "optimism_rules", "placement", "profile", "uncles",

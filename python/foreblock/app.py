@@ -14,7 +14,7 @@ import structlog
 from foreblock.bus.link import WriterLink
 from foreblock.clock import SystemClock
 from foreblock.errors import StoreError, StoreReplaced
-from foreblock.ledger.call import Pool
+from foreblock.ledger.calls.call import Pool
 from foreblock.ledger.reading.absent import AbsentLedger, open_served
 from foreblock.ledger.reading.fast_path import ExpressBounds
 from foreblock.ledger.reading.readiness import readiness

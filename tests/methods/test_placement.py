@@ -10,7 +10,7 @@ from asking import Asker, asker, error, request
 from bytecode import LOOP, code, returning
 from expressing import UNHURRIED_US
 from foreblock.errors import DeadlineExceeded
-from foreblock.ledger.call import Call, Outcome, Run
+from foreblock.ledger.calls.call import Call, Outcome, Run
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods import placement
 from foreblock.methods.placement import Placement, duration

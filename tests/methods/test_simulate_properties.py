@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 
 from foreblock._engine import Overlay
-from foreblock.ledger.overrides import apply
+from foreblock.ledger.calls.overrides import apply
 from foreblock.ledger.simulation.block import SimulatedBlock, run_block
 from foreblock.ledger.simulation.branch import Branch
 from foreblock.ledger.simulation.limits import SimulationLimits

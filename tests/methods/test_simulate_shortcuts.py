@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from foreblock.errors import ForeblockError
-from foreblock.ledger.block_overrides import AS_IT_IS, BlockOverrides
-from foreblock.ledger.call_request import Call
-from foreblock.ledger.overrides import AccountOverride, Slots
+from foreblock.ledger.calls.block_overrides import AS_IT_IS, BlockOverrides
+from foreblock.ledger.calls.overrides import AccountOverride, Slots
+from foreblock.ledger.calls.request import Call
 from foreblock.ledger.rules.intrinsic_gas import MAX_INIT_CODE
 from foreblock.ledger.simulation.block import SimulatedBlock
 from foreblock.ledger.simulation.branch import SMALL, Branch

@@ -18,8 +18,8 @@ from msgspec import Raw
 from abuse.simulations import EXCESSES
 from asked_by import ANYBODY
 from foreblock.app import Scheduling, Service, ServiceOptions
-from foreblock.ledger import overrides as laying
-from foreblock.ledger.overrides import AccountOverride, Slots, apply_in_steps, forget
+from foreblock.ledger.calls import overrides as laying
+from foreblock.ledger.calls.overrides import AccountOverride, Slots, apply_in_steps, forget
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.simulation.request import CallRequest, PlainCalls

@@ -9,8 +9,8 @@ from asking import asker, request
 from bytecode import LOOP
 from foreblock.app import Scheduling, Service, ServiceOptions
 from foreblock.errors import PoolFull
-from foreblock.ledger.call import Outcome, prepare
-from foreblock.ledger.call_request import Call
+from foreblock.ledger.calls.call import Outcome, prepare
+from foreblock.ledger.calls.request import Call
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Options
 from foreblock.methods.placement import Placement

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from foreblock.errors import RefusedOverride
-from foreblock.ledger.block_overrides import BlockOverrides
+from foreblock.ledger.calls.block_overrides import BlockOverrides
 from foreblock.ledger.reading.stored_block import Withdrawal
 from foreblock.methods.params import address, hash32, quantity, refuse
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from foreblock.ledger.call import Authorization, Call
+from foreblock.ledger.calls.call import Authorization, Call
 from foreblock.methods.params import address, data, hash32, quantity, refuse
 from foreblock.primitives import ZERO_ADDRESS
 

@@ -8,8 +8,8 @@ from msgspec.json import Decoder
 
 from foreblock.errors import Halted, Reverted
 from foreblock.later import Then
-from foreblock.ledger.block_overrides import overridden
-from foreblock.ledger.call import Outcome, Run, prepare, prepare_in_steps
+from foreblock.ledger.calls.block_overrides import overridden
+from foreblock.ledger.calls.call import Outcome, Run, prepare, prepare_in_steps
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.long_json import LONG

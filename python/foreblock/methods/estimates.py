@@ -10,10 +10,10 @@ from functools import partial
 from msgspec import Raw, structs
 from msgspec.json import Decoder
 
-from foreblock.ledger.block_overrides import overridden
-from foreblock.ledger.call import Outcome
-from foreblock.ledger.call_request import Call
-from foreblock.ledger.gas_estimate import estimate_gas, estimate_gas_in_steps
+from foreblock.ledger.calls.block_overrides import overridden
+from foreblock.ledger.calls.call import Outcome
+from foreblock.ledger.calls.gas_estimate import estimate_gas, estimate_gas_in_steps
+from foreblock.ledger.calls.request import Call
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.simulation.steps import Pace, Steps, paced
 from foreblock.long_json import LONG

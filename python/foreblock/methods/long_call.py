@@ -9,9 +9,9 @@ from typing import Final, Literal
 
 from msgspec import Raw, Struct
 
-from foreblock.ledger.block_overrides import overridden
-from foreblock.ledger.call import Call, State
-from foreblock.ledger.overrides import AccountOverride
+from foreblock.ledger.calls.block_overrides import overridden
+from foreblock.ledger.calls.call import Call, State
+from foreblock.ledger.calls.overrides import AccountOverride
 from foreblock.ledger.reading.block_context import Surroundings
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.simulation.steps import Pace, Steps

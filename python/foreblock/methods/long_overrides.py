@@ -13,7 +13,7 @@ from msgspec import Raw, structs
 from msgspec.json import Decoder
 
 from foreblock.errors import BadArgument
-from foreblock.ledger.overrides import AccountOverride, Slots, forget
+from foreblock.ledger.calls.overrides import AccountOverride, Slots, forget
 from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.long_json import LongPart, Portions, is_long
 from foreblock.methods.long_params import object_portions, read_members

@@ -13,7 +13,7 @@ from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from foreblock._engine import read_address
-from foreblock.ledger.overrides import AccountOverride
+from foreblock.ledger.calls.overrides import AccountOverride
 from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.methods.params import (
     DECODING,

@@ -15,7 +15,7 @@ from msgspec import DecodeError, Raw, Struct, ValidationError, structs
 
 from foreblock._engine import read_address, read_data, read_hash, read_quantity, read_slots
 from foreblock.errors import BadArgument, ForeblockError, InvalidParams
-from foreblock.ledger.overrides import Slots
+from foreblock.ledger.calls.overrides import Slots
 
 S = TypeVar("S", bound=Struct)
 

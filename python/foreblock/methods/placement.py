@@ -17,7 +17,7 @@ from functools import partial
 from typing import Final
 
 from foreblock.errors import DeadlineExceeded, InvalidMessage, TimedOut
-from foreblock.ledger.call import Outcome, Run
+from foreblock.ledger.calls.call import Outcome, Run
 from foreblock.methods.heavy import HeavyCalls, Kind
 from foreblock.methods.threads import Threads
 

@@ -14,8 +14,8 @@ from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from foreblock.errors import BadArgument
-from foreblock.ledger.block_overrides import AS_IT_IS
-from foreblock.ledger.overrides import AccountOverride
+from foreblock.ledger.calls.block_overrides import AS_IT_IS
+from foreblock.ledger.calls.overrides import AccountOverride
 from foreblock.ledger.simulation.limits import SimulationLimits, check_blocks, check_calls
 from foreblock.ledger.simulation.request import (
     BlockRequest,

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from foreblock.ledger.call import Outcome
+from foreblock.ledger.calls.call import Outcome
 from foreblock.ledger.simulation.block import Sealed, SealedText, SimulatedBlock
 from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.methods import shapes

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, Final
 
-from foreblock.ledger.call import Outcome, Pool, Run
+from foreblock.ledger.calls.call import Outcome, Pool, Run
 from foreblock.ledger.simulation.steps import Work
 
 # What a failure of the engine is called to whoever waits for it.

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from foreblock._engine import Outcome, Precompiles, Sealed, SealedText, requests_hash
 from foreblock.errors import DeadlineExceeded, RefusedOverride, RefusedSimulation, Rule, Undecodable
-from foreblock.ledger.block_overrides import AS_IT_IS, BlockOverrides
-from foreblock.ledger.overrides import apply, apply_in_steps, forget
+from foreblock.ledger.calls.block_overrides import AS_IT_IS, BlockOverrides
+from foreblock.ledger.calls.overrides import apply, apply_in_steps, forget
 from foreblock.ledger.reading.block_context import Surroundings
 from foreblock.ledger.rules.checksum import checksum_address
 from foreblock.ledger.rules.execution import (

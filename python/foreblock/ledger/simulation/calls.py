@@ -19,9 +19,9 @@ from foreblock.errors import (
     RefusedSimulation,
     Rule,
 )
-from foreblock.ledger.call import FEE_LIMIT, message
-from foreblock.ledger.call_checks import Reason, check_fields, first_reason
-from foreblock.ledger.call_request import Call
+from foreblock.ledger.calls.call import FEE_LIMIT, message
+from foreblock.ledger.calls.checks import Reason, check_fields, first_reason
+from foreblock.ledger.calls.request import Call
 from foreblock.ledger.rules.checksum import checksum_address
 from foreblock.ledger.rules.execution import BLOB
 from foreblock.ledger.rules.forks import BYZANTIUM

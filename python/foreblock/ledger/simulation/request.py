@@ -6,9 +6,9 @@ from typing import Final
 from msgspec import Struct
 
 from foreblock._engine import PlainCalls
-from foreblock.ledger.block_overrides import AS_IT_IS, BlockOverrides
-from foreblock.ledger.call_request import Call
-from foreblock.ledger.overrides import AccountOverride
+from foreblock.ledger.calls.block_overrides import AS_IT_IS, BlockOverrides
+from foreblock.ledger.calls.overrides import AccountOverride
+from foreblock.ledger.calls.request import Call
 
 __all__ = [
     "FILLER",

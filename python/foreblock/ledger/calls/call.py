@@ -20,9 +20,9 @@ from foreblock._engine import (
     State,
 )
 from foreblock.errors import InvalidMessage, RefusedCall
-from foreblock.ledger.call_checks import check, check_fields
-from foreblock.ledger.call_request import Call
-from foreblock.ledger.overrides import AccountOverride, apply, apply_in_steps, forget
+from foreblock.ledger.calls.checks import check, check_fields
+from foreblock.ledger.calls.overrides import AccountOverride, apply, apply_in_steps, forget
+from foreblock.ledger.calls.request import Call
 from foreblock.ledger.reading.block_context import Surroundings
 from foreblock.ledger.simulation.steps import Pace, Steps
 

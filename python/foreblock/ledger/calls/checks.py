@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from foreblock.errors import RefusedCall, Rule
-from foreblock.ledger.call_request import Call
+from foreblock.ledger.calls.request import Call
 from foreblock.ledger.reading.block_context import Surroundings
 from foreblock.ledger.rules.checksum import checksum_address
 from foreblock.ledger.rules.execution import BLOBS_PER_TRANSACTION

@@ -14,10 +14,10 @@ from msgspec import Struct, structs
 
 from foreblock._engine import Outcome, Overlay, Precompiles, State
 from foreblock.errors import RefusedCall
-from foreblock.ledger.call import overlaid, overlaid_in_steps, ready
-from foreblock.ledger.call_checks import check_fields, reason_beside_gas
-from foreblock.ledger.call_request import Call
-from foreblock.ledger.overrides import AccountOverride
+from foreblock.ledger.calls.call import overlaid, overlaid_in_steps, ready
+from foreblock.ledger.calls.checks import check_fields, reason_beside_gas
+from foreblock.ledger.calls.overrides import AccountOverride
+from foreblock.ledger.calls.request import Call
 from foreblock.ledger.reading.block_context import Surroundings
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.intrinsic_gas import TRANSACTION, floor_gas, intrinsic_gas

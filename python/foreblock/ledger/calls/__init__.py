@@ -1,0 +1,1 @@
+"""Calls: what a caller asks for, the checks before it runs, overrides, and how it is run."""
