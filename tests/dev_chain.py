@@ -5,8 +5,8 @@ from pathlib import Path
 
 from foreblock._engine import Block, Message, Store, Transaction, sign_transaction
 from foreblock.clock import DrivenClock
+from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_file import Genesis
-from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.partial_rows import decode_numbers, made_of_key, transactions_key
 from foreblock.ledger.storage.rows import decode_items

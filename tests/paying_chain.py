@@ -22,8 +22,8 @@ from foreblock._engine import (
     sign_transaction,
 )
 from foreblock.clock import DrivenClock
-from foreblock.ledger.block_in_progress import BlockInProgress
-from foreblock.ledger.ledger_writer import LedgerWriter
+from foreblock.ledger.building.block_in_progress import BlockInProgress
+from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.header_rules import base_fee_after
 from foreblock.ledger.rules.l1_attributes import L1_BLOCK

@@ -20,9 +20,9 @@ from foreblock._engine import (
     sign_transaction,
 )
 from foreblock.clock import DrivenClock
-from foreblock.ledger.block_in_progress import BlockInProgress
+from foreblock.ledger.building.block_in_progress import BlockInProgress
+from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_file import read_genesis
-from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.rules.forks import OptimismFork, Rules
 from foreblock.ledger.rules.header_rules import base_fee_after
 from foreblock.ledger.storage.partial_rows import transactions_key

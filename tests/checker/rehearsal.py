@@ -20,7 +20,7 @@ from dev_chain import ACCOUNTS, GENESIS_TIME, GWEI, SECOND, send
 from foreblock._engine import Store, Transaction
 from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
-from foreblock.ledger.ledger_writer import LedgerWriter
+from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage.start import begin_chain
 from foreblock.methods import Method

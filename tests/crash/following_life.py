@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from following import Built, Following, Truth
 from foreblock._engine import Block, Header
-from foreblock.ledger.draft import Draft
+from foreblock.ledger.building.commit_builder import Draft
 from foreblock.model import Flashblock
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)], [], [(0, 5)], [(1, 7), (1, 9)]]

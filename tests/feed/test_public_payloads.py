@@ -20,7 +20,7 @@ from foreblock._engine import (
 )
 from foreblock.feed.compression import compress
 from foreblock.feed.messages import decode, encode
-from foreblock.ledger.block_base import header_of
+from foreblock.ledger.building.block_base import header_of
 from foreblock.ledger.following.verdict import claimed_header, malformed
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.l1_attributes import EcotoneAttributes, attributes_in

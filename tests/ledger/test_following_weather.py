@@ -16,7 +16,7 @@ import pytest
 from following import Built, Following, Truth, Wish
 from foreblock._engine import View
 from foreblock.errors import NotHere
-from foreblock.ledger.block_base import base_of
+from foreblock.ledger.building.block_base import base_of
 from foreblock.ledger.candidates import DEFAULT_DEPTH
 from foreblock.ledger.reading.partials import check_reachable
 from foreblock.ledger.storage import partial_rows

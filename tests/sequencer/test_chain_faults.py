@@ -12,9 +12,9 @@ from dev_chain import ACCOUNTS, NOBODY, DevChain, sealed_blocks, send
 from foreblock._engine import Block, Store, decode_transaction
 from foreblock.clock import DrivenClock
 from foreblock.ledger.buffered import BufferBounds
+from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.chain import Chain
 from foreblock.ledger.follower import Follower
-from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.start import begin_chain
 from foreblock.model import Flashblock

@@ -10,7 +10,7 @@ from foreblock._engine import Block, Store, Transaction
 from foreblock.canonical.reader import Head
 from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
-from foreblock.ledger.ledger_writer import LedgerWriter
+from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.reading.partials import made_of, sealed_number
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.partial_rows import transactions_key

@@ -11,8 +11,8 @@ from dev_chain import ACCOUNTS, GENESIS_TIME, SECOND, send
 from foreblock._engine import Transaction
 from foreblock.clock import DrivenClock
 from foreblock.errors import PoolRefusal
+from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_writer import genesis_text
-from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.model import Flashblock
 from foreblock.network import DevChain, Network
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis

@@ -21,6 +21,7 @@ from foreblock._engine import Block
 from foreblock.clock import Clock
 from foreblock.errors import StoreError
 from foreblock.ledger.buffered import BufferBounds, Buffered, Received, memory_of
+from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.candidates import DEFAULT_DEPTH, Known, PartialPlace, Standing
 from foreblock.ledger.following.alternates import Branch, alternates
 from foreblock.ledger.following.bounded import BoundedRuns
@@ -33,7 +34,6 @@ from foreblock.ledger.following.recovery import read_jobs
 from foreblock.ledger.following.search import Search
 from foreblock.ledger.following.trials import Trials
 from foreblock.ledger.following.verdict import Applied, Verdict, malformed
-from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.placement import (
     Competing,
     DroppedJob,

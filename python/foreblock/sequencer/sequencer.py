@@ -23,10 +23,10 @@ import structlog
 
 from foreblock.clock import Clock
 from foreblock.errors import AlreadyKnown, InvalidTransaction, OverBudget, PoolRefusal
-from foreblock.ledger.block_in_progress import BlockInProgress
-from foreblock.ledger.ledger_writer import LedgerWriter
+from foreblock.ledger.building.block_in_progress import BlockInProgress
+from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.building.side_branch import SideBranch
 from foreblock.ledger.rules.l1_attributes import DEPOSIT
-from foreblock.ledger.side_branch import SideBranch
 from foreblock.ledger.transactions import Account, Allowance, Header, Transaction
 from foreblock.model import Base, Flashblock
 from foreblock.sequencer.attributes import (

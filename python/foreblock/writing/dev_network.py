@@ -14,9 +14,9 @@ from foreblock.bus.frames import ToWorker
 from foreblock.clock import Clock
 from foreblock.errors import BadGenesis, PoolRefusal
 from foreblock.feed.server import FeedServer
+from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
-from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.storage.open_store import Store, open_to_write
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch

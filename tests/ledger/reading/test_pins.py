@@ -21,8 +21,8 @@ from foreblock.errors import (
     UnknownBlockHash,
     UnknownPartial,
 )
+from foreblock.ledger.building.partial_steps import add_seal
 from foreblock.ledger.chain import Chain
-from foreblock.ledger.partial_steps import add_seal
 from foreblock.ledger.reading.block_id import BlockId, ByHash, ByPlace
 from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock
 from foreblock.ledger.reading.sealed_block import SealedBlock

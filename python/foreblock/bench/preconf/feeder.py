@@ -22,8 +22,8 @@ from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
 from foreblock.feed.options import FeedOptions
 from foreblock.feed.server import FeedServer
+from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
-from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.storage.open_store import open_to_write
 from foreblock.ledger.transactions import Transaction
 from foreblock.logs import configure

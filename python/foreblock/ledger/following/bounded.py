@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from foreblock.clock import Clock
-from foreblock.ledger.block_in_progress import BlockInProgress
 from foreblock.ledger.buffered import Received
-from foreblock.ledger.closed_index import ClosedIndex
+from foreblock.ledger.building.block_in_progress import BlockInProgress
+from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.following.bounds import (
     LONG_NS,
     LONGEST_REST_NS,

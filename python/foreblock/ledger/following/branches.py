@@ -13,11 +13,13 @@ from typing import Final
 
 from foreblock._engine import Header
 from foreblock.clock import Clock
-from foreblock.ledger.block_in_progress import BlockInProgress, Foundation
 from foreblock.ledger.buffered import Received
+from foreblock.ledger.building.block_in_progress import BlockInProgress, Foundation
+from foreblock.ledger.building.closed_index import ClosedIndex
+from foreblock.ledger.building.commit_builder import Draft
+from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.building.parent_state import on_partial, on_sealed, resume
 from foreblock.ledger.candidates import PartialPlace, Standing
-from foreblock.ledger.closed_index import ClosedIndex
-from foreblock.ledger.draft import Draft
 from foreblock.ledger.following.bounded import BoundedRuns
 from foreblock.ledger.following.claims import check_claims
 from foreblock.ledger.following.execution import begin
@@ -28,8 +30,6 @@ from foreblock.ledger.following.next_commit import NextCommit
 from foreblock.ledger.following.rebuilding import Rebuilt, rebuild
 from foreblock.ledger.following.sealed_chain import SealedChain
 from foreblock.ledger.following.verdict import Applied, Diverged, Refusal, Verdict
-from foreblock.ledger.foundations import on_partial, on_sealed, resume
-from foreblock.ledger.ledger_writer import LedgerWriter
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.model import Flashblock, FlashblockId
 from foreblock.primitives import format_data

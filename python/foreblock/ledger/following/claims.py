@@ -9,8 +9,8 @@ from collections.abc import Callable
 import structlog
 
 from foreblock._engine import Receipt, decode_receipt, keccak256
-from foreblock.ledger.block_in_progress import BlockInProgress
-from foreblock.ledger.closed_index import ClosedIndex
+from foreblock.ledger.building.block_in_progress import BlockInProgress
+from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.model import ClaimedReceipt, Claims, Flashblock
 from foreblock.primitives import format_data
 

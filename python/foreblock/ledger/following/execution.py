@@ -13,8 +13,8 @@ from foreblock.errors import (
     OverBudget,
 )
 from foreblock.errors import Undecodable as UndecodableBytes
-from foreblock.ledger.block_in_progress import BlockInProgress, Foundation
-from foreblock.ledger.closed_index import ClosedIndex
+from foreblock.ledger.building.block_in_progress import BlockInProgress, Foundation
+from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.following.bounds import GAS, MOST_GROWTH
 from foreblock.ledger.following.verdict import (
     Diverged,

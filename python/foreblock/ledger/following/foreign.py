@@ -20,16 +20,16 @@ from foreblock._engine import (
     decode_transactions,
 )
 from foreblock.errors import OverBudget, Undecodable
-from foreblock.ledger.block_in_progress import Foundation
+from foreblock.ledger.building.block_in_progress import Foundation
+from foreblock.ledger.building.parent_state import on_sealed
+from foreblock.ledger.building.state_roots import StateRoots
 from foreblock.ledger.following.bounds import GAS, MOST_GROWTH_SEALED
-from foreblock.ledger.foundations import on_sealed
 from foreblock.ledger.rules.block_rules import check_body, check_execution
 from foreblock.ledger.rules.check import Check
 from foreblock.ledger.rules.execution import Task, execute
 from foreblock.ledger.rules.header_rules import check_header
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.working_state import Scratch
-from foreblock.ledger.state_roots import StateRoots
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ after their transactions, and what is fixed for a block before it begins is the 
 from collections.abc import Iterable
 
 from foreblock._engine import Block, View
-from foreblock.ledger.block_base import base_of
+from foreblock.ledger.building.block_base import base_of
 from foreblock.ledger.reading.partials import read_partial
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.chain_head import read_row

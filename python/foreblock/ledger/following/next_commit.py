@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from foreblock._engine import Header
-from foreblock.ledger.block_in_progress import BlockInProgress
 from foreblock.ledger.buffered import Received
-from foreblock.ledger.draft import Draft
+from foreblock.ledger.building.block_in_progress import BlockInProgress
+from foreblock.ledger.building.commit_builder import Draft
+from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.building.state_roots import OpenTrie, SealsAs
 from foreblock.ledger.following.foreign import ForeignRun
 from foreblock.ledger.following.jobs import Job
-from foreblock.ledger.ledger_writer import LedgerWriter
-from foreblock.ledger.state_roots import OpenTrie, SealsAs
 from foreblock.model import Flashblock
 
 

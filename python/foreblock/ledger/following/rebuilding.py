@@ -9,8 +9,8 @@ again, and so stays the same to the byte.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from foreblock.ledger.block_in_progress import BlockInProgress, Foundation
-from foreblock.ledger.closed_index import ClosedIndex
+from foreblock.ledger.building.block_in_progress import BlockInProgress, Foundation
+from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.following.bounded import BoundedRuns
 from foreblock.ledger.following.execution import begin
 from foreblock.ledger.following.jobs import Place

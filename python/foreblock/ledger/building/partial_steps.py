@@ -7,8 +7,8 @@ before the batch is committed.
 from collections.abc import Iterable
 
 from foreblock._engine import Batch, Header, NodeWrites, View
-from foreblock.ledger.closed_index import ClosedIndex
-from foreblock.ledger.state_roots import SealsAs
+from foreblock.ledger.building.closed_index import ClosedIndex
+from foreblock.ledger.building.state_roots import SealsAs
 from foreblock.ledger.storage import partial_rows, rows
 
 

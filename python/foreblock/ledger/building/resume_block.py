@@ -5,8 +5,8 @@ rows. So it goes on with the same payload id to the same hashes.
 """
 
 from foreblock._engine import View
-from foreblock.ledger.block_in_progress import BlockInProgress
-from foreblock.ledger.foundations import read_block
+from foreblock.ledger.building.block_in_progress import BlockInProgress
+from foreblock.ledger.building.parent_state import read_block
 from foreblock.ledger.rules.profile import ChainProfile
 
 

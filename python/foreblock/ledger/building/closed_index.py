@@ -6,7 +6,7 @@ A value: the rows of a partial are laid out here, and written by whoever has a b
 from dataclasses import dataclass
 
 from foreblock._engine import Changes, Header
-from foreblock.ledger.block_base import diff_of
+from foreblock.ledger.building.block_base import diff_of
 from foreblock.ledger.storage import partial_rows as layout
 from foreblock.ledger.storage.rows import encode_items
 from foreblock.model import Base, Flashblock, FlashblockId

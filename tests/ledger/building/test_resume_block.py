@@ -8,7 +8,7 @@ import pytest
 
 from foreblock._engine import Batch, Heads, Store, Transaction
 from foreblock.errors import DiskFull
-from foreblock.ledger.ledger_writer import LedgerWriter
+from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.storage import partial_rows
 from foreblock.model import Flashblock
 from writing import ETHER, FACTORY, MAKES_MORTAL, MORTAL, PASSER, SCRIBE, Chain

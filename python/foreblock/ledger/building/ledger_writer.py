@@ -18,14 +18,19 @@ from typing import Final
 from foreblock._engine import Batch, Header, Heads, Store, Transaction
 from foreblock.clock import Clock, boot_id
 from foreblock.errors import NoChain
-from foreblock.ledger.block_in_progress import BlockInProgress
-from foreblock.ledger.draft import Draft
-from foreblock.ledger.foundations import on_partial, on_sealed, resume, transactions_in
-from foreblock.ledger.open_block import read_open_block
-from foreblock.ledger.partial_steps import add_partial, add_quiet_end, add_seal, add_seals_as
+from foreblock.ledger.building.block_in_progress import BlockInProgress
+from foreblock.ledger.building.commit_builder import Draft
+from foreblock.ledger.building.parent_state import on_partial, on_sealed, resume, transactions_in
+from foreblock.ledger.building.partial_steps import (
+    add_partial,
+    add_quiet_end,
+    add_seal,
+    add_seals_as,
+)
+from foreblock.ledger.building.resume_block import read_open_block
+from foreblock.ledger.building.side_branch import SideBranch
 from foreblock.ledger.reading.partials import made_of, sealed_number
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.side_branch import SideBranch
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.freshness import Freshness, Quiet, decode_freshness
 from foreblock.ledger.storage.maintenance import PRUNE_HEIGHTS

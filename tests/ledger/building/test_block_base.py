@@ -2,7 +2,7 @@
 
 import pytest
 
-from foreblock.ledger.block_base import base_of, header_of
+from foreblock.ledger.building.block_base import base_of, header_of
 from foreblock.ledger.rules.forks import ETHEREUM_RULES_OF, OptimismFork, Rules
 from foreblock.model import Base
 

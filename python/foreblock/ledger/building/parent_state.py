@@ -17,11 +17,11 @@ from foreblock._engine import (
     decode_transactions,
     receipts_end,
 )
-from foreblock.ledger.block_in_progress import BlockInProgress, Foundation, StoredIndices
+from foreblock.ledger.building.block_in_progress import BlockInProgress, Foundation, StoredIndices
+from foreblock.ledger.building.state_roots import OpenTrie, SealsAs, StateRoots
 from foreblock.ledger.reading.partials import made_of
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.state_roots import OpenTrie, SealsAs, StateRoots
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.chain_head import read_header, read_row, rules_of
 from foreblock.ledger.storage.partial_rows import decode_partial_row, decode_seals_as

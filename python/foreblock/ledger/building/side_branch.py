@@ -10,8 +10,8 @@ from typing import Final
 
 from foreblock._engine import Header
 from foreblock.clock import Clock
-from foreblock.ledger.block_in_progress import BlockInProgress, Foundation
-from foreblock.ledger.draft import Draft
+from foreblock.ledger.building.block_in_progress import BlockInProgress, Foundation
+from foreblock.ledger.building.commit_builder import Draft
 from foreblock.model import Base, Flashblock
 
 

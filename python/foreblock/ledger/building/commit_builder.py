@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from foreblock._engine import Batch, Block, Changes, Header, NodeWrites, Receipt, Store, Transaction
-from foreblock.ledger.closed_index import ClosedIndex
-from foreblock.ledger.partial_steps import add_seal, add_seals_as, put_all
-from foreblock.ledger.state_roots import SealsAs
+from foreblock.ledger.building.closed_index import ClosedIndex
+from foreblock.ledger.building.partial_steps import add_seal, add_seals_as, put_all
+from foreblock.ledger.building.state_roots import SealsAs
 from foreblock.ledger.storage import partial_rows, rows
 
 _ALL: Final = 1 << 20  # more rows than a height can have

@@ -24,14 +24,14 @@ from foreblock._engine import (
     View,
     logs_bloom,
 )
-from foreblock.ledger.block_base import base_of, header_of
-from foreblock.ledger.closed_index import ClosedIndex
+from foreblock.ledger.building.block_base import base_of, header_of
+from foreblock.ledger.building.closed_index import ClosedIndex
+from foreblock.ledger.building.state_roots import StateRoots
 from foreblock.ledger.rules.block_rules import MESSAGE_PASSER
 from foreblock.ledger.rules.execution import begin_block, environment, receipt_of
 from foreblock.ledger.rules.forks import OptimismFork, Rules
 from foreblock.ledger.rules.header_rules import check_header
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.state_roots import StateRoots
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.ledger.storage.rows import encode_transaction_entry, transaction_index_key
 from foreblock.model import Base, FlashblockId

@@ -1,0 +1,1 @@
+"""Blocks in progress: built index by index, and written to the store commit by commit."""
