@@ -20,8 +20,8 @@ from foreblock._engine import (
     transactions_root,
     withdrawals_root,
 )
-from foreblock.ledger.chain import Chain
 from foreblock.ledger.genesis.genesis_file import EMPTY_ROOT, read_genesis
+from foreblock.ledger.importing.chain import Chain
 from foreblock.ledger.rules.block_rules import MESSAGE_PASSER
 from foreblock.ledger.rules.difficulty import next_difficulty
 from foreblock.ledger.rules.execution import Task, execute

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, settings
 
 import long_chain as made
 from asking import Asker, asker
-from foreblock.ledger.chain_file import read_items
-from foreblock.ledger.import_files import import_files
+from foreblock.ledger.importing.chain_file import read_items
+from foreblock.ledger.importing.import_files import import_files
 from foreblock.ledger.reading.view import Ledger
 
 CHECKOUT = Path(__file__).resolve().parent.parent

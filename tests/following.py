@@ -23,15 +23,15 @@ from foreblock._engine import (
 )
 from foreblock.clock import DrivenClock
 from foreblock.errors import NotHere
-from foreblock.ledger.buffered import BufferBounds
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.commit_builder import Draft
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.parent_state import on_sealed
-from foreblock.ledger.chain import Chain
-from foreblock.ledger.follower import Follower
 from foreblock.ledger.following.bounds import RunBounds
+from foreblock.ledger.following.buffer import BufferBounds
+from foreblock.ledger.following.follower import Follower
 from foreblock.ledger.genesis.genesis_file import read_genesis
+from foreblock.ledger.importing.chain import Chain
 from foreblock.ledger.reading.block_id import ByHash, ByPlace
 from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock
 from foreblock.ledger.reading.sealed_block import SealedBlock

@@ -210,10 +210,10 @@ def test_imports_point_down(path: Path) -> None:
 @pytest.mark.parametrize(
     "module",
     [
-        "block_id", "block_rules", "buffered", "calls/checks", "candidates", "check", "checksum",
+        "block_id", "block_rules", "buffer", "calls/checks", "candidates", "check", "checksum",
         "config", "created_address", "deposit_receipt", "difficulty", "fees", "forks",
         "header_rules", "intrinsic_gas", "l1_attributes", "l1_cost", "l1_fees", "next_fees",
-        "optimism_rules", "placement", "profile", "uncles",
+        "optimism_rules", "classification", "profile", "uncles",
     ],
 )  # fmt: skip
 def test_rules_do_no_input_or_output(module: str) -> None:
@@ -238,5 +238,5 @@ def test_methods_take_nothing_but_hex_texts_from_the_engine() -> None:
 
 
 def test_the_check_itself_sees_an_upward_import() -> None:
-    source = "from foreblock.cli import main\nimport foreblock.ledger.chain\n"
+    source = "from foreblock.cli import main\nimport foreblock.ledger.importing.chain\n"
     assert {part(module) for module in imports(source)} == {"cli", "ledger"}

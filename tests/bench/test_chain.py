@@ -6,7 +6,7 @@ import bench_chain
 import signing
 from foreblock._engine import decode_transactions, keccak256
 from foreblock.bench.rpc import chain
-from foreblock.ledger.import_files import import_files
+from foreblock.ledger.importing.import_files import import_files
 
 
 def test_blocks_are_those_of_the_builder(tmp_path: Path) -> None:

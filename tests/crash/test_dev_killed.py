@@ -16,7 +16,7 @@ from crash.witness import Witness, watching
 from dev_chain import sealed_blocks
 from dev_processes import Dev, dev_chain
 from foreblock._engine import Store
-from foreblock.ledger.chain import Chain
+from foreblock.ledger.importing.chain import Chain
 from foreblock.ledger.storage.start import begin_chain
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from waiting import until

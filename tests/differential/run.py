@@ -28,7 +28,7 @@ from differential.payloads import Base, Json, payloads
 from foreblock.client import Endpoint
 from foreblock.conformance.compare import differences
 from foreblock.errors import Refused
-from foreblock.ledger.import_files import import_files
+from foreblock.ledger.importing.import_files import import_files
 from foreblock.ledger.reading.view import Ledger
 
 

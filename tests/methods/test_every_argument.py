@@ -18,7 +18,7 @@ import pytest
 
 from asking import Asker, asker
 from conftest import CHECKOUT, ChainFiles
-from foreblock.ledger.import_files import import_files
+from foreblock.ledger.importing.import_files import import_files
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options

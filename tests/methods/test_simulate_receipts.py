@@ -12,7 +12,7 @@ from asking import Asker, asker
 from conftest import ChainFiles
 from differential.known import plain
 from differential.payloads import Base
-from foreblock.ledger.import_files import import_files
+from foreblock.ledger.importing.import_files import import_files
 from foreblock.ledger.reading.view import Ledger
 
 FIELDS = ("from", "to", "gas", "gasPrice", "value", "input", "nonce")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from asking import Asker, asker, request
 from bytecode import LOOP, returning
 from foreblock.bench.rpc import chain as cancun
-from foreblock.ledger.import_files import import_files
+from foreblock.ledger.importing.import_files import import_files
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.simulation import usual
 from foreblock.methods.simulate import SHORT

@@ -11,10 +11,10 @@ from asking import asker, error
 from dev_chain import ACCOUNTS, NOBODY, DevChain, sealed_blocks, send
 from foreblock._engine import Block, Store, decode_transaction
 from foreblock.clock import DrivenClock
-from foreblock.ledger.buffered import BufferBounds
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.chain import Chain
-from foreblock.ledger.follower import Follower
+from foreblock.ledger.following.buffer import BufferBounds
+from foreblock.ledger.following.follower import Follower
+from foreblock.ledger.importing.chain import Chain
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.start import begin_chain
 from foreblock.model import Flashblock

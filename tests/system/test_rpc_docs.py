@@ -9,7 +9,7 @@ import pytest
 
 from conftest import CHECKOUT, ChainFiles
 from foreblock.client import Endpoint
-from foreblock.ledger.import_files import import_files
+from foreblock.ledger.importing.import_files import import_files
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from foreblock.running import serving

@@ -14,7 +14,7 @@ import pytest
 from checker.contradiction import Kind
 from checker.judge import Verdict
 from foreblock.ledger.building.commit_builder import Draft
-from foreblock.ledger.following import execution
+from foreblock.ledger.following import message_execution as execution
 from foreblock.ledger.following.verdict import Applied
 from foreblock.ledger.reading import view as ledger_view
 from foreblock.sequencer.faults import Faults

@@ -15,9 +15,9 @@ from foreblock.clock import Clock
 from foreblock.errors import BadGenesis, MalformedFlashblock
 from foreblock.feed.messages import decode
 from foreblock.ledger.blocks import Block
-from foreblock.ledger.buffered import BufferBounds
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.follower import Follower
+from foreblock.ledger.following.buffer import BufferBounds
+from foreblock.ledger.following.follower import Follower
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.reading.partials import sealed_number
 from foreblock.ledger.storage.open_store import Store, open_to_write

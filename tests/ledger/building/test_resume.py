@@ -7,8 +7,8 @@ import pytest
 from conftest import ChainFiles
 from foreblock._engine import Store
 from foreblock.errors import BadBlock
-from foreblock.ledger import importer
-from foreblock.ledger.importer import Progress
+from foreblock.ledger.importing import importer
+from foreblock.ledger.importing.importer import Progress
 from importing import contents, import_bytes, latest, refusing
 
 

@@ -27,8 +27,8 @@ from foreblock._engine import (
     decode_transactions,
     receipts_root,
 )
-from foreblock.ledger.chain import Chain as StrictChain
 from foreblock.ledger.genesis.genesis_file import read_genesis
+from foreblock.ledger.importing.chain import Chain as StrictChain
 from foreblock.ledger.rules.execution import Execution, Task, execute
 from foreblock.ledger.rules.working_state import Scratch
 from foreblock.ledger.storage import partial_rows, rows

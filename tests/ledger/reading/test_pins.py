@@ -22,7 +22,7 @@ from foreblock.errors import (
     UnknownPartial,
 )
 from foreblock.ledger.building.partial_steps import add_seal
-from foreblock.ledger.chain import Chain
+from foreblock.ledger.importing.chain import Chain
 from foreblock.ledger.reading.block_id import BlockId, ByHash, ByPlace
 from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock
 from foreblock.ledger.reading.sealed_block import SealedBlock

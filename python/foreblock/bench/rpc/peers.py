@@ -19,7 +19,7 @@ from foreblock.bench.rpc import chain
 from foreblock.bench.rpc.processes import pin
 from foreblock.bench.rpc.questions import Question
 from foreblock.client import Endpoint
-from foreblock.ledger.import_files import import_files
+from foreblock.ledger.importing.import_files import import_files
 from foreblock.primitives import format_data
 from foreblock.running import HOST, free_port, serving, started
 

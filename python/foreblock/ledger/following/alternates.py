@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from foreblock._engine import Header, transactions_root
-from foreblock.ledger.buffered import Received
 from foreblock.ledger.building.block_base import header_of
+from foreblock.ledger.following.buffer import Received
 from foreblock.ledger.following.verdict import claimed_header
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.model import Base, Flashblock

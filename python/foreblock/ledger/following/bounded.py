@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from foreblock.clock import Clock
-from foreblock.ledger.buffered import Received
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.following.bounds import (
@@ -22,7 +21,8 @@ from foreblock.ledger.following.bounds import (
     PRICE_OF_OVERRUN,
     RunBounds,
 )
-from foreblock.ledger.following.execution import apply
+from foreblock.ledger.following.buffer import Received
+from foreblock.ledger.following.message_execution import apply
 from foreblock.ledger.following.verdict import Overrun, Refusal
 from foreblock.model import Diff
 

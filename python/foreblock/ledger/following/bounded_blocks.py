@@ -11,7 +11,7 @@ from typing import Final
 from foreblock.clock import Clock
 from foreblock.errors import BadBlock, ExecutionError, OverBudget
 from foreblock.ledger.following.bounds import PRICE_OF_BLOCK, RunBounds
-from foreblock.ledger.following.foreign import ForeignRun, Verified
+from foreblock.ledger.following.canonical_verifier import ForeignRun, Verified
 from foreblock.ledger.rules.execution import Task
 
 MOST_REMEMBERED: Final = 64  # blocks that overran; on overflow all begin anew

@@ -12,8 +12,8 @@ from foreblock._engine import Block
 from foreblock.errors import BadBlock, ExecutionError, OverBudget
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.following.bounded_blocks import BoundedBlocks
-from foreblock.ledger.following.branches import Branches
-from foreblock.ledger.following.foreign import ForeignRun, Verified
+from foreblock.ledger.following.canonical_verifier import ForeignRun, Verified
+from foreblock.ledger.following.served_chain import Branches
 from foreblock.ledger.following.verdict import Applied
 from foreblock.ledger.following.waiting_blocks import WaitingBlocks
 

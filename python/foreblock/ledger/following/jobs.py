@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from foreblock._engine import Header
-from foreblock.ledger.buffered import Received
 from foreblock.ledger.building.block_in_progress import BlockInProgress
-from foreblock.ledger.candidates import SERVED, Candidate, Known, PartialPlace, Standing
-from foreblock.ledger.candidates import Step as KnownStep
+from foreblock.ledger.following.buffer import Received
+from foreblock.ledger.following.candidates import SERVED, Candidate, Known, PartialPlace, Standing
+from foreblock.ledger.following.candidates import Step as KnownStep
 from foreblock.model import Diff
 
 Key = tuple[int, bytes]  # block and payload id

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from foreblock.ledger.building.block_in_progress import BlockInProgress, Foundation
 from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.following.bounded import BoundedRuns
-from foreblock.ledger.following.execution import begin
 from foreblock.ledger.following.jobs import Place
+from foreblock.ledger.following.message_execution import begin
 from foreblock.ledger.following.verdict import Refusal
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from foreblock._engine import View
-from foreblock.ledger.buffered import Received
 from foreblock.ledger.building.block_base import base_of, diff_of
-from foreblock.ledger.candidates import PartialPlace, Standing
+from foreblock.ledger.following.buffer import Received
+from foreblock.ledger.following.candidates import PartialPlace, Standing
 from foreblock.ledger.following.jobs import Job, Step
 from foreblock.ledger.reading.partials import made_of, pending_partial
 from foreblock.ledger.storage import partial_rows

@@ -6,11 +6,11 @@ What was never executed is executed for that, and state roots that are missing a
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from foreblock.ledger.buffered import Buffered, Received
 from foreblock.ledger.following.alternates import alternates
-from foreblock.ledger.following.branches import Branches
+from foreblock.ledger.following.buffer import Buffered, Received
 from foreblock.ledger.following.jobs import Job
-from foreblock.ledger.following.trials import Trials
+from foreblock.ledger.following.prober import Trials
+from foreblock.ledger.following.served_chain import Branches
 from foreblock.ledger.following.verdict import Verdict
 from foreblock.ledger.rules.profile import ChainProfile
 

@@ -10,13 +10,13 @@ from bytecode import P256_LOOP, STORING_LOOP, loop
 from following import Built, Following, Truth
 from foreblock._engine import Block, Transaction, transactions_root
 from foreblock.clock import DrivenClock
-from foreblock.ledger.buffered import Received
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.building.parent_state import on_sealed
 from foreblock.ledger.following.bounded import BoundedRuns
 from foreblock.ledger.following.bounds import RunBounds
-from foreblock.ledger.following.execution import begin
+from foreblock.ledger.following.buffer import Received
+from foreblock.ledger.following.message_execution import begin
 from foreblock.ledger.following.verdict import Diverged, check_growth
 from foreblock.model import Flashblock
 from typed_transactions import deposit_running

@@ -12,10 +12,10 @@ from typing import Final
 
 from foreblock._engine import Block, State, Store, decode_block
 from foreblock.errors import BadBlock, BadForkChoice, DifferentBlock, ImportFailure, Undecodable
-from foreblock.ledger.chain import Chain
-from foreblock.ledger.chain_file import ChainItem
 from foreblock.ledger.genesis.fork_choice import ForkChoice
 from foreblock.ledger.genesis.genesis_file import Genesis
+from foreblock.ledger.importing.chain import Chain
+from foreblock.ledger.importing.chain_file import ChainItem
 from foreblock.ledger.rules.check import Check
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.start import begin_chain

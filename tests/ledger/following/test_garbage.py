@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from following import Built, Following, Truth
-from foreblock.ledger.buffered import BufferBounds
+from foreblock.ledger.following.buffer import BufferBounds
 from foreblock.model import Flashblock, FlashblockId
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)], [(1, 5)]]

@@ -8,17 +8,17 @@ nothing of it is stored, and what is served does not change.
 from collections.abc import Sequence
 from typing import Final
 
-from foreblock.ledger.buffered import Received
 from foreblock.ledger.building.block_in_progress import BlockInProgress, Foundation
 from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.parent_state import on_sealed
-from foreblock.ledger.candidates import Standing
 from foreblock.ledger.following.alternates import Branch
-from foreblock.ledger.following.branches import Branches, unknown_parent
-from foreblock.ledger.following.execution import begin
+from foreblock.ledger.following.buffer import Received
+from foreblock.ledger.following.candidates import Standing
 from foreblock.ledger.following.jobs import MOST_TRIED, Job, Place, Step
+from foreblock.ledger.following.message_execution import begin
 from foreblock.ledger.following.rebuilding import Rebuilt
+from foreblock.ledger.following.served_chain import Branches, unknown_parent
 from foreblock.ledger.following.verdict import Applied, Refusal, Verdict
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from flashblocks import carrying, first, flashblocks, hash_of, later
-from foreblock.ledger.buffered import Buffered, Received, memory_of
+from foreblock.ledger.following.buffer import Buffered, Received, memory_of
 from foreblock.model import ClaimedReceipt, Claims, Flashblock
 
 PLAIN = later(7, "p", 1, hash_of("h"))

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from foreblock._engine import Heads, Store
-from foreblock.ledger.chain_file import read_items
 from foreblock.ledger.genesis.fork_choice import read_fork_choice
 from foreblock.ledger.genesis.genesis_file import read_genesis
-from foreblock.ledger.importer import Progress, Report, import_chain
+from foreblock.ledger.importing.chain_file import read_items
+from foreblock.ledger.importing.importer import Progress, Report, import_chain
 
 
 @dataclass(frozen=True, slots=True)

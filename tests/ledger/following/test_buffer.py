@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashblocks import hash_of, job, later
-from foreblock.ledger.buffered import BufferBounds, Buffered
+from foreblock.ledger.following.buffer import BufferBounds, Buffered
 from foreblock.model import Flashblock
 
 SMALL = BufferBounds(

@@ -13,7 +13,7 @@ docstring what they ask for. Whether the message is true is for execution.
 
 from dataclasses import dataclass
 
-from foreblock.ledger.candidates import Candidate, Known, PartialPlace, Standing
+from foreblock.ledger.following.candidates import Candidate, Known, PartialPlace, Standing
 from foreblock.model import Flashblock, FlashblockId
 
 

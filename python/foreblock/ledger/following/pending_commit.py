@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from foreblock._engine import Header
-from foreblock.ledger.buffered import Received
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.commit_builder import Draft
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.state_roots import OpenTrie, SealsAs
-from foreblock.ledger.following.foreign import ForeignRun
+from foreblock.ledger.following.buffer import Received
+from foreblock.ledger.following.canonical_verifier import ForeignRun
 from foreblock.ledger.following.jobs import Job
 from foreblock.model import Flashblock
 

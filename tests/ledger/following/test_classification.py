@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from flashblocks import first, hash_of, job, later
-from foreblock.ledger.candidates import Candidate, Known, PartialPlace, Standing, Step
-from foreblock.ledger.placement import (
+from foreblock.ledger.following.candidates import Candidate, Known, PartialPlace, Standing, Step
+from foreblock.ledger.following.classification import (
     Ahead,
     BrokenLink,
     Competing,

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashblocks import first, hash_of, job, later
-from foreblock.ledger.buffered import Buffered
-from foreblock.ledger.candidates import (
+from foreblock.ledger.following.buffer import Buffered
+from foreblock.ledger.following.candidates import (
     DEFAULT_DEPTH,
     Candidate,
     Known,
@@ -21,7 +21,7 @@ from foreblock.ledger.candidates import (
     Standing,
     Step,
 )
-from foreblock.ledger.placement import (
+from foreblock.ledger.following.classification import (
     Duplicate,
     FirstOnPending,
     FirstOnSealed,

@@ -13,20 +13,20 @@ from typing import Final
 
 from foreblock._engine import Header
 from foreblock.clock import Clock
-from foreblock.ledger.buffered import Received
 from foreblock.ledger.building.block_in_progress import BlockInProgress, Foundation
 from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.building.commit_builder import Draft
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.parent_state import on_partial, on_sealed, resume
-from foreblock.ledger.candidates import PartialPlace, Standing
 from foreblock.ledger.following.bounded import BoundedRuns
+from foreblock.ledger.following.buffer import Received
+from foreblock.ledger.following.candidates import PartialPlace, Standing
+from foreblock.ledger.following.canonical_verifier import ForeignRun, Verified
 from foreblock.ledger.following.claims import check_claims
-from foreblock.ledger.following.execution import begin
-from foreblock.ledger.following.foreign import ForeignRun, Verified
 from foreblock.ledger.following.jobs import Job, Jobs, Place, Step
 from foreblock.ledger.following.kept_partials import not_beginning
-from foreblock.ledger.following.next_commit import NextCommit
+from foreblock.ledger.following.message_execution import begin
+from foreblock.ledger.following.pending_commit import NextCommit
 from foreblock.ledger.following.rebuilding import Rebuilt, rebuild
 from foreblock.ledger.following.sealed_chain import SealedChain
 from foreblock.ledger.following.verdict import Applied, Diverged, Refusal, Verdict

@@ -10,8 +10,8 @@ from builder import ChainBuilder
 from conftest import ChainFiles
 from foreblock._engine import Block, Store
 from foreblock.errors import DifferentBlock, DifferentGenesis
-from foreblock.ledger import importer
-from foreblock.ledger.import_files import Imported, import_files
+from foreblock.ledger.importing import importer
+from foreblock.ledger.importing.import_files import Imported, import_files
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.start import stored_profile
 from importing import contents, import_bytes, latest, refusing

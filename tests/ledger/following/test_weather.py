@@ -17,7 +17,7 @@ from following import Built, Following, Truth, Wish
 from foreblock._engine import View
 from foreblock.errors import NotHere
 from foreblock.ledger.building.block_base import base_of
-from foreblock.ledger.candidates import DEFAULT_DEPTH
+from foreblock.ledger.following.candidates import DEFAULT_DEPTH
 from foreblock.ledger.reading.partials import check_reachable
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.rows import decode_items

@@ -20,21 +20,15 @@ import structlog
 from foreblock._engine import Block
 from foreblock.clock import Clock
 from foreblock.errors import StoreError
-from foreblock.ledger.buffered import BufferBounds, Buffered, Received, memory_of
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.candidates import DEFAULT_DEPTH, Known, PartialPlace, Standing
 from foreblock.ledger.following.alternates import Branch, alternates
 from foreblock.ledger.following.bounded import BoundedRuns
 from foreblock.ledger.following.bounded_blocks import BoundedBlocks
 from foreblock.ledger.following.bounds import RunBounds
-from foreblock.ledger.following.branches import Branches
+from foreblock.ledger.following.buffer import BufferBounds, Buffered, Received, memory_of
+from foreblock.ledger.following.candidates import DEFAULT_DEPTH, Known, PartialPlace, Standing
 from foreblock.ledger.following.canonical import Canonical
-from foreblock.ledger.following.jobs import Job, Jobs, Place
-from foreblock.ledger.following.recovery import read_jobs
-from foreblock.ledger.following.search import Search
-from foreblock.ledger.following.trials import Trials
-from foreblock.ledger.following.verdict import Applied, Verdict, malformed
-from foreblock.ledger.placement import (
+from foreblock.ledger.following.classification import (
     Competing,
     DroppedJob,
     Duplicate,
@@ -50,6 +44,12 @@ from foreblock.ledger.placement import (
     TooFar,
     place,
 )
+from foreblock.ledger.following.jobs import Job, Jobs, Place
+from foreblock.ledger.following.prober import Trials
+from foreblock.ledger.following.recovery import read_jobs
+from foreblock.ledger.following.search import Search
+from foreblock.ledger.following.served_chain import Branches
+from foreblock.ledger.following.verdict import Applied, Verdict, malformed
 from foreblock.model import Flashblock
 
 NEVER_NS: Final = (1 << 63) - 1

@@ -1,0 +1,1 @@
+"""Chains from files: verified block by block, and stored."""
