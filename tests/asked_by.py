@@ -1,6 +1,6 @@
 """Who asks, where a test does not care, and what it is answered."""
 
-from foreblock.reply import Client, Reply
+from foreblock.scheduling.reply import Client, Reply
 
 ANYBODY = Client("127.0.0.1", 0)
 

@@ -12,7 +12,7 @@ from foreblock.app import Scheduling, Service, ServiceOptions
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Dialect, Options
 from foreblock.methods.submissions import Submissions
-from foreblock.reply import Reply
+from foreblock.scheduling.reply import Reply
 
 UNHURRIED_MS = 600_000  # for what takes seconds at most: no call ends by being preempted
 

@@ -11,7 +11,7 @@ from foreblock.ledger.reading.fast_path import ExpressBounds, tell_snapshot
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods import placement, reads
 from foreblock.methods.options import Options
-from foreblock.reply import Client, Reply
+from foreblock.scheduling.reply import Client, Reply
 from foreblock.server.limits import ServerLimits
 from waiting import PATIENCE
 from wire import Wire, endpoint_for, post

@@ -14,7 +14,7 @@ from foreblock.ledger.simulation.block import SimulatedBlock
 from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.request import BlockRequest, SimulationRequest
 from foreblock.ledger.simulation.run import simulate
-from foreblock.ledger.simulation.steps import UNHURRIED, Pace, Steps, finish
+from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, finish
 from profiles import JOVIAN
 from simulation_strategy import COINBASE, accounts
 

@@ -10,8 +10,8 @@ from foreblock.bus.link import WriterLink
 from foreblock.errors import StoreMissing
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.network import Network
-from foreblock.reply import Client, Readiness, Reply, Served
-from foreblock.room import Room
+from foreblock.scheduling.reply import Client, Readiness, Reply, Served
+from foreblock.scheduling.room import Room
 from foreblock.settings import Settings
 
 NOISE = 3000

@@ -7,11 +7,11 @@ from typing import Any
 from msgspec import Raw
 
 from asked_by import ANYBODY, body_of
-from foreblock.reply import Client, Reply
-from foreblock.room import LONG, Room
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher, Method
 from foreblock.rpc.fault import Fault
+from foreblock.scheduling.reply import Client, Reply
+from foreblock.scheduling.room import LONG, Room
 
 
 class ToyContext:

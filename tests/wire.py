@@ -4,7 +4,7 @@ import asyncio
 import re
 from dataclasses import dataclass
 
-from foreblock.room import LONG, Room
+from foreblock.scheduling.room import LONG, Room
 from foreblock.server.checks import Rules
 from foreblock.server.endpoint import Endpoint
 from foreblock.server.limits import Access, ServerLimits

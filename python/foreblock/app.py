@@ -29,13 +29,13 @@ from foreblock.methods.simulations import Simulations
 from foreblock.methods.submissions import Submissions
 from foreblock.methods.threads import Threads
 from foreblock.network import Network
-from foreblock.reply import Handler, Readiness, Served
-from foreblock.room import LONG, Room
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
+from foreblock.scheduling.reply import Handler, Readiness, Served
+from foreblock.scheduling.room import LONG, Room
+from foreblock.scheduling.turns import Turns
 from foreblock.settings import Settings
-from foreblock.turns import Turns
 
 NO_LIMIT: Final = sys.maxsize
 DAY_MS: Final = 24 * 60 * 60 * 1000

@@ -14,7 +14,7 @@ import msgspec
 from foreblock.bus.link import WriterLink
 from foreblock.ledger.storage.seen_commits import open_seen
 from foreblock.logs import configure_queued
-from foreblock.room import Room
+from foreblock.scheduling.room import Room
 from foreblock.server.checks import Rules
 from foreblock.server.endpoint import Endpoint
 from foreblock.server.lifecycle import Listener

@@ -25,7 +25,7 @@ from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage.start import begin_chain
 from foreblock.methods import Method
 from foreblock.model import Flashblock
-from foreblock.reply import Client, Text
+from foreblock.scheduling.reply import Client, Text
 from foreblock.sequencer.dev_genesis import TOKENS_EACH, DevGenesisOptions, dev_genesis
 from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.predeploys import TOKEN

@@ -18,10 +18,10 @@ from foreblock.methods.options import Options
 from foreblock.methods.placement import Placement
 from foreblock.methods.reads import Reads
 from foreblock.methods.simulations import Simulations
-from foreblock.reply import Client, Reply, Text
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
+from foreblock.scheduling.reply import Client, Reply, Text
 from foreblock.sequencer.predeploys import TOKEN
 from long_work import threads
 

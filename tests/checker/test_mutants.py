@@ -26,7 +26,7 @@ from foreblock.ledger.reading.partials import read_partial
 from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import Method
-from foreblock.reply import Client, Text, whole
+from foreblock.scheduling.reply import Client, Text, whole
 
 Begin = Callable[..., Rehearsal]
 

@@ -19,7 +19,6 @@ from foreblock.ledger.reading.portion_places import count_starts, find_start, po
 from foreblock.ledger.reading.priority_fees import read_tips
 from foreblock.ledger.reading.stored_block import Header, Portion, read_stored
 from foreblock.ledger.reading.view import Ledger, LedgerView
-from foreblock.ledger.simulation.steps import finish
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, Position
 from foreblock.methods import block_places, portion_text, reads, receipts_text, tips
@@ -28,7 +27,8 @@ from foreblock.methods.block_texts import BlockTexts
 from foreblock.methods.options import Options
 from foreblock.methods.receipts_text import ReceiptsText
 from foreblock.methods.tips import KEPT_BYTES
-from foreblock.reply import Reply
+from foreblock.scheduling.reply import Reply
+from foreblock.scheduling.steps import finish
 from importing import import_bytes
 from long_work import long_work
 from preconfirming import COUNTER, PreconfirmingChain

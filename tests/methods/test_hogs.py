@@ -13,7 +13,7 @@ from abuse.hogs import KINDS, hog
 from asked_by import ANYBODY
 from foreblock.app import Scheduling, Service, ServiceOptions
 from foreblock.ledger.reading.view import Ledger
-from foreblock.reply import Reply
+from foreblock.scheduling.reply import Reply
 
 LONGEST = 0.01  # seconds of one round; straight code that hashes took 0.7
 ROUNDS = 5

@@ -9,11 +9,11 @@ from asking import Asker, asker, error, request
 from bytecode import LOOP, returning
 from foreblock import long_json
 from foreblock.ledger.reading.view import Ledger, LedgerView
-from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.methods import calls, estimates
 from foreblock.methods.long_call import LongCall, LongCallReader
 from foreblock.methods.placement import Placement
 from foreblock.rpc import dispatch
+from foreblock.scheduling.steps import Pace, Steps
 from odd_overrides import ODD, ODD_OVERRIDES, SLOTS
 from simulating import A0, A1, A2, funded, word
 

@@ -17,10 +17,10 @@ from foreblock._engine import Withdrawal
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.methods import Method, make_methods
 from foreblock.methods.options import Options
-from foreblock.reply import Reply, Text
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
+from foreblock.scheduling.reply import Reply, Text
 from long_work import long_work
 from profiles import MERGED
 

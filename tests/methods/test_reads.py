@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import pytest
 
 from foreblock.errors import StoreDamaged, TimedOut
-from foreblock.ledger.simulation.steps import Steps
 from foreblock.methods.reads import (
     LONG,
     MOST_AT_ONCE,
@@ -18,7 +17,8 @@ from foreblock.methods.reads import (
     in_pieces,
 )
 from foreblock.methods.simulations import Simulations
-from foreblock.reply import Text
+from foreblock.scheduling.reply import Text
+from foreblock.scheduling.steps import Steps
 from long_work import threads
 
 T = TypeVar("T")

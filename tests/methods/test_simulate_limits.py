@@ -14,7 +14,7 @@ from bytecode import LOOP, returning
 from foreblock.app import Scheduling, Service, ServiceOptions
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Options
-from foreblock.reply import Reply
+from foreblock.scheduling.reply import Reply
 from simulating import A0, A1, A2, block, funded, simulate, word
 
 BEACON_ROOTS = "0x000f3df6d732807ef1319fb7b8bb8522d0beac02"

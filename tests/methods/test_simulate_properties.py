@@ -8,8 +8,8 @@ from foreblock.ledger.simulation.block import SimulatedBlock, run_block
 from foreblock.ledger.simulation.branch import Branch
 from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.request import BlockRequest, SimulationRequest
-from foreblock.ledger.simulation.steps import finish
 from foreblock.ledger.simulation.timeline import timeline
+from foreblock.scheduling.steps import finish
 from simulation_chain import BASE_FEE, Chain, priced, simulated
 from simulation_strategy import accounts, blocks, one_by_one
 

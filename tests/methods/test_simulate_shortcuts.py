@@ -23,11 +23,11 @@ from foreblock.ledger.simulation.request import (
     PlainCalls,
     SimulationRequest,
 )
-from foreblock.ledger.simulation.steps import UNHURRIED, Pace, Steps, Work, finish
 from foreblock.methods import shapes
 from foreblock.methods.options import Dialect
 from foreblock.methods.simulate_text import BlockShape, render
-from foreblock.reply import whole
+from foreblock.scheduling.reply import whole
+from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work, finish
 from simulation_chain import Chain, priced, simulated, simulated_steps
 from simulation_strategy import CODES, CONTRACTS, PEOPLE, accounts, blocks
 

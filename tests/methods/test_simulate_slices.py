@@ -23,7 +23,6 @@ from foreblock.ledger.calls.overrides import AccountOverride, Slots, apply_in_st
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.simulation.request import CallRequest, PlainCalls
-from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.long_json import MOST_PARTS, STRETCH
 from foreblock.methods import long_overrides, simulate_params, simulate_text
 from foreblock.methods import overrides as reading
@@ -37,6 +36,7 @@ from foreblock.methods.params import slots
 from foreblock.methods.simulate_long_block import read_long_block
 from foreblock.methods.simulate_params import PORTION, _read_many_calls
 from foreblock.methods.simulate_text import PIECE, _pieces
+from foreblock.scheduling.steps import Pace, Steps
 
 
 class Over(Pace):

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from foreblock.errors import DeadlineExceeded, InvalidMessage, PoolFull, TimedOut
-from foreblock.ledger.simulation.steps import UNHURRIED, Pace, Steps, Work, finish
 from foreblock.methods.simulations import (
     CROWDED_SECONDS,
     IN_PLACE_US,
     SLICE_SECONDS,
     Simulations,
 )
-from foreblock.turns import Turns
+from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work, finish
+from foreblock.scheduling.turns import Turns
 from long_work import threads
 
 

@@ -14,7 +14,7 @@ from foreblock.ledger.calls.request import Call
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Options
 from foreblock.methods.placement import Placement
-from foreblock.reply import Client, Reply
+from foreblock.scheduling.reply import Client, Reply
 from long_work import threads
 
 TO = "0x00000000000000000000000000000000000c0de0"

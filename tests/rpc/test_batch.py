@@ -1,8 +1,8 @@
 import asyncio
 
 from asked_by import ANYBODY
-from foreblock.reply import Reply
 from foreblock.rpc.batch import Limits
+from foreblock.scheduling.reply import Reply
 from toys import Toys, call, parse
 
 

@@ -3,9 +3,9 @@ import asyncio
 import pytest
 
 from asked_by import ANYBODY
-from foreblock.reply import Client, Reply
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
+from foreblock.scheduling.reply import Client, Reply
 from toys import ToyContext, Toys, call, parse
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asked_by import ANYBODY
-from foreblock.reply import Reply
+from foreblock.scheduling.reply import Reply
 from toys import Toys, call
 
 TOYS = Toys()

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from asked_by import ANYBODY, body_of
-from foreblock.reply import Reply
-from foreblock.room import LONG, Room
 from foreblock.rpc.batch import Limits
+from foreblock.scheduling.reply import Reply
+from foreblock.scheduling.room import LONG, Room
 from in_loop import turns
 from toys import Toys, call, parse
 

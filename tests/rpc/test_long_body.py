@@ -10,10 +10,10 @@ import pytest
 from abuse.fuzzing import bodies
 from foreblock import long_json
 from foreblock.long_json import STRETCH
-from foreblock.reply import Reply
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.envelope import Asked, Item, Malformed, read, read_usual
 from foreblock.rpc.long_body import LONG, read_long
+from foreblock.scheduling.reply import Reply
 from malformed import MALFORMED
 from toys import Toys, call, parse
 

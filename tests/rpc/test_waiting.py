@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from asked_by import ANYBODY
-from foreblock.reply import Reply
-from foreblock.room import Room
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.long_body import LONG as LONG_BODY
+from foreblock.scheduling.reply import Reply
+from foreblock.scheduling.room import Room
 from toys import Toys, call, parse
 
 # A coroutine that nobody waits for and nobody closes would warn.

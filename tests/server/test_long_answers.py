@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from foreblock.room import LONG, PORTION, LongText, Room
+from foreblock.scheduling.room import LONG, PORTION, LongText, Room
 from foreblock.server.protocol import PORTIONS_PER_TURN
 from foreblock.server.reply import Client, Reply
 from in_loop import in_loop, turns

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from foreblock.room import LongText, Room
+from foreblock.scheduling.room import LongText, Room
 from foreblock.server.memory import CALM_SECONDS, KEPT, FreedMemory
 from foreblock.server.pressure import SLOW_SECONDS, Pressure
 from foreblock.server.reply import Reply

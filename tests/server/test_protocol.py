@@ -5,7 +5,7 @@ from collections.abc import Awaitable
 
 import pytest
 
-from foreblock.room import LONG
+from foreblock.scheduling.room import LONG
 from foreblock.server.answers import SHORT
 from foreblock.server.flow import AHEAD_LIMIT
 from foreblock.server.protocol import REQUESTS_PER_TURN

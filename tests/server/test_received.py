@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from foreblock.reply import Client, Reply
-from foreblock.room import LONG, Room
+from foreblock.scheduling.reply import Client, Reply
+from foreblock.scheduling.room import LONG, Room
 from foreblock.server.limits import ServerLimits
 from wire import Wire, endpoint_for
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from foreblock.room import PORTION, LongText, Room
+from foreblock.scheduling.room import PORTION, LongText, Room
 from foreblock.server.limits import ServerLimits
 from foreblock.server.protocol import Connection
 from foreblock.server.reply import Client, Reply

@@ -2,7 +2,7 @@
 
 import pytest
 
-from foreblock.room import PORTION
+from foreblock.scheduling.room import PORTION
 from foreblock.server.limits import ServerLimits
 from foreblock.server.reply import Reply
 from foreblock.server.sweep import LINGER_SECONDS

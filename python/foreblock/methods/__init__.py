@@ -29,7 +29,7 @@ from foreblock.methods.state import StateMethods
 from foreblock.methods.submissions import NoSequencer, Submissions
 from foreblock.methods.tips import Tips
 from foreblock.methods.transactions import TransactionMethods
-from foreblock.reply import Text
+from foreblock.scheduling.reply import Text
 
 Method = Callable[[LedgerView, Raw], bytes | Awaitable[Text]]
 

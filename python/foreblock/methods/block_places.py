@@ -18,10 +18,10 @@ from foreblock.ledger.reading.portion_places import (
 from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.l1_attributes import attributes_in
-from foreblock.ledger.simulation.steps import Steps
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.methods.kept import Kept
 from foreblock.methods.receipt_text import ReceiptShape
+from foreblock.scheduling.steps import Steps
 
 START_BYTES: Final = 200  # that it takes to keep where one portion begins, about
 KEPT_BYTES: Final = 4 << 20  # of starts, and the same of shapes

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from foreblock.ledger.reading.stored_block import StoredBlock
-from foreblock.ledger.simulation.steps import Steps
 from foreblock.methods import shapes
 from foreblock.methods.portion_text import PortionText
 from foreblock.methods.reads import in_pieces, length_of
-from foreblock.reply import Text
+from foreblock.scheduling.reply import Text
+from foreblock.scheduling.steps import Steps
 
 JOINED: Final = 256  # transactions at once
 

@@ -13,13 +13,13 @@ from typing import Final
 from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.reading.stored_block import StoredBlock, read_stored
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.simulation.steps import Steps
 from foreblock.methods.block_text import BlockText
 from foreblock.methods.kept import Kept
 from foreblock.methods.options import Options
 from foreblock.methods.portion_text import PortionText
 from foreblock.methods.reads import Reads
-from foreblock.reply import Text
+from foreblock.scheduling.reply import Text
+from foreblock.scheduling.steps import Steps
 
 
 class BlockTexts:

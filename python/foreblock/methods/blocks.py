@@ -6,7 +6,6 @@ from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from foreblock.errors import NotHere
-from foreblock.later import Then
 from foreblock.ledger.reading.block_id import BlockId, ByHash
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.block_param import BlockParam, read_block
@@ -15,7 +14,8 @@ from foreblock.methods.block_texts import BlockTexts
 from foreblock.methods.options import Options
 from foreblock.methods.params import DECODING, explain, hash32
 from foreblock.methods.reads import Reads
-from foreblock.reply import Text
+from foreblock.scheduling.later import Then
+from foreblock.scheduling.reply import Text
 
 
 class BlockParams(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):

@@ -7,11 +7,9 @@ from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from foreblock.errors import Halted, Reverted
-from foreblock.later import Then
 from foreblock.ledger.calls.block_overrides import overridden
 from foreblock.ledger.calls.call import Outcome, Run, prepare, prepare_in_steps
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.long_json import LONG
 from foreblock.methods.block_overrides import BlockOverridesObject, read_block_overrides
 from foreblock.methods.block_param import BlockParam, read_block
@@ -23,6 +21,8 @@ from foreblock.methods.params import DECODING, explain
 from foreblock.methods.placement import Placement
 from foreblock.methods.revert import revert_reason
 from foreblock.methods.simulations import Simulations
+from foreblock.scheduling.later import Then
+from foreblock.scheduling.steps import Pace, Steps
 
 
 class CallParams(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):

@@ -12,11 +12,11 @@ from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.reading.stored_block import read_stored
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.block_size import list_prefix
-from foreblock.ledger.simulation.steps import Steps
 from foreblock.methods.block_param import BlockParam, find_block
 from foreblock.methods.params import DECODING, explain
 from foreblock.methods.reads import Reads, in_pieces
-from foreblock.reply import Text
+from foreblock.scheduling.reply import Text
+from foreblock.scheduling.steps import Steps
 
 AT_ONCE: Final = 512  # transactions encoded at once
 

@@ -15,7 +15,6 @@ from foreblock.ledger.calls.call import Outcome
 from foreblock.ledger.calls.gas_estimate import estimate_gas, estimate_gas_in_steps
 from foreblock.ledger.calls.request import Call
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.simulation.steps import Pace, Steps, paced
 from foreblock.long_json import LONG
 from foreblock.methods.block_overrides import read_block_overrides
 from foreblock.methods.block_param import read_block
@@ -27,6 +26,7 @@ from foreblock.methods.overrides import read_overrides
 from foreblock.methods.params import DECODING, explain
 from foreblock.methods.shapes import quantity
 from foreblock.methods.simulations import Simulations
+from foreblock.scheduling.steps import Pace, Steps, paced
 
 _decode = Decoder(CallParams).decode
 

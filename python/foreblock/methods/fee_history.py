@@ -12,14 +12,14 @@ from foreblock.ledger.reading.next_fees import blob_fees_of, next_base_fee_of
 from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
-from foreblock.ledger.simulation.steps import Steps
 from foreblock.methods.block_param import BlockParam, read_block
 from foreblock.methods.params import DECODING, explain, quantity, refuse
 from foreblock.methods.reads import Reads
 from foreblock.methods.shapes import array, members
 from foreblock.methods.shapes import quantity as shown
 from foreblock.methods.tips import Tips
-from foreblock.reply import Text
+from foreblock.scheduling.reply import Text
+from foreblock.scheduling.steps import Steps
 
 MOST_BLOCKS: Final = 1024  # as in geth; more is lowered to it
 MOST_PERCENTILES: Final = 100  # as in geth

@@ -14,7 +14,6 @@ from foreblock.ledger.calls.call import Call, State
 from foreblock.ledger.calls.overrides import AccountOverride
 from foreblock.ledger.reading.block_context import Surroundings
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.long_json import is_long
 from foreblock.methods.block_overrides import BlockOverridesObject, read_block_overrides
 from foreblock.methods.block_param import BlockParam, read_block
@@ -23,6 +22,7 @@ from foreblock.methods.long_overrides import read_long_overrides
 from foreblock.methods.long_params import check_object, read_arguments
 from foreblock.methods.overrides import read_many_overrides
 from foreblock.methods.params import complete, decode
+from foreblock.scheduling.steps import Pace, Steps
 
 STATE_OVERRIDES: Final = 2  # the place of this argument
 

@@ -14,7 +14,6 @@ from msgspec.json import Decoder
 
 from foreblock.errors import BadArgument
 from foreblock.ledger.calls.overrides import AccountOverride, Slots, forget
-from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.long_json import LongPart, Portions, is_long
 from foreblock.methods.long_params import object_portions, read_members
 from foreblock.methods.overrides import (
@@ -25,6 +24,7 @@ from foreblock.methods.overrides import (
     read_overrides,
 )
 from foreblock.methods.params import address, decode, hash32, slots
+from foreblock.scheduling.steps import Pace, Steps
 
 TEXTS: Final = ("balance", "nonce", "code", "movePrecompileToAddress")
 SLOTS: Final = ("state", "stateDiff", "storage")

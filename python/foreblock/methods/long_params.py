@@ -11,9 +11,9 @@ from msgspec import Raw
 from msgspec.json import Decoder
 
 from foreblock.errors import InvalidParams
-from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.long_json import LongPart, Portions, portions
 from foreblock.methods.params import decode
+from foreblock.scheduling.steps import Pace, Steps
 
 _decode_items = Decoder(list[Raw]).decode
 _decode_members = Decoder(dict[str, Raw]).decode

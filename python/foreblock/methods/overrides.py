@@ -14,7 +14,6 @@ from msgspec.json import Decoder
 
 from foreblock._engine import read_address
 from foreblock.ledger.calls.overrides import AccountOverride
-from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.methods.params import (
     DECODING,
     address,
@@ -24,6 +23,7 @@ from foreblock.methods.params import (
     refuse,
     slots,
 )
+from foreblock.scheduling.steps import Pace, Steps
 
 ABSENT: Final = Raw(b"null")
 

@@ -19,10 +19,10 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import Final, TypeVar
 
 from foreblock.errors import TimedOut
-from foreblock.ledger.simulation.steps import Steps
 from foreblock.methods.simulations import Simulations
-from foreblock.reply import Text
-from foreblock.turns import Round
+from foreblock.scheduling.reply import Text
+from foreblock.scheduling.steps import Steps
+from foreblock.scheduling.turns import Round
 
 T = TypeVar("T")
 

@@ -14,7 +14,6 @@ from foreblock.ledger.reading.placed_receipts import read_receipt
 from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.reading.stored_transaction import find_transaction
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.simulation.steps import Steps
 from foreblock.methods.block_param import BlockParam, read_block
 from foreblock.methods.block_places import BlockPlaces
 from foreblock.methods.kept import Kept
@@ -22,7 +21,8 @@ from foreblock.methods.options import Options
 from foreblock.methods.params import DECODING, explain, hash32
 from foreblock.methods.reads import Reads
 from foreblock.methods.receipts_text import ReceiptsText
-from foreblock.reply import Text
+from foreblock.scheduling.reply import Text
+from foreblock.scheduling.steps import Steps
 
 
 class HashParams(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):

@@ -10,11 +10,11 @@ from foreblock.ledger.reading.placed_receipts import some_receipts
 from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.reading.stored_block import Portion, read_stored
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.simulation.steps import Steps
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.methods.reads import in_pieces
 from foreblock.methods.receipt_text import ReceiptShape
-from foreblock.reply import Text
+from foreblock.scheduling.reply import Text
+from foreblock.scheduling.steps import Steps
 
 PIECE: Final = 131_072  # bytes that are joined
 AT_ONCE: Final = 16  # receipts rendered at once: 1 ms where senders have to be recovered

@@ -10,7 +10,6 @@ from msgspec.json import Decoder
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.run import simulate
-from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.methods.block_param import BlockParam, find_block
 from foreblock.methods.call_object import UNCAPPED
 from foreblock.methods.options import Options
@@ -25,7 +24,8 @@ from foreblock.methods.simulate_params import (
 from foreblock.methods.simulate_text import BlockShape, render
 from foreblock.methods.simulate_usual import answer_usual
 from foreblock.methods.simulations import Simulations
-from foreblock.reply import Text
+from foreblock.scheduling.reply import Text
+from foreblock.scheduling.steps import Pace, Steps
 
 SHORT: Final = 256 * 1024  # bytes of params that the engine may read at once
 FEW: Final = 16 * 1024  # bytes of params that cannot hold many calls or accounts

@@ -8,12 +8,12 @@ from typing import Final
 
 from msgspec import Raw
 
-from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.long_json import is_long
 from foreblock.methods.block_param import BlockParam
 from foreblock.methods.long_params import read_arguments, read_items, read_members
 from foreblock.methods.params import complete, decode
 from foreblock.methods.simulate_params import BlockwiseParams, SimulationPayload
+from foreblock.scheduling.steps import Pace, Steps
 
 SWITCHES: Final = ("traceTransfers", "validation", "returnFullTransactions")
 BLOCKS: Final = "blockStateCalls"

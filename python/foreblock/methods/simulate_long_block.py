@@ -11,12 +11,12 @@ from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from foreblock.ledger.simulation.request import PlainCalls
-from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.long_json import LongPart, Portions, is_long
 from foreblock.methods.block_overrides import BlockOverridesObject
 from foreblock.methods.call_object import CallObject
 from foreblock.methods.long_params import array_portions, read_members
 from foreblock.methods.params import DECODING, decode
+from foreblock.scheduling.steps import Pace, Steps
 
 MEMBERS: Final = frozenset({"calls", "stateOverrides", "blockOverrides"})
 NULL: Final = Raw(b"null")

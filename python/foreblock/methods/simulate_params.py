@@ -23,7 +23,6 @@ from foreblock.ledger.simulation.request import (
     PlainCalls,
     SimulationRequest,
 )
-from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.long_json import is_long
 from foreblock.methods.block_overrides import BlockOverridesObject, read_simulated_overrides
 from foreblock.methods.block_param import BlockParam
@@ -32,6 +31,7 @@ from foreblock.methods.long_overrides import read_long_overrides
 from foreblock.methods.overrides import AccountObject, read_many_overrides, read_overrides
 from foreblock.methods.params import DECODING, decode, quantity
 from foreblock.methods.simulate_long_block import Calls, LongBlock, read_long_block
+from foreblock.scheduling.steps import Pace, Steps
 
 NO_CALLS: Final = Raw(b"[]")
 

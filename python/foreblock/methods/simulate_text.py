@@ -15,11 +15,11 @@ from msgspec import Struct
 
 from foreblock.ledger.calls.call import Outcome
 from foreblock.ledger.simulation.block import Sealed, SealedText, SimulatedBlock
-from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.methods import shapes
 from foreblock.methods.options import Dialect
 from foreblock.methods.revert import revert_reason
-from foreblock.reply import Text
+from foreblock.scheduling.reply import Text
+from foreblock.scheduling.steps import Pace, Steps
 
 PORTION: Final = 64  # transactions rendered at once
 REVERTED: Final = 3  # the code of a call that reverted, in `ethereum`

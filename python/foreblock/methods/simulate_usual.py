@@ -13,7 +13,6 @@ from msgspec.json import Decoder
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.simulation.block import SimulatedBlock
 from foreblock.ledger.simulation.limits import SimulationLimits
-from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.ledger.simulation.usual import simulate_usual
 from foreblock.methods.block_param import find_block
 from foreblock.methods.options import Dialect
@@ -24,7 +23,8 @@ from foreblock.methods.simulate_text import (
     render,
     render_block,
 )
-from foreblock.reply import Text
+from foreblock.scheduling.reply import Text
+from foreblock.scheduling.steps import Pace, Steps
 
 NO_CALLS: Final = Raw(b"[]")
 NO_ACCOUNTS: Final = Raw(b"{}")

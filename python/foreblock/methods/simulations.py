@@ -16,11 +16,11 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import Final, TypeVar
 
 from foreblock.errors import DeadlineExceeded, PoolFull, TimedOut
-from foreblock.ledger.simulation.steps import Pace, Steps, Work
 from foreblock.methods.placement import IN_PLACE_STEP_US, duration
-from foreblock.methods.slots import Slots
 from foreblock.methods.threads import Threads
-from foreblock.turns import Round, Turns
+from foreblock.scheduling.slots import Slots
+from foreblock.scheduling.steps import Pace, Steps, Work
+from foreblock.scheduling.turns import Round, Turns
 
 T = TypeVar("T")
 

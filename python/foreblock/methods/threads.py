@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from foreblock.ledger.calls.call import Outcome, Pool, Run
-from foreblock.ledger.simulation.steps import Work
+from foreblock.scheduling.steps import Work
 
 # What a failure of the engine is called to whoever waits for it.
 Told = Callable[[Exception], Exception]

@@ -17,13 +17,13 @@ from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.reading.stored_transaction import find_transaction
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.deposit_receipt import DEPOSIT, deposit_fields
-from foreblock.ledger.simulation.steps import Steps
 from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockParam, read_block
 from foreblock.methods.block_places import BlockPlaces
 from foreblock.methods.params import DECODING, explain, hash32, quantity
 from foreblock.methods.reads import Reads
 from foreblock.methods.receipts import read_hash
+from foreblock.scheduling.steps import Steps
 
 
 class NumberAndIndexParams(

@@ -15,9 +15,6 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from foreblock.errors import TooMuchUnsent
-from foreblock.later import give_up
-from foreblock.reply import Reply, Text
-from foreblock.room import LONG, LongText, Room
 from foreblock.rpc.envelope import (
     BATCH_TOO_LARGE,
     REQUEST_TIMED_OUT,
@@ -29,6 +26,9 @@ from foreblock.rpc.envelope import (
     join,
 )
 from foreblock.rpc.fault import Fault
+from foreblock.scheduling.later import give_up
+from foreblock.scheduling.reply import Reply, Text
+from foreblock.scheduling.room import LONG, LongText, Room
 
 
 class Limits(Struct, frozen=True):

@@ -16,9 +16,6 @@ from typing import Final, Generic, Protocol, TypeVar
 from msgspec import Raw
 
 from foreblock.errors import TooManyWaiting, TooMuchUnsent
-from foreblock.later import give_up
-from foreblock.reply import Client, Reply, Text
-from foreblock.room import AT_ONCE, LONG, LongText, Place, Room
 from foreblock.rpc.batch import Batch, Limits, Waiting, too_large
 from foreblock.rpc.envelope import (
     EMPTY_BATCH,
@@ -34,7 +31,10 @@ from foreblock.rpc.envelope import (
 from foreblock.rpc.fault import Fault
 from foreblock.rpc.long_body import LONG as LONG_BODY
 from foreblock.rpc.long_body import Reading, read_long
-from foreblock.turns import Turns
+from foreblock.scheduling.later import give_up
+from foreblock.scheduling.reply import Client, Reply, Text
+from foreblock.scheduling.room import AT_ONCE, LONG, LongText, Place, Room
+from foreblock.scheduling.turns import Turns
 
 
 class Context(Protocol):

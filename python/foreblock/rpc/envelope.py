@@ -16,9 +16,9 @@ from typing import Final, Literal
 import msgspec
 from msgspec import DecodeError, Raw, Struct
 
-from foreblock.reply import Text
-from foreblock.room import LONG
 from foreblock.rpc.fault import Fault
+from foreblock.scheduling.reply import Text
+from foreblock.scheduling.room import LONG
 
 NULL: Final = Raw(b"null")
 NO_PARAMS: Final = Raw(b"null")

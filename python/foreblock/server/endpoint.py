@@ -7,7 +7,7 @@ connections and the room for answers.
 from enum import Enum, auto
 from typing import Final
 
-from foreblock.room import Room
+from foreblock.scheduling.room import Room
 from foreblock.server.checks import Rules
 from foreblock.server.head_cache import HeadCache
 from foreblock.server.reply import Served

@@ -5,7 +5,7 @@ Defaults follow geth's where it has them (`node/defaults.go`).
 
 from dataclasses import dataclass
 
-from foreblock.room import DEFAULT_BYTES, DEFAULT_PLACES, DEFAULT_RECEIVED
+from foreblock.scheduling.room import DEFAULT_BYTES, DEFAULT_PLACES, DEFAULT_RECEIVED
 from foreblock.setting import setting
 
 

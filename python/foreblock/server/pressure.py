@@ -8,7 +8,7 @@ quarter of the room is free. Who reads steadily is not touched.
 from collections.abc import Iterable
 from typing import Final, Protocol
 
-from foreblock.room import Room
+from foreblock.scheduling.room import Room
 from foreblock.server.memory import FreedMemory
 
 SLOW_SECONDS: Final = 2

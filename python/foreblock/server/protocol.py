@@ -17,7 +17,7 @@ from typing import Final, cast
 
 import structlog
 
-from foreblock.room import LONG, LongText, Received
+from foreblock.scheduling.room import LONG, LongText, Received
 from foreblock.server import answers
 from foreblock.server.answers import Answer, Probe, render, reply_parts
 from foreblock.server.checks import Accepted, Refused

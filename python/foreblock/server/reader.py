@@ -9,7 +9,7 @@ framed by what the checks found in the head.
 import re
 from typing import Final, NamedTuple
 
-from foreblock.room import LONG, Received, Room
+from foreblock.scheduling.room import LONG, Received, Room
 from foreblock.server import answers
 from foreblock.server.checks import CHUNKED, Accepted, Refused, Rules
 from foreblock.server.chunked import BadChunk, BodyTooLarge, ChunkedBody

@@ -1,5 +1,13 @@
 """What the server is given, by its own name."""
 
-from foreblock.reply import NO_EXPRESS, Client, Express, Handler, Readiness, Reply, Served
+from foreblock.scheduling.reply import (
+    NO_EXPRESS,
+    Client,
+    Express,
+    Handler,
+    Readiness,
+    Reply,
+    Served,
+)
 
 __all__ = ["NO_EXPRESS", "Client", "Express", "Handler", "Readiness", "Reply", "Served"]

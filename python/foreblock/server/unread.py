@@ -14,7 +14,7 @@ import sys
 import termios
 from typing import Final
 
-from foreblock.room import LONG, PORTION, LongText, Room
+from foreblock.scheduling.room import LONG, PORTION, LongText, Room
 
 # Bytes a second. Who takes less is the first to go when others want the room.
 STEADY: Final = 64 * 1024

@@ -24,7 +24,7 @@ from foreblock.ledger.calls.checks import check, check_fields
 from foreblock.ledger.calls.overrides import AccountOverride, apply, apply_in_steps, forget
 from foreblock.ledger.calls.request import Call
 from foreblock.ledger.reading.block_context import Surroundings
-from foreblock.ledger.simulation.steps import Pace, Steps
+from foreblock.scheduling.steps import Pace, Steps
 
 __all__ = [
     "FEE_LIMIT",

@@ -21,7 +21,7 @@ from foreblock.ledger.calls.request import Call
 from foreblock.ledger.reading.block_context import Surroundings
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.intrinsic_gas import TRANSACTION, floor_gas, intrinsic_gas
-from foreblock.ledger.simulation.steps import Pace, Steps, paced
+from foreblock.scheduling.steps import Pace, Steps, paced
 
 CALL_STIPEND: Final = 2_300  # yellow paper: what a call with value is given for nothing
 ERROR_RATIO: Final = 0.015  # geth: an estimate may be so much above the least

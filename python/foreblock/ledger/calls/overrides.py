@@ -16,7 +16,7 @@ from foreblock._engine import Overlay, Precompiles, Slots
 from foreblock.errors import NotAPrecompile, RefusedOverride
 from foreblock.ledger.rules.checksum import checksum_address
 from foreblock.ledger.rules.forks import Rules
-from foreblock.ledger.simulation.steps import Pace, Steps
+from foreblock.scheduling.steps import Pace, Steps
 
 __all__ = ["AccountOverride", "Slots", "apply", "apply_in_steps", "forget"]
 

@@ -13,9 +13,9 @@ from foreblock._engine import item_at, receipts_end, row_part
 from foreblock.errors import StoreDamaged
 from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.simulation.steps import Steps
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.partial_rows import POSITION_BYTES, Position, decode_position
+from foreblock.scheduling.steps import Steps
 
 COUNT_BYTES = 4  # that a row of items begins with
 

@@ -10,7 +10,7 @@ from foreblock._engine import Bids, BlockTips
 from foreblock.ledger.reading.portion_places import portion_rows
 from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.simulation.steps import Steps
+from foreblock.scheduling.steps import Steps
 
 __all__ = ["BlockTips", "read_tips"]
 

@@ -26,9 +26,9 @@ from foreblock.ledger.simulation.calls import run_at_once, run_calls
 from foreblock.ledger.simulation.header import header_after, open_header
 from foreblock.ledger.simulation.open_block import OpenBlock, has_queues, told
 from foreblock.ledger.simulation.request import FILLER, BlockRequest
-from foreblock.ledger.simulation.steps import Steps, Work
 from foreblock.ledger.simulation.timeline import Place
 from foreblock.primitives import ZERO_HASH
+from foreblock.scheduling.steps import Steps, Work
 
 __all__ = ["Sealed", "SealedText", "SimulatedBlock", "run_block"]
 

@@ -15,8 +15,8 @@ from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.rules.forks import PARIS, Rules
 from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.request import SimulationRequest
-from foreblock.ledger.simulation.steps import UNHURRIED, Pace, Steps
 from foreblock.primitives import ZERO_HASH
+from foreblock.scheduling.steps import UNHURRIED, Pace, Steps
 
 SMALL: Final = 16  # accounts and slots whose root is computed in place: each takes 30 µs at most
 

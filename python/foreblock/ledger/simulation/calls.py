@@ -27,7 +27,7 @@ from foreblock.ledger.rules.execution import BLOB
 from foreblock.ledger.rules.forks import BYZANTIUM
 from foreblock.ledger.simulation.open_block import DYNAMIC_FEE, LEGACY, SET_CODE, OpenBlock
 from foreblock.ledger.simulation.request import CallRequest, plain_request
-from foreblock.ledger.simulation.steps import Steps, Work
+from foreblock.scheduling.steps import Steps, Work
 
 Calls = Sequence[CallRequest] | PlainCalls
 

@@ -6,8 +6,8 @@ from foreblock.ledger.simulation.block import SimulatedBlock, run_block
 from foreblock.ledger.simulation.branch import Branch
 from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.request import SimulationRequest
-from foreblock.ledger.simulation.steps import UNHURRIED, Pace, Steps
 from foreblock.ledger.simulation.timeline import timeline
+from foreblock.scheduling.steps import UNHURRIED, Pace, Steps
 
 
 def simulate(

@@ -3,7 +3,7 @@
 import asyncio
 from itertools import pairwise
 
-from foreblock.turns import Turns
+from foreblock.scheduling.turns import Turns
 
 
 async def take(turns: Turns, name: str, count: int, log: list[str]) -> None:

@@ -7,10 +7,10 @@ from functools import partial
 import pytest
 
 from foreblock.errors import TimedOut
-from foreblock.ledger.simulation.steps import Pace, Steps
 from foreblock.methods.simulations import MOST_BEGUN, SLICE_SECONDS, Simulations
-from foreblock.methods.slots import Slots
-from foreblock.reply import Client
+from foreblock.scheduling.reply import Client
+from foreblock.scheduling.slots import Slots
+from foreblock.scheduling.steps import Pace, Steps
 from long_work import threads
 
 

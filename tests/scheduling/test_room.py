@@ -1,6 +1,6 @@
 """Places and bytes are counted for as long as somebody has what they were given for."""
 
-from foreblock.room import PORTION, LongText, Room
+from foreblock.scheduling.room import PORTION, LongText, Room
 
 
 def test_places_come_back_with_whoever_had_them() -> None:

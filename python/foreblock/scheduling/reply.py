@@ -5,7 +5,7 @@ from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from foreblock.room import LongText
+from foreblock.scheduling.room import LongText
 
 # A text, or one so long that it is left in pieces: joining it would hold up others.
 Text = bytes | list[bytes]

@@ -1,0 +1,1 @@
+"""How a worker shares its time: slices of the loop, a fair queue, threads, deadlines, room for answers."""
