@@ -5,7 +5,6 @@ import asyncio
 import pytest
 from msgspec import structs
 
-from foreblock.app import Scheduling, Service, ServiceOptions, express_bounds
 from foreblock.ledger.reading import fast_path as express
 from foreblock.ledger.reading.fast_path import ExpressBounds, tell_snapshot
 from foreblock.ledger.reading.view import Ledger
@@ -13,6 +12,7 @@ from foreblock.methods import placement, reads
 from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Client, Reply
 from foreblock.server.limits import ServerLimits
+from foreblock.service.app import Scheduling, Service, ServiceOptions, express_bounds
 from waiting import PATIENCE
 from wire import Wire, endpoint_for, post
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from abuse.wire import request
 from foreblock._engine import Store
-from foreblock.running import HOST, Service, free_port, started
+from foreblock.service.running import HOST, Service, free_port, started
 
 LOOK_SECONDS = 0.02
 

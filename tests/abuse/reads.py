@@ -27,7 +27,7 @@ from abuse.busy_chain import write_busy_chain
 from abuse.probe import BALANCE, Latencies
 from abuse.wire import Address, Connection, address_of, post, request
 from foreblock.bench.rpc.processes import cpu_seconds, family
-from foreblock.running import Service, serving
+from foreblock.service.running import Service, serving
 
 BLOCKS = 40
 READERS = 200

@@ -42,7 +42,7 @@ from abuse.wire import Connection, address_of, batch, post, request
 from foreblock.bench.rpc import chain
 from foreblock.bench.rpc.processes import family, resident_bytes
 from foreblock.ledger.importing.import_files import import_files
-from foreblock.running import Service, serving
+from foreblock.service.running import Service, serving
 
 FACTOR = 5.0
 ATTEMPTS = 5  # probes of which the middle one counts

@@ -17,7 +17,7 @@ from foreblock.canonical.options import CanonicalOptions
 from foreblock.canonical.reader import Head
 from foreblock.canonical.source import CanonicalSource
 from foreblock.clock import SystemClock
-from foreblock.running import free_port
+from foreblock.service.running import free_port
 from in_loop import run, until
 from toy_endpoint import ToyError, toy_endpoint
 

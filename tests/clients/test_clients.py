@@ -12,7 +12,7 @@ import pytest
 from client_libraries import run
 from conftest import ChainFiles
 from foreblock.ledger.importing.import_files import import_files
-from foreblock.running import serving
+from foreblock.service.running import serving
 
 SCRIPTS = {"viem": "with_viem.mjs", "web3.py": "with_web3.py"}
 ALICE = "0x" + "a11ce".rjust(40, "0")

@@ -23,7 +23,7 @@ from foreblock.feed.messages import decode, encode
 from foreblock.feed.server import FeedServer
 from foreblock.feed.wire import MessageLimits
 from foreblock.model import Flashblock, FlashblockId
-from foreblock.running import free_port
+from foreblock.service.running import free_port
 from in_loop import run, until
 
 QUICK = Waits(0.001, 0.01)

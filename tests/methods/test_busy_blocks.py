@@ -11,7 +11,6 @@ import pytest
 from asked_by import ANYBODY, body_of
 from asking import Asker, request
 from foreblock._engine import Block, BlockTips, StoredItems, View, decode_block, receipt_at
-from foreblock.app import Scheduling, Service, ServiceOptions
 from foreblock.errors import StoreDamaged
 from foreblock.ledger.reading import placed_receipts as placed_receipt
 from foreblock.ledger.reading.block_id import BlockId
@@ -29,6 +28,7 @@ from foreblock.methods.receipts_text import ReceiptsText
 from foreblock.methods.tips import KEPT_BYTES
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.steps import finish
+from foreblock.service.app import Scheduling, Service, ServiceOptions
 from importing import import_bytes
 from long_work import long_work
 from preconfirming import COUNTER, PreconfirmingChain

@@ -11,9 +11,9 @@ import pytest
 
 from abuse.hogs import KINDS, hog
 from asked_by import ANYBODY
-from foreblock.app import Scheduling, Service, ServiceOptions
 from foreblock.ledger.reading.view import Ledger
 from foreblock.scheduling.reply import Reply
+from foreblock.service.app import Scheduling, Service, ServiceOptions
 
 LONGEST = 0.01  # seconds of one round; straight code that hashes took 0.7
 ROUNDS = 5

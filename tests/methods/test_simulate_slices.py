@@ -17,7 +17,6 @@ from msgspec import Raw
 
 from abuse.simulations import EXCESSES
 from asked_by import ANYBODY
-from foreblock.app import Scheduling, Service, ServiceOptions
 from foreblock.ledger.calls import overrides as laying
 from foreblock.ledger.calls.overrides import AccountOverride, Slots, apply_in_steps, forget
 from foreblock.ledger.reading.view import Ledger
@@ -37,6 +36,7 @@ from foreblock.methods.simulate_long_block import read_long_block
 from foreblock.methods.simulate_params import PORTION, _read_many_calls
 from foreblock.methods.simulate_text import PIECE, _pieces
 from foreblock.scheduling.steps import Pace, Steps
+from foreblock.service.app import Scheduling, Service, ServiceOptions
 
 
 class Over(Pace):

@@ -7,7 +7,6 @@ from typing import Any
 from asked_by import ANYBODY
 from asking import asker, request
 from bytecode import LOOP
-from foreblock.app import Scheduling, Service, ServiceOptions
 from foreblock.errors import PoolFull
 from foreblock.ledger.calls.call import Outcome, prepare
 from foreblock.ledger.calls.request import Call
@@ -15,6 +14,7 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Options
 from foreblock.methods.placement import Placement
 from foreblock.scheduling.reply import Client, Reply
+from foreblock.service.app import Scheduling, Service, ServiceOptions
 from long_work import threads
 
 TO = "0x00000000000000000000000000000000000c0de0"

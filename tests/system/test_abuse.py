@@ -18,7 +18,7 @@ from dev_processes import children
 from foreblock.bench.rpc import chain
 from foreblock.bench.rpc.processes import family, resident_bytes
 from foreblock.ledger.importing.import_files import import_files
-from foreblock.running import Service, serving
+from foreblock.service.running import Service, serving
 from processor import loop_seconds_between
 from waiting import PATIENCE
 

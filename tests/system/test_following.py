@@ -18,7 +18,7 @@ from foreblock.feed.messages import decode
 from foreblock.model import Flashblock
 from foreblock.recording.file import read_recording
 from foreblock.recording.record import Recorder
-from foreblock.running import free_port
+from foreblock.service.running import free_port
 from waiting import PATIENCE, until
 
 

@@ -12,7 +12,7 @@ from foreblock.client import Endpoint
 from foreblock.ledger.importing.import_files import import_files
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
-from foreblock.running import serving
+from foreblock.service.running import serving
 from long_work import long_work
 
 TEXT = (CHECKOUT / "docs" / "rpc.md").read_text("utf-8")

@@ -13,7 +13,7 @@ from websockets.sync.server import ServerConnection, serve
 
 from dev_processes import Dev, Network, children, dev_chain, serving_several
 from followed import pins, sealed, until_latest
-from foreblock.running import free_port
+from foreblock.service.running import free_port
 from waiting import until
 
 

@@ -16,11 +16,11 @@ from foreblock.cli.failure import INTERRUPTED, failing_in_one_line
 from foreblock.clock import SystemClock
 from foreblock.feed.options import FeedOptions
 from foreblock.feed.server import FeedServer
-from foreblock.logs import configure
 from foreblock.recording.file import Recorded, read_recording
 from foreblock.recording.record import Recorder
 from foreblock.recording.replay import replay as replay_feed
 from foreblock.server import sockets
+from foreblock.service.logs import configure
 
 SHOWN_EVERY: Final = 0.2  # seconds
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from foreblock.errors import InvalidArgument
 from foreblock.ledger.importing.import_files import import_files
-from foreblock.running import serving
+from foreblock.service.running import serving
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from foreblock.bench.preconf.report import SECOND_NS, Place, first_seen, millise
 from foreblock.bench.preconf.run import Options, read
 from foreblock.bench.rpc.load import Load
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE
-from foreblock.running import HOST, free_port, started
+from foreblock.service.running import HOST, free_port, started
 
 SIZES: Final = (50, 200)  # transactions of a message
 HELD_UP_TO: Final = 50  # messages of so many are held against the aim

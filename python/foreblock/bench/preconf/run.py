@@ -19,8 +19,8 @@ from foreblock.bench.rpc import load
 from foreblock.bench.rpc.processes import cpu_seconds, family
 from foreblock.errors import InvalidArgument
 from foreblock.primitives import format_data
-from foreblock.running import HOST, free_port, started
 from foreblock.sequencer.predeploys import TOKEN
+from foreblock.service.running import HOST, free_port, started
 
 ACCOUNTS: Final = 20  # dev accounts; the first is the payer's, the others send the load
 NICE: Final = 5  # of the readers, as of the workers: clients would be on other machines
@@ -96,7 +96,7 @@ def read(options: Options, url: str, folder: Path, pid: int) -> tuple[load.Load,
     """Readers at full load for the whole run; what they got, and the writer's share of a core."""
     lua = folder / "readers.lua"
     lua.write_text(load.script(_questions()), "ascii")
-    writer = [each for each in family(pid) if b"foreblock.writer" in _command(each)]
+    writer = [each for each in family(pid) if b"foreblock.service.writer" in _command(each)]
     before, at = cpu_seconds(writer), time.monotonic()
     command = ["nice", f"-n{NICE}", str(options.wrk), "-t1", f"-c{options.connections}",
                f"-d{options.in_all}s", "-s", str(lua), url]  # fmt: skip

@@ -21,7 +21,7 @@ from foreblock.bench.rpc.questions import Question
 from foreblock.client import Endpoint
 from foreblock.ledger.importing.import_files import import_files
 from foreblock.primitives import format_data
-from foreblock.running import HOST, free_port, serving, started
+from foreblock.service.running import HOST, free_port, serving, started
 
 FOREBLOCK: Final = "foreblock"
 BEFORE: Final = "before"  # another build of foreblock

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from foreblock.log_queue import MOST_BYTES, LogQueue, write_to
+from foreblock.service.log_queue import MOST_BYTES, LogQueue, write_to
 from waiting import PATIENCE, until
 
 LINE = "x" * 1023
@@ -101,7 +101,7 @@ def test_all_is_written_to_a_pipe_whose_reader_comes_late(*, blocking: bool) -> 
 
 LOGGING = """
 import logging, structlog
-from foreblock.logs import configure_queued
+from foreblock.service.logs import configure_queued
 configure_queued("warning")
 log = structlog.get_logger()
 log.info("unimportant")

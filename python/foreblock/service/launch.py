@@ -17,16 +17,16 @@ from typing import Final, NamedTuple
 import msgspec
 
 from foreblock.ledger.storage.seen_commits import seen_page
-from foreblock.logs import configure_queued
 from foreblock.network import Network
 from foreblock.server import sockets
 from foreblock.server.child import Slot
 from foreblock.server.supervisor import Supervisor
+from foreblock.service.logs import configure_queued
+from foreblock.service.temporary import temporary_folder
 from foreblock.settings import Settings
-from foreblock.temporary import temporary_folder
 
 # Makes the handler of one network; named and not imported.
-HANDLER: Final = "foreblock.app:make_served"
+HANDLER: Final = "foreblock.service.app:make_served"
 
 
 class Place(NamedTuple):
@@ -91,7 +91,7 @@ def run(
         workers = [
             Slot(
                 "worker",
-                [sys.executable, "-m", "foreblock.worker"],
+                [sys.executable, "-m", "foreblock.service.worker"],
                 of_worker,
                 partial(_order, settings, networks, handler, path, seen),
                 settings.worker_timeout,
@@ -125,7 +125,7 @@ def _writer(
     is_first = chain([True], repeat(object=False))
     return Slot(
         "writer",
-        [sys.executable, "-m", "foreblock.writer"],
+        [sys.executable, "-m", "foreblock.service.writer"],
         [bus, *opened],
         partial(_writing_order, settings, networks, present, is_first, seen),
         settings.writer_timeout,

@@ -1,7 +1,7 @@
 """Logs: an event's name and its fields, one line each, on standard error.
 
 Verbs that end write for themselves. Processes that serve leave it to a thread
-(`foreblock.log_queue`), so that a collector of logs which stalls does not stop them.
+(`foreblock.service.log_queue`), so that a collector of logs which stalls does not stop them.
 """
 
 import atexit
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import structlog
 
-from foreblock.log_queue import LogQueue, write_to
+from foreblock.service.log_queue import LogQueue, write_to
 
 log = structlog.get_logger()
 

@@ -1,4 +1,4 @@
-"""A worker process: `python -m foreblock.worker LINE`, started by the supervisor only.
+"""A worker process: `python -m foreblock.service.worker LINE`, started by the supervisor only.
 
 LINE is the descriptor of the socket pair over which it gets its order. It serves every
 network of the order.
@@ -13,7 +13,6 @@ import msgspec
 
 from foreblock.bus.link import WriterLink
 from foreblock.ledger.storage.seen_commits import open_seen
-from foreblock.logs import configure_queued
 from foreblock.scheduling.room import Room
 from foreblock.server.checks import Rules
 from foreblock.server.endpoint import Endpoint
@@ -22,7 +21,8 @@ from foreblock.server.memory import FreedMemory
 from foreblock.server.pressure import Pressure
 from foreblock.server.process import prepare, run_ordered, serve_until_told
 from foreblock.server.sweep import Ticker
-from foreblock.service import Order
+from foreblock.service.launch import Order
+from foreblock.service.logs import configure_queued
 
 # What pages of other origins may read beside the body.
 EXPOSED_HEADERS = b"Foreblock-Snapshot"

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from foreblock import temporary
 from foreblock._engine import Store
-from foreblock.temporary import OWNER, PREFIX, temporary_folder
+from foreblock.service import temporary
+from foreblock.service.temporary import OWNER, PREFIX, temporary_folder
 
 KILLED = """
 import os, signal
 from pathlib import Path
-from foreblock.temporary import temporary_folder
+from foreblock.service.temporary import temporary_folder
 with temporary_folder("foreblock-dev-") as folder:
     (folder / "main").mkdir()
     (folder / "main" / "data").write_bytes(b"x")

@@ -1,4 +1,4 @@
-"""The writer process: `python -m foreblock.writer LINE`, started by the supervisor only.
+"""The writer process: `python -m foreblock.service.writer LINE`, started by the supervisor only.
 
 It is the one process that writes, for all networks: each has its source, its thread and its
 store, and one that fails is begun anew while the others go on. LINE is the descriptor of the
@@ -24,12 +24,12 @@ from foreblock.feed.client_options import ClientOptions
 from foreblock.feed.options import FeedOptions
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.storage.seen_commits import SeenCommit, open_seen
-from foreblock.logs import configure_queued
 from foreblock.model import Flashblock
 from foreblock.network import Network
 from foreblock.server.line import READY
 from foreblock.server.process import attend, raise_file_limit, run_ordered, tell
-from foreblock.service import WritingOrder
+from foreblock.service.launch import WritingOrder
+from foreblock.service.logs import configure_queued
 from foreblock.settings import FeedLimits
 from foreblock.writing.dev_network import open_dev_network
 from foreblock.writing.feed_network import FeedNetwork

@@ -3,7 +3,7 @@
 Lines are queued, and one thread writes them in their order. What does not fit into the queue,
 because a pipe is full and nobody reads it, is dropped and counted, and the count is told in
 its place once lines flow again. At the end of the process the rest is written, for a bounded
-time. What lines look like is in `foreblock.logs`.
+time. What lines look like is in `foreblock.service.logs`.
 """
 
 import os
