@@ -47,7 +47,7 @@ def test_every_verb_and_option_is_documented(checkout: Path, verb: str) -> None:
     if "`docs/settings.md` has them all" in section:
         section += "".join(
             f"`{each.flag}`" for each in declared(EverySetting)
-        )  # tests/test_settings.py
+        )  # tests/settings/test_settings.py
     for parameter in commands(main)[verb].params:
         if isinstance(parameter, click.Argument):
             assert parameter.make_metavar(click.Context(commands(main)[verb])) in section

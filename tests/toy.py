@@ -9,10 +9,10 @@ import structlog
 from foreblock.bus.link import WriterLink
 from foreblock.errors import StoreMissing
 from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.network import Network
 from foreblock.scheduling.reply import Client, Readiness, Reply, Served
 from foreblock.scheduling.room import Room
 from foreblock.settings import Settings
+from foreblock.settings.network import Network
 
 NOISE = 3000
 

@@ -19,9 +19,9 @@ from foreblock.clock import SystemClock
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE
 from foreblock.model import Flashblock
-from foreblock.network import DevChain, FeedChain, Network
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.service.logs import configure
+from foreblock.settings.network import DevChain, FeedChain, Network
 from foreblock.writing.dev_network import open_dev_network
 from foreblock.writing.feed_network import FeedNetwork
 from foreblock.writing.kept_network import KeptNetwork, Running

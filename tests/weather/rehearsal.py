@@ -23,11 +23,11 @@ from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.genesis.genesis_writer import genesis_text
 from foreblock.ledger.reading.view import Ledger
-from foreblock.network import FeedChain, Network
 from foreblock.sequencer.dev_genesis import TOKENS_EACH, DevGenesisOptions, dev_genesis
 from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.feed_faults import FeedFaults
 from foreblock.sequencer.predeploys import TOKEN
+from foreblock.settings.network import FeedChain, Network
 from foreblock.writing.feed_facts import Following
 from foreblock.writing.feed_source import Arrived, FeedSource
 from weather.convergence import Lateness, lateness

@@ -12,7 +12,7 @@ from typing import Any
 from following import Truth
 from foreblock._engine import Block
 from foreblock.clock import SystemClock
-from foreblock.network import FeedChain, Network
+from foreblock.settings.network import FeedChain, Network
 from foreblock.writing.feed_network import FeedNetwork
 from profiles import JOVIAN
 from toy_endpoint import ToyError, toy_endpoint

@@ -14,10 +14,10 @@ from foreblock.errors import PoolRefusal
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_writer import genesis_text
 from foreblock.model import Flashblock
-from foreblock.network import DevChain, Network
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.sequencer.sequencer import Sequencer
+from foreblock.settings.network import DevChain, Network
 from foreblock.writing import dev_network
 from foreblock.writing.dev_network import POOL_FILE, DevChainSource
 

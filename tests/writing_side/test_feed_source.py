@@ -6,8 +6,8 @@ from flashblocks import first, hash_of
 from foreblock.clock import SystemClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.genesis.genesis_writer import genesis_text
-from foreblock.network import FeedChain, Network
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
+from foreblock.settings.network import FeedChain, Network
 from foreblock.writing.feed_source import Arrived, FeedSource
 
 

@@ -11,9 +11,9 @@ from foreblock._engine import Store
 from foreblock.bus.frames import ToWorker
 from foreblock.clock import DrivenClock
 from foreblock.ledger.genesis.genesis_writer import genesis_text
-from foreblock.network import DevChain, FeedChain, Network
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
+from foreblock.settings.network import DevChain, FeedChain, Network
 from foreblock.writing.dev_network import open_dev_network
 from foreblock.writing.feed_network import FeedNetwork
 from foreblock.writing.network_writer import NetworkWriter

@@ -12,8 +12,6 @@ import click
 from foreblock.cli.failure import INTERRUPTED, failing_in_one_line
 from foreblock.cli.settings_options import Given, loaded, settings_options
 from foreblock.ledger.rules.checksum import checksum_address
-from foreblock.network import DevChain, Network
-from foreblock.networks import check_kept
 from foreblock.primitives import format_data
 from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.load import first_of_load
@@ -21,6 +19,8 @@ from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.service import launch as service
 from foreblock.service.temporary import PREFIX, temporary_folder
 from foreblock.settings import DEFAULT, ChainSettings, DevSettings, Loaded
+from foreblock.settings.network import DevChain, Network
+from foreblock.settings.networks import check_kept
 
 ETHER: Final = 10**18
 WORKER_NICE: Final = 5  # so far workers step back behind the writer, unless told otherwise

@@ -10,10 +10,10 @@ from foreblock.cli.failure import INTERRUPTED, failing_in_one_line
 from foreblock.cli.settings_options import Given, loaded, settings_options
 from foreblock.client import Endpoint
 from foreblock.feed.target import check_url
-from foreblock.network import FeedChain, Network
-from foreblock.networks import NetworkSettings, networks_of
 from foreblock.service import launch as service
 from foreblock.settings import ServeSettings
+from foreblock.settings.network import FeedChain, Network
+from foreblock.settings.networks import NetworkSettings, networks_of
 
 
 @click.command()

@@ -28,7 +28,6 @@ from foreblock.methods.reads import ReadBudget, Reads
 from foreblock.methods.simulations import Simulations
 from foreblock.methods.submissions import Submissions
 from foreblock.methods.threads import Threads
-from foreblock.network import Network
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
@@ -36,6 +35,7 @@ from foreblock.scheduling.reply import Handler, Readiness, Served
 from foreblock.scheduling.room import LONG, Room
 from foreblock.scheduling.turns import Turns
 from foreblock.settings import Settings
+from foreblock.settings.network import Network
 
 NO_LIMIT: Final = sys.maxsize
 DAY_MS: Final = 24 * 60 * 60 * 1000

@@ -17,13 +17,13 @@ from typing import Final, NamedTuple
 import msgspec
 
 from foreblock.ledger.storage.seen_commits import seen_page
-from foreblock.network import Network
 from foreblock.server import sockets
 from foreblock.server.child import Slot
 from foreblock.server.supervisor import Supervisor
 from foreblock.service.logs import configure_queued
 from foreblock.service.temporary import temporary_folder
 from foreblock.settings import Settings
+from foreblock.settings.network import Network
 
 # Makes the handler of one network; named and not imported.
 HANDLER: Final = "foreblock.service.app:make_served"

@@ -25,12 +25,12 @@ from foreblock.feed.options import FeedOptions
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.storage.seen_commits import SeenCommit, open_seen
 from foreblock.model import Flashblock
-from foreblock.network import Network
 from foreblock.server.line import READY
 from foreblock.server.process import attend, raise_file_limit, run_ordered, tell
 from foreblock.service.launch import WritingOrder
 from foreblock.service.logs import configure_queued
 from foreblock.settings import FeedLimits
+from foreblock.settings.network import Network
 from foreblock.writing.dev_network import open_dev_network
 from foreblock.writing.feed_network import FeedNetwork
 from foreblock.writing.kept_network import KeptNetwork

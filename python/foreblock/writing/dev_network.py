@@ -22,7 +22,6 @@ from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch
 from foreblock.ledger.transactions import Transaction, decode_transactions
 from foreblock.model import Flashblock
-from foreblock.network import DevChain, Network
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
 from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.load import Load, first_of_load
@@ -30,6 +29,7 @@ from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.sequencer.sequencer import Sequencer
+from foreblock.settings.network import DevChain, Network
 from foreblock.writing.faulty_feed import FaultyFeed
 from foreblock.writing.kept_states import kept, room
 from foreblock.writing.network_writer import NetworkWriter

@@ -24,7 +24,7 @@ from foreblock.ledger.blocks import Block
 from foreblock.ledger.following.bounds import PRICE_OF_OVERRUN
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.model import Flashblock, FlashblockId
-from foreblock.network import FeedChain, Network
+from foreblock.settings.network import FeedChain, Network
 from foreblock.writing.feed_facts import CanonicalState, FeedState, feed_facts
 from foreblock.writing.feed_source import Arrived, FeedSource
 

@@ -24,7 +24,7 @@ from foreblock.ledger.storage.open_store import Store, open_to_write
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch
 from foreblock.model import Flashblock, FlashblockId
-from foreblock.network import Network
+from foreblock.settings.network import Network
 from foreblock.writing.feed_facts import Following
 from foreblock.writing.kept_states import kept, room
 from foreblock.writing.stale_readers import StaleReaders
