@@ -77,7 +77,7 @@ consistency: build ## hammer a dev chain under load for a minute, and judge ever
 	@PYTHONPATH=tests $(BIN)/python tests/checker/run.py
 
 weather: build ## follow a chain through every fault for MINUTES each, and judge every answer
-	@FOREBLOCK_REORG=500 $(BIN)/python -m pytest -q tests/ledger/following/test_deep_reorgs.py tests/writing_side/test_deep_reorg.py
+	@FOREBLOCK_REORG=500 $(BIN)/python -m pytest -q tests/ledger/following/test_deep_reorgs.py tests/sources/test_deep_reorg.py
 	@PYTHONPATH=tests $(BIN)/python tests/weather/run.py --minutes $(MINUTES) --seed $(SEED)
 
 faults: build ## let the disk fail at each of CALLS calls, be full and be read-only, and see that networks come back

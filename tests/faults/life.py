@@ -22,9 +22,9 @@ from foreblock.model import Flashblock
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.service.logs import configure
 from foreblock.settings.network import DevChain, FeedChain, Network
-from foreblock.writing.dev_network import open_dev_network
-from foreblock.writing.feed_network import FeedNetwork
-from foreblock.writing.kept_network import KeptNetwork, Running
+from foreblock.sources.dev_network import open_dev_network
+from foreblock.sources.feed_network import FeedNetwork
+from foreblock.sources.restarting_network import KeptNetwork, Running
 
 SEQUENCED, SOURCE, FOLLOWED = "sequenced", "source", "followed"
 WAITS = Waits(shortest=0.001, longest=0.002)

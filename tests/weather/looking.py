@@ -10,7 +10,7 @@ from foreblock._engine import Block
 from foreblock.canonical.options import CanonicalOptions
 from foreblock.canonical.plan import Follow, Plan, Rest, Standing, Walk, plan
 from foreblock.canonical.reader import Head
-from foreblock.writing.feed_source import FeedSource
+from foreblock.sources.feed_source import FeedSource
 from weather.source_chain import SourceChain
 
 SECOND_NS = 10**9

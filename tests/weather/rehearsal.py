@@ -28,8 +28,8 @@ from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.feed_faults import FeedFaults
 from foreblock.sequencer.predeploys import TOKEN
 from foreblock.settings.network import FeedChain, Network
-from foreblock.writing.feed_facts import Following
-from foreblock.writing.feed_source import Arrived, FeedSource
+from foreblock.sources.feed_facts import Following
+from foreblock.sources.feed_source import Arrived, FeedSource
 from weather.convergence import Lateness, lateness
 from weather.looking import Looking
 from weather.source_chain import Published, SourceChain

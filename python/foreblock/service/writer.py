@@ -31,10 +31,10 @@ from foreblock.service.launch import WritingOrder
 from foreblock.service.logs import configure_queued
 from foreblock.settings import FeedLimits
 from foreblock.settings.network import Network
-from foreblock.writing.dev_network import open_dev_network
-from foreblock.writing.feed_network import FeedNetwork
-from foreblock.writing.kept_network import KeptNetwork
-from foreblock.writing.network_writer import NetworkWriter
+from foreblock.sources.dev_network import open_dev_network
+from foreblock.sources.feed_network import FeedNetwork
+from foreblock.sources.network_writer import NetworkWriter
+from foreblock.sources.restarting_network import KeptNetwork
 
 # How long a thread that reads garbage may keep those of other networks waiting, each time
 # that they come back from the engine or the disk. The interpreter's own choice is 5 ms.

@@ -18,7 +18,7 @@ from foreblock.bus.exchange import Respond
 from foreblock.bus.frames import Accepted, NextNonce, Rejected, Submit, ToWorker
 from foreblock.clock import Clock
 from foreblock.errors import ForeblockError, SequencerUnavailable
-from foreblock.writing.submission_queue import SubmissionQueue, Submitted
+from foreblock.sources.submission_queue import SubmissionQueue, Submitted
 
 HINTS: Final = 10_000  # senders whose nonces are followed
 

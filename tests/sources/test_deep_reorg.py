@@ -13,7 +13,7 @@ from following import Truth
 from foreblock._engine import Block
 from foreblock.clock import SystemClock
 from foreblock.settings.network import FeedChain, Network
-from foreblock.writing.feed_network import FeedNetwork
+from foreblock.sources.feed_network import FeedNetwork
 from profiles import JOVIAN
 from toy_endpoint import ToyError, toy_endpoint
 from waiting import PATIENCE

@@ -25,8 +25,8 @@ from foreblock.ledger.following.bounds import PRICE_OF_OVERRUN
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.model import Flashblock, FlashblockId
 from foreblock.settings.network import FeedChain, Network
-from foreblock.writing.feed_facts import CanonicalState, FeedState, feed_facts
-from foreblock.writing.feed_source import Arrived, FeedSource
+from foreblock.sources.feed_facts import CanonicalState, FeedState, feed_facts
+from foreblock.sources.feed_source import Arrived, FeedSource
 
 TELL_SECONDS: Final = 1.0  # between two times that workers hear how the source is
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from foreblock.bus.frames import Accepted, NextNonce, Rejected, Submit, TakenUp, ToWorker
 from foreblock.clock import DrivenClock
 from foreblock.errors import RejectedTransaction
-from foreblock.writing.network_writer import NetworkWriter
+from foreblock.sources.network_writer import NetworkWriter
 from waiting import PATIENCE
 
 ALICE, BOB = b"\1" * 20, b"\2" * 20

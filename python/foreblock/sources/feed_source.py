@@ -25,9 +25,9 @@ from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch
 from foreblock.model import Flashblock, FlashblockId
 from foreblock.settings.network import Network
-from foreblock.writing.feed_facts import Following
-from foreblock.writing.kept_states import kept, room
-from foreblock.writing.stale_readers import StaleReaders
+from foreblock.sources.feed_facts import Following
+from foreblock.sources.kept_states import kept, room
+from foreblock.sources.stale_readers import StaleReaders
 
 
 class Arrived(NamedTuple):

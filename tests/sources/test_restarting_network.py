@@ -10,7 +10,7 @@ from foreblock.bus.exchange import Respond
 from foreblock.bus.frames import Accepted, Rejected, SourceFacts, Submit, ToWorker
 from foreblock.clock import SystemClock
 from foreblock.errors import StoreFull
-from foreblock.writing.kept_network import KeptNetwork
+from foreblock.sources.restarting_network import KeptNetwork
 from waiting import PATIENCE
 
 FULL = StoreFull(1)

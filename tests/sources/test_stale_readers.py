@@ -14,10 +14,10 @@ from foreblock.ledger.genesis.genesis_writer import genesis_text
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.settings.network import DevChain, FeedChain, Network
-from foreblock.writing.dev_network import open_dev_network
-from foreblock.writing.feed_network import FeedNetwork
-from foreblock.writing.network_writer import NetworkWriter
-from foreblock.writing.stale_readers import CLEAR_EVERY_NS, StaleReaders
+from foreblock.sources.dev_network import open_dev_network
+from foreblock.sources.feed_network import FeedNetwork
+from foreblock.sources.network_writer import NetworkWriter
+from foreblock.sources.stale_readers import CLEAR_EVERY_NS, StaleReaders
 
 PATIENCE = 30.0
 

@@ -8,7 +8,7 @@ from foreblock.clock import DrivenClock
 from foreblock.feed.server import FeedServer
 from foreblock.model import Flashblock
 from foreblock.sequencer.faults import Fault, Faults
-from foreblock.writing.faulty_feed import FaultyFeed
+from foreblock.sources.faulty_feed import FaultyFeed
 from waiting import PATIENCE
 
 FAULTS = Faults({Fault.DELAY: 1.0}, seed=1)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.bus.frames import Busy, Rejected, Submit, TakenUp, ToWorker
-from foreblock.writing.submission_queue import PORTION, SubmissionQueue, Submitted
+from foreblock.sources.submission_queue import PORTION, SubmissionQueue, Submitted
 
 GONE = "sequencer not available"
 

@@ -18,8 +18,8 @@ from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.settings.network import DevChain, Network
-from foreblock.writing import dev_network
-from foreblock.writing.dev_network import POOL_FILE, DevChainSource
+from foreblock.sources import dev_network
+from foreblock.sources.dev_network import POOL_FILE, DevChainSource
 
 GAPPED = [send(ACCOUNTS[0], nonce) for nonce in (1, 2, 3)]
 

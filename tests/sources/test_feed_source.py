@@ -8,7 +8,7 @@ from foreblock.feed.messages import encode
 from foreblock.ledger.genesis.genesis_writer import genesis_text
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.settings.network import FeedChain, Network
-from foreblock.writing.feed_source import Arrived, FeedSource
+from foreblock.sources.feed_source import Arrived, FeedSource
 
 
 def test_what_is_no_flashblock_is_counted_against_its_feed_alone(tmp_path: Path) -> None:

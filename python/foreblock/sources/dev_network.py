@@ -30,10 +30,10 @@ from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.settings.network import DevChain, Network
-from foreblock.writing.faulty_feed import FaultyFeed
-from foreblock.writing.kept_states import kept, room
-from foreblock.writing.network_writer import NetworkWriter
-from foreblock.writing.stale_readers import StaleReaders
+from foreblock.sources.faulty_feed import FaultyFeed
+from foreblock.sources.kept_states import kept, room
+from foreblock.sources.network_writer import NetworkWriter
+from foreblock.sources.stale_readers import StaleReaders
 
 log = structlog.get_logger()
 
