@@ -11,7 +11,7 @@ from rich.console import Console
 
 from foreblock.cli import main
 from foreblock.cli.watching import Watched, table
-from foreblock.client import Endpoint
+from foreblock.upstream.client import Endpoint
 from foreblock.watching.reading import Reading, Seen
 from toy_endpoint import toy_endpoint
 

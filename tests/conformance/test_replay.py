@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from foreblock.client import Endpoint
 from foreblock.conformance.cases import Case, Exchange, parse_case
 from foreblock.conformance.replay import Outcome, Rules, Verdict, judge, replay
+from foreblock.upstream.client import Endpoint
 from toy_endpoint import ToyError, toy_endpoint
 
 

@@ -25,11 +25,11 @@ from asking import Asker, asker
 from differential.geth import geth
 from differential.known import plain
 from differential.payloads import Base, Json, payloads
-from foreblock.client import Endpoint
 from foreblock.conformance.compare import differences
 from foreblock.errors import Refused
 from foreblock.ledger.importing.import_files import import_files
 from foreblock.ledger.reading.view import Ledger
+from foreblock.upstream.client import Endpoint
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from conftest import CHECKOUT
 from dev_processes import Dev, dev_chain, package_environment
-from foreblock.client import Endpoint
+from foreblock.upstream.client import Endpoint
 from waiting import PATIENCE
 
 README = (CHECKOUT / "README.md").read_text("utf-8")

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from conftest import CHECKOUT, ChainFiles
-from foreblock.client import Endpoint
 from foreblock.ledger.importing.import_files import import_files
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from foreblock.service.running import serving
+from foreblock.upstream.client import Endpoint
 from long_work import long_work
 
 TEXT = (CHECKOUT / "docs" / "rpc.md").read_text("utf-8")

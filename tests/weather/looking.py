@@ -7,10 +7,10 @@ shell around it, whose questions are answered after a fixed time.
 from collections.abc import Callable
 
 from foreblock._engine import Block
-from foreblock.canonical.options import CanonicalOptions
-from foreblock.canonical.plan import Follow, Plan, Rest, Standing, Walk, plan
-from foreblock.canonical.reader import Head
 from foreblock.sources.feed_source import FeedSource
+from foreblock.upstream.options import CanonicalOptions
+from foreblock.upstream.plan import Follow, Plan, Rest, Standing, Walk, plan
+from foreblock.upstream.reader import Head
 from weather.source_chain import SourceChain
 
 SECOND_NS = 10**9

@@ -7,7 +7,6 @@ from checker.journal import Journal
 from checker.rehearsal import PAYEES
 from dev_chain import ACCOUNTS, GWEI, send
 from foreblock._engine import Block, Store, Transaction
-from foreblock.canonical.reader import Head
 from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.building.ledger_writer import LedgerWriter
@@ -22,6 +21,7 @@ from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.predeploys import TOKEN
 from foreblock.sequencer.sequencer import Sequencer
+from foreblock.upstream.reader import Head
 
 TRANSFER = bytes.fromhex("a9059cbb")
 

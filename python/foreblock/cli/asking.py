@@ -9,9 +9,9 @@ import click
 
 from foreblock.abi import revert_reason
 from foreblock.cli.failure import failing_in_one_line
-from foreblock.client import DEFAULT_URL, Endpoint
 from foreblock.errors import InvalidArgument, Refused
 from foreblock.primitives import HASH_BYTES, parse_data, parse_quantity
+from foreblock.upstream.client import DEFAULT_URL, Endpoint
 
 Value = TypeVar("Value")
 

@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.table import Table
 
 from foreblock.cli.failure import failing_in_one_line
-from foreblock.client import Endpoint
 from foreblock.conformance.cases import Case, read_cases
 from foreblock.conformance.dialects import DIALECTS, Dialect
 from foreblock.conformance.replay import Rules, Summary, Verdict, replay
 from foreblock.conformance.service import find_chain, served
+from foreblock.upstream.client import Endpoint
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 

@@ -12,7 +12,6 @@ import click
 from foreblock.cli.amounts import amount
 from foreblock.cli.asking import URL_OPTION, checked, connected
 from foreblock.cli.failure import stop
-from foreblock.client import Endpoint
 from foreblock.errors import InvalidArgument, NotAnAnswer
 from foreblock.ledger.keys import address_of, sign_transaction
 from foreblock.ledger.transactions import Message
@@ -24,6 +23,7 @@ from foreblock.primitives import (
     parse_quantity,
 )
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
+from foreblock.upstream.client import Endpoint
 
 DYNAMIC_FEE: Final = 2  # the type of a transaction with the fees of EIP-1559
 BASE_FEES: Final = 2  # so many times the base fee may be paid, as wallets offer

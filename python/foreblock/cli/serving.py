@@ -8,12 +8,12 @@ import click
 
 from foreblock.cli.failure import INTERRUPTED, failing_in_one_line
 from foreblock.cli.settings_options import Given, loaded, settings_options
-from foreblock.client import Endpoint
 from foreblock.feed.target import check_url
 from foreblock.service import launch as service
 from foreblock.settings import ServeSettings
 from foreblock.settings.network import FeedChain, Network
 from foreblock.settings.networks import NetworkSettings, networks_of
+from foreblock.upstream.client import Endpoint
 
 
 @click.command()

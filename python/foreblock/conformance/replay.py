@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from foreblock.client import Endpoint
 from foreblock.conformance.cases import Case, Exchange
 from foreblock.conformance.compare import NOTHING, Difference, differences, shape_differences
 from foreblock.conformance.dialects import Dialect, promised
+from foreblock.upstream.client import Endpoint
 
 METHOD_NOT_FOUND: Final = -32601
 NOT_YET: Final = "not available yet"

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
-from foreblock.client import Endpoint
 from foreblock.errors import NotAnAnswer, Unreachable
+from foreblock.upstream.client import Endpoint
 
 HOST: Final = "127.0.0.1"
 START_SECONDS: Final = 120.0  # more than a machine takes that is busy with something else

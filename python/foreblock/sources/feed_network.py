@@ -13,8 +13,6 @@ from typing import Final, TypeVar
 
 from foreblock.bus.exchange import Respond
 from foreblock.bus.frames import Rejected, SourceFacts, Submit, ToWorker
-from foreblock.canonical.reader import Head
-from foreblock.canonical.source import CanonicalSource
 from foreblock.clock import Clock
 from foreblock.errors import SequencerUnavailable
 from foreblock.feed.client import FeedClient
@@ -27,6 +25,8 @@ from foreblock.model import Flashblock, FlashblockId
 from foreblock.settings.network import FeedChain, Network
 from foreblock.sources.feed_facts import CanonicalState, FeedState, feed_facts
 from foreblock.sources.feed_source import Arrived, FeedSource
+from foreblock.upstream.reader import Head
+from foreblock.upstream.source import CanonicalSource
 
 TELL_SECONDS: Final = 1.0  # between two times that workers hear how the source is
 

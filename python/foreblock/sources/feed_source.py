@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from foreblock.canonical.reader import Head
 from foreblock.clock import Clock
 from foreblock.errors import BadGenesis, MalformedFlashblock
 from foreblock.feed.messages import decode
@@ -28,6 +27,7 @@ from foreblock.settings.network import Network
 from foreblock.sources.feed_facts import Following
 from foreblock.sources.kept_states import kept, room
 from foreblock.sources.stale_readers import StaleReaders
+from foreblock.upstream.reader import Head
 
 
 class Arrived(NamedTuple):

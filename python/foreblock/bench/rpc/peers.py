@@ -18,10 +18,10 @@ from typing import Final
 from foreblock.bench.rpc import chain
 from foreblock.bench.rpc.processes import pin
 from foreblock.bench.rpc.questions import Question
-from foreblock.client import Endpoint
 from foreblock.ledger.importing.import_files import import_files
 from foreblock.primitives import format_data
 from foreblock.service.running import HOST, free_port, serving, started
+from foreblock.upstream.client import Endpoint
 
 FOREBLOCK: Final = "foreblock"
 BEFORE: Final = "before"  # another build of foreblock

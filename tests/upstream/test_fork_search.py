@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.canonical.fork_search import FIRST_STEP, ForkSearch
+from foreblock.upstream.fork_search import FIRST_STEP, ForkSearch
 
 
 @given(st.integers(0, 2**40), st.integers(0, 2**40), st.integers(0, 2**40))

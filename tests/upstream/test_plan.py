@@ -1,7 +1,7 @@
 import pytest
 
-from foreblock.canonical.plan import Follow, Plan, Rest, Standing, Walk, plan
-from foreblock.canonical.reader import Head
+from foreblock.upstream.plan import Follow, Plan, Rest, Standing, Walk, plan
+from foreblock.upstream.reader import Head
 
 WANTED = b"w" * 32
 

@@ -7,12 +7,12 @@ for, with the transactions that its header commits to, or an `EndpointError`.
 
 from typing import Final, NamedTuple
 
-from foreblock.canonical.block_json import rebuild_block
-from foreblock.canonical.fields import Fields
-from foreblock.client import Endpoint
 from foreblock.errors import CallerError, NoSuchBlock, NotAnAnswer, Refused
 from foreblock.ledger.blocks import Block, decode_block, transactions_root
 from foreblock.primitives import format_data, format_quantity, parse_data
+from foreblock.upstream.block_json import rebuild_block
+from foreblock.upstream.client import Endpoint
+from foreblock.upstream.fields import Fields
 
 _RAW: Final = "debug_getRawBlock"
 # What servers answer to a method that they do not have, or that they keep closed.

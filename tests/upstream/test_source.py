@@ -13,11 +13,11 @@ from structlog.testing import capture_logs
 
 from foreblock._engine import Block, Header
 from foreblock.backoff import Waits
-from foreblock.canonical.options import CanonicalOptions
-from foreblock.canonical.reader import Head
-from foreblock.canonical.source import CanonicalSource
 from foreblock.clock import SystemClock
 from foreblock.service.running import free_port
+from foreblock.upstream.options import CanonicalOptions
+from foreblock.upstream.reader import Head
+from foreblock.upstream.source import CanonicalSource
 from in_loop import run, until
 from toy_endpoint import ToyError, toy_endpoint
 

@@ -9,9 +9,9 @@ import pytest
 from asking import Asker
 from conftest import ChainFiles
 from foreblock._engine import Block, decode_block
-from foreblock.canonical.reader import BlockReader, CanonicalHeads, Head
-from foreblock.client import Endpoint
 from foreblock.errors import NoSuchBlock, NotAnAnswer
+from foreblock.upstream.client import Endpoint
+from foreblock.upstream.reader import BlockReader, CanonicalHeads, Head
 from toy_endpoint import ToyError, toy_endpoint
 
 Methods = dict[str, Callable[[list[Any]], object]]

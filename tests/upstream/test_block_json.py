@@ -11,10 +11,10 @@ from builder import ChainBuilder
 from conftest import ChainFiles
 from deposit_chain import CREATION, DEPOSIT, GENESIS
 from foreblock._engine import decode_block, transactions_root
-from foreblock.canonical.block_json import rebuild_block
-from foreblock.canonical.fields import Fields
-from foreblock.canonical.transaction_json import encode_transaction
 from foreblock.ledger.reading.view import Ledger
+from foreblock.upstream.block_json import rebuild_block
+from foreblock.upstream.fields import Fields
+from foreblock.upstream.transaction_json import encode_transaction
 
 
 def test_every_block_without_uncles_is_rebuilt_to_the_byte(

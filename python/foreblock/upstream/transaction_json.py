@@ -8,8 +8,8 @@ checked twice here: what JSON says is encoded, and what it leaves open is a `Val
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from foreblock.canonical.fields import Fields
-from foreblock.canonical.rlp import Item, encode
+from foreblock.upstream.fields import Fields
+from foreblock.upstream.rlp import Item, encode
 
 _DEPOSIT: Final = 0x7E
 

@@ -17,12 +17,12 @@ import pytest
 from foreblock._engine import Block
 from foreblock.backoff import Waits
 from foreblock.bus.frames import SourceFacts, frame
-from foreblock.canonical.options import CanonicalOptions
-from foreblock.canonical.reader import BlockReader, Head
-from foreblock.canonical.source import CanonicalSource
-from foreblock.client import DEEPEST, MOST_VALUES, Endpoint
 from foreblock.clock import SystemClock
 from foreblock.errors import EndpointError
+from foreblock.upstream.client import DEEPEST, MOST_VALUES, Endpoint
+from foreblock.upstream.options import CanonicalOptions
+from foreblock.upstream.reader import BlockReader, Head
+from foreblock.upstream.source import CanonicalSource
 from in_loop import run, until
 from waiting import PATIENCE
 

@@ -8,7 +8,7 @@ behind is given time, because its feed is about to bring the same.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from foreblock.canonical.reader import Head
+from foreblock.upstream.reader import Head
 
 # So far behind, the feed will not help: it proves the block before the one it is building.
 FAR_BEHIND = 3

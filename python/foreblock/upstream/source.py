@@ -20,15 +20,15 @@ from typing import Final, Protocol, TypeVar
 import structlog
 
 from foreblock.backoff import Backoff
-from foreblock.canonical.fork_search import ForkSearch
-from foreblock.canonical.options import CanonicalOptions
-from foreblock.canonical.plan import Follow, Plan, Rest, Standing, Walk, plan
-from foreblock.canonical.reader import BlockReader, CanonicalHeads, Head
-from foreblock.client import Endpoint
 from foreblock.clock import Clock
 from foreblock.errors import EndpointError, NoSuchBlock, Unreachable
 from foreblock.foreign_text import harmless
 from foreblock.ledger.blocks import Block
+from foreblock.upstream.client import Endpoint
+from foreblock.upstream.fork_search import ForkSearch
+from foreblock.upstream.options import CanonicalOptions
+from foreblock.upstream.plan import Follow, Plan, Rest, Standing, Walk, plan
+from foreblock.upstream.reader import BlockReader, CanonicalHeads, Head
 
 T = TypeVar("T")
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from foreblock.client import Endpoint
 from foreblock.errors import InvalidArgument, NotAnAnswer, Refused, Unreachable
+from foreblock.upstream.client import Endpoint
 from toy_endpoint import ToyError, toy_endpoint
 
 

@@ -4,9 +4,9 @@ For endpoints that do not give a block's own bytes. Uncles cannot be rebuilt, si
 names them by their hashes only; chains that need this have none.
 """
 
-from foreblock.canonical.fields import Fields
-from foreblock.canonical.transaction_json import encode_transaction
 from foreblock.ledger.blocks import Block, Header, Withdrawal
+from foreblock.upstream.fields import Fields
+from foreblock.upstream.transaction_json import encode_transaction
 
 
 def rebuild_block(answer: object) -> Block:
