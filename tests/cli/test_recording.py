@@ -8,7 +8,7 @@ from pathlib import Path
 from dev_processes import PACKAGE
 from flashblocks import first, hash_of, later
 from foreblock.feed.messages import encode
-from foreblock.recording.file import head_line, message_line
+from foreblock.feed.recording.file import head_line, message_line
 from waiting import PATIENCE
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONUNBUFFERED": "1"}

@@ -15,9 +15,9 @@ from dev_processes import PACKAGE, Dev, Following, Network, RpcError, children, 
 from followed import pins, sealed, until_latest
 from foreblock.clock import SystemClock
 from foreblock.feed.messages import decode
+from foreblock.feed.recording.file import read_recording
+from foreblock.feed.recording.record import Recorder
 from foreblock.model import Flashblock
-from foreblock.recording.file import read_recording
-from foreblock.recording.record import Recorder
 from foreblock.service.running import free_port
 from waiting import PATIENCE, until
 

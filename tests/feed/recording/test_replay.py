@@ -12,11 +12,11 @@ from flashblocks import carrying, first, hash_of, later
 from foreblock.clock import SystemClock
 from foreblock.feed.messages import encode
 from foreblock.feed.options import FeedOptions
+from foreblock.feed.recording.file import Recorded, read_recording
+from foreblock.feed.recording.record import Recorder
+from foreblock.feed.recording.replay import replay
 from foreblock.feed.server import FeedServer
 from foreblock.model import Flashblock, FlashblockId
-from foreblock.recording.file import Recorded, read_recording
-from foreblock.recording.record import Recorder
-from foreblock.recording.replay import replay
 from in_loop import run
 
 FLASHBLOCKS = [

@@ -10,8 +10,8 @@ from foreblock.errors import MalformedFlashblock
 from foreblock.feed.client import FeedClient
 from foreblock.feed.inbox import Inbox
 from foreblock.feed.messages import decode
+from foreblock.feed.recording.file import head_line, message_line
 from foreblock.model import Flashblock, FlashblockId
-from foreblock.recording.file import head_line, message_line
 
 _SECOND_NS: Final = 10**9
 

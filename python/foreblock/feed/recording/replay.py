@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from foreblock.feed.recording.file import Recorded
 from foreblock.feed.server import FeedServer
-from foreblock.recording.file import Recorded
 
 _LOOK_SECONDS: Final = 0.001  # between two looks at what clients have not taken
 
