@@ -6,20 +6,20 @@ exit code 1. Nothing else is caught: a traceback is a defect to be reported.
 
 import click
 
-from foreblock.cli.benching import bench
-from foreblock.cli.benching_preconf import preconf
-from foreblock.cli.benching_rpc import rpc as bench_rpc
-from foreblock.cli.configuring import config
-from foreblock.cli.conforming import conformance
-from foreblock.cli.copying import copy
-from foreblock.cli.developing import dev
-from foreblock.cli.importing import import_
-from foreblock.cli.reading import balance, block, call, rpc
-from foreblock.cli.recording import record, replay
-from foreblock.cli.sending import send
-from foreblock.cli.serving import serve
-from foreblock.cli.simulating import simulate
-from foreblock.cli.watching import watch
+from foreblock.cli.bench import bench
+from foreblock.cli.bench_preconf import preconf
+from foreblock.cli.bench_rpc import rpc as bench_rpc
+from foreblock.cli.config import config
+from foreblock.cli.conformance import conformance
+from foreblock.cli.copy import copy
+from foreblock.cli.dev import dev
+from foreblock.cli.import_ import import_
+from foreblock.cli.read import balance, block, call, rpc
+from foreblock.cli.record import record, replay
+from foreblock.cli.send import send
+from foreblock.cli.serve import serve
+from foreblock.cli.simulate import simulate
+from foreblock.cli.watch import watch
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from foreblock.abi import revert_reason
+from foreblock.cli.abi import revert_reason
 from foreblock.cli.failure import failing_in_one_line
 from foreblock.errors import InvalidArgument, Refused
 from foreblock.primitives import HASH_BYTES, parse_data, parse_quantity

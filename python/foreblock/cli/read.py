@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from foreblock.abi import Function, parse_function
+from foreblock.cli.abi import Function, parse_function
 from foreblock.cli.amounts import amount
 from foreblock.cli.asking import (
     ETHER_DIGITS,

@@ -7,7 +7,7 @@ from typing import Any, Final, TextIO
 
 import click
 
-from foreblock.abi import revert_reason
+from foreblock.cli.abi import revert_reason
 from foreblock.cli.asking import (
     ETHER_DIGITS,
     GWEI_DIGITS,

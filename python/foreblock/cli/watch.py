@@ -14,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from foreblock.cli.failure import failing_in_one_line
+from foreblock.cli.watch_connection import QUESTION, READINESS, Reading, read, source_facts
 from foreblock.errors import EndpointError
 from foreblock.upstream.client import Endpoint
-from foreblock.watching.reading import QUESTION, READINESS, Reading, read, source_facts
 
 LOCAL: Final = ("http://127.0.0.1:8545", "http://127.0.0.1:9545")
 GWEI: Final = 10**9

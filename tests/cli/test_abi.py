@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.abi import parse_function, revert_reason
+from foreblock.cli.abi import parse_function, revert_reason
 from foreblock.errors import InvalidArgument
 
 ADDRESS = "0x" + "ab" * 20

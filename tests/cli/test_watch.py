@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from foreblock.cli import main
-from foreblock.cli.watching import Watched, table
+from foreblock.cli.watch import Watched, table
+from foreblock.cli.watch_connection import Reading, Seen
 from foreblock.upstream.client import Endpoint
-from foreblock.watching.reading import Reading, Seen
 from toy_endpoint import toy_endpoint
 
 BLOCK: dict[str, Any] = {

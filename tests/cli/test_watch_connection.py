@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from foreblock.cli.watch_connection import QUESTION, SNAPSHOT, read, source_facts
 from foreblock.errors import NotAnAnswer
-from foreblock.watching.reading import QUESTION, SNAPSHOT, read, source_facts
 
 BLOCK: dict[str, Any] = {
     "number": "0x7", "hash": "0x" + "01" * 32, "timestamp": "0x64", "gasUsed": "0x5208",

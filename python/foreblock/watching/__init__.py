@@ -1,1 +1,0 @@
-"""What an onlooker sees of networks, from their answers alone."""
