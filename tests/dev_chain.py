@@ -11,13 +11,13 @@ from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.partial_rows import decode_numbers, made_of_key, transactions_key
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.ledger.storage.start import begin_chain
-from foreblock.model import Flashblock
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, DevAccount, dev_accounts
 from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.sequencer import Sequencer
+from foreblock.types import Flashblock
 
 MS = 10**6
 SECOND = 10**9

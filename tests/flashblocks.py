@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from foreblock.model import Base, Diff, Flashblock, FlashblockId
+from foreblock.types import Base, Diff, Flashblock, FlashblockId
 
 NUMBERS = st.integers(0, 2**64 - 1)
 HASHES = st.binary(min_size=32, max_size=32)

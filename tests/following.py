@@ -41,7 +41,7 @@ from foreblock.ledger.rules.l1_attributes import ATTRIBUTES_DEPOSITOR, L1_BLOCK
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.rows import transaction_index_key
 from foreblock.ledger.storage.start import begin_chain, stored_profile
-from foreblock.model import Base, Flashblock, FlashblockId
+from foreblock.types import Base, Flashblock, FlashblockId
 from profiles import JOVIAN
 from writing import (
     CHAIN_ID,

@@ -29,8 +29,8 @@ from foreblock.ledger.rules.header_rules import base_fee_after
 from foreblock.ledger.rules.l1_attributes import L1_BLOCK
 from foreblock.ledger.storage.chain_head import rules_of
 from foreblock.ledger.storage.start import begin_chain
-from foreblock.model import Base, Flashblock
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
+from foreblock.types import Base, Flashblock
 
 CHAIN_ID: Final = 31337
 GWEI: Final = 10**9

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from bytecode import code
 from foreblock._engine import Message, Transaction, sign_transaction
-from foreblock.model import Flashblock
+from foreblock.types import Flashblock
 from writing import CHAIN_ID, HISTORY, KEYS, L1_BLOCK, PASSER, PRICE, SENDERS, Chain
 from writing import genesis as plain_genesis
 

@@ -28,7 +28,7 @@ from foreblock.ledger.rules.header_rules import base_fee_after
 from foreblock.ledger.storage.partial_rows import transactions_key
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.ledger.storage.start import begin_chain
-from foreblock.model import Base, Flashblock
+from foreblock.types import Base, Flashblock
 from profiles import JOVIAN, profile
 
 CHAIN_ID = 901

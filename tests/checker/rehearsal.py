@@ -24,12 +24,12 @@ from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage.start import begin_chain
 from foreblock.methods import Method
-from foreblock.model import Flashblock
 from foreblock.scheduling.reply import Client, Text
 from foreblock.sequencer.dev_genesis import TOKENS_EACH, DevGenesisOptions, dev_genesis
 from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.predeploys import TOKEN
 from foreblock.sequencer.sequencer import Sequencer
+from foreblock.types import Flashblock
 
 INTERVAL_MS = 400
 PAYEES = [bytes([0xA0 + at]) * 20 for at in range(4)]

@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 from foreblock._engine import Transaction
-from foreblock.model import Flashblock
+from foreblock.types import Flashblock
 from writing import FACTORY, MAKES_MORTAL, MORTAL, PASSER, SCRIBE, Chain
 
 INDICES = 4

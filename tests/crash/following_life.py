@@ -16,7 +16,7 @@ from typing import NamedTuple
 from following import Built, Following, Truth
 from foreblock._engine import Block, Header
 from foreblock.ledger.building.commit_builder import Draft
-from foreblock.model import Flashblock
+from foreblock.types import Flashblock
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)], [], [(0, 5)], [(1, 7), (1, 9)]]
 OTHER = [[], [(2, 7)], [(1, 8), (0, 9)]]

@@ -18,13 +18,13 @@ from foreblock.bus.frames import SourceFacts, ToWorker
 from foreblock.clock import SystemClock
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE
-from foreblock.model import Flashblock
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.service.logs import configure
 from foreblock.settings.network import DevChain, FeedChain, Network
 from foreblock.sources.dev_network import open_dev_network
 from foreblock.sources.feed_network import FeedNetwork
 from foreblock.sources.restarting_network import KeptNetwork, Running
+from foreblock.types import Flashblock
 
 SEQUENCED, SOURCE, FOLLOWED = "sequenced", "source", "followed"
 WAITS = Waits(shortest=0.001, longest=0.002)

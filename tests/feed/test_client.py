@@ -22,8 +22,8 @@ from foreblock.feed.inbox import Inbox, InboxBounds
 from foreblock.feed.messages import decode, encode
 from foreblock.feed.server import FeedServer
 from foreblock.feed.wire import MessageLimits
-from foreblock.model import Flashblock, FlashblockId
 from foreblock.service.running import free_port
+from foreblock.types import Flashblock, FlashblockId
 from in_loop import run, until
 
 QUICK = Waits(0.001, 0.01)

@@ -6,7 +6,7 @@ from foreblock.feed.compression import decompress
 from foreblock.feed.messages import decode, encode
 from foreblock.feed.options import FeedOptions
 from foreblock.feed.outgoing import CurrentJob, Outgoing
-from foreblock.model import FlashblockId
+from foreblock.types import FlashblockId
 
 OPTIONS = FeedOptions()
 

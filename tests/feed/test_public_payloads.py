@@ -24,7 +24,7 @@ from foreblock.ledger.building.block_base import header_of
 from foreblock.ledger.following.verdict import claimed_header, malformed
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.l1_attributes import EcotoneAttributes, attributes_in
-from foreblock.model import Flashblock, FlashblockId
+from foreblock.types import Flashblock, FlashblockId
 from public_payloads import (
     COUNTER,
     INCREMENTED,

@@ -19,7 +19,7 @@ from foreblock.feed.compression import compress, decompress
 from foreblock.feed.messages import encode
 from foreblock.feed.options import FeedOptions
 from foreblock.feed.server import STOPPING, TOO_SLOW, FeedServer
-from foreblock.model import Flashblock
+from foreblock.types import Flashblock
 from in_loop import Runner
 from waiting import PATIENCE
 

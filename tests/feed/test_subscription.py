@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.feed.subscription import Refusal, Subscription, parse_target
-from foreblock.model import FlashblockId
+from foreblock.types import FlashblockId
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from foreblock.errors import InvalidArgument
 from foreblock.feed.subscription import Subscription, parse_target
 from foreblock.feed.target import begin_after, check_url
-from foreblock.model import FlashblockId
+from foreblock.types import FlashblockId
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,13 @@ from foreblock.ledger.reading.stored_block import Header, Portion, read_stored
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, Position
-from foreblock.methods import block_places, portion_text, reads, receipts_text, tips
+from foreblock.methods import block_places, portion_text, reads, receipts_text
+from foreblock.methods import priority_fees as tips
 from foreblock.methods.block_places import BlockPlaces
 from foreblock.methods.block_texts import BlockTexts
 from foreblock.methods.options import Options
+from foreblock.methods.priority_fees import KEPT_BYTES
 from foreblock.methods.receipts_text import ReceiptsText
-from foreblock.methods.tips import KEPT_BYTES
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.steps import finish
 from foreblock.service.app import Scheduling, Service, ServiceOptions

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from asking import Asker, error
 from dev_state import BOB
 from foreblock.ledger.reading.priority_fees import BlockTips
-from foreblock.methods.tips import LEAST, MOST, suggestion
+from foreblock.methods.priority_fees import LEAST, MOST, suggestion
 from paying_chain import GWEI, PayingChain, client_of, paying_chain
 
 TIPS = [5, 1, 3, 2, 4]  # gwei

@@ -17,9 +17,9 @@ from foreblock.ledger.following.follower import Follower
 from foreblock.ledger.importing.chain import Chain
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.start import begin_chain
-from foreblock.model import Flashblock
 from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.feed_faults import FeedFaults
+from foreblock.types import Flashblock
 
 ALICE, BOB = ACCOUNTS[:2]
 

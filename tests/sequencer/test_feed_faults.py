@@ -8,9 +8,9 @@ import pytest
 from flashblocks import carrying, first, hash_of, later
 from foreblock.errors import MalformedFlashblock
 from foreblock.feed.messages import EndMarker, decode
-from foreblock.model import Flashblock
 from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.feed_faults import FeedFaults, Sending
+from foreblock.types import Flashblock
 
 MS = 10**6
 JOB = [

@@ -13,13 +13,13 @@ from foreblock.clock import DrivenClock
 from foreblock.errors import PoolRefusal
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_writer import genesis_text
-from foreblock.model import Flashblock
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.settings.network import DevChain, Network
 from foreblock.sources import dev_network
 from foreblock.sources.dev_network import POOL_FILE, DevChainSource
+from foreblock.types import Flashblock
 
 GAPPED = [send(ACCOUNTS[0], nonce) for nonce in (1, 2, 3)]
 

@@ -6,9 +6,9 @@ from typing import cast
 from flashblocks import hash_of, later
 from foreblock.clock import DrivenClock
 from foreblock.feed.server import FeedServer
-from foreblock.model import Flashblock
 from foreblock.sequencer.faults import Fault, Faults
 from foreblock.sources.faulty_feed import FaultyFeed
+from foreblock.types import Flashblock
 from waiting import PATIENCE
 
 FAULTS = Faults({Fault.DELAY: 1.0}, seed=1)

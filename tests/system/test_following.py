@@ -17,8 +17,8 @@ from foreblock.clock import SystemClock
 from foreblock.feed.messages import decode
 from foreblock.feed.recording.file import read_recording
 from foreblock.feed.recording.record import Recorder
-from foreblock.model import Flashblock
 from foreblock.service.running import free_port
+from foreblock.types import Flashblock
 from waiting import PATIENCE, until
 
 

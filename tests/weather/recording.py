@@ -24,7 +24,7 @@ from foreblock.ledger.storage.partial_rows import (
 )
 from foreblock.ledger.storage.quiet_indices import last_index_of, quiet_end
 from foreblock.ledger.storage.rows import decode_items
-from foreblock.model import Flashblock, FlashblockId
+from foreblock.types import Flashblock, FlashblockId
 
 LOOK_SECONDS = 0.05
 

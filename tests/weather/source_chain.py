@@ -15,12 +15,12 @@ from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.partial_rows import transactions_key
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.ledger.storage.start import begin_chain
-from foreblock.model import Flashblock
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.predeploys import TOKEN
 from foreblock.sequencer.sequencer import Sequencer
+from foreblock.types import Flashblock
 from foreblock.upstream.reader import Head
 
 TRANSFER = bytes.fromhex("a9059cbb")

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
-from foreblock.model import ClaimedReceipt, Claims
 from foreblock.primitives import parse_address, parse_data, parse_hash, parse_quantity
+from foreblock.types import ClaimedReceipt, Claims
 
 # More text than this is not read; a full block of 200 transactions has a quarter of it.
 LONGEST: Final = 1024 * 1024

@@ -29,7 +29,7 @@ from foreblock.feed.feed_connection import FeedConnection
 from foreblock.feed.inbox import Inbox
 from foreblock.feed.target import OURS, begin_after, check_url, is_placed
 from foreblock.foreign_text import harmless
-from foreblock.model import FlashblockId
+from foreblock.types import FlashblockId
 
 log = structlog.get_logger()
 

@@ -24,7 +24,6 @@ from foreblock.feed.wire import (
     WireMetadata,
     read_message,
 )
-from foreblock.model import Base, Diff, Flashblock, FlashblockId
 from foreblock.primitives import (
     format_data,
     format_quantity,
@@ -34,6 +33,7 @@ from foreblock.primitives import (
     parse_number,
     parse_quantity,
 )
+from foreblock.types import Base, Diff, Flashblock, FlashblockId
 
 T = TypeVar("T")
 V = TypeVar("V")

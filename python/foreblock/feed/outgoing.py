@@ -6,7 +6,7 @@ from functools import cached_property
 from foreblock.feed.compression import compress
 from foreblock.feed.messages import encode
 from foreblock.feed.options import FeedOptions
-from foreblock.model import Flashblock, FlashblockId
+from foreblock.types import Flashblock, FlashblockId
 
 
 class Outgoing:

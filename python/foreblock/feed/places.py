@@ -3,8 +3,8 @@
 import re
 from typing import Final
 
-from foreblock.model import FlashblockId
 from foreblock.primitives import parse_number
+from foreblock.types import FlashblockId
 
 _PLACE: Final = re.compile(r"(0|[1-9][0-9]{0,19})-(0|[1-9][0-9]{0,19})", re.ASCII)
 

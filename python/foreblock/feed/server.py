@@ -39,7 +39,7 @@ from foreblock.feed.outgoing import CurrentJob, Outgoing
 from foreblock.feed.subscription import Refusal, Subscription, parse_target
 from foreblock.feed.target import OURS
 from foreblock.feed.wire import MessageLimits, text_of
-from foreblock.model import Flashblock
+from foreblock.types import Flashblock
 
 log = structlog.get_logger()
 

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from urllib.parse import parse_qsl, urlsplit
 
 from foreblock.feed.places import parse_place
-from foreblock.model import FlashblockId
+from foreblock.types import FlashblockId
 
 PATH = "/ws"
 _MOST_PARAMETERS = 16

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from foreblock.errors import InvalidArgument
 from foreblock.feed.places import format_place
-from foreblock.model import FlashblockId
+from foreblock.types import FlashblockId
 
 OURS: Final = "foreblock"  # how our feeds call themselves in the header `Server`
 _FROM: Final = "from"

@@ -20,6 +20,7 @@ from foreblock.methods.fee_history import FeeHistoryMethods
 from foreblock.methods.fees import FeeMethods
 from foreblock.methods.options import Options
 from foreblock.methods.placement import Placement
+from foreblock.methods.priority_fees import Tips
 from foreblock.methods.reads import Reads
 from foreblock.methods.receipts import ReceiptMethods
 from foreblock.methods.sending import SendMethods
@@ -27,7 +28,6 @@ from foreblock.methods.simulate import SimulateMethods
 from foreblock.methods.simulations import Simulations
 from foreblock.methods.state import StateMethods
 from foreblock.methods.submissions import NoSequencer, Submissions
-from foreblock.methods.tips import Tips
 from foreblock.methods.transactions import TransactionMethods
 from foreblock.scheduling.reply import Text
 

@@ -19,7 +19,7 @@ from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.l1_attributes import attributes_in
 from foreblock.ledger.storage.partial_rows import Position
-from foreblock.methods.kept import Kept
+from foreblock.methods.lru_cache import Kept
 from foreblock.methods.receipt_text import ReceiptShape
 from foreblock.scheduling.steps import Steps
 

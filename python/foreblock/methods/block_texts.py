@@ -14,7 +14,7 @@ from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.reading.stored_block import StoredBlock, read_stored
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.block_text import BlockText
-from foreblock.methods.kept import Kept
+from foreblock.methods.lru_cache import Kept
 from foreblock.methods.options import Options
 from foreblock.methods.portion_text import PortionText
 from foreblock.methods.reads import Reads

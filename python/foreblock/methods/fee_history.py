@@ -14,10 +14,10 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.methods.block_param import BlockParam, read_block
 from foreblock.methods.params import DECODING, explain, quantity, refuse
+from foreblock.methods.priority_fees import Tips
 from foreblock.methods.reads import Reads
 from foreblock.methods.shapes import array, members
 from foreblock.methods.shapes import quantity as shown
-from foreblock.methods.tips import Tips
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.steps import Steps
 

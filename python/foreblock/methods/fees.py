@@ -7,9 +7,9 @@ from msgspec import Raw
 from foreblock.ledger.reading.next_fees import blob_fees_of, next_base_fee_of
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.node import take_none
+from foreblock.methods.priority_fees import Tips
 from foreblock.methods.reads import Reads
 from foreblock.methods.shapes import quantity
-from foreblock.methods.tips import Tips
 from foreblock.scheduling.steps import Steps
 
 

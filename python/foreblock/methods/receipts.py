@@ -16,7 +16,7 @@ from foreblock.ledger.reading.stored_transaction import find_transaction
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.block_param import BlockParam, read_block
 from foreblock.methods.block_places import BlockPlaces
-from foreblock.methods.kept import Kept
+from foreblock.methods.lru_cache import Kept
 from foreblock.methods.options import Options
 from foreblock.methods.params import DECODING, explain, hash32
 from foreblock.methods.reads import Reads

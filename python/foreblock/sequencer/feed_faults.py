@@ -6,8 +6,8 @@ The chain knows nothing of it: what is committed and served is what was publishe
 from random import Random
 from typing import Final, NamedTuple
 
-from foreblock.model import Flashblock
 from foreblock.sequencer.faults import Fault, Faults
+from foreblock.types import Flashblock
 
 LONGEST_DELAY_MS: Final = 1_500
 LONGEST_STALL_MS: Final = 5_000

@@ -24,7 +24,6 @@ from foreblock.feed.client_options import ClientOptions
 from foreblock.feed.options import FeedOptions
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.storage.seen_commits import SeenCommit, open_seen
-from foreblock.model import Flashblock
 from foreblock.server.line import READY
 from foreblock.server.process import attend, raise_file_limit, run_ordered, tell
 from foreblock.service.launch import WritingOrder
@@ -35,6 +34,7 @@ from foreblock.sources.dev_network import open_dev_network
 from foreblock.sources.feed_network import FeedNetwork
 from foreblock.sources.network_writer import NetworkWriter
 from foreblock.sources.restarting_network import KeptNetwork
+from foreblock.types import Flashblock
 
 # How long a thread that reads garbage may keep those of other networks waiting, each time
 # that they come back from the engine or the disk. The interpreter's own choice is 5 ms.

@@ -5,9 +5,9 @@ from typing import Final
 
 from foreblock.clock import Clock
 from foreblock.feed.server import FeedServer
-from foreblock.model import Flashblock
 from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.feed_faults import FeedFaults, Sending
+from foreblock.types import Flashblock
 
 _SECOND_NS: Final = 10**9
 

@@ -22,11 +22,11 @@ from foreblock.ledger.reading.partials import sealed_number
 from foreblock.ledger.storage.open_store import Store, open_to_write
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch
-from foreblock.model import Flashblock, FlashblockId
 from foreblock.settings.network import Network
 from foreblock.sources.feed_facts import Following
 from foreblock.sources.kept_states import kept, room
 from foreblock.sources.stale_readers import StaleReaders
+from foreblock.types import Flashblock, FlashblockId
 from foreblock.upstream.reader import Head
 
 

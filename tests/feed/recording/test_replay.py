@@ -16,7 +16,7 @@ from foreblock.feed.recording.file import Recorded, read_recording
 from foreblock.feed.recording.record import Recorder
 from foreblock.feed.recording.replay import replay
 from foreblock.feed.server import FeedServer
-from foreblock.model import Flashblock, FlashblockId
+from foreblock.types import Flashblock, FlashblockId
 from in_loop import run
 
 FLASHBLOCKS = [

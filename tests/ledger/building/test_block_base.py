@@ -4,7 +4,7 @@ import pytest
 
 from foreblock.ledger.building.block_base import base_of, header_of
 from foreblock.ledger.rules.forks import ETHEREUM_RULES_OF, OptimismFork, Rules
-from foreblock.model import Base
+from foreblock.types import Base
 
 BASE = Base(
     parent_hash=b"\1" * 32,

@@ -17,7 +17,7 @@ from foreblock._engine import (
 from foreblock.errors import BadBlock, InvalidTransaction
 from foreblock.ledger.genesis.genesis_file import EMPTY_ROOT
 from foreblock.ledger.storage import partial_rows, rows
-from foreblock.model import Base, Flashblock
+from foreblock.types import Base, Flashblock
 from importing import import_bytes
 from profiles import JOVIAN
 from writing import (

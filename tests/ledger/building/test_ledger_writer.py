@@ -15,7 +15,7 @@ from foreblock.ledger.importing.chain import Chain as ImportedChain
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.chain_head import read_header, read_tip
 from foreblock.ledger.storage.freshness import decode_freshness
-from foreblock.model import FlashblockId
+from foreblock.types import FlashblockId
 from importing import import_bytes
 from ledger_state import root_from_scratch
 from writing import (

@@ -10,7 +10,7 @@ from foreblock._engine import Batch, Heads, Store, Transaction
 from foreblock.errors import DiskFull
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.storage import partial_rows
-from foreblock.model import Flashblock
+from foreblock.types import Flashblock
 from writing import ETHER, FACTORY, MAKES_MORTAL, MORTAL, PASSER, SCRIBE, Chain
 
 INDICES = 9

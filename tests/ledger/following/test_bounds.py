@@ -18,7 +18,7 @@ from foreblock.ledger.following.bounds import RunBounds
 from foreblock.ledger.following.buffer import Received
 from foreblock.ledger.following.message_execution import begin
 from foreblock.ledger.following.verdict import Diverged, check_growth
-from foreblock.model import Flashblock
+from foreblock.types import Flashblock
 from typed_transactions import deposit_running
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)]]

@@ -30,7 +30,7 @@ from foreblock.ledger.following.classification import (
     TooFar,
     place,
 )
-from foreblock.model import Flashblock, FlashblockId
+from foreblock.types import Flashblock, FlashblockId
 
 SEALED = {number: hash_of(f"sealed {number}") for number in range(2, 6)}
 UNKNOWN = hash_of("nobody knows")

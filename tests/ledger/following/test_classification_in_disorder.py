@@ -32,7 +32,7 @@ from foreblock.ledger.following.classification import (
     TooFar,
     place,
 )
-from foreblock.model import Flashblock, FlashblockId
+from foreblock.types import Flashblock, FlashblockId
 
 START = 5
 START_HASH = hash_of("start")

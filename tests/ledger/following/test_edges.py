@@ -8,7 +8,7 @@ from following import Built, Following, Truth
 from foreblock._engine import Block, State, deposit_transaction, keccak256
 from foreblock.ledger.following.candidates import DEFAULT_DEPTH
 from foreblock.ledger.rules.l1_attributes import ATTRIBUTES_DEPOSITOR, L1_BLOCK
-from foreblock.model import ClaimedReceipt, Claims, Flashblock, FlashblockId
+from foreblock.types import ClaimedReceipt, Claims, Flashblock, FlashblockId
 from writing import NOBODY
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)], [(0, 5)]]

@@ -17,7 +17,7 @@ import pytest
 from asking import asker
 from following import Built, Following, Truth, flat
 from foreblock._engine import Transaction, deposit_transaction, keccak256
-from foreblock.model import Flashblock
+from foreblock.types import Flashblock
 from header_hash import header_hash
 from profiles import JOVIAN
 from writing import HOLOCENE_DATA, JOVIAN_DATA, PASSER

@@ -10,7 +10,7 @@ import pytest
 
 from following import Built, Following, Truth
 from foreblock.ledger.following.buffer import BufferBounds
-from foreblock.model import Flashblock, FlashblockId
+from foreblock.types import Flashblock, FlashblockId
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)], [(1, 5)]]
 BLOCKS = 6

@@ -10,7 +10,7 @@ from hypothesis import given
 
 from flashblocks import carrying, first, flashblocks, hash_of, later
 from foreblock.ledger.following.buffer import Buffered, Received, memory_of
-from foreblock.model import ClaimedReceipt, Claims, Flashblock
+from foreblock.types import ClaimedReceipt, Claims, Flashblock
 
 PLAIN = later(7, "p", 1, hash_of("h"))
 BEGINS = first(7, "p", hash_of("g"), hash_of("h"))

@@ -21,7 +21,7 @@ from foreblock.ledger.following.candidates import DEFAULT_DEPTH
 from foreblock.ledger.reading.partials import check_reachable
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.rows import decode_items
-from foreblock.model import Flashblock
+from foreblock.types import Flashblock
 
 BLOCKS = 12
 SEEDS = range(6)

@@ -10,7 +10,7 @@ from foreblock._engine import keccak256
 from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock
 from foreblock.ledger.reading.sealed_block import SealedBlock
 from foreblock.ledger.reading.stored_transaction import find_transaction
-from foreblock.model import Flashblock
+from foreblock.types import Flashblock
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)]]
 

@@ -12,8 +12,8 @@ from foreblock.ledger.storage.freshness import Freshness, Quiet, decode_freshnes
 from foreblock.ledger.storage.maintenance import PRUNE_HEIGHTS
 from foreblock.ledger.storage.partial_rows import decode_numbers, made_of_key
 from foreblock.ledger.storage.quiet_indices import quiet_end
-from foreblock.model import Flashblock, FlashblockId
 from foreblock.sequencer.faults import Faults
+from foreblock.types import Flashblock, FlashblockId
 
 INTERVAL_MS = 200
 BLOCK_MS = 2_000

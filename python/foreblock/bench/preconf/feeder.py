@@ -26,7 +26,6 @@ from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
 from foreblock.ledger.storage.open_store import open_to_write
 from foreblock.ledger.transactions import Transaction
-from foreblock.model import Flashblock
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
@@ -34,6 +33,7 @@ from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.service.logs import configure
 from foreblock.service.running import HOST
+from foreblock.types import Flashblock
 
 ACCOUNTS: Final = 20
 LINGER_SECONDS: Final = 1.0  # after the last message, before the feed ends

@@ -11,7 +11,7 @@ from foreblock.feed.client import FeedClient
 from foreblock.feed.inbox import Inbox
 from foreblock.feed.messages import decode
 from foreblock.feed.recording.file import head_line, message_line
-from foreblock.model import Flashblock, FlashblockId
+from foreblock.types import Flashblock, FlashblockId
 
 _SECOND_NS: Final = 10**9
 

@@ -7,8 +7,8 @@ attributes. Which fields there are is the fork's to say.
 from foreblock._engine import Header
 from foreblock.ledger.genesis.genesis_file import EMPTY_REQUESTS_HASH, EMPTY_ROOT
 from foreblock.ledger.rules.forks import EthereumFork, Rules
-from foreblock.model import Base, Diff
 from foreblock.primitives import ZERO_HASH
+from foreblock.types import Base, Diff
 
 
 def header_of(base: Base, rules: Rules) -> Header:

@@ -34,8 +34,8 @@ from foreblock.ledger.rules.header_rules import check_header
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.ledger.storage.rows import encode_transaction_entry, transaction_index_key
-from foreblock.model import Base, FlashblockId
 from foreblock.primitives import ZERO_HASH
+from foreblock.types import Base, FlashblockId
 
 _BLOOM_BYTES: Final = 256
 

@@ -9,7 +9,7 @@ from foreblock._engine import Changes, Header
 from foreblock.ledger.building.block_base import diff_of
 from foreblock.ledger.storage import partial_rows as layout
 from foreblock.ledger.storage.rows import encode_items
-from foreblock.model import Base, Flashblock, FlashblockId
+from foreblock.types import Base, Flashblock, FlashblockId
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from foreblock.ledger.storage.maintenance import PRUNE_HEIGHTS
 from foreblock.ledger.storage.pruning import prunable
 from foreblock.ledger.storage.start import stored_profile
 from foreblock.ledger.storage.upkeep import Upkeep
-from foreblock.model import Base, Flashblock, FlashblockId
+from foreblock.types import Base, Flashblock, FlashblockId
 
 FRESH_FOR_BLOCKS: Final = 2  # how many block times a pending block counts as fresh
 _NANOSECONDS: Final = 10**9

@@ -27,7 +27,7 @@ from foreblock.ledger.storage.chain_head import read_header, read_row, rules_of
 from foreblock.ledger.storage.partial_rows import decode_partial_row, decode_seals_as
 from foreblock.ledger.storage.quiet_indices import last_index_of, quiet_end
 from foreblock.ledger.storage.rows import decode_items
-from foreblock.model import FlashblockId
+from foreblock.types import FlashblockId
 
 
 def on_sealed(store: Store, profile: ChainProfile, number: int) -> Foundation:

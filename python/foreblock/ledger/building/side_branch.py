@@ -12,7 +12,7 @@ from foreblock._engine import Header
 from foreblock.clock import Clock
 from foreblock.ledger.building.block_in_progress import BlockInProgress, Foundation
 from foreblock.ledger.building.commit_builder import Draft
-from foreblock.model import Base, Flashblock
+from foreblock.types import Base, Flashblock
 
 
 class SideBranch:

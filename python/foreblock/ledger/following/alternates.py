@@ -13,7 +13,7 @@ from foreblock.ledger.building.block_base import header_of
 from foreblock.ledger.following.buffer import Received
 from foreblock.ledger.following.verdict import claimed_header
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.model import Base, Flashblock
+from foreblock.types import Base, Flashblock
 
 
 class Branch(NamedTuple):

@@ -24,7 +24,7 @@ from foreblock.ledger.following.bounds import (
 from foreblock.ledger.following.buffer import Received
 from foreblock.ledger.following.message_execution import apply
 from foreblock.ledger.following.verdict import Overrun, Refusal
-from foreblock.model import Diff
+from foreblock.types import Diff
 
 MOST_REMEMBERED: Final = 256  # messages that overran; on overflow all may be tried once more
 

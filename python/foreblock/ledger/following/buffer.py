@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from foreblock.model import Flashblock
+from foreblock.types import Flashblock
 
 
 @dataclass(frozen=True, slots=True)

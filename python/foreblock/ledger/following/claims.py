@@ -11,8 +11,8 @@ import structlog
 from foreblock._engine import Receipt, decode_receipt, keccak256
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.closed_index import ClosedIndex
-from foreblock.model import ClaimedReceipt, Claims, Flashblock
 from foreblock.primitives import format_data
+from foreblock.types import ClaimedReceipt, Claims, Flashblock
 
 log = structlog.get_logger()
 

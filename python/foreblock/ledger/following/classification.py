@@ -14,7 +14,7 @@ docstring what they ask for. Whether the message is true is for execution.
 from dataclasses import dataclass
 
 from foreblock.ledger.following.candidates import Candidate, Known, PartialPlace, Standing
-from foreblock.model import Flashblock, FlashblockId
+from foreblock.types import Flashblock, FlashblockId
 
 
 @dataclass(frozen=True, slots=True)

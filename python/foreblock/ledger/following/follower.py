@@ -50,7 +50,7 @@ from foreblock.ledger.following.recovery import read_jobs
 from foreblock.ledger.following.search import Search
 from foreblock.ledger.following.served_chain import Branches
 from foreblock.ledger.following.verdict import Applied, Verdict, malformed
-from foreblock.model import Flashblock
+from foreblock.types import Flashblock
 
 NEVER_NS: Final = (1 << 63) - 1
 _RUN_BOUNDS: Final = RunBounds()

@@ -16,7 +16,7 @@ from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.following.buffer import Received
 from foreblock.ledger.following.candidates import SERVED, Candidate, Known, PartialPlace, Standing
 from foreblock.ledger.following.candidates import Step as KnownStep
-from foreblock.model import Diff
+from foreblock.types import Diff
 
 Key = tuple[int, bytes]  # block and payload id
 MOST_REFUSED: Final = 256  # messages of a job; on overflow all may be tried once more

@@ -27,8 +27,8 @@ from foreblock.ledger.following.verdict import (
     judge_state_root,
 )
 from foreblock.ledger.rules.execution import BLOB
-from foreblock.model import Base, Diff, Flashblock
 from foreblock.primitives import ZERO_HASH
+from foreblock.types import Base, Diff, Flashblock
 
 
 def begin(foundation: Foundation, base: Base, payload_id: bytes) -> BlockInProgress | Refusal:

@@ -11,7 +11,7 @@ from foreblock.ledger.building.state_roots import OpenTrie, SealsAs
 from foreblock.ledger.following.buffer import Received
 from foreblock.ledger.following.canonical_verifier import ForeignRun
 from foreblock.ledger.following.jobs import Job
-from foreblock.model import Flashblock
+from foreblock.types import Flashblock
 
 
 class NextCommit:

@@ -18,7 +18,7 @@ from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.chain_head import read_row
 from foreblock.ledger.storage.partial_rows import PartialRow, decode_partial_row, decode_seals_as
 from foreblock.ledger.storage.rows import decode_items
-from foreblock.model import Flashblock
+from foreblock.types import Flashblock
 
 _ALL: Final = 1 << 20  # more rows than a height can have
 _STORE: Final = "store"  # as the feed that recovered messages came from

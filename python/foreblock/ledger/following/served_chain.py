@@ -31,8 +31,8 @@ from foreblock.ledger.following.rebuilding import Rebuilt, rebuild
 from foreblock.ledger.following.sealed_chain import SealedChain
 from foreblock.ledger.following.verdict import Applied, Diverged, Refusal, Verdict
 from foreblock.ledger.storage.chain_head import read_header
-from foreblock.model import Flashblock, FlashblockId
 from foreblock.primitives import format_data
+from foreblock.types import Flashblock, FlashblockId
 
 
 class Branches:

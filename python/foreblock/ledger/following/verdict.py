@@ -14,8 +14,8 @@ from foreblock.errors import Undecodable as UndecodableBytes
 from foreblock.ledger.rules.forks import OptimismFork, Rules
 from foreblock.ledger.rules.intrinsic_gas import TRANSACTION
 from foreblock.ledger.rules.l1_attributes import ATTRIBUTES_DEPOSITOR, DEPOSIT, L1_BLOCK
-from foreblock.model import Base, Diff, Flashblock
 from foreblock.primitives import ZERO_HASH, format_data
+from foreblock.types import Base, Diff, Flashblock
 
 # More flashblocks than any builder puts into a block: Base has 11, others up to 30.
 MOST_INDICES: Final = 1024

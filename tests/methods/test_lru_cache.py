@@ -1,6 +1,6 @@
 from dataclasses import dataclass
 
-from foreblock.methods.kept import Kept
+from foreblock.methods.lru_cache import Kept
 
 
 @dataclass

@@ -5,7 +5,7 @@ from typing import Final
 from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.reading.priority_fees import BlockTips, read_tips
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.kept import Kept
+from foreblock.methods.lru_cache import Kept
 from foreblock.scheduling.steps import Steps
 
 KEPT_BYTES: Final = 32 << 20  # 1,024 blocks of 2,000 transactions
