@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-import long_chain as made
-from asking import Asker, asker
 from foreblock.ledger.importing.chain_file import read_items
 from foreblock.ledger.importing.import_files import import_files
 from foreblock.ledger.reading.view import Ledger
+from support.chains import long_chain as made
+from support.servers.asking import Asker, asker
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import click
 import pytest
 
-from asking import Asker
 from foreblock import errors
 from foreblock.cli import main
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from foreblock.settings import EverySetting, declared
-from long_work import long_work
+from support.servers.asking import Asker
+from support.servers.long_work import long_work
 
 ERRORS = [
     name

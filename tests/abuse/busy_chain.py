@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from dev_state import BOB
 from foreblock.sequencer.predeploys import TOKEN
-from paying_chain import PayingChain
-from solidity import call_data
+from support.chains.paying_chain import PayingChain
+from support.payloads.dev_state import BOB
+from support.payloads.solidity import call_data
 
 INDICES = 10
 PER_INDEX = 200  # transactions, so 2,000 a block

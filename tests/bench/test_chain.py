@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-import bench_chain
-import signing
 from foreblock._engine import decode_transactions, keccak256
 from foreblock.bench.rpc import chain
 from foreblock.ledger.importing.import_files import import_files
+from support.chains import bench_chain
+from support.payloads import signing
 
 
 def test_blocks_are_those_of_the_builder(tmp_path: Path) -> None:

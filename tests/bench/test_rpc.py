@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from asking import asker
 from foreblock.bench.rpc import chain, load, peers
 from foreblock.bench.rpc.answers import Answers, Cell
 from foreblock.bench.rpc.processes import cpu_seconds, family, resident_bytes
@@ -16,6 +15,7 @@ from foreblock.bench.rpc.questions import Bound, Question, fits, questions
 from foreblock.bench.rpc.rounds import Round
 from foreblock.ledger.importing.import_files import import_files
 from foreblock.ledger.reading.view import Ledger
+from support.servers.asking import asker
 
 
 def test_every_question_has_a_peer_to_be_held_against() -> None:

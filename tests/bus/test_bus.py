@@ -18,7 +18,7 @@ from foreblock.errors import (
     SequencerBusy,
     SequencerUnavailable,
 )
-from waiting import PATIENCE
+from support.servers.waiting import PATIENCE
 
 ALICE, BOB = b"\1" * 20, b"\2" * 20
 

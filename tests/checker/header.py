@@ -3,8 +3,8 @@
 import hashlib
 from collections.abc import Mapping
 
-import rlp
 from checker.keccak import keccak256
+from support.payloads import rlp
 
 # In the order in which they are hashed.
 FIELDS = (

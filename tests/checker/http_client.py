@@ -7,7 +7,7 @@ from typing import Self
 
 from checker.journal import Exchange
 from checker.json_type import Json
-from waiting import PATIENCE
+from support.servers.waiting import PATIENCE
 
 USES = 40  # after which a connection is made anew, so that every worker gets its share
 

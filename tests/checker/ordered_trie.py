@@ -8,8 +8,8 @@ hashed level by level, all nodes of a level at once.
 
 from collections.abc import Iterable
 
-import rlp
 from checker.keccak import keccak256, keccak256_each
+from support.payloads import rlp
 
 EMPTY_ROOT = keccak256(rlp.encode(b""))
 

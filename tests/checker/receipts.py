@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-import rlp
 from checker.keccak import keccak256
+from support.payloads import rlp
 
 BLOOM_BYTES = 256
 NO_BLOOM = bytes(BLOOM_BYTES)

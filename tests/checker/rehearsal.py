@@ -16,7 +16,6 @@ from msgspec import Raw
 from checker.chain import Chain
 from checker.journal import Journal
 from checker.served import Served
-from dev_chain import ACCOUNTS, GENESIS_TIME, GWEI, SECOND, send
 from foreblock._engine import Store, Transaction
 from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
@@ -30,6 +29,7 @@ from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.predeploys import TOKEN
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.types import Flashblock
+from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, GWEI, SECOND, send
 
 INTERVAL_MS = 400
 PAYEES = [bytes([0xA0 + at]) * 20 for at in range(4)]

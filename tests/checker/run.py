@@ -31,11 +31,11 @@ from checker.judge import Verdict, judge_journal
 from checker.recording import Recorder
 from checker.sending import PAYEES, LoadPlan, send_load
 from checker.table import table
-from dev_processes import dev_chain
 from foreblock.sequencer.dev_genesis import TOKENS_EACH, DevGenesisOptions
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.sequencer.predeploys import TOKEN
-from waiting import PATIENCE
+from support.servers.dev_processes import dev_chain
+from support.servers.waiting import PATIENCE
 
 BLOCK_TIME = 2  # seconds, the default of `foreblock dev`
 ACCOUNTS = 40

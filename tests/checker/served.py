@@ -8,7 +8,6 @@ from typing import Any
 
 from msgspec import Raw
 
-from asked_by import ANYBODY, body_of
 from checker import probes
 from checker.journal import Exchange, Journal
 from foreblock.clock import DrivenClock
@@ -23,7 +22,8 @@ from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
 from foreblock.scheduling.reply import Client, Reply, Text
 from foreblock.sequencer.predeploys import TOKEN
-from long_work import threads
+from support.servers.asked_by import ANYBODY, body_of
+from support.servers.long_work import threads
 
 TIMEOUT_MS = 5_000
 

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import rlp
 from checker.decoding import Item, decode, fields, number, text
+from support.payloads import rlp
 
 ITEMS = st.recursive(st.binary(max_size=70), lambda inner: st.lists(inner, max_size=5))
 

@@ -2,10 +2,10 @@
 
 import random
 
-import rlp
 from checker.keccak import keccak256
 from checker.ordered_trie import EMPTY_ROOT, OrderedTrie, ordered_root
 from foreblock._engine import Withdrawal, withdrawals_root
+from support.payloads import rlp
 
 
 def withdrawal(number: int) -> Withdrawal:

@@ -11,7 +11,7 @@ from checker.messages import announced_header, read_message
 from checker.ordered_trie import ordered_root
 from checker.receipts import receipt
 from checker.transactions import DEPOSIT, decode_deposit
-from public_payloads import base_mainnet_50393250
+from support.payloads.public_payloads import base_mainnet_50393250
 
 # Index 0 of Base mainnet's block 50393250.
 MESSAGE = json.dumps(base_mainnet_50393250())

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from foreblock.cli import main
 from foreblock.conformance.service import find_chain
 from foreblock.errors import InvalidArgument
-from toy_endpoint import toy_endpoint
+from support.servers.toy_endpoint import toy_endpoint
 
 
 @pytest.fixture

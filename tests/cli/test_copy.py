@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from foreblock._engine import Store
-from small_store import append
+from support.payloads.small_store import append
 
 COPY = [sys.executable, "-m", "foreblock", "copy"]
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from foreblock.cli import main
-from toy_endpoint import ToyError, toy_endpoint
+from support.servers.toy_endpoint import ToyError, toy_endpoint
 
 ADDRESS = "0x" + "ab" * 20
 BLOCK: dict[str, Any] = {

@@ -5,11 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dev_processes import PACKAGE
-from flashblocks import first, hash_of, later
 from foreblock.feed.messages import encode
 from foreblock.feed.recording.file import head_line, message_line
-from waiting import PATIENCE
+from support.payloads.flashblocks import first, hash_of, later
+from support.servers.dev_processes import PACKAGE
+from support.servers.waiting import PATIENCE
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONUNBUFFERED": "1"}
 MESSAGES = [

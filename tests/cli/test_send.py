@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from dev_state import ACCOUNTS
 from foreblock._engine import Transaction, decode_transaction
 from foreblock.cli import main
-from toy_endpoint import ToyError, toy_endpoint
+from support.payloads.dev_state import ACCOUNTS
+from support.servers.toy_endpoint import ToyError, toy_endpoint
 
 GWEI = 10**9
 TO = "0x" + "ab" * 20

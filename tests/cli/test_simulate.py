@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from asking import Asker
-from bytecode import code
 from foreblock.cli import main
-from simulating import A0, A1, A2, block, funded
-from toy_endpoint import ToyError, toy_endpoint
+from support.payloads.bytecode import code
+from support.servers.asking import Asker
+from support.servers.simulating import A0, A1, A2, block, funded
+from support.servers.toy_endpoint import ToyError, toy_endpoint
 
 BLOCKS = [
     block(

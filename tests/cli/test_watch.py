@@ -13,7 +13,7 @@ from foreblock.cli import main
 from foreblock.cli.watch import Watched, table
 from foreblock.cli.watch_connection import Reading, Seen
 from foreblock.upstream.client import Endpoint
-from toy_endpoint import toy_endpoint
+from support.servers.toy_endpoint import toy_endpoint
 
 BLOCK: dict[str, Any] = {
     "number": "0x7", "hash": "0x" + "01" * 32, "timestamp": "0x64", "gasUsed": "0x5208",

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from client_libraries import run
 from conftest import ChainFiles
 from foreblock.ledger.importing.import_files import import_files
 from foreblock.service.running import serving
+from support.servers.client_libraries import run
 
 SCRIPTS = {"viem": "with_viem.mjs", "web3.py": "with_web3.py"}
 ALICE = "0x" + "a11ce".rjust(40, "0")

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from client_libraries import REQUIRED, run
-from dev_processes import Network, dev_chain
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
+from support.servers.client_libraries import REQUIRED, run
+from support.servers.dev_processes import Network, dev_chain
 
 SCRIPTS = {
     "viem": "dev_with_viem.mjs",

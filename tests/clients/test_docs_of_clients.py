@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from client_libraries import HERE, run
-from dev_processes import Network, dev_chain
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
-from long_work import long_work
+from support.servers.client_libraries import HERE, run
+from support.servers.dev_processes import Network, dev_chain
+from support.servers.long_work import long_work
 
 CHECKOUT = HERE.parent.parent
 PAGE = (CHECKOUT / "docs" / "clients.md").read_text("utf-8")

@@ -8,7 +8,7 @@ import pytest
 from foreblock.conformance.cases import Case, Exchange, parse_case
 from foreblock.conformance.replay import Outcome, Rules, Verdict, judge, replay
 from foreblock.upstream.client import Endpoint
-from toy_endpoint import ToyError, toy_endpoint
+from support.servers.toy_endpoint import ToyError, toy_endpoint
 
 
 def case(method: str, reply: dict[str, Any], *params: object, shape_only: bool = False) -> Case:

@@ -12,7 +12,7 @@ from random import Random
 
 from foreblock._engine import Transaction
 from foreblock.types import Flashblock
-from writing import FACTORY, MAKES_MORTAL, MORTAL, PASSER, SCRIBE, Chain
+from support.chains.writing import FACTORY, MAKES_MORTAL, MORTAL, PASSER, SCRIBE, Chain
 
 INDICES = 4
 

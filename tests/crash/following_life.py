@@ -13,10 +13,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from following import Built, Following, Truth
 from foreblock._engine import Block, Header
 from foreblock.ledger.building.commit_builder import Draft
 from foreblock.types import Flashblock
+from support.chains.following import Built, Following, Truth
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)], [], [(0, 5)], [(1, 7), (1, 9)]]
 OTHER = [[], [(2, 7)], [(1, 8), (0, 9)]]

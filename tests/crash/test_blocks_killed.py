@@ -14,7 +14,7 @@ from random import Random
 
 from crash.block_writer import next_index
 from foreblock._engine import Store, View
-from writing import Chain
+from support.chains.writing import Chain
 
 KILLS = int(os.environ.get("FOREBLOCK_BLOCK_KILLS", "15"))
 TESTS = Path(__file__).parent.parent

@@ -13,13 +13,13 @@ from pathlib import Path
 from random import Random
 
 from crash.witness import Witness, watching
-from dev_chain import sealed_blocks
-from dev_processes import Dev, dev_chain
 from foreblock._engine import Store
 from foreblock.ledger.importing.chain import Chain
 from foreblock.ledger.storage.start import begin_chain
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
-from waiting import until
+from support.chains.dev_chain import sealed_blocks
+from support.servers.dev_processes import Dev, dev_chain
+from support.servers.waiting import until
 
 KILLS = int(os.environ.get("FOREBLOCK_DEV_KILLS", "5"))
 SEED = os.environ.get("FOREBLOCK_SEED")

@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from crash.following_life import Heads, Life, around_commits, heads, hear, life
-from following import Following
-from ledger_state import root_from_scratch
+from support.chains.following import Following
+from support.payloads.ledger_state import root_from_scratch
 from weather.faults import RESTARTED
 from weather.phase import Phase, run
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ChainFiles
-from importing import contents, import_bytes, latest
+from support.chains.importing import contents, import_bytes, latest
 
 KILLS = 25
 

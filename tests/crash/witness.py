@@ -13,7 +13,7 @@ from typing import Any
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.sync.client import connect
 
-from dev_processes import Dev, Network
+from support.servers.dev_processes import Dev, Network
 
 READERS = 2
 POLL_SECONDS = 0.5  # how often a feed client looks whether it is to stop

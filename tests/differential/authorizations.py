@@ -6,7 +6,7 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 from foreblock._engine import keccak256
-from signing import address, rlp, sign
+from support.payloads.signing import address, rlp, sign
 
 Json = dict[str, Any]
 

@@ -21,7 +21,6 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from asking import Asker, asker
 from differential.geth import geth
 from differential.known import plain
 from differential.payloads import Base, Json, payloads
@@ -30,6 +29,7 @@ from foreblock.errors import Refused
 from foreblock.ledger.importing.import_files import import_files
 from foreblock.ledger.reading.view import Ledger
 from foreblock.upstream.client import Endpoint
+from support.servers.asking import Asker, asker
 
 
 def main() -> None:

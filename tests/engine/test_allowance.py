@@ -4,10 +4,10 @@ from threading import Thread
 
 import pytest
 
-from bytecode import P256_LOOP, STORING_LOOP, loop
 from foreblock._engine import Allowance, Executed, Overlay, Transaction, deposit_transaction
 from foreblock.errors import OverBudget
-from small_store import env
+from support.payloads.bytecode import P256_LOOP, STORING_LOOP, loop
+from support.payloads.small_store import env
 
 SENDER = b"\x11" * 20
 CONTRACT = b"\xc0" * 20

@@ -54,7 +54,7 @@ from foreblock._engine import (
     row_part,
 )
 from foreblock.errors import ForeblockError
-from small_store import ALICE, CONTRACT, append, env, message, with_code
+from support.payloads.small_store import ALICE, CONTRACT, append, env, message, with_code
 
 HEADER = Header(
     parent_hash=bytes(32), beneficiary=bytes(20), state_root=bytes(32), number=1, gas_limit=1,

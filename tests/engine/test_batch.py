@@ -15,7 +15,7 @@ from foreblock.errors import (
     UnknownBlock,
     UnknownPartial,
 )
-from small_store import ALICE, BOB, append, balance, changes, nothing, word
+from support.payloads.small_store import ALICE, BOB, append, balance, changes, nothing, word
 
 
 @pytest.fixture

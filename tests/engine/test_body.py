@@ -17,7 +17,7 @@ from foreblock._engine import (
     Withdrawal,
 )
 from foreblock.errors import InvalidArgument, InvalidMessage
-from small_store import ALICE, env
+from support.payloads.small_store import ALICE, env
 
 BOB = b"\xb0" * 20
 LOGGER = b"\x10" * 20

@@ -17,7 +17,7 @@ from foreblock.errors import (
     InvalidArgument,
     InvalidMessage,
 )
-from small_store import ALICE, BOB, CONTRACT, env, message, with_code, word
+from support.payloads.small_store import ALICE, BOB, CONTRACT, env, message, with_code, word
 
 ETHEREUM = [
     "Frontier",

@@ -6,9 +6,9 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asking import request
 from foreblock._engine import Express, Store
-from small_store import ALICE, BOB, append, balance
+from support.payloads.small_store import ALICE, BOB, append, balance
+from support.servers.asking import request
 
 OPENING, DATE, SNAPSHOT, HEADERS = b"opening\r\n", b"date\r\n", b"snapshot\r\n", b"headers\r\n"
 

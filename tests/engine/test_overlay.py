@@ -4,7 +4,7 @@ import pytest
 
 from foreblock._engine import Account, Executed, Message, Overlay, Precompiles, keccak256
 from foreblock.errors import InvalidArgument, NotAPrecompile
-from small_store import ALICE, BOB, CONTRACT, env, message, with_code, word
+from support.payloads.small_store import ALICE, BOB, CONTRACT, env, message, with_code, word
 
 IDENTITY = bytes(19) + b"\x04"
 SHA256 = bytes(19) + b"\x02"

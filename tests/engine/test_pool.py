@@ -16,7 +16,7 @@ from foreblock.errors import (
     PoolFull,
     StoreClosed,
 )
-from small_store import ALICE, CONTRACT, append, env, message, with_code, word
+from support.payloads.small_store import ALICE, CONTRACT, append, env, message, with_code, word
 
 ENDLESS = "5b600056"
 ANSWER = "602a60005260206000f3"  # returns 42

@@ -13,7 +13,7 @@ from foreblock.errors import (
     MissingCode,
     StoreClosed,
 )
-from small_store import ALICE, BOB, CONTRACT, append, balance, env, message, word
+from support.payloads.small_store import ALICE, BOB, CONTRACT, append, balance, env, message, word
 
 CODE = bytes.fromhex("602a60005260206000f3")  # returns 42
 NO_CODE = keccak256(b"")

@@ -18,7 +18,7 @@ from foreblock.errors import (
     StoreOpenHere,
     StoreReadOnly,
 )
-from small_store import ALICE, BOB, append, balance, changes, word
+from support.payloads.small_store import ALICE, BOB, append, balance, changes, word
 
 
 @pytest.fixture

@@ -33,9 +33,9 @@ from foreblock.errors import StoreDamaged
 from foreblock.ledger.rules.deposit_receipt import deposit_fields
 from foreblock.ledger.storage.rows import encode_items
 from foreblock.methods import shapes
-from small_store import append
-from typed_transactions import BLOB, SET_CODE
-from writing import KEYS, SENDERS
+from support.chains.writing import KEYS, SENDERS
+from support.payloads.small_store import append
+from support.payloads.typed_transactions import BLOB, SET_CODE
 
 FIRST, SECOND = b"first", b"second"
 

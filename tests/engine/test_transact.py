@@ -4,7 +4,7 @@ import pytest
 
 from foreblock._engine import Executed, Overlay, Transaction, decode_transaction
 from foreblock.errors import InvalidTransaction
-from small_store import env, word
+from support.payloads.small_store import env, word
 
 # Signed by SENDER for CHAIN_ID: nonce 73, gas price 1, gas 21000, value 1.
 SENDER = bytes.fromhex("7435ed30a8b4aeb0877cef0c6e8cffe834eb865f")

@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 
 from foreblock._engine import GrowingRoot, Overlay, Store, keccak256, transactions_root
 from foreblock.errors import InvalidArgument, StoreClosed
-from small_store import ALICE, BOB, CONTRACT, Edit, append, balance, changes, nothing, word
+from support.payloads.small_store import (
+    ALICE,
+    BOB,
+    CONTRACT,
+    Edit,
+    append,
+    balance,
+    changes,
+    nothing,
+    word,
+)
 
 EMPTY_ROOT = "56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421"
 

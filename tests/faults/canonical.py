@@ -6,9 +6,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
-from asking import Asker, asker
 from foreblock.errors import StoreError
 from foreblock.ledger.reading.view import Ledger
+from support.servers.asking import Asker, asker
 
 
 @contextmanager

@@ -19,9 +19,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dev_processes import Network, dev_chain, following
 from faults.disk import ALL, Disk, Fault
-from followed import sealed
+from support.chains.followed import sealed
+from support.servers.dev_processes import Network, dev_chain, following
 
 BOUND = 6.0  # seconds
 LASTS = 8.0  # seconds of a fault that lasts: longer than the longest wait between two tries

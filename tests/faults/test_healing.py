@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from dev_processes import package_environment
 from faults.canonical import canonical
 from faults.disk import ALL, Disk, Fault
 from faults.life import FOLLOWED, SEQUENCED, SOURCE
 from foreblock._engine import Store
-from waiting import PATIENCE, until
+from support.servers.dev_processes import package_environment
+from support.servers.waiting import PATIENCE, until
 
 TESTS = Path(__file__).resolve().parent.parent
 CALLS = int(os.environ.get("FOREBLOCK_FAULTS", "0"))  # how many of each kind; else a few

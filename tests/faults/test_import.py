@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from conftest import ChainFiles
-from dev_processes import package_environment
 from faults.disk import ALL, Disk, Fault
-from importing import contents, import_bytes
+from support.chains.importing import contents, import_bytes
+from support.servers.dev_processes import package_environment
 
 TESTS = Path(__file__).resolve().parent.parent
 

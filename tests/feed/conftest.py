@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 import uvloop
 
-import in_loop
-from in_loop import Runner
+from support.servers import in_loop
+from support.servers.in_loop import Runner
 
 
 @pytest.fixture(params=["asyncio", "uvloop"])

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from flashblocks import first, hash_of
 from foreblock.feed.claims import LONGEST, read_claims
 from foreblock.feed.messages import decode, encode
 from foreblock.types import ClaimedReceipt, Claims, Flashblock
+from support.payloads.flashblocks import first, hash_of
 
 HASH, OTHER = "0x" + "ab" * 32, "0x" + "cd" * 32
 VAULT = "0x4200000000000000000000000000000000000019"

@@ -11,8 +11,6 @@ from random import Random
 import brotli  # type: ignore[import-untyped]
 import pytest
 
-from feed_servers import bad_server, for_ever, frame, raw_server
-from flashblocks import carrying, first, hash_of, later
 from foreblock.backoff import Waits
 from foreblock.clock import SystemClock
 from foreblock.errors import MalformedFlashblock
@@ -24,7 +22,9 @@ from foreblock.feed.server import FeedServer
 from foreblock.feed.wire import MessageLimits
 from foreblock.service.running import free_port
 from foreblock.types import Flashblock, FlashblockId
-from in_loop import run, until
+from support.payloads.flashblocks import carrying, first, hash_of, later
+from support.servers.feed_servers import bad_server, for_ever, frame, raw_server
+from support.servers.in_loop import run, until
 
 QUICK = Waits(0.001, 0.01)
 FIRST = first(7, "job", hash_of("six"), hash_of("7.0"))

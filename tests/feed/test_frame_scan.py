@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feed_servers import frame
 from foreblock.feed.frame_scan import FrameScan, Scanned
+from support.servers.feed_servers import frame
 
 HEAD = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n"
 PONG = frame(b"", 10)

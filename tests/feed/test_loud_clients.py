@@ -15,13 +15,13 @@ from websockets.asyncio.server import ServerConnection
 
 import foreblock.feed.door
 import foreblock.feed.guests
-from flashblocks import first, hash_of, later
 from foreblock.feed.allowance import Rate
 from foreblock.feed.guest_connection import TOO_LOUD
 from foreblock.feed.messages import encode
 from foreblock.feed.options import FeedOptions
 from foreblock.feed.server import FeedServer
-from in_loop import Runner
+from support.payloads.flashblocks import first, hash_of, later
+from support.servers.in_loop import Runner
 
 FIRST = first(7, "job", hash_of("six"), hash_of("7.0"))
 SECOND = later(7, "job", 1, hash_of("7.1"))

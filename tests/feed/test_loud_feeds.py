@@ -12,8 +12,6 @@ from random import Random
 import pytest
 from websockets.asyncio.client import ClientConnection
 
-from feed_servers import bad_server, for_ever, frame, raw_server
-from flashblocks import first, hash_of
 from foreblock.backoff import Waits
 from foreblock.clock import SystemClock
 from foreblock.feed.client import FeedClient
@@ -21,8 +19,10 @@ from foreblock.feed.client_options import ClientOptions
 from foreblock.feed.feed_connection import A_TURN, UNREAD
 from foreblock.feed.inbox import Inbox, InboxBounds
 from foreblock.feed.messages import encode
-from in_loop import Runner, until
-from waiting import PATIENCE
+from support.payloads.flashblocks import first, hash_of
+from support.servers.feed_servers import bad_server, for_ever, frame, raw_server
+from support.servers.in_loop import Runner, until
+from support.servers.waiting import PATIENCE
 
 QUICK = Waits(0.001, 0.01)
 FIRST = first(7, "job", hash_of("six"), hash_of("7.0"))

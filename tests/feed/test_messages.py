@@ -10,12 +10,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from flashblocks import carrying, first, flashblocks, hash_of, later
 from foreblock.errors import MalformedFlashblock
 from foreblock.feed.compression import compress
 from foreblock.feed.messages import EndMarker, decode, encode
 from foreblock.feed.wire import MessageLimits
 from foreblock.types import Flashblock, FlashblockId
+from support.payloads.flashblocks import carrying, first, flashblocks, hash_of, later
 
 FIRST = first(7, "job", hash_of("six"), hash_of("7.0"), FlashblockId(6, 10))
 SECOND = later(7, "job", 1, hash_of("7.1"), FlashblockId(7, 0))

@@ -1,12 +1,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashblocks import carrying, first, hash_of, later
 from foreblock.feed.compression import decompress
 from foreblock.feed.messages import decode, encode
 from foreblock.feed.options import FeedOptions
 from foreblock.feed.outgoing import CurrentJob, Outgoing
 from foreblock.types import FlashblockId
+from support.payloads.flashblocks import carrying, first, hash_of, later
 
 OPTIONS = FeedOptions()
 

@@ -1,6 +1,6 @@
 """Flashblocks of public chains decode to what those chains sealed: hashes and roots come out.
 
-`tests/public_payloads.py` has their field values and names the sources.
+`tests/support/payloads/public_payloads.py` has their field values and names the sources.
 """
 
 import json
@@ -25,7 +25,7 @@ from foreblock.ledger.following.verdict import claimed_header, malformed
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.l1_attributes import EcotoneAttributes, attributes_in
 from foreblock.types import Flashblock, FlashblockId
-from public_payloads import (
+from support.payloads.public_payloads import (
     COUNTER,
     INCREMENTED,
     base_mainnet_50393250,

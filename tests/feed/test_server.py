@@ -14,14 +14,14 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 import foreblock.feed.outgoing
-from flashblocks import carrying, first, hash_of, later
 from foreblock.feed.compression import compress, decompress
 from foreblock.feed.messages import encode
 from foreblock.feed.options import FeedOptions
 from foreblock.feed.server import STOPPING, TOO_SLOW, FeedServer
 from foreblock.types import Flashblock
-from in_loop import Runner
-from waiting import PATIENCE
+from support.payloads.flashblocks import carrying, first, hash_of, later
+from support.servers.in_loop import Runner
+from support.servers.waiting import PATIENCE
 
 FIRST = first(7, "job", hash_of("six"), hash_of("7.0"))
 SECOND = later(7, "job", 1, hash_of("7.1"))

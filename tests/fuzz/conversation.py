@@ -5,11 +5,11 @@
 
 from pathlib import Path
 
-from expressing import LIMITS, Ways
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Options
-from preconfirming import COUNTER, PreconfirmingChain
-from wire import Wire, endpoint_for
+from support.chains.preconfirming import COUNTER, PreconfirmingChain
+from support.servers.expressing import LIMITS, Ways
+from support.servers.wire import Wire, endpoint_for
 
 
 class TwoWays:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from following import Following, Truth
+from support.chains.following import Following, Truth
 
 
 @pytest.fixture

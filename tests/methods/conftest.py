@@ -6,7 +6,7 @@ import pytest
 
 from foreblock.ledger.importing.import_files import import_files
 from foreblock.ledger.reading.view import Ledger
-from simulation_chain import Chain, build_optimism
+from support.chains.simulation_chain import Chain, build_optimism
 
 
 @pytest.fixture(scope="module", params=["ethereum", "optimism"])

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from asking import Asker, error
-from bytecode import returning
-from long_chain import RICH
+from support.chains.long_chain import RICH
+from support.payloads.bytecode import returning
+from support.servers.asking import Asker, error
 
 TO = "0x00000000000000000000000000000000000c0de0"
 HASH = "0x" + "ab" * 32

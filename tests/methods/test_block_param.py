@@ -2,9 +2,9 @@
 
 import pytest
 
-from asking import Asker, error
-from long_chain import COINBASE, FIRST_HASH, GENESIS_HASH, HEAD_HASH
-from long_chain import EMITTER as ADDRESS
+from support.chains.long_chain import COINBASE, FIRST_HASH, GENESIS_HASH, HEAD_HASH
+from support.chains.long_chain import EMITTER as ADDRESS
+from support.servers.asking import Asker, error
 
 NOWHERE = "0x" + "12" * 32
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from asking import Asker, asker
 from conftest import ChainFiles
 from foreblock._engine import decode_block
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods import portion_text
-from long_chain import CROWD, CROWDED
+from support.chains.long_chain import CROWD, CROWDED
+from support.servers.asking import Asker, asker
 
 ALWAYS = {
     "number", "hash", "parentHash", "nonce", "sha3Uncles", "logsBloom", "transactionsRoot",

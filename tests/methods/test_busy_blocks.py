@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from asked_by import ANYBODY, body_of
-from asking import Asker, request
 from foreblock._engine import Block, BlockTips, StoredItems, View, decode_block, receipt_at
 from foreblock.errors import StoreDamaged
 from foreblock.ledger.reading import placed_receipts as placed_receipt
@@ -30,9 +28,11 @@ from foreblock.methods.receipts_text import ReceiptsText
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.steps import finish
 from foreblock.service.app import Scheduling, Service, ServiceOptions
-from importing import import_bytes
-from long_work import long_work
-from preconfirming import COUNTER, PreconfirmingChain
+from support.chains.importing import import_bytes
+from support.chains.preconfirming import COUNTER, PreconfirmingChain
+from support.servers.asked_by import ANYBODY, body_of
+from support.servers.asking import Asker, request
+from support.servers.long_work import long_work
 
 PORTIONS = (3, 0, 4, 1, 0, 2)  # transactions of the indices after the first
 

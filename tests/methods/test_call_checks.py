@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from asking import Asker, error
-from long_chain import BASE_FEE, CHAIN_ID, RICH, RICH_CHECKSUM
+from support.chains.long_chain import BASE_FEE, CHAIN_ID, RICH, RICH_CHECKSUM
+from support.servers.asking import Asker, error
 
 POOR = "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed"  # an example of EIP-55
 POOR_CHECKSUM = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"

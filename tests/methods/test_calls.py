@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from asking import Asker, asker, error
-from bytecode import LOOP, code, returning
 from foreblock.ledger.reading.view import Ledger
-from long_chain import BASE_FEE, CHAIN_ID, REVERTER, RICH
+from support.chains.long_chain import BASE_FEE, CHAIN_ID, REVERTER, RICH
+from support.payloads.bytecode import LOOP, code, returning
+from support.servers.asking import Asker, asker, error
 
 TO = "0x00000000000000000000000000000000000c0de0"
 FROM = "0x000000000000000000000000000000000000f00d"

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from asking import Asker, asker, error
 from conftest import ChainFiles
 from foreblock._engine import decode_block
 from foreblock.ledger.reading.view import Ledger
-from preconfirming import PreconfirmingChain
+from support.chains.preconfirming import PreconfirmingChain
+from support.servers.asking import Asker, asker, error
 
 
 def test_every_block_comes_as_the_bytes_that_were_imported(

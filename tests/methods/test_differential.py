@@ -5,12 +5,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-import long_chain
-from asking import Asker
 from foreblock._engine import Message, Outcome
 from foreblock.errors import InvalidMessage
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.revert import revert_reason
+from support.chains import long_chain
+from support.servers.asking import Asker
 
 TO = bytes.fromhex("00000000000000000000000000000000000c0de0")
 RICH = bytes.fromhex(long_chain.RICH[2:])

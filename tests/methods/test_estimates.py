@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asking import Asker, error
-from bytecode import LOOP, code
-from dev_state import ALICE, BOB
 from foreblock.ledger.rules.created_address import created_address
 from foreblock.sequencer.predeploys import TOKEN
-from paying_chain import GWEI, PayingChain, client_of, paying_chain
-from solidity import call_data
+from support.chains.paying_chain import GWEI, PayingChain, client_of, paying_chain
+from support.payloads.bytecode import LOOP, code
+from support.payloads.dev_state import ALICE, BOB
+from support.payloads.solidity import call_data
+from support.servers.asking import Asker, error
 
 TO = "0x00000000000000000000000000000000000c0de0"
 WHO = "0x" + ALICE.hex()

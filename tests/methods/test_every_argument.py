@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from asking import Asker, asker
 from conftest import CHECKOUT, ChainFiles
 from foreblock.ledger.importing.import_files import import_files
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
-from long_work import long_work
+from support.servers.asking import Asker, asker
+from support.servers.long_work import long_work
 
 Params = list[Any]
 

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from asking import request
-from expressing import Ways, bounds
 from foreblock.errors import InvalidArgument
 from foreblock.ledger.reading.fast_path import LONGEST_TEXT, MOST_ITEMS, tell_snapshot
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Options
-from preconfirming import PAID, PreconfirmingChain
-from wire import answer, post
+from support.chains.preconfirming import PAID, PreconfirmingChain
+from support.servers.asking import request
+from support.servers.expressing import Ways, bounds
+from support.servers.wire import answer, post
 
 PAYEE = f"0x{PAID.hex()}"
 

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asking import asker, request
-from bytecode import LOOP
-from expressing import UNHURRIED_US, Ways
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.created_address import created_address
 from foreblock.methods import placement
 from foreblock.methods.options import Options
-from long_chain import DELEGATED, EMITTER, REVERTER, SURROUNDED
-from preconfirming import COUNTER, SENDER, PreconfirmingChain
-from wire import post
+from support.chains.long_chain import DELEGATED, EMITTER, REVERTER, SURROUNDED
+from support.chains.preconfirming import COUNTER, SENDER, PreconfirmingChain
+from support.payloads.bytecode import LOOP
+from support.servers.asking import asker, request
+from support.servers.expressing import UNHURRIED_US, Ways
+from support.servers.wire import post
 
 CONTRACTS = [
     SURROUNDED,

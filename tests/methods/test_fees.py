@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asking import Asker, error
-from dev_state import BOB
 from foreblock.ledger.reading.priority_fees import BlockTips
 from foreblock.methods.priority_fees import LEAST, MOST, suggestion
-from paying_chain import GWEI, PayingChain, client_of, paying_chain
+from support.chains.paying_chain import GWEI, PayingChain, client_of, paying_chain
+from support.payloads.dev_state import BOB
+from support.servers.asking import Asker, error
 
 TIPS = [5, 1, 3, 2, 4]  # gwei
 

@@ -6,12 +6,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asking import Asker, request
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
-from long_chain import EMITTER as ADDRESS
-from long_chain import HEAD_HASH as HASH
-from long_work import long_work
+from support.chains.long_chain import EMITTER as ADDRESS
+from support.chains.long_chain import HEAD_HASH as HASH
+from support.servers.asking import Asker, request
+from support.servers.long_work import long_work
 
 TEXTS = st.sampled_from(
     ["0x", "0x0", "0x1", "0x01", "0xzz", "latest", "pending", "0x36", "0x37", ADDRESS, HASH,

@@ -10,10 +10,10 @@ import time
 import pytest
 
 from abuse.hogs import KINDS, hog
-from asked_by import ANYBODY
 from foreblock.ledger.reading.view import Ledger
 from foreblock.scheduling.reply import Reply
 from foreblock.service.app import Scheduling, Service, ServiceOptions
+from support.servers.asked_by import ANYBODY
 
 LONGEST = 0.01  # seconds of one round; straight code that hashes took 0.7
 ROUNDS = 5

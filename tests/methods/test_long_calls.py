@@ -5,8 +5,6 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from asking import Asker, asker, error, request
-from bytecode import LOOP, returning
 from foreblock import long_json
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.methods import calls, estimates
@@ -14,8 +12,10 @@ from foreblock.methods.long_call import LongCall, LongCallReader
 from foreblock.methods.placement import Placement
 from foreblock.rpc import dispatch
 from foreblock.scheduling.steps import Pace, Steps
-from odd_overrides import ODD, ODD_OVERRIDES, SLOTS
-from simulating import A0, A1, A2, funded, word
+from support.payloads.bytecode import LOOP, returning
+from support.servers.asking import Asker, asker, error, request
+from support.servers.simulating import A0, A1, A2, funded, word
+from support.strategies.odd_overrides import ODD, ODD_OVERRIDES, SLOTS
 
 METHODS = ("eth_call", "eth_estimateGas")
 LONG_DATA = "0x" + "00" * 99

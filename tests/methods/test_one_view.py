@@ -10,9 +10,6 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from asked_by import ANYBODY, body_of
-from builder import ChainBuilder
-from bytecode import returning
 from foreblock._engine import Withdrawal
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.methods import Method, make_methods
@@ -21,8 +18,11 @@ from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
 from foreblock.scheduling.reply import Reply, Text
-from long_work import long_work
-from profiles import MERGED
+from support.chains.builder import ChainBuilder
+from support.chains.profiles import MERGED
+from support.payloads.bytecode import returning
+from support.servers.asked_by import ANYBODY, body_of
+from support.servers.long_work import long_work
 
 PAID = "0x" + "77" * 20
 GENESIS = json.dumps(

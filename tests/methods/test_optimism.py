@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from asking import Asker, asker, error
-from builder import ChainBuilder
-from bytecode import returning
-from deposit_chain import CREATION, DEPOSIT, GENESIS
 from foreblock.ledger.reading.view import Ledger
+from support.chains.builder import ChainBuilder
+from support.chains.deposit_chain import CREATION, DEPOSIT, GENESIS
+from support.payloads.bytecode import returning
+from support.servers.asking import Asker, asker, error
 
 TO = "0x00000000000000000000000000000000000c0de0"
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from asking import Asker, error
-from bytecode import code, returning
-from long_chain import DELEGATED, EMITTER
+from support.chains.long_chain import DELEGATED, EMITTER
+from support.payloads.bytecode import code, returning
+from support.servers.asking import Asker, error
 
 TO = "0xfb6916095ca1df60bb79ce92ce3ea74c37c5d359"  # an example of EIP-55
 OTHER = "0xfb6916095ca1df60bb79ce92ce3ea74c37c5d35a"

@@ -5,11 +5,11 @@ import json
 import pytest
 from msgspec import Raw, Struct
 
-from asking import Asker, error, request
 from foreblock.errors import InvalidParams
 from foreblock.methods import params
-from long_chain import EMITTER as ADDRESS
-from long_chain import EMITTER_BALANCE
+from support.chains.long_chain import EMITTER as ADDRESS
+from support.chains.long_chain import EMITTER_BALANCE
+from support.servers.asking import Asker, error, request
 
 ZERO = "0x" + "00" * 20
 

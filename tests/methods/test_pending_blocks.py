@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from asking import Asker, asker, request
 from foreblock._engine import Block, Receipt, decode_receipt, receipts_root, transactions_root
 from foreblock.ledger.reading.stored_block import Header, Portion, read_stored
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.partial_rows import split_senders
 from foreblock.methods import portion_text
-from header_hash import header_hash
-from importing import import_bytes
-from preconfirming import COUNTER, PreconfirmingChain
-from writing import PASSER
+from support.chains.importing import import_bytes
+from support.chains.preconfirming import COUNTER, PreconfirmingChain
+from support.chains.writing import PASSER
+from support.payloads.header_hash import header_hash
+from support.servers.asking import Asker, asker, request
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from asking import Asker, asker, error
-from bytecode import returning
 from foreblock.ledger.reading.view import Ledger
-from header_hash import header_hash
-from preconfirming import COUNTER, PAID, SENDER, PreconfirmingChain
-from writing import HISTORY, SEQUENCER_VAULT
+from support.chains.preconfirming import COUNTER, PAID, SENDER, PreconfirmingChain
+from support.chains.writing import HISTORY, SEQUENCER_VAULT
+from support.payloads.bytecode import returning
+from support.payloads.header_hash import header_hash
+from support.servers.asking import Asker, asker, error
 
 TO = "0x00000000000000000000000000000000000c0de0"
 PAYER, PAYEE, COUNTING = "0x" + SENDER.hex(), "0x" + PAID.hex(), "0x" + COUNTER.hex()

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from asking import Asker, asker, error
-from bytecode import returning
 from foreblock.ledger.reading.view import Ledger
-from preconfirming import BEACON_ROOTS, COUNTER, PAID, SENDER, PreconfirmingChain
+from support.chains.preconfirming import BEACON_ROOTS, COUNTER, PAID, SENDER, PreconfirmingChain
+from support.payloads.bytecode import returning
+from support.servers.asking import Asker, asker, error
 
 TO = "0x00000000000000000000000000000000000c0de0"
 PAYEE = "0x" + PAID.hex()

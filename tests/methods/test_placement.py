@@ -6,15 +6,15 @@ from typing import cast
 
 import pytest
 
-from asking import Asker, asker, error, request
-from bytecode import LOOP, code, returning
-from expressing import UNHURRIED_US
 from foreblock.errors import DeadlineExceeded
 from foreblock.ledger.calls.call import Call, Outcome, Run
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods import placement
 from foreblock.methods.placement import Placement, duration
 from foreblock.methods.threads import Threads
+from support.payloads.bytecode import LOOP, code, returning
+from support.servers.asking import Asker, asker, error, request
+from support.servers.expressing import UNHURRIED_US
 
 TO = "0x00000000000000000000000000000000000c0de0"
 FOREVER = {TO: {"code": LOOP}}

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from asking import Asker
-from cases import METHODS, in_preconf, read_case
+from support.payloads.cases import METHODS, in_preconf, read_case
+from support.servers.asking import Asker
 
 
 @pytest.fixture(scope="module", params=METHODS)

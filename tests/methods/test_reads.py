@@ -19,7 +19,7 @@ from foreblock.methods.reads import (
 from foreblock.methods.simulations import Simulations
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.steps import Steps
-from long_work import threads
+from support.servers.long_work import threads
 
 T = TypeVar("T")
 TIMEOUT_MS = 5_000

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from asking import Asker, error
-from bytecode import code
-from dev_state import BOB, CAROL
 from foreblock.sequencer.predeploys import TOKEN
-from paying_chain import ATTRIBUTES, GWEI, PayingChain, Ran, client_of, paying_chain
-from solidity import call_data
+from support.chains.paying_chain import ATTRIBUTES, GWEI, PayingChain, Ran, client_of, paying_chain
+from support.payloads.bytecode import code
+from support.payloads.dev_state import BOB, CAROL
+from support.payloads.solidity import call_data
+from support.servers.asking import Asker, error
 
 REVERTS = bytes.fromhex(code(0, 0, "REVERT")[2:])
 LOGS_TWICE = bytes.fromhex(code(7, 0, 0, "LOG1", 0, 0, "LOG0", "STOP")[2:])

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from asking import Asker, asker, error
-from dev_state import ALICE, BOB
 from foreblock._engine import Message, sign_transaction
 from foreblock.errors import RejectedTransaction
 from foreblock.ledger.reading.view import Ledger
-from paying_chain import PayingChain, client_of, paying_chain
+from support.chains.paying_chain import PayingChain, client_of, paying_chain
+from support.payloads.dev_state import ALICE, BOB
+from support.servers.asking import Asker, asker, error
 
 KEY = b"\x11" * 32
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from asking import Asker
-from cases import read_case
 from foreblock.conformance.dialects import promised
-from header_hash import header_hash
+from support.payloads.cases import read_case
+from support.payloads.header_hash import header_hash
+from support.servers.asking import Asker
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from asked_by import ANYBODY, body_of
-from asking import UNHURRIED_MS, Asker, asker, error, request
-from bytecode import LOOP, returning
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Reply
 from foreblock.service.app import Scheduling, Service, ServiceOptions
-from simulating import A0, A1, A2, block, funded, simulate, word
+from support.payloads.bytecode import LOOP, returning
+from support.servers.asked_by import ANYBODY, body_of
+from support.servers.asking import UNHURRIED_MS, Asker, asker, error, request
+from support.servers.simulating import A0, A1, A2, block, funded, simulate, word
 
 BEACON_ROOTS = "0x000f3df6d732807ef1319fb7b8bb8522d0beac02"
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from asking import Asker, request
-from cases import read_case
 from foreblock import long_json
 from foreblock.methods import simulate
 from foreblock.rpc import dispatch
-from odd_overrides import ODD, ODD_OVERRIDES, SLOTS
-from simulating import A0, A1, A2, block, funded
+from support.payloads.cases import read_case
+from support.servers.asking import Asker, request
+from support.servers.simulating import A0, A1, A2, block, funded
+from support.strategies.odd_overrides import ODD, ODD_OVERRIDES, SLOTS
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.request import BlockRequest, SimulationRequest
 from foreblock.ledger.simulation.timeline import timeline
 from foreblock.scheduling.steps import finish
-from simulation_chain import BASE_FEE, Chain, priced, simulated
-from simulation_strategy import accounts, blocks, one_by_one
+from support.chains.simulation_chain import BASE_FEE, Chain, priced, simulated
+from support.strategies.simulation_strategy import accounts, blocks, one_by_one
 
 often = settings(
     max_examples=60,

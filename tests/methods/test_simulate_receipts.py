@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from asking import Asker, asker
 from conftest import ChainFiles
 from differential.known import plain
 from differential.payloads import Base
 from foreblock.ledger.importing.import_files import import_files
 from foreblock.ledger.reading.view import Ledger
+from support.servers.asking import Asker, asker
 
 FIELDS = ("from", "to", "gas", "gasPrice", "value", "input", "nonce")
 BEFORE_BYZANTIUM = {"example": range(1, 3), "published": range(1, 9)}

@@ -28,8 +28,8 @@ from foreblock.methods.options import Dialect
 from foreblock.methods.simulate_text import BlockShape, render
 from foreblock.scheduling.reply import whole
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work, finish
-from simulation_chain import Chain, priced, simulated, simulated_steps
-from simulation_strategy import CODES, CONTRACTS, PEOPLE, accounts, blocks
+from support.chains.simulation_chain import Chain, priced, simulated, simulated_steps
+from support.strategies.simulation_strategy import CODES, CONTRACTS, PEOPLE, accounts, blocks
 
 T = TypeVar("T")
 

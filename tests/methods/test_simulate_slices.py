@@ -16,7 +16,6 @@ import pytest
 from msgspec import Raw
 
 from abuse.simulations import EXCESSES
-from asked_by import ANYBODY
 from foreblock.ledger.calls import overrides as laying
 from foreblock.ledger.calls.overrides import AccountOverride, Slots, apply_in_steps, forget
 from foreblock.ledger.reading.view import Ledger
@@ -37,6 +36,7 @@ from foreblock.methods.simulate_params import PORTION, _read_many_calls
 from foreblock.methods.simulate_text import PIECE, _pieces
 from foreblock.scheduling.steps import Pace, Steps
 from foreblock.service.app import Scheduling, Service, ServiceOptions
+from support.servers.asked_by import ANYBODY
 
 
 class Over(Pace):

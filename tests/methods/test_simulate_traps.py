@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from asking import Asker, error
-from bytecode import code, returning
 from foreblock._engine import keccak256
-from long_chain import CHAIN_ID
-from rlp import encode
-from simulating import A0, A1, A2, A3, ETHER, block, funded, simulate, word
+from support.chains.long_chain import CHAIN_ID
+from support.payloads.bytecode import code, returning
+from support.payloads.rlp import encode
+from support.servers.asking import Asker, error
+from support.servers.simulating import A0, A1, A2, A3, ETHER, block, funded, simulate, word
 
 IDENTITY = "0x" + "00" * 19 + "04"
 ELSEWHERE = "0x" + "00" * 17 + "123456"

@@ -17,7 +17,7 @@ from foreblock.methods.simulations import (
 )
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work, finish
 from foreblock.scheduling.turns import Turns
-from long_work import threads
+from support.servers.long_work import threads
 
 
 class Clock:

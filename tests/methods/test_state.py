@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from asking import Asker, error
-from bytecode import code
-from dev_state import ALICE, BOB
 from foreblock.ledger.rules.created_address import created_address
-from paying_chain import PayingChain, client_of, paying_chain
+from support.chains.paying_chain import PayingChain, client_of, paying_chain
+from support.payloads.bytecode import code
+from support.payloads.dev_state import ALICE, BOB
+from support.servers.asking import Asker, error
 
 WRITES = bytes.fromhex(code(0xABCD, 5, "SSTORE", 0xFE, 0, "MSTORE", 1, 31, "RETURN")[2:])
 MADE = "0x" + created_address(ALICE, 1).hex()

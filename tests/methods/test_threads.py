@@ -4,9 +4,6 @@ import asyncio
 import json
 from typing import Any
 
-from asked_by import ANYBODY
-from asking import asker, request
-from bytecode import LOOP
 from foreblock.errors import PoolFull
 from foreblock.ledger.calls.call import Outcome, prepare
 from foreblock.ledger.calls.request import Call
@@ -15,7 +12,10 @@ from foreblock.methods.options import Options
 from foreblock.methods.placement import Placement
 from foreblock.scheduling.reply import Client, Reply
 from foreblock.service.app import Scheduling, Service, ServiceOptions
-from long_work import threads
+from support.payloads.bytecode import LOOP
+from support.servers.asked_by import ANYBODY
+from support.servers.asking import asker, request
+from support.servers.long_work import threads
 
 TO = "0x00000000000000000000000000000000000c0de0"
 HOUR_MS = 3_600_000

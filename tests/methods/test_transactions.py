@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from asking import Asker, error
-from dev_state import BOB
-from paying_chain import GWEI, PayingChain, client_of, paying_chain
+from support.chains.paying_chain import GWEI, PayingChain, client_of, paying_chain
+from support.payloads.dev_state import BOB
+from support.servers.asking import Asker, error
 
 PLACE = {"blockNumber": "0x1", "flashblockIndex": "0x1"}
 

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asking import Asker, asker, request
-from bytecode import LOOP, returning
 from foreblock.bench.rpc import chain as cancun
 from foreblock.ledger.importing.import_files import import_files
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.simulation import usual
 from foreblock.methods.simulate import SHORT
 from foreblock.methods.simulations import Simulations
-from simulating import A0, A1, funded, word
-from simulation_chain import build_optimism
-from simulation_strategy import CODES, CONTRACTS, PEOPLE
+from support.chains.simulation_chain import build_optimism
+from support.payloads.bytecode import LOOP, returning
+from support.servers.asking import Asker, asker, request
+from support.servers.simulating import A0, A1, funded, word
+from support.strategies.simulation_strategy import CODES, CONTRACTS, PEOPLE
 
 SHA256 = "0x" + "00" * 19 + "02"
 PLACES = ["0x" + each.hex() for each in (*PEOPLE, *CONTRACTS)]

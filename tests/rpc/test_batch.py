@@ -1,9 +1,9 @@
 import asyncio
 
-from asked_by import ANYBODY
 from foreblock.rpc.batch import Limits
 from foreblock.scheduling.reply import Reply
-from toys import Toys, call, parse
+from support.servers.asked_by import ANYBODY
+from support.servers.toys import Toys, call, parse
 
 
 def batch(*bodies: bytes) -> bytes:

@@ -2,11 +2,11 @@ import asyncio
 
 import pytest
 
-from asked_by import ANYBODY
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.scheduling.reply import Client, Reply
-from toys import ToyContext, Toys, call, parse
+from support.servers.asked_by import ANYBODY
+from support.servers.toys import ToyContext, Toys, call, parse
 
 
 def notification(method: str, params: str = "[]") -> bytes:

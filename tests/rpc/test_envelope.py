@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from malformed import MALFORMED
-from toys import Toys, call, parse
+from support.servers.toys import Toys, call, parse
+from support.strategies.malformed import MALFORMED
 
 
 @pytest.mark.parametrize("name", MALFORMED)

@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asked_by import ANYBODY
 from foreblock.scheduling.reply import Reply
-from toys import Toys, call
+from support.servers.asked_by import ANYBODY
+from support.servers.toys import Toys, call
 
 TOYS = Toys()
 SEEDS = [

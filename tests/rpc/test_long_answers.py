@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from asked_by import ANYBODY, body_of
 from foreblock.rpc.batch import Limits
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.room import LONG, Room
-from in_loop import turns
-from toys import Toys, call, parse
+from support.servers.asked_by import ANYBODY, body_of
+from support.servers.in_loop import turns
+from support.servers.toys import Toys, call, parse
 
 SIZE = LONG + 2  # of the text of a long result
 

@@ -14,8 +14,8 @@ from foreblock.rpc.batch import Limits
 from foreblock.rpc.envelope import Asked, Item, Malformed, read, read_usual
 from foreblock.rpc.long_body import LONG, read_long
 from foreblock.scheduling.reply import Reply
-from malformed import MALFORMED
-from toys import Toys, call, parse
+from support.servers.toys import Toys, call, parse
+from support.strategies.malformed import MALFORMED
 
 SPACE = b" " * LONG
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from asked_by import ANYBODY
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.long_body import LONG as LONG_BODY
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.room import Room
-from toys import Toys, call, parse
+from support.servers.asked_by import ANYBODY
+from support.servers.toys import Toys, call, parse
 
 # A coroutine that nobody waits for and nobody closes would warn.
 pytestmark = pytest.mark.filterwarnings("error")

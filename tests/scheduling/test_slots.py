@@ -11,7 +11,7 @@ from foreblock.methods.simulations import MOST_BEGUN, SLICE_SECONDS, Simulations
 from foreblock.scheduling.reply import Client
 from foreblock.scheduling.slots import Slots
 from foreblock.scheduling.steps import Pace, Steps
-from long_work import threads
+from support.servers.long_work import threads
 
 
 def test_addresses_that_wait_get_places_in_turn() -> None:

@@ -15,8 +15,17 @@ from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.intrinsic_gas import MAX_INIT_CODE
 from foreblock.ledger.rules.l1_fees import L1Fees
 from foreblock.sequencer.admission import MAX_NONCE, MAX_SIZE, admit
-from sequencing import CHAIN_ID, GWEI, NOBODY, SECRETS, SENDERS, TERMS, terms, transfer
-from signing import Item, rlp
+from support.chains.sequencing import (
+    CHAIN_ID,
+    GWEI,
+    NOBODY,
+    SECRETS,
+    SENDERS,
+    TERMS,
+    terms,
+    transfer,
+)
+from support.payloads.signing import Item, rlp
 
 
 def legacy(price: int, chain_id: int = CHAIN_ID) -> Transaction:

@@ -2,7 +2,6 @@ import struct
 
 import pytest
 
-from dev_state import GENESIS, Attributes
 from foreblock._engine import Header, keccak256
 from foreblock.ledger.rules.l1_fees import L1Fees
 from foreblock.sequencer.attributes import (
@@ -14,6 +13,7 @@ from foreblock.sequencer.attributes import (
 )
 from foreblock.sequencer.l1_origin import L1Origin, l1_origin
 from foreblock.sequencer.options import SequencerOptions
+from support.payloads.dev_state import GENESIS, Attributes
 
 OPTIONS = SequencerOptions()
 PROFILE = GENESIS.profile

@@ -1,6 +1,6 @@
 from foreblock.sequencer.admission import admit
 from foreblock.sequencer.budget import Budget, budget
-from sequencing import TERMS, transfer
+from support.chains.sequencing import TERMS, transfer
 
 
 def test_the_budget_grows_with_the_slots_to_the_whole_limit() -> None:

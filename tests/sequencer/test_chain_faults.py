@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from asking import asker, error
-from dev_chain import ACCOUNTS, NOBODY, DevChain, sealed_blocks, send
 from foreblock._engine import Block, Store, decode_transaction
 from foreblock.clock import DrivenClock
 from foreblock.ledger.building.ledger_writer import LedgerWriter
@@ -20,6 +18,8 @@ from foreblock.ledger.storage.start import begin_chain
 from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.feed_faults import FeedFaults
 from foreblock.types import Flashblock
+from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, sealed_blocks, send
+from support.servers.asking import asker, error
 
 ALICE, BOB = ACCOUNTS[:2]
 

@@ -10,8 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder import ChainBuilder
-from dev_state import COINBASE, Attributes, attributes_deposit
 from foreblock._engine import Header, Store
 from foreblock.errors import BadGenesis, DifferentGenesis, InvalidArgument
 from foreblock.ledger.genesis.genesis_file import EMPTY_ROOT, Genesis, GenesisAccount, read_genesis
@@ -26,8 +24,10 @@ from foreblock.ledger.storage.start import begin_chain
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 from foreblock.sequencer.predeploys import TOKEN
-from importing import import_bytes
-from profiles import OSAKA
+from support.chains.builder import ChainBuilder
+from support.chains.importing import import_bytes
+from support.chains.profiles import OSAKA
+from support.payloads.dev_state import COINBASE, Attributes, attributes_deposit
 
 DEFAULT = DevGenesisOptions()
 GENESIS = dev_genesis(DEFAULT)

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from flashblocks import carrying, first, hash_of, later
 from foreblock.errors import MalformedFlashblock
 from foreblock.feed.messages import EndMarker, decode
 from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.feed_faults import FeedFaults, Sending
 from foreblock.types import Flashblock
+from support.payloads.flashblocks import carrying, first, hash_of, later
 
 MS = 10**6
 JOB = [

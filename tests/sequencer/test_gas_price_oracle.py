@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dev_state import ACCOUNTS, ALICE, BOB, Attributes, DevState
 from foreblock._engine import Message, estimated_compressed_size, sign_transaction
 from foreblock.sequencer.predeploys import GAS_PRICE_ORACLE as ORACLE
+from support.payloads.dev_state import ACCOUNTS, ALICE, BOB, Attributes, DevState
 
 ATTRIBUTES = Attributes()
 # With these the L1 fee is the estimate itself: 16 x base fee x scalar is 10^12.

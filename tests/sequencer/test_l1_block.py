@@ -2,10 +2,10 @@
 
 import pytest
 
-from dev_state import ALICE, DEPOSITOR, Attributes, DevState
 from foreblock._engine import keccak256
 from foreblock.ledger.rules.l1_attributes import L1_BLOCK
-from solidity import decode
+from support.payloads.dev_state import ALICE, DEPOSITOR, Attributes, DevState
+from support.payloads.solidity import decode
 
 ATTRIBUTES = Attributes()
 

@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from dev_chain import ACCOUNTS, MS, SECOND, DevChain, places, send
 from foreblock._engine import Transaction
 from foreblock.errors import InvalidArgument
 from foreblock.sequencer.load import Load, Mix
 from foreblock.sequencer.predeploys import TOKEN
+from support.chains.dev_chain import ACCOUNTS, MS, SECOND, DevChain, places, send
 
 SENDERS = ACCOUNTS[5:]
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from dev_state import ALICE, BOB, GENESIS, DevState, number
 from foreblock._engine import keccak256
 from foreblock.ledger.rules.block_rules import MESSAGE_PASSER as PASSER
-from solidity import decode, encode
+from support.payloads.dev_state import ALICE, BOB, GENESIS, DevState, number
+from support.payloads.solidity import decode, encode
 
 FIRST_NONCE = 1 << 240
 PASSED = keccak256(b"MessagePassed(uint256,address,address,uint256,uint256,bytes,bytes32)")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from bytecode import code
-from dev_state import ALICE, BOB, COINBASE, DevState, number
 from foreblock.sequencer.predeploys import MULTICALL, TOKEN, WETH
-from solidity import call_data, decode
+from support.payloads.bytecode import code
+from support.payloads.dev_state import ALICE, BOB, COINBASE, DevState, number
+from support.payloads.solidity import call_data, decode
 
 ETHER = 10**18
 REFUSER = b"\x0e" * 20  # reverts with the word 7

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 import structlog
 
-from bytecode import P256_LOOP, loop
-from dev_chain import ACCOUNTS, GWEI, MS, DevChain, send
 from foreblock.sequencer.admission import admit
 from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.overruns import SMALL_GAS, Overruns, runs_until_ns
 from foreblock.sequencer.pooled import Pooled
-from sequencing import TERMS, transfer
+from support.chains.dev_chain import ACCOUNTS, GWEI, MS, DevChain, send
+from support.chains.sequencing import TERMS, transfer
+from support.payloads.bytecode import P256_LOOP, loop
 
 INTERVAL = 200 * MS
 

@@ -6,7 +6,7 @@ from foreblock._engine import Transaction
 from foreblock.errors import PoolRefusal
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.sequencer.pool import Pool, PoolLimits
-from sequencing import ETHER, GWEI, NOBODY, SENDERS, TERMS, Accounts, terms, transfer
+from support.chains.sequencing import ETHER, GWEI, NOBODY, SENDERS, TERMS, Accounts, terms, transfer
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from foreblock.errors import PoolRefusal
 from foreblock.ledger.transactions import estimated_compressed_size
 from foreblock.sequencer.pool import Pool, PoolLimits
 from foreblock.sequencer.pooled import Terms
-from sequencing import ETHER, FEES, GWEI, SENDERS, TERMS, Accounts, transfer
+from support.chains.sequencing import ETHER, FEES, GWEI, SENDERS, TERMS, Accounts, transfer
 
 # A transfer has some 110 bytes. In one pool the numbers are reached first, in the other bytes.
 NUMBERS = PoolLimits(of_a_sender=4, in_all=7, gapped=3)

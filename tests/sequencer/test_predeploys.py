@@ -2,10 +2,10 @@
 
 import pytest
 
-from dev_state import ALICE, GENESIS, DevState
 from foreblock._engine import keccak256
 from foreblock.ledger.rules.execution import BEACON_ROOTS, HISTORY_STORAGE
 from foreblock.sequencer.predeploys import DETERMINISTIC_DEPLOYER
+from support.payloads.dev_state import ALICE, GENESIS, DevState
 
 VAULTS = ("11", "19", "1a", "1b")
 

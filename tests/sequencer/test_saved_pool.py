@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dev_chain import ACCOUNTS, DevChain, places, send
 from foreblock._engine import Transaction
 from foreblock.sequencer.saved_pool import FORMAT, HEAD, save_pool, saved_pool
+from support.chains.dev_chain import ACCOUNTS, DevChain, places, send
 
 TRANSACTIONS = [send(who, nonce) for who in ACCOUNTS[:2] for nonce in (2, 0, 1)]
 

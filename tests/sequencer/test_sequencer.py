@@ -3,8 +3,6 @@ from pathlib import Path
 
 import pytest
 
-from bytecode import code
-from dev_chain import ACCOUNTS, ETHER, GENESIS_TIME, GWEI, NOBODY, DevChain, indices, places, send
 from foreblock._engine import Store, decode_transaction
 from foreblock.errors import PoolRefusal
 from foreblock.ledger.genesis.genesis_writer import genesis_text
@@ -13,6 +11,18 @@ from foreblock.ledger.rules.l1_attributes import ATTRIBUTES_DEPOSITOR
 from foreblock.ledger.storage.start import begin_chain
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
 from foreblock.sequencer.options import SequencerOptions
+from support.chains.dev_chain import (
+    ACCOUNTS,
+    ETHER,
+    GENESIS_TIME,
+    GWEI,
+    NOBODY,
+    DevChain,
+    indices,
+    places,
+    send,
+)
+from support.payloads.bytecode import code
 
 ALICE, BOB, CAROL = ACCOUNTS[:3]
 SMALL = dev_genesis(DevGenesisOptions(gas_limit=2_000_000))

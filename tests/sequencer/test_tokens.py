@@ -2,11 +2,11 @@
 
 import pytest
 
-from bytecode import code
-from dev_state import ALICE, BOB, CAROL, DevState, number
 from foreblock._engine import keccak256
 from foreblock.ledger.genesis.solidity_storage import mapping_slot
 from foreblock.sequencer.predeploys import TOKEN, WETH
+from support.payloads.bytecode import code
+from support.payloads.dev_state import ALICE, BOB, CAROL, DevState, number
 
 ETHER = 10**18
 UNLIMITED = 2**256 - 1

@@ -5,7 +5,7 @@ import pytest
 from foreblock.server.checks import host_allowed
 from foreblock.server.limits import Access, ServerLimits
 from foreblock.server.reply import Reply
-from wire import LIMITS, Wire, answer, answers, echo, post, raw
+from support.servers.wire import LIMITS, Wire, answer, answers, echo, post, raw
 
 JSON = b"Content-Type: application/json"
 HOST = b"Host: localhost"

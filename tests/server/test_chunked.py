@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from foreblock.server.chunked import BadChunk, BodyTooLarge, ChunkedBody
-from requests_strategy import chunked
+from support.strategies.requests_strategy import chunked
 
 HEAD = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
 

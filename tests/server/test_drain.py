@@ -3,7 +3,7 @@
 import asyncio
 
 from foreblock.server.reply import Reply
-from wire import Wire, answer, answers, echo, post
+from support.servers.wire import Wire, answer, answers, echo, post
 
 QUIET = 1.0
 

@@ -17,7 +17,7 @@ from foreblock.errors import WorkerFailed
 from foreblock.server import child, supervisor
 from foreblock.server.child import Slot
 from foreblock.server.supervisor import Supervisor
-from waiting import PATIENCE
+from support.servers.waiting import PATIENCE
 
 ANSWERING = """
 import socket, sys

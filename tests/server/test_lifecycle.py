@@ -7,9 +7,9 @@ import uvloop
 
 from foreblock.server import sockets
 from foreblock.server.lifecycle import Listener, serve
-from serving import Client
-from waiting import PATIENCE
-from wire import Parsed, echo, endpoint_for
+from support.servers.serving import Client
+from support.servers.waiting import PATIENCE
+from support.servers.wire import Parsed, echo, endpoint_for
 
 
 def test_who_is_accepted_while_the_others_are_told_to_end_is_told_so_too() -> None:

@@ -9,8 +9,8 @@ import pytest
 from foreblock.scheduling.room import LONG, PORTION, LongText, Room
 from foreblock.server.protocol import PORTIONS_PER_TURN
 from foreblock.server.reply import Client, Reply
-from in_loop import in_loop, turns
-from wire import Wire, answers, echo, endpoint_for, post
+from support.servers.in_loop import in_loop, turns
+from support.servers.wire import Wire, answers, echo, endpoint_for, post
 
 
 def texts(data: bytes) -> list[str]:

@@ -7,7 +7,7 @@ from foreblock.server.memory import CALM_SECONDS, KEPT, FreedMemory
 from foreblock.server.pressure import SLOW_SECONDS, Pressure
 from foreblock.server.reply import Reply
 from foreblock.server.unread import STEADY
-from wire import Wire, echo, endpoint_for, post
+from support.servers.wire import Wire, echo, endpoint_for, post
 
 MEBI = 2**20
 

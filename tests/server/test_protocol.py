@@ -10,8 +10,8 @@ from foreblock.server.answers import SHORT
 from foreblock.server.flow import AHEAD_LIMIT
 from foreblock.server.protocol import REQUESTS_PER_TURN
 from foreblock.server.reply import Client, Handler, Reply
-from in_loop import in_loop, turns
-from wire import Wire, answer, answers, echo, post
+from support.servers.in_loop import in_loop, turns
+from support.servers.wire import Wire, answer, answers, echo, post
 
 
 class Slow:

@@ -7,8 +7,8 @@ from foreblock.server.checks import Accepted, Refused, Rules, check
 from foreblock.server.head import Head
 from foreblock.server.head_cache import LONGEST, MOST, HeadCache
 from foreblock.server.limits import Access
-from requests_strategy import conversations, cut_conversations
-from wire import LIMITS, Wire, answer, answers, echo, endpoint_for, post, raw
+from support.servers.wire import LIMITS, Wire, answer, answers, echo, endpoint_for, post, raw
+from support.strategies.requests_strategy import conversations, cut_conversations
 
 ACCESS = Access(cors_origins=("https://app.example",))
 

@@ -7,7 +7,7 @@ import pytest
 from foreblock.scheduling.reply import Client, Reply
 from foreblock.scheduling.room import LONG, Room
 from foreblock.server.limits import ServerLimits
-from wire import Wire, endpoint_for
+from support.servers.wire import Wire, endpoint_for
 
 LIMIT = 4 * LONG
 REFUSED = b"503 Service Unavailable"

@@ -13,7 +13,7 @@ from foreblock.scheduling.room import PORTION, LongText, Room
 from foreblock.server.limits import ServerLimits
 from foreblock.server.protocol import Connection
 from foreblock.server.reply import Client, Reply
-from wire import endpoint_for, post
+from support.servers.wire import endpoint_for, post
 
 LIMITS = ServerLimits(write_timeout=5)
 ANSWER = 64 * PORTION  # 8 MiB, far more than the system takes at once

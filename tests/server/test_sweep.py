@@ -6,7 +6,7 @@ from foreblock.scheduling.room import PORTION
 from foreblock.server.limits import ServerLimits
 from foreblock.server.reply import Reply
 from foreblock.server.sweep import LINGER_SECONDS
-from wire import Wire, answer, echo, post
+from support.servers.wire import Wire, answer, echo, post
 
 LIMITS = ServerLimits(header_timeout=3, body_timeout=5, idle_timeout=20, write_timeout=7)
 SLACK = 1.1  # a connection is looked at once a second

@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from foreblock.service.log_queue import MOST_BYTES, LogQueue, write_to
-from waiting import PATIENCE, until
+from support.servers.waiting import PATIENCE, until
 
 LINE = "x" * 1023
 FITTING = MOST_BYTES // (len(LINE) + 1)

@@ -8,7 +8,7 @@ import pytest
 from foreblock.bench.rpc.processes import family
 from foreblock.errors import Unreachable
 from foreblock.service.running import HOST, free_port, started
-from waiting import until
+from support.servers.waiting import until
 
 # A server that also starts a child which outlives it, unless somebody ends it.
 SERVER = """

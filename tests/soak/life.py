@@ -12,8 +12,6 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from asking import Asker, asker
-from dev_chain import ACCOUNTS, DevChain
 from foreblock._engine import View
 from foreblock.bench.machine import anonymous_mib
 from foreblock.ledger.reading.view import Ledger
@@ -26,6 +24,8 @@ from foreblock.ledger.storage.partial_rows import (
     places_prefix,
 )
 from foreblock.sequencer.load import Load
+from support.chains.dev_chain import ACCOUNTS, DevChain
+from support.servers.asking import Asker, asker
 
 BLOCK_MS: Final = 2_000
 INTERVAL_MS: Final = 200

@@ -9,15 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from following import Truth
 from foreblock._engine import Block
 from foreblock.clock import SystemClock
 from foreblock.settings.network import FeedChain, Network
 from foreblock.sources.feed_network import FeedNetwork
-from profiles import JOVIAN
-from toy_endpoint import ToyError, toy_endpoint
-from waiting import PATIENCE
-from writing import genesis
+from support.chains.following import Truth
+from support.chains.profiles import JOVIAN
+from support.chains.writing import genesis
+from support.servers.toy_endpoint import ToyError, toy_endpoint
+from support.servers.waiting import PATIENCE
 
 DEPTH = int(os.environ.get("FOREBLOCK_REORG", "0"))
 FORK = 3

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from dev_chain import ACCOUNTS, GENESIS_TIME, SECOND, send
 from foreblock._engine import Transaction
 from foreblock.clock import DrivenClock
 from foreblock.errors import PoolRefusal
@@ -20,6 +19,7 @@ from foreblock.settings.network import DevChain, Network
 from foreblock.sources import dev_network
 from foreblock.sources.dev_network import POOL_FILE, DevChainSource
 from foreblock.types import Flashblock
+from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, SECOND, send
 
 GAPPED = [send(ACCOUNTS[0], nonce) for nonce in (1, 2, 3)]
 

@@ -3,13 +3,13 @@
 import asyncio
 from typing import cast
 
-from flashblocks import hash_of, later
 from foreblock.clock import DrivenClock
 from foreblock.feed.server import FeedServer
 from foreblock.sequencer.faults import Fault, Faults
 from foreblock.sources.faulty_feed import FaultyFeed
 from foreblock.types import Flashblock
-from waiting import PATIENCE
+from support.payloads.flashblocks import hash_of, later
+from support.servers.waiting import PATIENCE
 
 FAULTS = Faults({Fault.DELAY: 1.0}, seed=1)
 # A place whose message is not delayed for long.

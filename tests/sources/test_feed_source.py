@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from flashblocks import first, hash_of
 from foreblock.clock import SystemClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.genesis.genesis_writer import genesis_text
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.settings.network import FeedChain, Network
 from foreblock.sources.feed_source import Arrived, FeedSource
+from support.payloads.flashblocks import first, hash_of
 
 
 def test_what_is_no_flashblock_is_counted_against_its_feed_alone(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from foreblock.bus.frames import Accepted, NextNonce, Rejected, Submit, TakenUp,
 from foreblock.clock import DrivenClock
 from foreblock.errors import RejectedTransaction
 from foreblock.sources.network_writer import NetworkWriter
-from waiting import PATIENCE
+from support.servers.waiting import PATIENCE
 
 ALICE, BOB = b"\1" * 20, b"\2" * 20
 NEVER = 1 << 62

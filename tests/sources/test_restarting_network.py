@@ -11,7 +11,7 @@ from foreblock.bus.frames import Accepted, Rejected, SourceFacts, Submit, ToWork
 from foreblock.clock import SystemClock
 from foreblock.errors import StoreFull
 from foreblock.sources.restarting_network import KeptNetwork
-from waiting import PATIENCE
+from support.servers.waiting import PATIENCE
 
 FULL = StoreFull(1)
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from crash.child import Child
-from dev_chain import GENESIS_TIME, SECOND
 from foreblock._engine import Store
 from foreblock.bus.frames import ToWorker
 from foreblock.clock import DrivenClock
@@ -18,6 +17,7 @@ from foreblock.sources.dev_network import open_dev_network
 from foreblock.sources.feed_network import FeedNetwork
 from foreblock.sources.network_writer import NetworkWriter
 from foreblock.sources.stale_readers import CLEAR_EVERY_NS, StaleReaders
+from support.chains.dev_chain import GENESIS_TIME, SECOND
 
 PATIENCE = 30.0
 

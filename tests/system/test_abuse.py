@@ -14,13 +14,13 @@ from abuse.memory import peak_bytes, reset_peak
 from abuse.probe import BALANCE, ask_once, probe
 from abuse.simulations import EXCESSES
 from abuse.wire import Answer, Closed, Connection, address_of, head
-from dev_processes import children
 from foreblock.bench.rpc import chain
 from foreblock.bench.rpc.processes import family, resident_bytes
 from foreblock.ledger.importing.import_files import import_files
 from foreblock.service.running import Service, serving
-from processor import loop_seconds_between
-from waiting import PATIENCE
+from support.servers.dev_processes import children
+from support.servers.processor import loop_seconds_between
+from support.servers.waiting import PATIENCE
 
 MEBI = 2**20
 MOST = 0.05  # seconds that others may take before a balance

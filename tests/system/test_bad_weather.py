@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from waiting import PATIENCE
+from support.servers.waiting import PATIENCE
 
 
 def test_every_answer_in_bad_weather_is_true_to_the_chain_that_is_followed(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cases import METHODS
+from support.payloads.cases import METHODS
 
 
 @pytest.mark.parametrize("dialect", ["ethereum", "preconf"])

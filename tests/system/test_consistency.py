@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from waiting import PATIENCE
+from support.servers.waiting import PATIENCE
 
 
 def test_every_answer_agrees_with_the_snapshot_it_names(checkout: Path, tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dev_processes import Dev, Network, dev_chain, refused
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
-from waiting import PATIENCE, until
+from support.servers.dev_processes import Dev, Network, dev_chain, refused
+from support.servers.waiting import PATIENCE, until
 
 
 def number(block: dict[str, str]) -> int:

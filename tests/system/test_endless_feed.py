@@ -11,11 +11,11 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 from websockets.sync.server import ServerConnection, serve
 
-from bytecode import P256_LOOP, STORING_LOOP, loop
-from dev_processes import dev_chain, following
-from followed import sealed, until_latest
-from typed_transactions import deposit_running
-from waiting import until
+from support.chains.followed import sealed, until_latest
+from support.payloads.bytecode import P256_LOOP, STORING_LOOP, loop
+from support.payloads.typed_transactions import deposit_running
+from support.servers.dev_processes import dev_chain, following
+from support.servers.waiting import until
 
 LIMIT = 400_000_000  # of a dev chain
 FAR = 2**62

@@ -11,15 +11,24 @@ from pathlib import Path
 
 import pytest
 
-from dev_processes import PACKAGE, Dev, Following, Network, RpcError, children, dev_chain, following
-from followed import pins, sealed, until_latest
 from foreblock.clock import SystemClock
 from foreblock.feed.messages import decode
 from foreblock.feed.recording.file import read_recording
 from foreblock.feed.recording.record import Recorder
 from foreblock.service.running import free_port
 from foreblock.types import Flashblock
-from waiting import PATIENCE, until
+from support.chains.followed import pins, sealed, until_latest
+from support.servers.dev_processes import (
+    PACKAGE,
+    Dev,
+    Following,
+    Network,
+    RpcError,
+    children,
+    dev_chain,
+    following,
+)
+from support.servers.waiting import PATIENCE, until
 
 
 @pytest.fixture

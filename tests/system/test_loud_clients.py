@@ -5,9 +5,9 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from dev_processes import dev_chain
-from followed import until_latest
-from waiting import PATIENCE, until
+from support.chains.followed import until_latest
+from support.servers.dev_processes import dev_chain
+from support.servers.waiting import PATIENCE, until
 
 SHAKE = (
     b"GET /ws HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

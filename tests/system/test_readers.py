@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from asking import asker, request
-from bytecode import returning
 from foreblock.ledger.reading.view import Ledger
-from preconfirming import PAID, PreconfirmingChain
-from serving import environment
-from waiting import PATIENCE
+from support.chains.preconfirming import PAID, PreconfirmingChain
+from support.payloads.bytecode import returning
+from support.servers.asking import asker, request
+from support.servers.serving import environment
+from support.servers.waiting import PATIENCE
 
 # Answers one body a line until there are no more, at the time it was started with.
 READER = """

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from conftest import CHECKOUT
-from dev_processes import Dev, dev_chain, package_environment
 from foreblock.upstream.client import Endpoint
-from waiting import PATIENCE
+from support.servers.dev_processes import Dev, dev_chain, package_environment
+from support.servers.waiting import PATIENCE
 
 README = (CHECKOUT / "README.md").read_text("utf-8")
 EXAMPLES = re.findall(r"<!-- dev -->\n```console\n\$ (.*)\n(.*)\n```", README)

@@ -13,7 +13,7 @@ from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from foreblock.service.running import serving
 from foreblock.upstream.client import Endpoint
-from long_work import long_work
+from support.servers.long_work import long_work
 
 TEXT = (CHECKOUT / "docs" / "rpc.md").read_text("utf-8")
 README = (CHECKOUT / "README.md").read_text("utf-8")

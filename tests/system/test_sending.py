@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from dev_processes import Dev, Network, RpcError, dev_chain
-from dev_state import ACCOUNTS
 from foreblock._engine import Message, sign_transaction
-from waiting import until
+from support.payloads.dev_state import ACCOUNTS
+from support.servers.dev_processes import Dev, Network, RpcError, dev_chain
+from support.servers.waiting import until
 
 PAYEE = "0x00000000000000000000000000000000000000aa"
 GWEI = 10**9

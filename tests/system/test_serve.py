@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from serving import Load, Service, alive, command, environment, serving
-from toy import NOISE
-from waiting import PATIENCE, until
-from wire import post
+from support.servers.serving import Load, Service, alive, command, environment, serving
+from support.servers.toy import NOISE
+from support.servers.waiting import PATIENCE, until
+from support.servers.wire import post
 
 CLIENTS = 8
 

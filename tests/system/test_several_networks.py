@@ -11,10 +11,10 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
 
-from dev_processes import Dev, Network, children, dev_chain, serving_several
-from followed import pins, sealed, until_latest
 from foreblock.service.running import free_port
-from waiting import until
+from support.chains.followed import pins, sealed, until_latest
+from support.servers.dev_processes import Dev, Network, children, dev_chain, serving_several
+from support.servers.waiting import until
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ import random
 import socket
 from contextlib import ExitStack
 
-from processor import loop_seconds_between
-from serving import Service, serving
-from waiting import until
-from wire import answers, post
+from support.servers.processor import loop_seconds_between
+from support.servers.serving import Service, serving
+from support.servers.waiting import until
+from support.servers.wire import answers, post
 
 MEGABYTE = 1_000_000
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from asking import Asker, asker
-from builder import ChainBuilder
 from conftest import ChainFiles
-from deposit_chain import CREATION, DEPOSIT, GENESIS
 from foreblock._engine import decode_block, transactions_root
 from foreblock.ledger.reading.view import Ledger
 from foreblock.upstream.block_json import rebuild_block
 from foreblock.upstream.fields import Fields
 from foreblock.upstream.transaction_json import encode_transaction
+from support.chains.builder import ChainBuilder
+from support.chains.deposit_chain import CREATION, DEPOSIT, GENESIS
+from support.servers.asking import Asker, asker
 
 
 def test_every_block_without_uncles_is_rebuilt_to_the_byte(

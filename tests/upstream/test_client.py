@@ -9,7 +9,7 @@ import pytest
 
 from foreblock.errors import InvalidArgument, NotAnAnswer, Refused, Unreachable
 from foreblock.upstream.client import Endpoint
-from toy_endpoint import ToyError, toy_endpoint
+from support.servers.toy_endpoint import ToyError, toy_endpoint
 
 
 def fail(_: object) -> object:

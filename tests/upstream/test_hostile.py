@@ -23,8 +23,8 @@ from foreblock.upstream.client import DEEPEST, MOST_VALUES, Endpoint
 from foreblock.upstream.options import CanonicalOptions
 from foreblock.upstream.reader import BlockReader, Head
 from foreblock.upstream.source import CanonicalSource
-from in_loop import run, until
-from waiting import PATIENCE
+from support.servers.in_loop import run, until
+from support.servers.waiting import PATIENCE
 
 LONGEST = CanonicalOptions().longest_answer
 NULL = b"null"

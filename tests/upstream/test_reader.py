@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from asking import Asker
 from conftest import ChainFiles
 from foreblock._engine import Block, decode_block
 from foreblock.errors import NoSuchBlock, NotAnAnswer
 from foreblock.upstream.client import Endpoint
 from foreblock.upstream.reader import BlockReader, CanonicalHeads, Head
-from toy_endpoint import ToyError, toy_endpoint
+from support.servers.asking import Asker
+from support.servers.toy_endpoint import ToyError, toy_endpoint
 
 Methods = dict[str, Callable[[list[Any]], object]]
 

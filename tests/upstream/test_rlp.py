@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-import rlp
 from foreblock.upstream.rlp import Item, encode
+from support.payloads import rlp
 
 LEAVES = st.binary(max_size=300) | st.integers(0, 2**256)
 ITEMS: st.SearchStrategy[Item] = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=5))

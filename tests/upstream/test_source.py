@@ -18,8 +18,8 @@ from foreblock.service.running import free_port
 from foreblock.upstream.options import CanonicalOptions
 from foreblock.upstream.reader import Head
 from foreblock.upstream.source import CanonicalSource
-from in_loop import run, until
-from toy_endpoint import ToyError, toy_endpoint
+from support.servers.in_loop import run, until
+from support.servers.toy_endpoint import ToyError, toy_endpoint
 
 QUICK = CanonicalOptions(
     poll=0.001, patience=0, retry=0.001, waits=Waits(0.001, 0.01), depth=20, portion=4

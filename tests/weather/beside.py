@@ -25,8 +25,8 @@ from checker.judge import Verdict, judge_journal, work_out
 from checker.moment import find_moments
 from checker.run import GENESIS, OPTIONS, OWNERS, chain
 from checker.sending import LoadPlan, Sender
-from dev_processes import Network, children, dev_chain, serving_several
-from waiting import PATIENCE, until
+from support.servers.dev_processes import Network, children, dev_chain, serving_several
+from support.servers.waiting import PATIENCE, until
 from weather.convergence import Lateness, lateness
 from weather.poison import KINDS, poison
 from weather.recording import SourceRecorder

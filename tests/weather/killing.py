@@ -3,8 +3,8 @@
 import time
 from random import Random
 
-from dev_processes import Following, children
-from waiting import until
+from support.servers.dev_processes import Following, children
+from support.servers.waiting import until
 
 SLOT = 0.2  # seconds between flashblocks of the chain that is followed
 AROUND = 0.03  # seconds after one in which it is likely being committed

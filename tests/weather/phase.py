@@ -12,8 +12,8 @@ from checker.journal import Journal, JournalWriter, read_journal
 from checker.judge import Verdict, judge_journal, work_out
 from checker.moment import find_moments, names_lie
 from checker.run import OPTIONS, chain, hammers, load
-from dev_processes import Following, children, dev_chain, following
-from waiting import PATIENCE, until
+from support.servers.dev_processes import Following, children, dev_chain, following
+from support.servers.waiting import PATIENCE, until
 from weather.convergence import Lateness, lateness
 from weather.faults import Bound, words
 from weather.hearing import Hearing

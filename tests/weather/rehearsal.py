@@ -18,7 +18,6 @@ from checker.judge import Judge, Verdict, work_out
 from checker.moment import find_moments, names_lie
 from checker.rehearsal import PAYEES
 from checker.served import Served
-from dev_chain import ACCOUNTS, GENESIS_TIME, MS, SECOND
 from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.genesis.genesis_writer import genesis_text
@@ -30,6 +29,7 @@ from foreblock.sequencer.predeploys import TOKEN
 from foreblock.settings.network import FeedChain, Network
 from foreblock.sources.feed_facts import Following
 from foreblock.sources.feed_source import Arrived, FeedSource
+from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, MS, SECOND
 from weather.convergence import Lateness, lateness
 from weather.looking import Looking
 from weather.source_chain import Published, SourceChain

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from checker.journal import Journal
 from checker.rehearsal import PAYEES
-from dev_chain import ACCOUNTS, GWEI, send
 from foreblock._engine import Block, Store, Transaction
 from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
@@ -22,6 +21,7 @@ from foreblock.sequencer.predeploys import TOKEN
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.types import Flashblock
 from foreblock.upstream.reader import Head
+from support.chains.dev_chain import ACCOUNTS, GWEI, send
 
 TRANSFER = bytes.fromhex("a9059cbb")
 

@@ -7,7 +7,7 @@ from typing import Self
 
 from checker.http_client import Client
 from checker.journal import JournalWriter
-from dev_processes import Network
+from support.servers.dev_processes import Network
 
 LOOK_SECONDS = 0.01
 READY_SECONDS = 0.5

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from flashblocks import carrying, first, hash_of, later
 from foreblock.clock import SystemClock
 from foreblock.feed.messages import encode
 from foreblock.feed.options import FeedOptions
@@ -17,7 +16,8 @@ from foreblock.feed.recording.record import Recorder
 from foreblock.feed.recording.replay import replay
 from foreblock.feed.server import FeedServer
 from foreblock.types import Flashblock, FlashblockId
-from in_loop import run
+from support.payloads.flashblocks import carrying, first, hash_of, later
+from support.servers.in_loop import run
 
 FLASHBLOCKS = [
     first(7, "job", hash_of("six"), hash_of("7.0")),

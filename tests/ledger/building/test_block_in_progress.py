@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-import rlp
 from foreblock._engine import (
     Block,
     decode_receipt,
@@ -18,9 +17,9 @@ from foreblock.errors import BadBlock, InvalidTransaction
 from foreblock.ledger.genesis.genesis_file import EMPTY_ROOT
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.types import Base, Flashblock
-from importing import import_bytes
-from profiles import JOVIAN
-from writing import (
+from support.chains.importing import import_bytes
+from support.chains.profiles import JOVIAN
+from support.chains.writing import (
     DEPOSITOR,
     ETHER,
     HISTORY,
@@ -33,6 +32,7 @@ from writing import (
     genesis,
     payload_id,
 )
+from support.payloads import rlp
 
 ZERO_HASH = bytes(32)
 

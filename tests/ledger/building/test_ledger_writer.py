@@ -16,9 +16,8 @@ from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.chain_head import read_header, read_tip
 from foreblock.ledger.storage.freshness import decode_freshness
 from foreblock.types import FlashblockId
-from importing import import_bytes
-from ledger_state import root_from_scratch
-from writing import (
+from support.chains.importing import import_bytes
+from support.chains.writing import (
     ETHER,
     PASSER,
     SCRIBE,
@@ -26,6 +25,7 @@ from writing import (
     Chain,
     genesis,
 )
+from support.payloads.ledger_state import root_from_scratch
 
 ZERO_HASH = bytes(32)
 

@@ -9,7 +9,7 @@ from foreblock._engine import Store
 from foreblock.errors import BadBlock
 from foreblock.ledger.importing import importer
 from foreblock.ledger.importing.importer import Progress
-from importing import contents, import_bytes, latest, refusing
+from support.chains.importing import contents, import_bytes, latest, refusing
 
 
 class Stop(Exception):

@@ -11,7 +11,7 @@ from foreblock.errors import DiskFull
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.storage import partial_rows
 from foreblock.types import Flashblock
-from writing import ETHER, FACTORY, MAKES_MORTAL, MORTAL, PASSER, SCRIBE, Chain
+from support.chains.writing import ETHER, FACTORY, MAKES_MORTAL, MORTAL, PASSER, SCRIBE, Chain
 
 INDICES = 9
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from foreblock._engine import Header, Overlay, Store
 from foreblock.ledger.building.state_roots import StateRoots
-from small_store import ALICE, BOB, CONTRACT, append
+from support.payloads.small_store import ALICE, BOB, CONTRACT, append
 
 HEADER = Header(
     parent_hash=bytes(32),

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from bytecode import P256_LOOP, STORING_LOOP, loop
-from following import Built, Following, Truth
 from foreblock._engine import Block, Transaction, transactions_root
 from foreblock.clock import DrivenClock
 from foreblock.ledger.building.block_in_progress import BlockInProgress
@@ -19,7 +17,9 @@ from foreblock.ledger.following.buffer import Received
 from foreblock.ledger.following.message_execution import begin
 from foreblock.ledger.following.verdict import Diverged, check_growth
 from foreblock.types import Flashblock
-from typed_transactions import deposit_running
+from support.chains.following import Built, Following, Truth
+from support.payloads.bytecode import P256_LOOP, STORING_LOOP, loop
+from support.payloads.typed_transactions import deposit_running
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)]]
 LIMIT = 30_000_000  # of every block of the truth

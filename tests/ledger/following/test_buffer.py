@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashblocks import hash_of, job, later
 from foreblock.ledger.following.buffer import BufferBounds, Buffered
 from foreblock.types import Flashblock
+from support.payloads.flashblocks import hash_of, job, later
 
 SMALL = BufferBounds(
     messages_per_feed=4, bytes_per_feed=40, messages=7, bytes=60, jobs_per_height=2

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from flashblocks import first, hash_of, job, later
 from foreblock.ledger.following.candidates import Candidate, Known, PartialPlace, Standing, Step
 from foreblock.ledger.following.classification import (
     Ahead,
@@ -31,6 +30,7 @@ from foreblock.ledger.following.classification import (
     place,
 )
 from foreblock.types import Flashblock, FlashblockId
+from support.payloads.flashblocks import first, hash_of, job, later
 
 SEALED = {number: hash_of(f"sealed {number}") for number in range(2, 6)}
 UNKNOWN = hash_of("nobody knows")

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashblocks import first, hash_of, job, later
 from foreblock.ledger.following.buffer import Buffered
 from foreblock.ledger.following.candidates import (
     DEFAULT_DEPTH,
@@ -33,6 +32,7 @@ from foreblock.ledger.following.classification import (
     place,
 )
 from foreblock.types import Flashblock, FlashblockId
+from support.payloads.flashblocks import first, hash_of, job, later
 
 START = 5
 START_HASH = hash_of("start")

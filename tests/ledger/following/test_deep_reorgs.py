@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from following import Following, Truth
+from support.chains.following import Following, Truth
 
 DEPTH = int(os.environ.get("FOREBLOCK_REORG", "0"))
 REPLACED = DEPTH or 24

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from following import Built, Following, Truth
 from foreblock._engine import Block, State, deposit_transaction, keccak256
 from foreblock.ledger.following.candidates import DEFAULT_DEPTH
 from foreblock.ledger.rules.l1_attributes import ATTRIBUTES_DEPOSITOR, L1_BLOCK
 from foreblock.types import ClaimedReceipt, Claims, Flashblock, FlashblockId
-from writing import NOBODY
+from support.chains.following import Built, Following, Truth
+from support.chains.writing import NOBODY
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)], [(0, 5)]]
 OTHER = [[], [(2, 7)], [(1, 8), (0, 9)], [(1, 11)]]

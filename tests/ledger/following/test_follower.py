@@ -1,6 +1,6 @@
 """A chain that is followed in fair weather: the same blocks, one commit behind."""
 
-from following import Built, Following, Truth
+from support.chains.following import Built, Following, Truth
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)]]
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from asking import asker
-from following import Built, Following, Truth, flat
 from foreblock._engine import Transaction, deposit_transaction, keccak256
 from foreblock.types import Flashblock
-from header_hash import header_hash
-from profiles import JOVIAN
-from writing import HOLOCENE_DATA, JOVIAN_DATA, PASSER
+from support.chains.following import Built, Following, Truth, flat
+from support.chains.profiles import JOVIAN
+from support.chains.writing import HOLOCENE_DATA, JOVIAN_DATA, PASSER
+from support.payloads.header_hash import header_hash
+from support.servers.asking import asker
 
 FORKING: dict[str, Any] = JOVIAN | {"isthmusTime": 4, "jovianTime": 8, "karstTime": 12}
 ISTHMUS, JOVIAN_BLOCK, KARST, LAST = 2, 4, 6, 8

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from following import Built, Following, Truth
 from foreblock.ledger.following.buffer import BufferBounds
 from foreblock.types import Flashblock, FlashblockId
+from support.chains.following import Built, Following, Truth
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)], [(1, 5)]]
 BLOCKS = 6

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from following import Built, Following, Truth
 from foreblock.errors import DiskFull
 from foreblock.ledger.storage import partial_rows
-from ledger_state import root_from_scratch
+from support.chains.following import Built, Following, Truth
+from support.payloads.ledger_state import root_from_scratch
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)], [], [(0, 5)], [(1, 7), (1, 9)]]
 OTHER = [[], [(2, 7)], [(1, 8), (0, 9)]]

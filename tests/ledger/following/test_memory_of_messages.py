@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from flashblocks import carrying, first, flashblocks, hash_of, later
 from foreblock.ledger.following.buffer import Buffered, Received, memory_of
 from foreblock.types import ClaimedReceipt, Claims, Flashblock
+from support.payloads.flashblocks import carrying, first, flashblocks, hash_of, later
 
 PLAIN = later(7, "p", 1, hash_of("h"))
 BEGINS = first(7, "p", hash_of("g"), hash_of("h"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from following import Built, Following, Truth
+from support.chains.following import Built, Following, Truth
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)], [(0, 5)]]
 OTHER = [[], [(2, 7)], [(1, 8), (0, 9)], [(1, 11)]]

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from following import Built, Following, Truth, Wish
 from foreblock._engine import View
 from foreblock.errors import NotHere
 from foreblock.ledger.building.block_base import base_of
@@ -22,6 +21,7 @@ from foreblock.ledger.reading.partials import check_reachable
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.types import Flashblock
+from support.chains.following import Built, Following, Truth, Wish
 
 BLOCKS = 12
 SEEDS = range(6)

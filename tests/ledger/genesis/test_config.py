@@ -3,7 +3,7 @@ import pytest
 from foreblock.errors import BadGenesis
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.profile import BlobParameters
-from profiles import JOVIAN, MERGED, OSAKA, profile
+from support.chains.profiles import JOVIAN, MERGED, OSAKA, profile
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from foreblock.ledger.genesis.genesis_file import (
     GenesisAccount,
     read_genesis,
 )
-from profiles import JOVIAN, MERGED, OSAKA
+from support.chains.profiles import JOVIAN, MERGED, OSAKA
 
 ADDRESS = "0x" + "ab" * 20
 ROOT = b"\x11" * 32

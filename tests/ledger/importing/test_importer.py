@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-import example as example_chain
-from builder import ChainBuilder
 from conftest import ChainFiles
 from foreblock._engine import Block, Store
 from foreblock.errors import DifferentBlock, DifferentGenesis
@@ -14,8 +12,10 @@ from foreblock.ledger.importing import importer
 from foreblock.ledger.importing.import_files import Imported, import_files
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.start import stored_profile
-from importing import contents, import_bytes, latest, refusing
-from long_chain import TOTAL_DIFFICULTY
+from support.chains import example as example_chain
+from support.chains.builder import ChainBuilder
+from support.chains.importing import contents, import_bytes, latest, refusing
+from support.chains.long_chain import TOTAL_DIFFICULTY
 
 
 def run(files: ChainFiles, data: Path) -> Imported:
@@ -75,7 +75,7 @@ def test_total_difficulty_is_kept_and_ends_at_the_merge(
 
 
 def test_example_chain_is_what_the_builder_makes(example: ChainFiles, tmp_path: Path) -> None:
-    """Where the two differ, `python tests/example.py` makes the files anew."""
+    """Where the two differ, `python tests/support/chains/example.py` makes the files anew."""
     blocks = example_chain.build(tmp_path).blocks
     assert example.items() == [block.encode() for block in blocks]
     assert example.fork_choice.read_bytes() == example_chain.fork_choice(blocks)

@@ -7,7 +7,7 @@ import pytest
 
 from foreblock.ledger.reading import known_blocks
 from foreblock.ledger.reading.known_blocks import KnownBlocks
-from preconfirming import PreconfirmingChain
+from support.chains.preconfirming import PreconfirmingChain
 
 
 @pytest.fixture

@@ -34,9 +34,8 @@ from foreblock.ledger.rules.working_state import Scratch
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.chain_head import read_tip
 from foreblock.ledger.storage.start import begin_chain
-from ledger_state import Model, changed, dump, root_from_scratch
-from profiles import JOVIAN
-from writing import (
+from support.chains.profiles import JOVIAN
+from support.chains.writing import (
     CANYON,
     DEPOSITOR,
     FACTORY,
@@ -50,6 +49,7 @@ from writing import (
     Chain,
     genesis,
 )
+from support.payloads.ledger_state import Model, changed, dump, root_from_scratch
 
 Step = tuple[Any, ...]
 

@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 import pytest
 
-import rlp
-from builder import ChainBuilder
 from foreblock._engine import keccak256
 from foreblock.errors import (
     DroppedPartial,
@@ -30,7 +28,9 @@ from foreblock.ledger.reading.stored_block import read_stored
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.partial_rows import PartialRow
-from preconfirming import COUNTER, PAID, SENDER, PreconfirmingChain
+from support.chains.builder import ChainBuilder
+from support.chains.preconfirming import COUNTER, PAID, SENDER, PreconfirmingChain
+from support.payloads import rlp
 
 RUNTIME = bytes.fromhex("602a60005260206000f3")
 CREATION = bytes.fromhex("600a600c600039600a6000f3") + RUNTIME

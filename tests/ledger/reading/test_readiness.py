@@ -7,7 +7,7 @@ import pytest
 
 from foreblock.ledger.reading.readiness import readiness
 from foreblock.ledger.reading.view import Ledger
-from preconfirming import PreconfirmingChain
+from support.chains.preconfirming import PreconfirmingChain
 
 LIFETIME_NS = 2 * 2 * 10**9  # two blocks of two seconds
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from following import Following, Truth
 from foreblock._engine import keccak256
 from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock
 from foreblock.ledger.reading.sealed_block import SealedBlock
 from foreblock.ledger.reading.stored_transaction import find_transaction
 from foreblock.types import Flashblock
+from support.chains.following import Following, Truth
 
 PLAN = [[], [(0, 1), (1, 2)], [(2, 3)]]
 

@@ -16,7 +16,7 @@ from foreblock.errors import (
 )
 from foreblock.ledger.reading.block_id import ByHash, ByPlace
 from foreblock.ledger.reading.view import Ledger
-from importing import import_bytes
+from support.chains.importing import import_bytes
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import rlp
 from foreblock._engine import Withdrawal
 from foreblock.ledger.rules.block_size import block_size, transaction_size
-from headers import PRAGUE, header
+from support.payloads import rlp
+from support.payloads.headers import PRAGUE, header
 
 HEADER = header(PRAGUE)
 

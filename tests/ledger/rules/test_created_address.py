@@ -2,9 +2,9 @@
 
 import pytest
 
-from dev_state import ACCOUNTS, DevState
 from foreblock._engine import Message, sign_transaction
 from foreblock.ledger.rules.created_address import created_address
+from support.payloads.dev_state import ACCOUNTS, DevState
 
 CREATOR = bytes.fromhex("6ac7ea33f8831ea9dcc53393aaa88b25a785dbf0")
 

@@ -4,7 +4,7 @@ import pytest
 
 from foreblock.ledger.rules.difficulty import MINIMUM_DIFFICULTY, next_difficulty
 from foreblock.ledger.rules.forks import EthereumFork
-from headers import MINED, header
+from support.payloads.headers import MINED, header
 
 UNCLES = b"\x01" * 32
 

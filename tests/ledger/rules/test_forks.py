@@ -6,7 +6,6 @@ from typing import cast
 
 import pytest
 
-from dev_chain import ACCOUNTS
 from foreblock._engine import (
     Block,
     Message,
@@ -19,7 +18,8 @@ from foreblock.errors import BadBlock, InvalidTransaction
 from foreblock.ledger.rules.block_rules import MAXIMUM_BLOCK_SIZE, check_body
 from foreblock.ledger.rules.forks import ETHEREUM_RULES_OF, EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.intrinsic_gas import floor_gas, intrinsic_gas
-from small_store import ALICE, BOB, env, message, with_code
+from support.chains.dev_chain import ACCOUNTS
+from support.payloads.small_store import ALICE, BOB, env, message, with_code
 
 ALL = [Rules(fork) for fork in EthereumFork] + [
     Rules(ETHEREUM_RULES_OF[fork], fork) for fork in OptimismFork

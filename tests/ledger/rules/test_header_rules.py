@@ -7,8 +7,8 @@ from foreblock.errors import BadBlock
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.header_rules import check_header
 from foreblock.ledger.rules.profile import ChainProfile
-from headers import MINED, PRAGUE, header
-from profiles import JOVIAN, MERGED, OSAKA, profile
+from support.chains.profiles import JOVIAN, MERGED, OSAKA, profile
+from support.payloads.headers import MINED, PRAGUE, header
 
 FRONTIER = {"chainId": 1}
 HOMESTEAD = profile(FRONTIER, homesteadBlock=0)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dev_state import ACCOUNTS
 from foreblock._engine import Message, Overlay, Transaction, sign_transaction
 from foreblock.ledger.rules.forks import OptimismFork
 from foreblock.ledger.rules.l1_attributes import (
@@ -20,7 +19,8 @@ from foreblock.ledger.rules.l1_attributes import (
     decode_attributes,
 )
 from foreblock.ledger.rules.l1_cost import L1Costs
-from small_store import env
+from support.payloads.dev_state import ACCOUNTS
+from support.payloads.small_store import env
 
 BEDROCK_FORKS = [OptimismFork.BEDROCK, OptimismFork.REGOLITH, OptimismFork.CANYON]
 ECOTONE_FORKS = [fork for fork in OptimismFork if fork >= OptimismFork.ECOTONE]

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from builder import ChainBuilder
 from foreblock._engine import State, keccak256
 from foreblock.errors import BadBlock
 from foreblock.ledger.rules.execution import CREATE2_DEPLOYER
-from importing import import_bytes, latest, refusing
-from profiles import JOVIAN
+from support.chains.builder import ChainBuilder
+from support.chains.importing import import_bytes, latest, refusing
+from support.chains.profiles import JOVIAN
 
 SENDER = bytes.fromhex("9d8a62f656a8d1615c1294fd71e9cfb3e4855a4f")  # of the signed ones below
 PAID = b"\x35" * 20

@@ -13,7 +13,7 @@ from foreblock.ledger.rules.optimism_rules import (
     encode_extra_data,
     next_optimism_base_fee,
 )
-from headers import PRAGUE, header
+from support.payloads.headers import PRAGUE, header
 
 CONSTANTS = (6, 250)
 

@@ -7,8 +7,8 @@ from foreblock.errors import BadBlock
 from foreblock.ledger.rules.difficulty import next_difficulty
 from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.rules.uncles import Ancestor, check_uncles
-from headers import MINED, header
-from profiles import profile
+from support.chains.profiles import profile
+from support.payloads.headers import MINED, header
 
 CHAIN = profile({"chainId": 1}, homesteadBlock=0)
 

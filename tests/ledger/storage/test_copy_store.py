@@ -9,7 +9,7 @@ from foreblock._engine import Store
 from foreblock.errors import DiskFull, StoreExists, StoreFailed, StoreMissing
 from foreblock.ledger.storage import copy_store as copying
 from foreblock.ledger.storage.copy_store import copy_store
-from small_store import ALICE, append, balance
+from support.payloads.small_store import ALICE, append, balance
 
 
 def nobody(_written: int, _expected: int) -> None:

@@ -17,7 +17,7 @@ import pytest
 from conftest import ChainFiles
 from foreblock._engine import Block, Header, Withdrawal, decode_block, ommers_hash
 from foreblock.errors import BadBlock, BadForkChoice, DifferentGenesis, ImportFailure
-from importing import import_bytes, latest, refusing
+from support.chains.importing import import_bytes, latest, refusing
 
 FLIPS = 400
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from dev_chain import ACCOUNTS, NOBODY, DevChain, send
 from foreblock._engine import Store
 from foreblock.errors import PrunedState
 from foreblock.ledger.storage.maintenance import (
@@ -17,6 +16,7 @@ from foreblock.ledger.storage.maintenance import (
     TURN_S,
     next_turn,
 )
+from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, send
 
 BLOCK_MS = 2_000
 

@@ -15,7 +15,7 @@ from foreblock.ledger.storage.partial_rows import (
     partial_key,
 )
 from foreblock.ledger.storage.pruning import prunable
-from writing import Chain
+from support.chains.writing import Chain
 
 KEPT = 3
 BODY = (

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from dev_chain import ACCOUNTS, NOBODY, DevChain, send
 from foreblock.errors import UnknownPartial
 from foreblock.ledger.reading.partials import check_reachable, partial_at
 from foreblock.ledger.reading.view import Ledger
@@ -14,6 +13,7 @@ from foreblock.ledger.storage.partial_rows import decode_numbers, made_of_key
 from foreblock.ledger.storage.quiet_indices import quiet_end
 from foreblock.sequencer.faults import Faults
 from foreblock.types import Flashblock, FlashblockId
+from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, send
 
 INTERVAL_MS = 200
 BLOCK_MS = 2_000

@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from foreblock._engine import Withdrawal
 from foreblock.ledger.storage import rows
-from headers import MINED, PRAGUE, header
+from support.payloads.headers import MINED, PRAGUE, header
 
 U64 = st.integers(0, 2**64 - 1)
 

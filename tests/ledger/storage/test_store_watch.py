@@ -14,8 +14,8 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.open_store import open_to_write
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import LOOK_EVERY_NS, StoreWatch
-from profiles import JOVIAN
-from writing import genesis
+from support.chains.profiles import JOVIAN
+from support.chains.writing import genesis
 
 GENESIS = read_genesis(genesis())
 OTHER = read_genesis(genesis(JOVIAN | {"chainId": 4242}))

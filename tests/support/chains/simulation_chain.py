@@ -7,7 +7,6 @@ from pathlib import Path
 
 from msgspec import structs
 
-from builder import ChainBuilder
 from foreblock.ledger.calls.block_overrides import BlockOverrides
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.simulation.block import SimulatedBlock
@@ -15,8 +14,9 @@ from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.request import BlockRequest, SimulationRequest
 from foreblock.ledger.simulation.run import simulate
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, finish
-from profiles import JOVIAN
-from simulation_strategy import COINBASE, accounts
+from support.chains.builder import ChainBuilder
+from support.chains.profiles import JOVIAN
+from support.strategies.simulation_strategy import COINBASE, accounts
 
 BASE_FEE = 20
 GENEROUS = SimulationLimits()

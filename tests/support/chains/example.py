@@ -7,9 +7,9 @@ import json
 import tempfile
 from pathlib import Path
 
-from builder import ChainBuilder
 from foreblock._engine import Block, Withdrawal
 from foreblock.primitives import format_data
+from support.chains.builder import ChainBuilder
 
 FOLDER = Path(__file__).resolve().parent.parent / "examples" / "chain"
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from dev_processes import Network, RpcError
-from waiting import until
+from support.servers.dev_processes import Network, RpcError
+from support.servers.waiting import until
 
 CANDIDATES = 20  # indices of a block that are asked for; a block of a second has six
 

@@ -16,7 +16,7 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-import rlp
+from support.payloads import rlp
 
 NO_BLOOM = "0x" + "00" * 256
 SEQUENCER_FEE_VAULT = "0x4200000000000000000000000000000000000011"

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
-from wire import post, raw
+from support.servers.wire import post, raw
 
 HOST = b"Host: localhost"
 JSON = b"Content-Type: application/json"

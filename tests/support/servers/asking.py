@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from asked_by import ANYBODY, body_of
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Dialect, Options
 from foreblock.methods.submissions import Submissions
 from foreblock.scheduling.reply import Reply
 from foreblock.service.app import Scheduling, Service, ServiceOptions
+from support.servers.asked_by import ANYBODY, body_of
 
 UNHURRIED_MS = 600_000  # for what takes seconds at most: no call ends by being preempted
 

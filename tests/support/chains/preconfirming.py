@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from bytecode import code
 from foreblock._engine import Message, Transaction, sign_transaction
 from foreblock.types import Flashblock
-from writing import CHAIN_ID, HISTORY, KEYS, L1_BLOCK, PASSER, PRICE, SENDERS, Chain
-from writing import genesis as plain_genesis
+from support.chains.writing import CHAIN_ID, HISTORY, KEYS, L1_BLOCK, PASSER, PRICE, SENDERS, Chain
+from support.chains.writing import genesis as plain_genesis
+from support.payloads.bytecode import code
 
 SENDER: Final = SENDERS[0]
 PAID: Final = b"\x77" * 20  # deposits go elsewhere

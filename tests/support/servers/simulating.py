@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from asking import Asker
+from support.servers.asking import Asker
 
 A0, A1, A2, A3 = ("0x" + f"c{i}" + "00" * 19 for i in range(4))
 ETHER = 10**18

@@ -6,9 +6,9 @@ Run this file to make them anew; a test compares.
 import tempfile
 from pathlib import Path
 
-from builder import ChainBuilder
 from foreblock._engine import Message, sign_transaction
 from foreblock.bench.rpc import chain
+from support.chains.builder import ChainBuilder
 
 KEY = int.from_bytes(b"\x46" * 32, "big")
 GWEI = 10**9

@@ -42,8 +42,8 @@ from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.rows import transaction_index_key
 from foreblock.ledger.storage.start import begin_chain, stored_profile
 from foreblock.types import Base, Flashblock, FlashblockId
-from profiles import JOVIAN
-from writing import (
+from support.chains.profiles import JOVIAN
+from support.chains.writing import (
     CHAIN_ID,
     KEYS,
     NOBODY,

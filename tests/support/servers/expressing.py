@@ -13,8 +13,8 @@ from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Client, Reply
 from foreblock.server.limits import ServerLimits
 from foreblock.service.app import Scheduling, Service, ServiceOptions, express_bounds
-from waiting import PATIENCE
-from wire import Wire, endpoint_for, post
+from support.servers.waiting import PATIENCE
+from support.servers.wire import Wire, endpoint_for, post
 
 LIMITS = ServerLimits(body_limit=1_000_000)
 UNHURRIED_US = 20_000  # for what takes few: so nothing leaves the short way by being preempted

@@ -5,8 +5,8 @@ They are to be laid over a state of which `A1` is then called.
 
 from typing import Any
 
-from bytecode import returning
-from simulating import A0, A1, A2, funded, word
+from support.payloads.bytecode import returning
+from support.servers.simulating import A0, A1, A2, funded, word
 
 ODD = "0x" + "00" * 19 + "0g"
 SLOTS = {word(number): word(number + 1) for number in range(9)}

@@ -9,7 +9,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bytecode import code
 from foreblock._engine import (
     Message,
     Store,
@@ -29,7 +28,8 @@ from foreblock.ledger.storage.partial_rows import transactions_key
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.ledger.storage.start import begin_chain
 from foreblock.types import Base, Flashblock
-from profiles import JOVIAN, profile
+from support.chains.profiles import JOVIAN, profile
+from support.payloads.bytecode import code
 
 CHAIN_ID = 901
 KEYS = [bytes([seed]) * 32 for seed in (1, 2, 3)]

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from asking import Asker, asker
-from dev_state import ACCOUNTS, COINBASE, DEPOSITOR, Attributes
 from foreblock._engine import (
     Executed,
     Header,
@@ -31,6 +29,8 @@ from foreblock.ledger.storage.chain_head import rules_of
 from foreblock.ledger.storage.start import begin_chain
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.types import Base, Flashblock
+from support.payloads.dev_state import ACCOUNTS, COINBASE, DEPOSITOR, Attributes
+from support.servers.asking import Asker, asker
 
 CHAIN_ID: Final = 31337
 GWEI: Final = 10**9

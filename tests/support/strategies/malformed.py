@@ -1,6 +1,6 @@
 """Bodies of every malformed shape, one row each, with code, message and id of the answer."""
 
-from toys import call
+from support.servers.toys import call
 
 PARSE_ERROR = (-32700, "parse error", None)
 INVALID = -32600, "invalid request"

@@ -16,7 +16,7 @@ from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.rules.l1_attributes import L1_BLOCK
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
-from solidity import call_data, decode
+from support.payloads.solidity import call_data, decode
 
 ACCOUNTS = dev_accounts(TEST_MNEMONIC, 10)
 ALICE, BOB, CAROL = (each.address for each in ACCOUNTS[:3])

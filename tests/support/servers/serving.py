@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from waiting import PATIENCE
-from wire import Parsed, answer, post
+from support.servers.waiting import PATIENCE
+from support.servers.wire import Parsed, answer, post
 
 TESTS = Path(__file__).resolve().parent
 

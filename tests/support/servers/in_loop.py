@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from waiting import PATIENCE
+from support.servers.waiting import PATIENCE
 
 Body = Callable[[], Awaitable[None]]
 Runner = Callable[[Body], None]

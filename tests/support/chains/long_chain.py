@@ -8,10 +8,6 @@ it proves nothing about execution; published chains do that.
 import json
 from pathlib import Path
 
-from builder import ChainBuilder
-from bytecode import code
-from example import FOLDER as EXAMPLE
-from example import fork_choice
 from foreblock._engine import (
     Authorization,
     Block,
@@ -22,7 +18,11 @@ from foreblock._engine import (
     keccak256,
     sign_transaction,
 )
-from signing import Item, rlp, sign
+from support.chains.builder import ChainBuilder
+from support.chains.example import FOLDER as EXAMPLE
+from support.chains.example import fork_choice
+from support.payloads.bytecode import code
+from support.payloads.signing import Item, rlp, sign
 
 CHAIN_ID = 54_321
 GWEI = 10**9

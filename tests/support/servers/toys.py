@@ -6,12 +6,12 @@ from typing import Any
 
 from msgspec import Raw
 
-from asked_by import ANYBODY, body_of
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher, Method
 from foreblock.rpc.fault import Fault
 from foreblock.scheduling.reply import Client, Reply
 from foreblock.scheduling.room import LONG, Room
+from support.servers.asked_by import ANYBODY, body_of
 
 
 class ToyContext:

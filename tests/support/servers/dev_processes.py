@@ -12,7 +12,7 @@ from http.client import HTTPConnection, HTTPMessage
 from pathlib import Path
 from typing import Any
 
-from waiting import PATIENCE
+from support.servers.waiting import PATIENCE
 
 PACKAGE = Path(__file__).resolve().parent.parent / "python"
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import rlp
 from foreblock._engine import keccak256
+from support.payloads import rlp
 
 # In the order in which they are hashed; numbers are encoded without leading zeros.
 FIELDS = [

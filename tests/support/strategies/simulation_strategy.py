@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from bytecode import code
 from foreblock.ledger.calls.overrides import AccountOverride
 from foreblock.ledger.calls.request import Call
 from foreblock.ledger.simulation.request import BlockRequest, CallRequest, PlainCalls
+from support.payloads.bytecode import code
 
 PEOPLE = [bytes([0xA0 + i]) * 20 for i in range(4)]
 CONTRACTS = [bytes([0xD0 + i]) * 20 for i in range(7)]
