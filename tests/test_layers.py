@@ -1,11 +1,7 @@
-"""Imports point down: nothing knows what stands above it.
+"""Imports point down: each part of the package names the parts it may import.
 
-    cli → bench, conformance → client, ledger → _engine, primitives, errors
-    cli → service → settings → server → reply, room, setting, errors
-    worker → server, bus; its handler: app → rpc, methods → ledger
-    writer → writing → sequencer, feed, bus, ledger
-
-Packages that come later take their place here with them.
+Parts are the folders of the package, those of `ledger` each by itself, and the modules of
+the ground floor. They stand in the order of the table: none imports one that comes later.
 """
 
 import ast
@@ -16,167 +12,82 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "python" / "foreblock"
 
-# Each part of the package, and the other parts it may import.
+# Each part, and the parts it may import, besides itself.
 BELOW = {
-    "": {""},
-    "__main__": {"cli"},
-    "errors": set[str](),
-    "primitives": set[str](),
-    "model": set[str](),
-    "network": set[str](),
-    "foreign_text": set[str](),
-    "bus": {"clock", "errors"},
-    "clock": set[str](),
-    "backoff": set[str](),
-    "temporary": set[str](),
-    "room": set[str](),
-    "later": set[str](),
-    "reply": {"room"},
-    "turns": set[str](),
-    "long_json": {"_engine"},
-    "setting": {"errors"},
-    "settings": {"errors", "server", "setting"},
-    "networks": {"errors", "setting", "settings"},
-    "server": {"errors", "reply", "room", "setting"},  # nothing of JSON-RPC or Ethereum
-    "log_queue": set[str](),
-    "logs": {"log_queue"},
-    "service": {"errors", "logs", "network", "server", "settings", "temporary"},
-    "worker": {
-        "bus",
-        "errors",
-        "logs",
-        "room",
-        "server",
-        "service",
-        "settings",
-    },  # its handler by name
-    "writing": {
-        "backoff",
-        "bus",
-        "canonical",
-        "clock",
-        "errors",
-        "feed",
-        "foreign_text",
-        "ledger",
-        "model",
-        "network",
-        "sequencer",
-    },
-    "writer": {
-        "bus",
-        "clock",
-        "errors",
-        "feed",
-        "logs",
-        "model",
-        "network",
-        "server",
-        "service",
-        "settings",
-        "writing",
-    },
-    "ledger": {"_engine", "clock", "errors", "model", "primitives"},
-    "sequencer": {"clock", "errors", "ledger", "model", "primitives"},
-    # Nothing of who listens.
-    "feed": {"backoff", "clock", "errors", "foreign_text", "model", "primitives"},
-    "canonical": {
-        "backoff",
-        "client",
-        "clock",
-        "errors",
-        "foreign_text",
-        "ledger",
-        "primitives",
-    },
-    "recording": {"clock", "errors", "feed", "model"},
-    "rpc": {
-        "errors",
-        "later",
-        "long_json",
-        "reply",
-        "room",
-        "turns",
-    },  # nothing of HTTP or Ethereum
-    # The engine reads hex.
-    "methods": {
-        "_engine",
-        "errors",
-        "later",
-        "ledger",
-        "long_json",
-        "primitives",
-        "reply",
-        "turns",
-    },
-    "app": {
-        "bus",
-        "clock",
-        "errors",
-        "ledger",
-        "methods",
-        "network",
-        "reply",
-        "room",
-        "rpc",
-        "settings",
-        "turns",
-    },
-    "abi": {"_engine", "errors", "primitives"},  # keccak for selectors
-    "client": {"errors"},
-    "running": {"client", "errors"},
-    "watching": {"errors"},
-    # The engine for hashes of headers.
-    "conformance": {"_engine", "client", "errors", "ledger", "primitives", "running"},
-    # It measures the seam itself.
-    "bench": {
-        "_engine",
-        "client",
-        "clock",
-        "errors",
-        "feed",
-        "ledger",
-        "logs",
-        "model",
-        "primitives",
-        "running",
-        "sequencer",
-    },
-    "cli": {
-        "",
-        "abi",
-        "bench",
-        "client",
-        "clock",
-        "conformance",
-        "errors",
-        "feed",
-        "ledger",
-        "logs",
-        "network",
-        "networks",
-        "primitives",
-        "recording",
-        "sequencer",
-        "server",
-        "service",
-        "settings",
-        "temporary",
-        "watching",
-    },
+    # The ground floor.
+    "errors": "",
+    "primitives": "",
+    "clock": "",
+    "backoff": "",
+    "foreign_text": "",
+    "types": "",
+    "setting": "errors",
+    "long_json": "_engine",
+    # How a worker shares its time, and what it serves; nothing of Ethereum.
+    "scheduling": "errors",
+    "bus": "clock errors",
+    "server": "errors scheduling setting",
+    "settings": "errors server setting",
+    "rpc": "errors long_json scheduling",
+    "feed": "backoff clock errors foreign_text primitives types",
+    # The chain and its state.
+    "ledger": "_engine",
+    "ledger/rules": "_engine errors primitives",
+    "ledger/genesis": "_engine errors primitives ledger/rules",
+    "ledger/storage": "_engine clock errors primitives ledger/genesis ledger/rules",
+    "ledger/reading": "_engine clock errors scheduling ledger/rules ledger/storage",
+    "ledger/calls": "_engine errors primitives scheduling ledger/reading ledger/rules",
+    "ledger/simulation": (
+        "_engine errors primitives scheduling ledger/calls ledger/reading ledger/rules"
+    ),
+    "ledger/building": (
+        "_engine clock errors primitives types ledger/reading ledger/rules ledger/storage"
+    ),
+    "ledger/following": (
+        "_engine clock errors primitives types ledger/building ledger/reading ledger/rules"
+        " ledger/storage"
+    ),
+    "ledger/importing": "_engine errors primitives ledger/genesis ledger/rules ledger/storage",
+    # Where blocks come from.
+    "upstream": "backoff clock errors foreign_text primitives ledger",
+    "sequencer": (
+        "clock errors primitives types ledger ledger/building ledger/genesis ledger/rules"
+    ),
+    "sources": (
+        "backoff bus clock errors feed foreign_text settings types sequencer upstream"
+        " ledger ledger/building ledger/following ledger/genesis ledger/reading ledger/storage"
+    ),
+    # Where answers go.
+    "methods": (
+        "_engine errors long_json primitives scheduling"
+        " ledger ledger/calls ledger/reading ledger/rules ledger/simulation ledger/storage"
+    ),
+    "service": (
+        "bus clock errors feed methods rpc scheduling server settings sources types upstream"
+        " ledger/calls ledger/reading ledger/storage"
+    ),
+    # What people start.
+    "conformance": "_engine errors primitives service upstream ledger/importing",
+    "bench": (
+        "_engine clock errors feed primitives sequencer service types upstream"
+        " ledger ledger/building ledger/genesis ledger/importing ledger/storage"
+    ),
+    "cli": (
+        "_engine bench clock conformance errors feed primitives sequencer server service settings"
+        " upstream ledger ledger/importing ledger/rules ledger/storage"
+    ),
+    "__main__": "cli",
 }
 
 
 def imports(source: str) -> Iterator[str]:
-    """The modules of foreblock that a source imports, by their dotted names."""
+    """The modules of foreblock that a source imports, and names from them, with dots."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Import(names=names):
                 yield from (name.name for name in names)
-            case ast.ImportFrom(module="foreblock", names=names, level=0):
-                yield from (f"foreblock.{name.name}" for name in names)
-            case ast.ImportFrom(module=str(module), level=0):
-                yield module
+            case ast.ImportFrom(module=str(module), names=names, level=0):
+                yield from (f"{module}.{name.name}" for name in names)
             case ast.ImportFrom():
                 pytest.fail("a relative import hides where it points")
             case _:
@@ -184,41 +95,64 @@ def imports(source: str) -> Iterator[str]:
 
 
 def part(module: str) -> str | None:
-    """The part of the package that a module belongs to; none outside the package."""
+    """The part of the package that a dotted name belongs to; none outside the package."""
     match module.split("."):
-        case ["foreblock"]:
-            return ""
-        case ["foreblock", name, *_]:
+        case ["foreblock", "ledger", folder, *_] if f"ledger/{folder}" in BELOW:
+            return f"ledger/{folder}"
+        case ["foreblock", name, *_] if name != "__version__":
             return name
         case _:
             return None
 
 
-def part_of_file(path: Path) -> str:
-    first = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    return "" if first == "__init__" else first
+def modules() -> list[tuple[str, Path]]:
+    """Every module of the package by its dotted name, the package itself left out."""
+    paths = sorted(PACKAGE.rglob("*.py"))
+    names = [".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in paths]
+    return [(n, path) for n, path in zip(names, paths, strict=True) if n != "foreblock.__init__"]
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.name)
-def test_imports_point_down(path: Path) -> None:
-    here = part_of_file(path)
+@pytest.mark.parametrize(("name", "path"), modules(), ids=[name for name, _ in modules()])
+def test_imports_point_down(name: str, path: Path) -> None:
+    here = part(name)
+    assert here in BELOW, f"{name} belongs to no part"
     found = {part(module) for module in imports(path.read_text("utf-8"))}
-    above = found - BELOW[here] - {here, None}
-    assert not above, f"{here or 'foreblock'} imports {above}"
+    above = found - {*BELOW[here].split(), here, None}
+    assert not above, f"{here} imports {above}"
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        "block_id", "block_rules", "buffer", "calls/checks", "candidates", "check", "checksum",
-        "config", "created_address", "deposit_receipt", "difficulty", "fees", "forks",
-        "header_rules", "intrinsic_gas", "l1_attributes", "l1_cost", "l1_fees", "next_fees",
-        "optimism_rules", "classification", "profile", "uncles",
-    ],
-)  # fmt: skip
-def test_rules_do_no_input_or_output(module: str) -> None:
+def test_parts_stand_above_what_they_import() -> None:
+    parts = ["_engine", *BELOW]
+    for number, (name, below) in enumerate(BELOW.items(), start=1):
+        later = set(below.split()) - set(parts[:number])
+        assert not later, f"{name} stands below {later}"
+
+
+def test_every_arrow_of_the_table_is_there() -> None:
+    found: dict[str, set[str]] = {name: set() for name in BELOW}
+    for name, path in modules():
+        here = part(name)
+        assert here is not None
+        found[here] |= {part(module) or "" for module in imports(path.read_text("utf-8"))}
+    unused = {name: set(below.split()) - found[name] for name, below in BELOW.items()}
+    assert not {name: arrows for name, arrows in unused.items() if arrows}
+
+
+RULES = [
+    *sorted((PACKAGE / "ledger" / "rules").glob("*.py")),
+    *(
+        PACKAGE / "ledger" / f"{name}.py"
+        for name in (
+            "calls/checks", "following/buffer", "following/candidates",
+            "following/classification", "genesis/config", "reading/block_id", "reading/next_fees",
+        )
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", RULES, ids=lambda path: path.stem)
+def test_rules_do_no_input_or_output(path: Path) -> None:
     """Rules take values and give values: no files, clocks, randomness or stores."""
-    (path,) = (PACKAGE / "ledger").rglob(f"{module}.py")
     source = path.read_text("utf-8")
     forbidden = {"os", "pathlib", "io", "time", "random", "socket", "subprocess", "asyncio"}
     assert not forbidden & {name.split(".")[0] for name in imports(source)}
@@ -239,4 +173,4 @@ def test_methods_take_nothing_but_hex_texts_from_the_engine() -> None:
 
 def test_the_check_itself_sees_an_upward_import() -> None:
     source = "from foreblock.cli import main\nimport foreblock.ledger.importing.chain\n"
-    assert {part(module) for module in imports(source)} == {"cli", "ledger"}
+    assert {part(module) for module in imports(source)} == {"cli", "ledger/importing"}

@@ -16,7 +16,7 @@ from foreblock.primitives import format_data
 from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.load import first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
-from foreblock.service import launch as service
+from foreblock.service import launch
 from foreblock.service.temporary import PREFIX, temporary_folder
 from foreblock.settings import DEFAULT, ChainSettings, DevSettings, Loaded
 from foreblock.settings.network import DevChain, Network
@@ -41,7 +41,7 @@ def dev(given: Given) -> None:
         with _folder(settings.service.data) as folder:
             places = _places(settings, folder)
             kept = bool(settings.service.data)
-            cut_short = service.run(
+            cut_short = launch.run(
                 settings.service, places, lambda started: _say(settings, places, started, kept=kept)
             )
     if cut_short:
@@ -66,7 +66,7 @@ def _folder(data: str) -> Iterator[Path]:
             yield folder
 
 
-def _places(settings: DevSettings, folder: Path) -> list[service.Place]:
+def _places(settings: DevSettings, folder: Path) -> list[launch.Place]:
     places = [_place("main", 0, settings, folder, settings.service.listen, settings.feed_listen)]
     if settings.test_listen:
         places.append(
@@ -77,7 +77,7 @@ def _places(settings: DevSettings, folder: Path) -> list[service.Place]:
 
 def _place(
     name: str, position: int, settings: DevSettings, folder: Path, listen: str, feed: str
-) -> service.Place:
+) -> launch.Place:
     chain = settings.chain
     check_kept(settings.keep.states, settings.keep.partials)
     network = Network(
@@ -106,11 +106,11 @@ def _place(
             faults=list(chain.faults),
         ),
     )
-    return service.Place(network, listen, feed)
+    return launch.Place(network, listen, feed)
 
 
 def _say(
-    settings: DevSettings, places: list[service.Place], started: service.Started, *, kept: bool
+    settings: DevSettings, places: list[launch.Place], started: launch.Started, *, kept: bool
 ) -> None:
     """Accounts first: the list is long, and what is printed last is what stays in view."""
     chain = settings.chain

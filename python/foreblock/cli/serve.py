@@ -9,7 +9,7 @@ import click
 from foreblock.cli.failure import INTERRUPTED, failing_in_one_line
 from foreblock.cli.settings_options import Given, loaded, settings_options
 from foreblock.feed.target import check_url
-from foreblock.service import launch as service
+from foreblock.service import launch
 from foreblock.settings import ServeSettings
 from foreblock.settings.network import FeedChain, Network
 from foreblock.settings.networks import NetworkSettings, networks_of
@@ -40,12 +40,12 @@ def serve(given: Given) -> None:
         alone = not settings.chain.network
         places = [_place(network, alone=alone) for network in networks]
         names = [""] if alone else [f"{network.name}: " for network in networks]
-        cut_short = service.run(settings.service, places, lambda started: _say(names, started))
+        cut_short = launch.run(settings.service, places, lambda started: _say(names, started))
     if cut_short:
         sys.exit(INTERRUPTED)
 
 
-def _place(told: NetworkSettings, *, alone: bool) -> service.Place:
+def _place(told: NetworkSettings, *, alone: bool) -> launch.Place:
     """Where a network is served and what it is made from; says whose fault it is if not alone."""
     option = "--" if alone else f"--network {told.name}."
     if not told.data:
@@ -56,7 +56,7 @@ def _place(told: NetworkSettings, *, alone: bool) -> service.Place:
         network = Network(
             name=told.name, data=told.data, source="store", max_readers=told.max_readers
         )
-        return service.Place(network, told.listen)
+        return launch.Place(network, told.listen)
     if not told.genesis or not told.feed:
         raise click.UsageError(f"{option}source=feed needs {option}genesis and {option}feed")
     for url in told.feed:
@@ -79,10 +79,10 @@ def _place(told: NetworkSettings, *, alone: bool) -> service.Place:
         max_readers=told.max_readers,
         feed=feed,
     )
-    return service.Place(network, told.listen, told.feed_listen)
+    return launch.Place(network, told.listen, told.feed_listen)
 
 
-def _say(names: Sequence[str], started: service.Started) -> None:
+def _say(names: Sequence[str], started: launch.Started) -> None:
     noun = "worker" if started.workers == 1 else "workers"
     for name, address, feed in zip(names, started.addresses, started.feeds, strict=True):
         click.echo(f"{name}listening on http://{address} with {started.workers} {noun}")

@@ -1,1 +1,1 @@
-"""How a worker shares its time: slices of the loop, a fair queue, threads, deadlines, room for answers."""
+"""How a worker shares its time: slices of the loop, fair queues, threads, room for answers."""

@@ -6,12 +6,11 @@ import pytest
 
 from foreblock.errors import BadGenesis
 from foreblock.ledger.genesis.genesis_file import (
-    EMPTY_REQUESTS_HASH,
-    EMPTY_ROOT,
     Genesis,
     GenesisAccount,
     read_genesis,
 )
+from foreblock.ledger.rules.empty_roots import EMPTY_REQUESTS_HASH, EMPTY_ROOT
 from support.chains.profiles import JOVIAN, MERGED, OSAKA
 
 ADDRESS = "0x" + "ab" * 20

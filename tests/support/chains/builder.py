@@ -20,10 +20,11 @@ from foreblock._engine import (
     transactions_root,
     withdrawals_root,
 )
-from foreblock.ledger.genesis.genesis_file import EMPTY_ROOT, read_genesis
+from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.importing.chain import Chain
 from foreblock.ledger.rules.block_rules import MESSAGE_PASSER
 from foreblock.ledger.rules.difficulty import next_difficulty
+from foreblock.ledger.rules.empty_roots import EMPTY_ROOT
 from foreblock.ledger.rules.execution import Task, execute
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules

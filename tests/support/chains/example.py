@@ -11,7 +11,7 @@ from foreblock._engine import Block, Withdrawal
 from foreblock.primitives import format_data
 from support.chains.builder import ChainBuilder
 
-FOLDER = Path(__file__).resolve().parent.parent / "examples" / "chain"
+FOLDER = Path(__file__).resolve().parents[3] / "examples" / "chain"
 
 # Signed with the key 0x46…46, whose account the genesis funds. The contract that the
 # second one creates stores its input in slot 0 and logs it.

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 REQUIRED = os.environ.get("FOREBLOCK_CLIENTS") == "required"  # as `make clients` says
-HERE = Path(__file__).resolve().parent / "clients"
+HERE = Path(__file__).resolve().parents[2] / "clients"
 PYTHON = HERE / ".venv" / "bin" / "python"
 CAST = HERE / "node_modules" / "@foundry-rs" / "cast-linux-amd64"
 LIBRARIES = {

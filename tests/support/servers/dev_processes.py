@@ -14,7 +14,7 @@ from typing import Any
 
 from support.servers.waiting import PATIENCE
 
-PACKAGE = Path(__file__).resolve().parent.parent / "python"
+PACKAGE = Path(__file__).resolve().parents[3] / "python"
 
 
 def children(pid: int) -> dict[str, list[int]]:

@@ -17,11 +17,11 @@ from typing import Self
 from support.servers.waiting import PATIENCE
 from support.servers.wire import Parsed, answer, post
 
-TESTS = Path(__file__).resolve().parent
+TESTS = Path(__file__).resolve().parents[2]
 
 SERVE = """
 import sys
-from foreblock import service
+from foreblock.service import launch
 from foreblock.cli.failure import failing_in_one_line
 from foreblock.settings.network import Network
 from foreblock.settings import Settings, load
@@ -30,7 +30,8 @@ say = lambda started: print(*started.addresses, started.workers, flush=True)
 with failing_in_one_line():
     settings = load(Settings, flags, {}).settings
     network = Network(name="main", data="none", source="store")
-    service.run(settings, [service.Place(network, settings.listen)], say, "toy:make_served")
+    place = launch.Place(network, settings.listen)
+    launch.run(settings, [place], say, "support.servers.toy:make_served")
 """
 
 _END = re.compile(rb"\r\n\r\n")

@@ -2,7 +2,7 @@
 
 Block 0 has a thousand accounts and a contract, block 1 two hundred transfers, block 2 one.
 The rules are Ethereum's at Cancun, which all servers have. The genesis is made here; the
-blocks lie beside this file, made from it by `tests/support/chains/bench_chain.py`, which signs them.
+blocks lie beside this file, made from it and signed by `tests/support/chains/bench_chain.py`.
 """
 
 import json

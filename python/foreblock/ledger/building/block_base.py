@@ -5,7 +5,7 @@ attributes. Which fields there are is the fork's to say.
 """
 
 from foreblock._engine import Header
-from foreblock.ledger.genesis.genesis_file import EMPTY_REQUESTS_HASH, EMPTY_ROOT
+from foreblock.ledger.rules.empty_roots import EMPTY_REQUESTS_HASH, EMPTY_ROOT
 from foreblock.ledger.rules.forks import EthereumFork, Rules
 from foreblock.primitives import ZERO_HASH
 from foreblock.types import Base, Diff

@@ -13,21 +13,13 @@ from foreblock._engine import Header
 from foreblock.errors import BadGenesis
 from foreblock.ledger.genesis.config import read_profile
 from foreblock.ledger.genesis.json_value import JsonValue
-from foreblock.ledger.rules.difficulty import EMPTY_OMMERS_HASH
+from foreblock.ledger.rules.empty_roots import EMPTY_OMMERS_HASH, EMPTY_REQUESTS_HASH, EMPTY_ROOT
 from foreblock.ledger.rules.fees import INITIAL_BASE_FEE
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.optimism_rules import decode_extra_data
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.primitives import ZERO_ADDRESS, ZERO_HASH, parse_address
 
-# Root of a trie with nothing in it: keccak256 of the RLP of an empty string.
-EMPTY_ROOT: Final = bytes.fromhex(
-    "56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421"
-)
-# EIP-7685: SHA-256 of nothing, the hash of an empty list of requests.
-EMPTY_REQUESTS_HASH: Final = bytes.fromhex(
-    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-)
 DEFAULT_GAS_LIMIT: Final = 4_712_388  # geth, when the genesis says 0
 
 _KEYS: Final = {

@@ -8,12 +8,10 @@ carry none, and a chain's own hashes bind those fields.
 from typing import Final
 
 from foreblock._engine import Header
+from foreblock.ledger.rules.empty_roots import EMPTY_OMMERS_HASH
 from foreblock.ledger.rules.forks import EthereumFork
 
 MINIMUM_DIFFICULTY: Final = 131_072
-EMPTY_OMMERS_HASH: Final = bytes.fromhex(
-    "1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347"
-)  # keccak256 of the RLP of an empty list
 
 # By how many blocks each fork sets the bomb back, newest first.
 _BOMB_DELAYS: Final = (

@@ -25,8 +25,8 @@ from foreblock._engine import (
     requests_hash,
 )
 from foreblock.errors import InvalidTransaction, Undecodable
-from foreblock.ledger.genesis.genesis_file import EMPTY_REQUESTS_HASH
 from foreblock.ledger.rules.check import Check
+from foreblock.ledger.rules.empty_roots import EMPTY_REQUESTS_HASH
 from foreblock.ledger.rules.fees import blob_base_fee
 from foreblock.ledger.rules.forks import OSAKA, EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.profile import ChainProfile

@@ -10,7 +10,8 @@ from typing import Final
 
 from foreblock._engine import Header
 from foreblock.ledger.rules.check import Check
-from foreblock.ledger.rules.difficulty import EMPTY_OMMERS_HASH, next_difficulty
+from foreblock.ledger.rules.difficulty import next_difficulty
+from foreblock.ledger.rules.empty_roots import EMPTY_OMMERS_HASH
 from foreblock.ledger.rules.fees import (
     GAS_PER_BLOB,
     INITIAL_BASE_FEE,

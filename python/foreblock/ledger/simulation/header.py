@@ -10,7 +10,7 @@ import struct
 
 from foreblock._engine import Header, withdrawals_root
 from foreblock.ledger.calls.block_overrides import BlockOverrides
-from foreblock.ledger.genesis.genesis_file import EMPTY_REQUESTS_HASH, EMPTY_ROOT
+from foreblock.ledger.rules.empty_roots import EMPTY_REQUESTS_HASH, EMPTY_ROOT
 from foreblock.ledger.rules.forks import CANCUN, HOLOCENE, JOVIAN, LONDON, PRAGUE, SHANGHAI, Rules
 from foreblock.ledger.rules.header_rules import base_fee_after, excess_blob_gas_after
 from foreblock.ledger.simulation.branch import Branch
