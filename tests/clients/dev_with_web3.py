@@ -19,7 +19,7 @@ from web3.exceptions import ContractLogicError, TransactionNotFound
 from web3.middleware import SignAndSendRawMiddlewareBuilder
 from web3.utils import get_create_address
 
-from support.payloads import rlp
+import rlp
 from telling import tell
 from with_web3 import CONTRACT, ETHER, failure, result
 
