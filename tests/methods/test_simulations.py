@@ -15,8 +15,8 @@ from foreblock.methods.simulations import (
     SLICE_SECONDS,
     Simulations,
 )
+from foreblock.scheduling.fair_queue import FairQueue
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work, finish
-from foreblock.scheduling.turns import Turns
 from support.servers.long_work import threads
 
 
@@ -104,14 +104,14 @@ def test_others_have_their_turn_after_every_slice() -> None:
 
 def test_the_first_slice_is_short_while_others_wait() -> None:
     clock, log = Clock(), list[int | None]()
-    turns = Turns()
-    crowd = Simulations(threads(), 1_000, clock=clock, turns=turns)
+    queue = FairQueue()
+    crowd = Simulations(threads(), 1_000, clock=clock, queue=queue)
     short = simulation(*[taking(clock, CROWDED_SECONDS / 2, log)] * 3)
 
     async def both() -> None:
         assert crowd.run(short) == "done"
         log.clear()
-        other = asyncio.ensure_future(turns.wait())
+        other = asyncio.ensure_future(queue.wait())
         await asyncio.sleep(0)
         running = crowd.run(short)
         assert not isinstance(running, str)

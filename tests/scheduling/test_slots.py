@@ -8,49 +8,8 @@ import pytest
 
 from foreblock.errors import TimedOut
 from foreblock.methods.simulations import MOST_BEGUN, SLICE_SECONDS, Simulations
-from foreblock.scheduling.reply import Client
-from foreblock.scheduling.slots import Slots
 from foreblock.scheduling.steps import Pace, Steps
 from support.servers.long_work import threads
-
-
-def test_addresses_that_wait_get_places_in_turn() -> None:
-    async def main() -> list[str]:
-        slots, order = Slots(1), list[str]()
-        assert slots.take()
-        assert not slots.take()
-
-        async def wait(address: str, number: int) -> None:
-            await slots.wait(Client(address, number))
-            order.append(f"{address}{number}")
-            slots.give_back()
-
-        waiting = [("a", 1), ("a", 2), ("a", 3), ("b", 4), ("b", 5), ("c", 6)]
-        tasks = [asyncio.ensure_future(wait(*each)) for each in waiting]
-        await asyncio.sleep(0)
-        slots.give_back()
-        await asyncio.gather(*tasks)
-        assert slots.take(), "the last one gave it back"
-        return order
-
-    assert asyncio.run(main()) == ["a1", "b4", "c6", "a2", "b5", "a3"]
-
-
-def test_who_leaves_takes_no_place_with_him() -> None:
-    async def main() -> None:
-        slots = Slots(1)
-        assert slots.take()
-        tasks = [asyncio.ensure_future(slots.wait(None)) for _ in range(3)]
-        await asyncio.sleep(0)
-        tasks[0].cancel()
-        slots.give_back()
-        tasks[1].cancel()  # just after it was given the place
-        await asyncio.gather(*tasks, return_exceptions=True)
-        assert not tasks[2].cancelled()
-        slots.give_back()
-        assert slots.take()
-
-    asyncio.run(main())
 
 
 class Clock:

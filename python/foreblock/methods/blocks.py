@@ -14,8 +14,8 @@ from foreblock.methods.block_texts import BlockTexts
 from foreblock.methods.options import Options
 from foreblock.methods.params import DECODING, explain, hash32
 from foreblock.methods.reads import Reads
-from foreblock.scheduling.later import Then
 from foreblock.scheduling.reply import Text
+from foreblock.scheduling.steps import Then
 
 
 class BlockParams(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):

@@ -21,8 +21,7 @@ from foreblock.methods.params import DECODING, explain
 from foreblock.methods.placement import Placement
 from foreblock.methods.revert import revert_reason
 from foreblock.methods.simulations import Simulations
-from foreblock.scheduling.later import Then
-from foreblock.scheduling.steps import Pace, Steps
+from foreblock.scheduling.steps import Pace, Steps, Then
 
 
 class CallParams(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):

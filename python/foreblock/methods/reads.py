@@ -20,9 +20,9 @@ from typing import Final, TypeVar
 
 from foreblock.errors import TimedOut
 from foreblock.methods.simulations import Simulations
+from foreblock.scheduling.fair_queue import Round
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.steps import Steps
-from foreblock.scheduling.turns import Round
 
 T = TypeVar("T")
 

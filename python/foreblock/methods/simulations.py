@@ -18,9 +18,8 @@ from typing import Final, TypeVar
 from foreblock.errors import DeadlineExceeded, PoolFull, TimedOut
 from foreblock.methods.placement import IN_PLACE_STEP_US, duration
 from foreblock.methods.threads import Threads
-from foreblock.scheduling.slots import Slots
+from foreblock.scheduling.fair_queue import FairQueue, Round, Slots
 from foreblock.scheduling.steps import Pace, Steps, Work
-from foreblock.scheduling.turns import Round, Turns
 
 T = TypeVar("T")
 
@@ -62,10 +61,10 @@ class Simulations:
         threads: Threads,
         timeout_ms: int,
         clock: Callable[[], float] = time.monotonic,
-        turns: Turns | None = None,
+        queue: FairQueue | None = None,
     ) -> None:
-        """`turns` are those of everything that takes long in the same loop."""
-        self._turns: Final = turns or Turns()
+        """`queue` is that of the worker."""
+        self._queue: Final = queue or FairQueue()
         self._timeout_ms: Final = timeout_ms
         self._clock: Final = clock
         self._threads: Final = threads
@@ -80,7 +79,7 @@ class Simulations:
         if self._first_slices.spent >= SLICE_SECONDS:
             return self._in_slot(begin, None, client)
         began = self._clock()
-        crowded = self._turns.are_awaited
+        crowded = self._queue.is_busy
         pace = Slice(self._clock, CROWDED_SECONDS if crowded else SLICE_SECONDS)
         steps = begin(pace)
         try:
@@ -141,8 +140,8 @@ class Simulations:
             failure: Exception | None = None
             if work is not None:
                 outcome, failure = await self._on_thread(work, client, int(left * 1_000_000))
-            if work is None or self._turns.are_awaited:
-                await self._turns.wait()
+            if work is None or self._queue.is_busy:
+                await self._queue.wait()
             pace.renew()
             try:
                 work = steps.send(outcome) if failure is None else steps.throw(failure)

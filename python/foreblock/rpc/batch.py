@@ -26,9 +26,9 @@ from foreblock.rpc.envelope import (
     join,
 )
 from foreblock.rpc.fault import Fault
-from foreblock.scheduling.later import give_up
 from foreblock.scheduling.reply import Reply, Text
 from foreblock.scheduling.room import LONG, LongText, Room
+from foreblock.scheduling.steps import give_up
 
 
 class Limits(Struct, frozen=True):

@@ -31,10 +31,10 @@ from foreblock.rpc.envelope import (
 from foreblock.rpc.fault import Fault
 from foreblock.rpc.long_body import LONG as LONG_BODY
 from foreblock.rpc.long_body import Reading, read_long
-from foreblock.scheduling.later import give_up
+from foreblock.scheduling.fair_queue import FairQueue
 from foreblock.scheduling.reply import Client, Reply, Text
 from foreblock.scheduling.room import AT_ONCE, LONG, LongText, Place, Room
-from foreblock.scheduling.turns import Turns
+from foreblock.scheduling.steps import give_up
 
 
 class Context(Protocol):
@@ -64,16 +64,16 @@ class Dispatcher(Generic[C]):
         fault: Callable[[Exception], Fault],
         limits: Limits,
         clock: Callable[[], float] = time.monotonic,
-        turns: Turns | None = None,
+        queue: FairQueue | None = None,
         room: Room | None = None,
     ) -> None:
-        """`turns` are those of everything that takes long in the same loop, `room` as well."""
+        """`queue` and `room` are those of the worker."""
         self._methods: Final = methods
         self._open: Final = open_context
         self._fault: Final = fault
         self._limits: Final = limits
         self._clock: Final = clock
-        self._turns: Final = turns or Turns()
+        self._queue: Final = queue or FairQueue()
         self._room: Final = room or Room()
 
     def answer(self, body: bytes, client: Client) -> Reply | Awaitable[Reply]:
@@ -90,9 +90,9 @@ class Dispatcher(Generic[C]):
         reading = read_long(body, self._limits.batch_items)
         asked: Item | list[Item] | None = None
         while asked is None:
-            await self._turns.wait()
+            await self._queue.wait()
             asked = self._read_on(reading)
-        await self._turns.wait()
+        await self._queue.wait()
         del place  # what follows takes one of its own where it has to wait
         reply = self._answer(asked, client)
         return reply if isinstance(reply, Reply) else await reply
@@ -246,7 +246,7 @@ class Dispatcher(Generic[C]):
         try:
             while not batch.done:
                 if waiting is None:
-                    await self._turns.wait()
+                    await self._queue.wait()
                 else:
                     batch.take(waiting.asked, await self._await(*waiting))
                     batch.gather()

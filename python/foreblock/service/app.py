@@ -31,9 +31,9 @@ from foreblock.methods.threads import Threads
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
+from foreblock.scheduling.fair_queue import FairQueue
 from foreblock.scheduling.reply import Handler, Readiness, Served
 from foreblock.scheduling.room import LONG, Room
-from foreblock.scheduling.turns import Turns
 from foreblock.settings import Settings
 from foreblock.settings.network import Network
 
@@ -64,9 +64,9 @@ class Scheduling:
         running, begun = options.pool_threads, max(options.pool_threads, options.pool_begun)
         pool = Pool(threads=running, begun=begun, capacity=options.pool_capacity)
         self.threads: Final = Threads(pool)
-        self.turns: Final = Turns()
+        self.queue: Final = FairQueue()
         timeout_ms = options.methods.call_timeout_ms
-        self.simulations: Final = Simulations(self.threads, timeout_ms, turns=self.turns)
+        self.simulations: Final = Simulations(self.threads, timeout_ms, queue=self.queue)
         self.read_budget: Final = ReadBudget()
         self.room: Final = room or Room()
 
@@ -94,7 +94,7 @@ class Service:
             ledger.view,
             partial(fault_of, dialect=options.methods.dialect),
             options.limits,
-            turns=scheduling.turns,
+            queue=scheduling.queue,
             room=scheduling.room,
         )
         # The reply to a body; never raises. This is the handler that a server needs.
