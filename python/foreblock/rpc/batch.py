@@ -27,8 +27,9 @@ from foreblock.rpc.envelope import (
 )
 from foreblock.rpc.fault import Fault
 from foreblock.scheduling.reply import Reply, Text
-from foreblock.scheduling.room import LONG, LongText, Room
+from foreblock.scheduling.room import LongText, Room
 from foreblock.scheduling.steps import give_up
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 
 class Limits(Struct, frozen=True):
@@ -37,7 +38,7 @@ class Limits(Struct, frozen=True):
     batch_items: int = 1000
     batch_bytes: int = 25_000_000
     batch_seconds: float = 30.0  # after which no further request of a batch is begun
-    slice_seconds: float = 0.002  # after which a batch lets others run
+    slice_seconds: float = THRESHOLDS.slice_seconds  # of a batch before others run
 
 
 class Waiting(NamedTuple):
@@ -138,7 +139,7 @@ class Batch:
         self._text.add(pieces)
 
     def _next_gathering(self) -> int:
-        return max(0, self.bytes_left - LONG)
+        return max(0, self.bytes_left - THRESHOLDS.long_bytes)
 
     def _no_room(self) -> Fault:
         return self._fault(TooMuchUnsent(self._room.limit))

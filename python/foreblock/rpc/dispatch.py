@@ -33,8 +33,9 @@ from foreblock.rpc.long_body import LONG as LONG_BODY
 from foreblock.rpc.long_body import Reading, read_long
 from foreblock.scheduling.fair_queue import FairQueue
 from foreblock.scheduling.reply import Client, Reply, Text
-from foreblock.scheduling.room import AT_ONCE, LONG, LongText, Place, Room
+from foreblock.scheduling.room import LongText, Place, Room
 from foreblock.scheduling.steps import give_up
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 
 class Context(Protocol):
@@ -143,7 +144,7 @@ class Dispatcher(Generic[C]):
         except Exception as error:  # noqa: BLE001, every failure is answered
             return failure(asked, self._fault(error))
         if isinstance(result, bytes):
-            if len(result) >= LONG:
+            if len(result) >= THRESHOLDS.long_bytes:
                 return enveloped(opening, result)
             return b"".join((opening, result, b"}")) if opening else b""
         return result
@@ -173,7 +174,8 @@ class Dispatcher(Generic[C]):
         What is written at once is counted by whoever writes it, if anything is left of it.
         """
         room = self._room
-        if room.bytes_left >= AT_ONCE and sum(map(len, answer)) <= AT_ONCE:
+        at_once = THRESHOLDS.whole_bytes
+        if room.bytes_left >= at_once and sum(map(len, answer)) <= at_once:
             return Reply(b"", headers, answer)
         if room.has_for(answer):
             return Reply(b"", headers, LongText(room, answer))

@@ -6,14 +6,26 @@ from typing import Final, NamedTuple, Protocol
 from msgspec import Struct
 
 from foreblock.scheduling.room import LongText
+from foreblock.scheduling.thresholds import THRESHOLDS
 
-# A text, or one so long that it is left in pieces: joining it would hold up others.
+# A text, or the pieces of one that is too long to be joined in one go.
 Text = bytes | list[bytes]
 
 
 def whole(text: Text) -> bytes:
     """The text in one piece."""
     return text if isinstance(text, bytes) else b"".join(text)
+
+
+def in_pieces(pieces: list[bytes]) -> Text:
+    """The text of these pieces, joined unless it is long."""
+    long = sum(map(len, pieces)) >= THRESHOLDS.pieces_bytes
+    return pieces if long else b"".join(pieces)
+
+
+def length_of(text: Text) -> int:
+    """The number of bytes of a text."""
+    return len(text) if isinstance(text, bytes) else sum(map(len, text))
 
 
 class Reply(Struct, frozen=True, gc=False):
@@ -41,7 +53,7 @@ class Reply(Struct, frozen=True, gc=False):
 
 
 class Client(Struct, frozen=True, gc=False):
-    """Who asks, as far as fairness between clients needs to know it."""
+    """The sender of a request, as far as fairness needs to know it."""
 
     address: str  # of the other end; empty where there is none
     connection: int  # a number that no other connection of the worker has

@@ -15,10 +15,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
-LONG: Final = 64 * 1024  # bytes; an answer of so many is a long one
-PORTION: Final = 128 * 1024  # bytes that are handed to a transport at once, if there are more
-AT_ONCE: Final = 2 * PORTION  # bytes; a whole answer of no more is not divided
-SMALL: Final = 1024  # bytes; a piece of less goes with those before it
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 DEFAULT_PLACES: Final = 1024
 DEFAULT_BYTES: Final = 256 * 1024 * 1024
@@ -140,7 +137,8 @@ class LongText:
     def take(self) -> list[bytes]:
         """The next pieces, about a portion, which are going from now on; none at its end."""
         taken, size = [], 0
-        while self._pieces and (size < PORTION or len(self._pieces[0]) < SMALL):
+        most, small = THRESHOLDS.piece_bytes, THRESHOLDS.small_piece_bytes
+        while self._pieces and (size < most or len(self._pieces[0]) < small):
             piece = self._pieces.popleft()
             taken.append(piece)
             size += len(piece)
