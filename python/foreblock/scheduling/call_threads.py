@@ -13,10 +13,13 @@ from typing import Any, Final, Protocol
 
 from foreblock.scheduling.steps import Work
 
+# From an exception of the engine to the one that the caller sees.
+Translate = Callable[[Exception], Exception]
+
 _ADDRESS_BITS: Final = (1 << 64) - 1
 
 
-class Pool(Protocol):
+class WorkPool(Protocol):
     """Threads that run work under numbers and report what is done."""
 
     def submit_work(self, number: int, work: Work, *, address: int, timeout_us: int) -> None:
@@ -35,34 +38,27 @@ class Pool(Protocol):
         """Stop everything."""
 
 
-class Submitted(Protocol):
-    """A call that hands itself to the pool it was made for."""
-
-    def submit(self, pool: Any, number: int, address: int, timeout_us: int) -> None:  # noqa: ANN401, the pool of its engine
-        """Hand it over; raises `RefusedCall`, `PoolFull`."""
-
-
 class CallThreads:
     """A pool, and the futures that wait for its results."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: WorkPool) -> None:
         self._pool: Final = pool
-        # Each with a function that turns exceptions of the engine into those of the caller.
-        self._waiting: dict[int, tuple[asyncio.Future[Any], Callable[[Exception], Exception]]] = {}
+        self._waiting: dict[int, tuple[asyncio.Future[Any], Translate]] = {}
         self._last_number = 0
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def call(
         self,
-        call: Submitted,
+        submit: Callable[..., None],
         client: Hashable,
         timeout_us: int,
-        translate: Callable[[Exception], Exception],
+        translate: Translate,
     ) -> asyncio.Future[Any]:
-        """Run a call, whose exceptions are translated; raises `RefusedCall`, `PoolFull`."""
+        """Let a call hand itself to the pool; raises `RefusedCall`, `PoolFull`."""
         address = _address(client)
-        submit = partial(call.submit, self._pool, address=address, timeout_us=timeout_us)
-        return self._submit(submit, translate)
+        return self._submit(
+            partial(submit, self._pool, address=address, timeout_us=timeout_us), translate
+        )
 
     def work(self, work: Work, client: Hashable, timeout_us: int) -> asyncio.Future[Any]:
         """Run a piece of work, which is given the time that is left; raises `PoolFull`."""
@@ -82,7 +78,7 @@ class CallThreads:
     def _submit(
         self,
         submit: Callable[..., None],
-        translate: Callable[[Exception], Exception] = lambda failure: failure,
+        translate: Translate = lambda failure: failure,
     ) -> asyncio.Future[Any]:
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
@@ -102,9 +98,10 @@ class CallThreads:
 
     def _collect(self) -> None:
         for number, value, well in self._pool.take():
-            future, translate = self._waiting.pop(number, (None, None))
-            if future is None or translate is None or future.done():
+            waiting = self._waiting.pop(number, None)
+            if waiting is None or waiting[0].done():
                 continue  # it was cancelled
+            future, translate = waiting
             if well:
                 future.set_result(value)
             else:

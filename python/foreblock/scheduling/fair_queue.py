@@ -2,7 +2,7 @@
 
 Long work runs in slices, one slice in each round of the loop (`FairQueue`). So an ordinary
 request waits for one slice at most, however many requests take long. Work that is done
-without waiting is charged to the round it is done in (`Round`).
+without waiting is charged to the round it is done in (`RoundBudget`).
 
 Half-done work holds memory. A thousand simulations that take turns would hold a thousand
 times as much as one and end no sooner, so only some are begun; the others wait for a place,
@@ -47,7 +47,7 @@ class FairQueue:
         self._giving = False
 
 
-class Round:
+class RoundBudget:
     """Seconds that one kind of work has taken in the current round of the loop."""
 
     def __init__(self) -> None:

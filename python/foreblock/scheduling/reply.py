@@ -1,4 +1,4 @@
-"""What a handler gives back for one HTTP body, known to the server and to JSON-RPC alike."""
+"""Replies and the handlers that make them: what the server and JSON-RPC know of each other."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, Protocol
@@ -31,13 +31,13 @@ def length_of(text: Text) -> int:
 class Reply(Struct, frozen=True, gc=False):
     """An answer: its bytes, and header lines that go with them.
 
-    An empty body is the answer to notifications, which have none. A Struct because every
-    request makes one: a NamedTuple takes ten times as long to make.
+    Notifications have an empty one. A Struct because every request makes one: a NamedTuple
+    takes ten times as long to make.
     """
 
     body: bytes
     headers: bytes = b""  # whole lines, each ending in CRLF
-    # Of a body that is too long to be joined; a list where it is to be written all at once.
+    # The rest of a long body; a list is written in one go.
     rest: LongText | list[bytes] | None = None
 
     @property
@@ -60,14 +60,14 @@ class Client(Struct, frozen=True, gc=False):
 
 
 class Readiness(NamedTuple):
-    """Whether a network can be served as promised, and the facts that say so."""
+    """Whether a network can be served as promised, and the facts that tell why."""
 
     ready: bool
     facts: tuple[str, ...]
 
 
-# From a request's body, and who sent it, to a reply. It never raises. It answers at once where
-# it can; an awaitable keeps its place in the order of answers and is cancelled when the client
+# From a request's body and its sender to a reply; never raises. It answers at once where it
+# can; an awaitable keeps its place in the order of answers and is cancelled when the client
 # goes away.
 Handler = Callable[[bytes, Client], Reply | Awaitable[Reply]]
 

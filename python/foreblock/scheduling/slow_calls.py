@@ -19,17 +19,17 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from foreblock.errors import DeadlineExceeded, InvalidMessage, TimedOut
-from foreblock.scheduling.call_threads import CallThreads, Submitted
+from foreblock.scheduling.call_threads import CallThreads
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Runnable(Submitted, Protocol[T_co]):
+class Runnable(Protocol[T_co]):
     """A call that can run here or on a pool."""
 
     @property
@@ -41,6 +41,9 @@ class Runnable(Submitted, Protocol[T_co]):
 
     def here(self, timeout_us: int, step_us: int) -> T_co:
         """Run it on this thread; raises `RefusedCall`, `DeadlineExceeded`."""
+
+    def submit(self, pool: Any, number: int, address: int, timeout_us: int) -> None:  # noqa: ANN401, the pool of its engine
+        """Hand it to a pool; raises `RefusedCall`, `PoolFull`."""
 
     def refused(self, refusal: InvalidMessage) -> Exception:
         """The exception for what only the engine refuses."""
@@ -134,7 +137,7 @@ class CallRunner:
         timeout_us = self._timeout_ms * 1000
         if deadline is not None:
             timeout_us = max(0, int((deadline - self._clock()) * 1_000_000))
-        return self._threads.call(call, client, timeout_us, partial(self._translate, call))
+        return self._threads.call(call.submit, client, timeout_us, partial(self._translate, call))
 
     def _translate(self, call: Runnable[T], failure: Exception) -> Exception:
         """The exception that a call would raise here."""

@@ -17,7 +17,7 @@ from typing import Final, cast
 
 import structlog
 
-from foreblock.scheduling.room import LongText, Received
+from foreblock.scheduling.room import LongText, ReceivedBytes
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server import answers
 from foreblock.server.answers import Answer, Probe, render, reply_parts
@@ -87,7 +87,7 @@ class Connection(asyncio.Protocol):
         self._whole: list[bytes] | None = None  # while it is written, a long answer
         # How far it has come.
         self._task: asyncio.Future[Reply] | None = None
-        self._received: Received | None = None  # of the request that is being answered
+        self._received: ReceivedBytes | None = None  # of the request that is being answered
         self._ended = False  # the client will send no more
         self._draining = False
         self.phase = Phase.IDLE

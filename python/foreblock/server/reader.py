@@ -9,7 +9,7 @@ framed by what the checks found in the head.
 import re
 from typing import Final, NamedTuple
 
-from foreblock.scheduling.room import Received, Room
+from foreblock.scheduling.room import ReceivedBytes, Room
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server import answers
 from foreblock.server.checks import CHUNKED, Accepted, Refused, Rules
@@ -29,7 +29,7 @@ class Request(NamedTuple):
 
     body: bytes
     accepted: Accepted
-    received: Received | None = None  # to be kept until it is answered, if it is long
+    received: ReceivedBytes | None = None  # to be kept until it is answered, if it is long
 
 
 class ExpectsContinue(NamedTuple):
@@ -59,7 +59,7 @@ class RequestReader:
         self._head = bytearray()
         self._accepted: Accepted | None = None
         self._body: bytearray | ChunkedBody | None = None
-        self._received: Received | None = None
+        self._received: ReceivedBytes | None = None
 
     @property
     def unread(self) -> int:
