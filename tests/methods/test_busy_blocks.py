@@ -27,13 +27,13 @@ from foreblock.methods.priority_fees import KEPT_BYTES
 from foreblock.methods.receipts_text import ReceiptsText
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.scheduling.steps import finish
 from foreblock.service.app import Service, ServiceOptions, make_scheduler
 from support.chains.importing import import_bytes
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.servers.asked_by import ANYBODY, body_of
 from support.servers.asking import Asker, request
 from support.servers.long_work import scheduler
+from support.steps import finish
 from support.thresholds import thresholds
 
 PORTIONS = (3, 0, 4, 1, 0, 2)  # transactions of the indices after the first

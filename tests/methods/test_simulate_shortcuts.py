@@ -27,9 +27,10 @@ from foreblock.methods import shapes
 from foreblock.methods.options import Dialect
 from foreblock.methods.simulate_text import BlockShape, render
 from foreblock.scheduling.reply import whole
-from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work, finish
+from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work
 from foreblock.scheduling.thresholds import THRESHOLDS
 from support.chains.simulation_chain import Chain, priced, simulated, simulated_steps
+from support.steps import finish
 from support.strategies.simulation_strategy import CODES, CONTRACTS, PEOPLE, accounts, blocks
 
 T = TypeVar("T")

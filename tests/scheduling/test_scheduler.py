@@ -10,22 +10,15 @@ import pytest
 
 from foreblock.errors import DeadlineExceeded, InvalidMessage, PoolFull, TimedOut
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work, finish
+from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work
 from foreblock.scheduling.thresholds import THRESHOLDS
-from support.servers.long_work import scheduler, threads
+from support.servers.long_work import Clock, scheduler, threads
+from support.steps import finish
 
 SLICE_SECONDS = THRESHOLDS.slice_seconds
 CROWDED_SECONDS = THRESHOLDS.crowded_slice_seconds
 IN_PLACE_US = THRESHOLDS.work_us
 MOST_BEGUN = THRESHOLDS.begun_simulations
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def taking(clock: Clock, seconds: float, log: list[int | None]) -> Work:

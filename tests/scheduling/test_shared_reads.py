@@ -12,7 +12,7 @@ from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
-from support.servers.long_work import scheduler
+from support.servers.long_work import Clock, scheduler
 
 LONG = THRESHOLDS.pieces_bytes
 MOST_AT_ONCE = THRESHOLDS.shared_reads
@@ -21,14 +21,6 @@ SLICE_SECONDS = THRESHOLDS.read_slice_seconds
 
 T = TypeVar("T")
 TIMEOUT_MS = 5_000
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Reading:

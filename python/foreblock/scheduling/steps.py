@@ -5,7 +5,7 @@
                                    or None: the slice is over
     steps.send(work(timeout_us=…)) continues; an exception of the work is thrown in instead
 
-The driver sets the pace. `finish` is the plain driver, which runs everything at once.
+The driver sets the pace: `Scheduler` in a worker.
 
 A later result is an awaitable. One that nobody will await is given up (`give_up`): a
 coroutine is closed, a future cancelled. A coroutine that holds another awaitable would leave
@@ -77,24 +77,6 @@ def _here_or_elsewhere(work: Work, pace: Pace) -> Steps[object]:
         return work(timeout_us=pace.timeout_us, step_us=pace.step_us)
     except DeadlineExceeded:
         return (yield work)
-
-
-def finish(steps: Steps[T]) -> T:
-    """Run all steps here and now."""
-    outcome: object = None
-    failure: Exception | None = None
-    try:
-        while True:
-            work = steps.send(outcome) if failure is None else steps.throw(failure)
-            outcome = failure = None
-            if work is not None:
-                try:
-                    outcome = work()
-                except Exception as raised:  # noqa: BLE001, the steps judge it
-                    failure = raised
-    except StopIteration as done:
-        result: T = done.value
-        return result
 
 
 class Then(Generic[T, U]):

@@ -8,6 +8,15 @@ from foreblock.scheduling.call_threads import CallThreads
 from foreblock.scheduling.scheduler import Scheduler
 
 
+class Clock:
+    """Moves when a test moves it."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 def threads(running: int = 1, begun: int = 4, capacity: int = 8) -> CallThreads:
     """A set of threads of its own."""
     return CallThreads(Pool(threads=running, begun=begun, capacity=capacity))
