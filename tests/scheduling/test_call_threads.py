@@ -178,6 +178,16 @@ def test_a_call_that_took_long_in_place_twice_goes_to_a_thread_next_time(
     shared.close()
 
 
+def test_calls_of_another_network_are_another_kind(long_ledger: Ledger) -> None:
+    """One scheduler serves all networks of a worker; a contract is known by its chain."""
+    view = long_ledger.view()
+    context = view.latest.surroundings
+    call = Call(to=bytes(20), gas=100_000, data=b"\1\2\3\4\5")
+    run = prepare(call, view.state(view.latest), context, None)
+    view.close()
+    assert run.kind == (context.profile.chain_id, bytes(20), b"\1\2\3\4", False)
+
+
 def test_what_the_engine_refuses_is_told_alike_here_and_from_a_thread(long_ledger: Ledger) -> None:
     """Authorizations in a block before Prague, which only the engine knows to refuse."""
     signed = {
