@@ -43,7 +43,7 @@ class Thresholds(Struct, frozen=True):
     # --- Slices of the loop: simulations, estimates, batches ---
     # 50 token transfers take 0.24 ms and 20 blocks of ten transfers 1.1 ms: most need one slice.
     slice_seconds: float = 0.002
-    # The first slice while others wait for theirs.
+    # The first slice while others wait for theirs: new requests delay them by no more than this.
     crowded_slice_seconds: float = 0.0005
     # First slices share one slice in each round of the loop; shorter ones are not counted.
     noted_slice_seconds: float = 0.0002
@@ -77,7 +77,7 @@ class Thresholds(Struct, frozen=True):
     # --- Texts ---
     # Answers from here on are counted in the worker's room, and so are requests.
     long_bytes: int = 64 * 1024
-    # Texts from here on are left in pieces: joining megabytes takes milliseconds.
+    # Texts from here on are left in pieces: joining would copy megabytes in one go.
     pieces_bytes: int = 256 * 1024
     piece_bytes: int = 128 * 1024
     # Smaller pieces go out with those before them.
