@@ -9,8 +9,8 @@ from foreblock.ledger.simulation.branch import Branch
 from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.request import BlockRequest, SimulationRequest
 from foreblock.ledger.simulation.timeline import timeline
-from foreblock.scheduling.steps import finish
 from support.chains.simulation_chain import BASE_FEE, Chain, priced, simulated
+from support.steps import finish
 from support.strategies.simulation_strategy import accounts, blocks, one_by_one
 
 often = settings(

@@ -15,7 +15,7 @@ from foreblock.ledger.calls.overrides import AccountOverride, Slots
 from foreblock.ledger.calls.request import Call
 from foreblock.ledger.rules.intrinsic_gas import MAX_INIT_CODE
 from foreblock.ledger.simulation.block import SimulatedBlock
-from foreblock.ledger.simulation.branch import SMALL, Branch
+from foreblock.ledger.simulation.branch import Branch
 from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.request import (
     BlockRequest,
@@ -27,8 +27,10 @@ from foreblock.methods import shapes
 from foreblock.methods.options import Dialect
 from foreblock.methods.simulate_text import BlockShape, render
 from foreblock.scheduling.reply import whole
-from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work, finish
+from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work
+from foreblock.scheduling.thresholds import THRESHOLDS
 from support.chains.simulation_chain import Chain, priced, simulated, simulated_steps
+from support.steps import finish
 from support.strategies.simulation_strategy import CODES, CONTRACTS, PEOPLE, accounts, blocks
 
 T = TypeVar("T")
@@ -258,7 +260,7 @@ def test_blocks_are_opened_the_same_whether_like_the_last_or_anew(
 # --- Large roots -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("slots", "handed_out"), [(3, 1), (SMALL + 1, 2)])
+@pytest.mark.parametrize(("slots", "handed_out"), [(3, 1), (THRESHOLDS.rooted_entries + 1, 2)])
 def test_the_trie_is_opened_elsewhere_and_so_are_roots_of_many_changes(
     chain: Chain, slots: int, handed_out: int
 ) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
 
 from msgspec import Struct
 
@@ -29,10 +28,9 @@ from foreblock.ledger.simulation.request import FILLER, BlockRequest
 from foreblock.ledger.simulation.timeline import Place
 from foreblock.primitives import ZERO_HASH
 from foreblock.scheduling.steps import Steps, Work
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 __all__ = ["Sealed", "SealedText", "SimulatedBlock", "run_block"]
-
-LARGE: Final = 512  # calls of a block that is not sealed in place, which takes a millisecond
 
 
 class SimulatedBlock(Struct, frozen=True):
@@ -84,7 +82,7 @@ def _run(block: OpenBlock) -> SimulatedBlock | Steps[SimulatedBlock]:
     done = 0 if late else run_at_once(block, calls)
     if late or done < len(calls) or block.branch.has_roots or has_queues(block.rules):
         return _go_on(block, late, done)
-    if done > LARGE:
+    if done > THRESHOLDS.sealed_calls:
         return _go_on(block, late, done)
     _pay(block)
     return _finished(block, _seal(block, ZERO_HASH, block.header.requests_hash))
@@ -100,7 +98,7 @@ def _go_on(block: OpenBlock, late: Sequence[Work], done: int) -> Steps[Simulated
         requests = yield from _requests(block)
     _pay(block)
     root = yield from block.branch.state_root()
-    if len(block.body) > LARGE:
+    if len(block.body) > THRESHOLDS.sealed_calls:
         sealed: Sealed = yield partial(_seal, block, root, requests)
         return _finished(block, sealed)
     return _finished(block, _seal(block, root, requests))

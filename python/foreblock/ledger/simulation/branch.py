@@ -17,8 +17,7 @@ from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.request import SimulationRequest
 from foreblock.primitives import ZERO_HASH
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps
-
-SMALL: Final = 16  # accounts and slots whose root is computed in place: each takes 30 µs at most
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 
 class Branch:
@@ -83,7 +82,7 @@ class Branch:
         # Lives of accounts that begin after this root must not be taken for those before.
         changes = self.overlay.take(self._unused)
         self._unused += 1
-        if changes.entries <= SMALL:
+        if changes.entries <= THRESHOLDS.rooted_entries:
             return _root(self._trie, changes)
         root: bytes = yield partial(_root, self._trie, changes)
         return root

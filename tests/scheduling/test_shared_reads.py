@@ -8,29 +8,19 @@ from typing import Any, TypeVar
 import pytest
 
 from foreblock.errors import StoreDamaged, TimedOut
-from foreblock.methods.reads import (
-    LONG,
-    MOST_AT_ONCE,
-    ROUND_SECONDS,
-    SLICE_SECONDS,
-    Reads,
-    in_pieces,
-)
-from foreblock.methods.simulations import Simulations
-from foreblock.scheduling.reply import Text
+from foreblock.scheduling.reply import Text, in_pieces
+from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
-from support.servers.long_work import threads
+from foreblock.scheduling.thresholds import THRESHOLDS
+from support.servers.long_work import Clock, scheduler
+
+LONG = THRESHOLDS.pieces_bytes
+MOST_AT_ONCE = THRESHOLDS.shared_reads
+ROUND_SECONDS = THRESHOLDS.read_round_seconds
+SLICE_SECONDS = THRESHOLDS.read_slice_seconds
 
 T = TypeVar("T")
 TIMEOUT_MS = 5_000
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Reading:
@@ -55,8 +45,8 @@ class Reading:
         return self.outcome
 
 
-def made(clock: Clock) -> Reads:
-    return Reads(Simulations(threads(), TIMEOUT_MS, clock=clock), clock)
+def made(clock: Clock) -> Scheduler:
+    return scheduler(TIMEOUT_MS, clock)
 
 
 def run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -81,13 +71,13 @@ def test_short_reads_are_answered_in_place_until_the_round_is_used_up() -> None:
     async def main() -> None:
         for _ in range(4):
             reading = Reading(clock, 1, ROUND_SECONDS / 4)
-            assert reads.run(reading()) == b"read"
+            assert reads.read(reading()) == b"read"
         late = Reading(clock, 1, ROUND_SECONDS / 4)
-        outcome = reads.run(late())
+        outcome = reads.read(late())
         assert isinstance(outcome, Awaitable)
         assert late.left == 1, "nothing of it is done in this round"
         await rounds(1)
-        assert reads.run(Reading(clock, 1, 1e-6)()) == b"read", "a round begins anew"
+        assert reads.read(Reading(clock, 1, 1e-6)()) == b"read", "a round begins anew"
         assert await outcome == b"read"
 
     run(main)
@@ -99,7 +89,7 @@ def test_a_long_read_has_a_slice_in_each_turn() -> None:
 
     async def main() -> None:
         reading = Reading(clock, 20, SLICE_SECONDS / 4)
-        outcome = reads.run(reading())
+        outcome = reads.read(reading())
         assert reading.left == 16
         task = asyncio.ensure_future(awaited(outcome))
         seen = []
@@ -271,7 +261,7 @@ def test_without_a_loop_everything_is_in_place() -> None:
     clock = Clock()
     reads = made(clock)
     for _ in range(3):
-        assert reads.run(Reading(clock, 1, ROUND_SECONDS / 2)()) == b"read"
+        assert reads.read(Reading(clock, 1, ROUND_SECONDS / 2)()) == b"read"
 
 
 @pytest.mark.parametrize("seconds", [0.0, ROUND_SECONDS])
@@ -283,6 +273,6 @@ def test_what_a_read_raises_is_raised(seconds: float) -> None:
 
     async def main() -> None:
         with pytest.raises(StoreDamaged):
-            reads.run(reading())
+            reads.read(reading())
 
     run(main)

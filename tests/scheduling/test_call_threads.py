@@ -9,9 +9,10 @@ from foreblock.ledger.calls.call import Outcome, prepare
 from foreblock.ledger.calls.request import Call
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Options
-from foreblock.methods.placement import Placement
 from foreblock.scheduling.reply import Client, Reply
-from foreblock.service.app import Scheduling, Service, ServiceOptions
+from foreblock.scheduling.scheduler import Scheduler
+from foreblock.scheduling.slow_calls import CallRunner
+from foreblock.service.app import Service, ServiceOptions, make_scheduler
 from support.payloads.bytecode import LOOP
 from support.servers.asked_by import ANYBODY
 from support.servers.asking import asker, request
@@ -31,15 +32,15 @@ MODERATE = request("eth_call", {"to": TO, "gas": hex(3_000_000)}, "latest", {TO:
 
 def service(
     ledger: Ledger, begun: int, running: int = 1, waiting: int = 8
-) -> tuple[Service, Scheduling]:
+) -> tuple[Service, Scheduler]:
     options = ServiceOptions(
         Options(call_timeout_ms=HOUR_MS, gas_cap=0),
         pool_threads=running,
         pool_begun=begun,
         pool_capacity=waiting,
     )
-    scheduling = Scheduling(options)
-    return Service(ledger, options, scheduling), scheduling
+    scheduler = make_scheduler(options)
+    return Service(ledger, options, scheduler), scheduler
 
 
 async def begun(answering: Service, body: bytes, client: Client = ANYBODY) -> asyncio.Task[Any]:
@@ -57,7 +58,7 @@ async def begun(answering: Service, body: bytes, client: Client = ANYBODY) -> as
 
 def test_what_a_client_leaves_behind_is_stopped(long_ledger: Ledger) -> None:
     """One thread, taken by calls and simulations without end: with them it would never be free."""
-    answering, scheduling = service(long_ledger, begun=1)
+    answering, scheduler = service(long_ledger, begun=1)
 
     async def leave() -> list[Any]:
         answers = []
@@ -69,11 +70,11 @@ def test_what_a_client_leaves_behind_is_stopped(long_ledger: Ledger) -> None:
 
     answers = asyncio.run(leave())
     assert [answer["error"]["message"] for answer in answers] == ["out of gas"] * 6
-    scheduling.close()
+    scheduler.close()
 
 
 def test_short_calls_do_not_wait_for_the_end_of_long_ones(long_ledger: Ledger) -> None:
-    answering, scheduling = service(long_ledger, begun=8)
+    answering, scheduler = service(long_ledger, begun=8)
 
     async def beside() -> Any:  # noqa: ANN401, it is JSON
         endless = [await begun(answering, ENDLESS) for _ in range(3)]
@@ -84,11 +85,11 @@ def test_short_calls_do_not_wait_for_the_end_of_long_ones(long_ledger: Ledger) -
         return answer
 
     assert asyncio.run(beside())["error"]["message"] == "out of gas"
-    scheduling.close()
+    scheduler.close()
 
 
 def test_an_address_that_has_all_places_gives_way_to_another(long_ledger: Ledger) -> None:
-    answering, scheduling = service(long_ledger, begun=1, waiting=2)
+    answering, scheduler = service(long_ledger, begun=1, waiting=2)
     crowd = [Client("192.0.2.1", number) for number in range(3)]
 
     async def ask() -> list[Any]:
@@ -101,15 +102,15 @@ def test_an_address_that_has_all_places_gives_way_to_another(long_ledger: Ledger
         return [*refused, (await other)["error"]["message"]]
 
     assert asyncio.run(ask()) == [-32005, "out of gas"]
-    scheduling.close()
+    scheduler.close()
 
 
 def test_closing_stops_what_runs_for_ever(long_ledger: Ledger) -> None:
-    answering, scheduling = service(long_ledger, begun=2, running=2)
+    answering, scheduler = service(long_ledger, begun=2, running=2)
 
     async def close() -> list[asyncio.Task[Any]]:
         tasks = [await begun(answering, body) for body in (ENDLESS, SIMULATED)]
-        scheduling.close()
+        scheduler.close()
         await asyncio.wait(tasks)
         return tasks
 
@@ -149,28 +150,42 @@ class Stalling:
         return self.now
 
 
-def test_a_call_that_took_long_in_place_goes_to_a_thread_next_time(long_ledger: Ledger) -> None:
+def test_a_call_that_took_long_in_place_twice_goes_to_a_thread_next_time(
+    long_ledger: Ledger,
+) -> None:
     """Whatever it was made of, and though it was not stopped."""
     shared, clock = threads(), Stalling()
-    placement = Placement(shared, 5_000, clock)
+    runner = CallRunner(shared, 5_000, clock)
     view = long_ledger.view()
     call = Call(to=bytes(20), gas=100_000)
     run = prepare(call, view.state(view.latest), view.latest.surroundings, None)
 
-    async def twice() -> None:
-        assert isinstance(placement.run(run), Outcome)
-        assert not placement.is_heavy(run)
+    async def three_times() -> None:
+        assert isinstance(runner.run(run), Outcome)
+        assert not runner.is_slow(run)
         clock.stalls = True
-        assert isinstance(placement.run(run), Outcome)
+        assert isinstance(runner.run(run), Outcome)
+        assert not runner.is_slow(run)
+        assert isinstance(runner.run(run), Outcome)
         clock.stalls = False
-        assert placement.is_heavy(run)
-        outcome = placement.run(run)
+        assert runner.is_slow(run)
+        outcome = runner.run(run)
         assert not isinstance(outcome, Outcome)
         assert (await outcome).status == "success"
 
-    asyncio.run(twice())
+    asyncio.run(three_times())
     view.close()
     shared.close()
+
+
+def test_calls_of_another_network_are_another_kind(long_ledger: Ledger) -> None:
+    """One scheduler serves all networks of a worker; a contract is known by its chain."""
+    view = long_ledger.view()
+    context = view.latest.surroundings
+    call = Call(to=bytes(20), gas=100_000, data=b"\1\2\3\4\5")
+    run = prepare(call, view.state(view.latest), context, None)
+    view.close()
+    assert run.kind == (context.profile.chain_id, bytes(20), b"\1\2\3\4", False)
 
 
 def test_what_the_engine_refuses_is_told_alike_here_and_from_a_thread(long_ledger: Ledger) -> None:

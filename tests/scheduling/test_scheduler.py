@@ -1,4 +1,4 @@
-"""The driver of simulations, with work and a clock of our own."""
+"""Slices, threads and places for simulations, with work and a clock of our own."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,23 +9,16 @@ from typing import Any
 import pytest
 
 from foreblock.errors import DeadlineExceeded, InvalidMessage, PoolFull, TimedOut
-from foreblock.methods.simulations import (
-    CROWDED_SECONDS,
-    IN_PLACE_US,
-    SLICE_SECONDS,
-    Simulations,
-)
-from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work, finish
-from foreblock.scheduling.turns import Turns
-from support.servers.long_work import threads
+from foreblock.scheduling.scheduler import Scheduler
+from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work
+from foreblock.scheduling.thresholds import THRESHOLDS
+from support.servers.long_work import Clock, scheduler, threads
+from support.steps import finish
 
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+SLICE_SECONDS = THRESHOLDS.slice_seconds
+CROWDED_SECONDS = THRESHOLDS.crowded_slice_seconds
+IN_PLACE_US = THRESHOLDS.work_us
+MOST_BEGUN = THRESHOLDS.begun_simulations
 
 
 def taking(clock: Clock, seconds: float, log: list[int | None]) -> Work:
@@ -66,8 +59,8 @@ def settle(found: str | Awaitable[str]) -> str:
     return found if isinstance(found, str) else asyncio.run(later(found))
 
 
-def simulations(clock: Clock) -> Simulations:
-    return Simulations(threads(), 1_000, clock=clock)
+def simulations(clock: Clock) -> Scheduler:
+    return scheduler(1_000, clock)
 
 
 def test_what_fits_into_a_slice_is_answered_at_once() -> None:
@@ -104,14 +97,13 @@ def test_others_have_their_turn_after_every_slice() -> None:
 
 def test_the_first_slice_is_short_while_others_wait() -> None:
     clock, log = Clock(), list[int | None]()
-    turns = Turns()
-    crowd = Simulations(threads(), 1_000, clock=clock, turns=turns)
+    crowd = simulations(clock)
     short = simulation(*[taking(clock, CROWDED_SECONDS / 2, log)] * 3)
 
     async def both() -> None:
         assert crowd.run(short) == "done"
         log.clear()
-        other = asyncio.ensure_future(turns.wait())
+        other = asyncio.ensure_future(crowd.queue.wait())
         await asyncio.sleep(0)
         running = crowd.run(short)
         assert not isinstance(running, str)
@@ -159,13 +151,13 @@ def failing(**_limits: int | None) -> None:
 
 def test_failures_of_work_are_the_simulations_to_judge() -> None:
     begin = partial(judging, failing)
-    assert settle(Simulations(threads(), 1_000).run(begin)) == "no"
+    assert settle(scheduler(1_000).run(begin)) == "no"
     assert finish(begin(UNHURRIED)) == "no"
 
 
 def test_too_much_heavy_work_is_refused() -> None:
     clock, log = Clock(), list[int | None]()
-    crowded = Simulations(threads(begun=1, capacity=0), 1_000, clock=clock)
+    crowded = Scheduler(threads(begun=1, capacity=0), 1_000, clock=clock)
 
     async def both() -> list[object]:
         runs: list[Any] = [crowded.run(simulation(taking(clock, 0.2, log))) for _ in range(2)]
@@ -181,3 +173,62 @@ def test_the_plain_driver_runs_everything_without_limits() -> None:
     work = taking(clock, 5, log)
     assert finish(simulation(work, work)(UNHURRIED)) == "done"
     assert log == [None, None]
+
+
+class Holding:
+    """Simulations that take several slices and hold something from their first on."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.held = 0
+        self.most = 0
+        self.begun = 0
+
+    def __call__(self, slices: int, _pace: Pace) -> Steps[str]:
+        self.begun += 1
+        self.held += 1
+        self.most = max(self.most, self.held)
+        try:
+            for _ in range(slices):
+                self.clock.now += SLICE_SECONDS
+                yield None
+        finally:
+            self.held -= 1
+        return "done"
+
+
+async def finished(runs: list[str | Awaitable[str]]) -> list[str]:
+    async def one(run: str | Awaitable[str]) -> str:
+        return run if isinstance(run, str) else await run
+
+    return list(await asyncio.gather(*map(one, runs)))
+
+
+def test_a_crowd_holds_no_more_than_some_of_it() -> None:
+    """All that come in one round have one first slice together, the others none."""
+    clock = Clock()
+    holding, crowd = Holding(clock), scheduler(10**9, clock)
+
+    async def main() -> list[str]:
+        runs = [crowd.run(partial(holding, 5)) for _ in range(100)]
+        assert holding.begun <= 2, "the first slice of the round is used up"
+        return await finished(runs)
+
+    assert asyncio.run(main()) == ["done"] * 100
+    assert holding.most <= MOST_BEGUN
+    assert holding.held == 0
+
+
+def test_what_waits_for_a_place_ends_at_its_deadline() -> None:
+    async def main() -> None:
+        clock = Clock()
+        holding, crowd = Holding(clock), scheduler(50, clock)
+        for _ in range(MOST_BEGUN):
+            assert crowd._slots.take()
+        run = crowd.run(partial(holding, 3))
+        assert not isinstance(run, str)
+        with pytest.raises(TimedOut):
+            await run
+        assert holding.held == 0
+
+    asyncio.run(main())

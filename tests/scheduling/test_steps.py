@@ -5,7 +5,7 @@ from collections.abc import Awaitable
 
 import pytest
 
-from foreblock.scheduling.later import Then, give_up
+from foreblock.scheduling.steps import Then, give_up
 
 
 async def seven() -> int:

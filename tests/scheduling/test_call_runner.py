@@ -6,15 +6,16 @@ from typing import cast
 
 import pytest
 
-from foreblock.errors import DeadlineExceeded
-from foreblock.ledger.calls.call import Call, Outcome, Run
+from foreblock.errors import DeadlineExceeded, TimedOut
+from foreblock.ledger.calls.call import Outcome, Run
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods import placement
-from foreblock.methods.placement import Placement, duration
-from foreblock.methods.threads import Threads
+from foreblock.scheduling.call_threads import CallThreads
+from foreblock.scheduling.slow_calls import CallRunner
+from foreblock.scheduling.thresholds import THRESHOLDS
 from support.payloads.bytecode import LOOP, code, returning
 from support.servers.asking import Asker, asker, error, request
 from support.servers.expressing import UNHURRIED_US
+from support.thresholds import thresholds
 
 TO = "0x00000000000000000000000000000000000c0de0"
 FOREVER = {TO: {"code": LOOP}}
@@ -31,7 +32,7 @@ def test_long_call_is_answered_from_the_pool(long_ledger: Ledger) -> None:
         given = {"to": TO, "gas": hex(3_000_000)}
         begun = time.monotonic()
         assert client.ask("eth_call", given, "latest", FOREVER) == error(-32000, "out of gas")
-        assert time.monotonic() - begun > placement.IN_PLACE_US / 1e6
+        assert time.monotonic() - begun > THRESHOLDS.call_us / 1e6
 
 
 def test_call_that_takes_too_long_is_stopped(long_ledger: Ledger) -> None:
@@ -58,13 +59,11 @@ def test_large_precompile_is_not_begun_in_place(long_ledger: Ledger) -> None:
         assert answer == error(-32000, "out of gas")
 
 
-def test_full_queue_is_said_at_once_and_short_calls_go_on(
-    long_ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(placement, "IN_PLACE_US", UNHURRIED_US)
-    with asker(
-        long_ledger, pool_begun=1, pool_capacity=2, call_timeout_ms=300, gas_cap=0
-    ) as client:
+def test_full_queue_is_said_at_once_and_short_calls_go_on(long_ledger: Ledger) -> None:
+    with (
+        thresholds(call_us=UNHURRIED_US),
+        asker(long_ledger, pool_begun=1, pool_capacity=2, call_timeout_ms=300, gas_cap=0) as client,
+    ):
         cheap = request("eth_getBalance", TO, "latest")
         given = {"to": TO, "data": "0x12345678"}
         short = request("eth_call", given, "latest", {TO: {"code": returning(7)}})
@@ -86,9 +85,9 @@ def test_known_heavy_call_is_not_tried_in_place(
         given = request("eth_call", {"to": TO, "gas": hex(3_000_000)}, "latest", FOREVER)
         client.reply(given)
         # Another try in place would now end with this outcome.
-        monkeypatch.setattr(placement, "IN_PLACE_US", 10**9)
         monkeypatch.setattr(Run, "here", None)
-        assert json.loads(client.reply(given).body)["error"] == error(-32000, "out of gas")
+        with thresholds(call_us=10**9):
+            assert json.loads(client.reply(given).body)["error"] == error(-32000, "out of gas")
 
 
 def test_checks_speak_for_heavy_calls_too(long_ledger: Ledger) -> None:
@@ -121,10 +120,9 @@ def test_service_goes_on_after_long_calls(preconf: Asker) -> None:
 class Halting:
     """A run that the system halts: so many tries are stopped, then it ends at such times."""
 
-    overlay = None
+    kind = "halting"
 
     def __init__(self, stopped: int = 0, seconds: float = 0.0) -> None:
-        self.call = Call(to=b"\1" * 20, gas=21_000, data=b"\2" * 4)
         self.stopped, self.seconds, self.now = stopped, seconds, 0.0
         self.tries = 0
 
@@ -136,8 +134,8 @@ class Halting:
         return cast(Outcome, "ended")
 
 
-def placed(run: Halting) -> Placement:
-    return Placement(cast(Threads, None), 5000, lambda: run.now)
+def placed(run: Halting) -> CallRunner:
+    return CallRunner(cast(CallThreads, None), 5000, lambda: run.now)
 
 
 def test_call_that_was_halted_once_is_short_all_the_same() -> None:
@@ -145,28 +143,28 @@ def test_call_that_was_halted_once_is_short_all_the_same() -> None:
     where = placed(run)
     assert cast(str, where.run(cast(Run, run))) == "ended"
     assert run.tries == 2
-    assert not where.is_heavy(cast(Run, run))
+    assert not where.is_slow(cast(Run, run))
 
 
 def test_call_that_ended_late_once_is_short_all_the_same() -> None:
-    run = Halting(seconds=placement.LONG_SECONDS)
+    run = Halting(seconds=THRESHOLDS.late_call_seconds)
     where = placed(run)
-    for seconds in (placement.LONG_SECONDS, 0.0) * 3:
+    for seconds in (THRESHOLDS.late_call_seconds, 0.0) * 3:
         run.seconds = seconds
         where.run(cast(Run, run))
-        assert not where.is_heavy(cast(Run, run))
+        assert not where.is_slow(cast(Run, run))
 
 
-def test_call_that_ends_late_every_time_is_heavy() -> None:
-    run = Halting(seconds=placement.LONG_SECONDS)
+def test_call_that_ends_late_every_time_is_slow() -> None:
+    run = Halting(seconds=THRESHOLDS.late_call_seconds)
     where = placed(run)
     where.run(cast(Run, run))
     where.run(cast(Run, run))
-    assert where.is_heavy(cast(Run, run))
+    assert where.is_slow(cast(Run, run))
 
 
 @pytest.mark.parametrize(
     ("milliseconds", "text"), [(5000, "5s"), (1500, "1.5s"), (60_000, "60s"), (20, "20ms")]
 )
-def test_duration(milliseconds: int, text: str) -> None:
-    assert duration(milliseconds) == text
+def test_timeouts_are_written_as_other_nodes_do(milliseconds: int, text: str) -> None:
+    assert str(TimedOut(milliseconds)) == f"execution aborted (timeout = {text})"
