@@ -3,12 +3,12 @@
 use std::sync::{Mutex, MutexGuard};
 
 use alloy_primitives::{Address, B256};
-use foreblock_engine::body::{
+use foreblock_engine::codec::json::{BlockText, FailureText};
+use foreblock_engine::codec::requests::deposit_requests;
+use foreblock_engine::evm::execute::Options;
+use foreblock_engine::simulate::body::{
     Allowance, Body as EngineBody, RESULTS_END, Sealed as EngineSealed, Shown,
 };
-use foreblock_engine::execute::Options;
-use foreblock_engine::json::{BlockText, FailureText};
-use foreblock_engine::requests::deposit_requests;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use alloy_primitives::{B256, U256};
-use foreblock_engine::outcome::{Outcome as EngineOutcome, Status};
-use foreblock_engine::receipt::{Receipt as EngineReceipt, ReceiptOutcome};
-use foreblock_engine::transact::Executed as EngineExecuted;
+use foreblock_engine::codec::receipt::{Receipt as EngineReceipt, ReceiptOutcome};
+use foreblock_engine::evm::outcome::{Outcome as EngineOutcome, Status};
+use foreblock_engine::evm::transact::Executed as EngineExecuted;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 

@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
-use foreblock_engine::allowance::Allowance as EngineAllowance;
-use foreblock_engine::execute::{self, Options};
-use foreblock_engine::overlay::{Overlay as EngineOverlay, Override};
-use foreblock_engine::precompiles::PrecompileOverrides;
-use foreblock_engine::transact::{self, Progress};
-use foreblock_engine::transfers::Collect;
+use foreblock_engine::evm::allowance::Allowance as EngineAllowance;
+use foreblock_engine::evm::execute::{self, Options};
+use foreblock_engine::evm::overlay::{Overlay as EngineOverlay, Override};
+use foreblock_engine::evm::precompiles::PrecompileOverrides;
+use foreblock_engine::evm::transact::{self, Progress};
+use foreblock_engine::evm::transfers::Collect;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

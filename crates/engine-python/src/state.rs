@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256};
 use foreblock_engine::error::{Error, Result};
-use foreblock_engine::execute::{self, Options};
-use foreblock_engine::overlay::Overlay as EngineOverlay;
+use foreblock_engine::evm::execute::{self, Options};
+use foreblock_engine::evm::overlay::Overlay as EngineOverlay;
 use foreblock_engine::state::{AccountState, Changes as EngineChanges, StateReader};
 use foreblock_engine::store;
 use pyo3::prelude::*;

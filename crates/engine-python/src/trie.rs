@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use alloy_primitives::{Address, B256};
 use foreblock_engine::error::Result;
-use foreblock_engine::ordered_root;
 use foreblock_engine::store::{self, HeadTrie, Store};
 use foreblock_engine::trie::NodeWrites as EngineWrites;
+use foreblock_engine::trie::ordered_root;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

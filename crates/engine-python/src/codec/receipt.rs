@@ -1,7 +1,7 @@
 //! Receipts and logs, which execution makes and Python may make for itself.
 
 use alloy_primitives::{Address, B256, Bytes, LogData};
-use foreblock_engine::receipt::{self as engine, ReceiptOutcome};
+use foreblock_engine::codec::receipt::{self as engine, ReceiptOutcome};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 

@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 
 use alloy_eips::eip7702::Authorization as UnsignedAuthorization;
 use alloy_primitives::{Address, U256};
-use foreblock_engine::transaction as engine;
+use foreblock_engine::codec::transaction as engine;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 

@@ -17,7 +17,7 @@ use super::state::State;
 use super::view::View;
 use crate::error::{Error, Result};
 use crate::state::Changes;
-use crate::state_root::StateTrie;
+use crate::trie::state_root::StateTrie;
 use crate::trie::{Layers, NodeWrites};
 
 pub struct BranchTrie {

@@ -14,10 +14,10 @@ use super::maintain::{self, FOLD_CURSOR};
 use super::nodes::Layers;
 use super::open::{Store, Tables};
 use super::record::{Partial, SealedBlock, Start, Status, Trash};
-use crate::delta;
-use crate::entry::{self, Entries};
 use crate::error::{Error, Result};
 use crate::state::Changes;
+use crate::store::delta;
+use crate::store::entry::{self, Entries};
 
 impl Store {
     pub fn batch(&self) -> Result<Batch> {

@@ -16,12 +16,12 @@ use super::nodes::StoredNodes;
 use super::open::Store;
 use super::state::State;
 use super::view::View;
-use crate::bulk_root::{BulkRoot, bulk_storage_root};
-use crate::delta;
-use crate::entry::{self, ACCOUNT, SLOT};
 use crate::error::{Error, Result};
 use crate::state::{AccountChange, AccountState, Changes, StateReader};
-use crate::state_root::StateTrie;
+use crate::store::delta;
+use crate::store::entry::{self, ACCOUNT, SLOT};
+use crate::trie::bulk_root::{BulkRoot, bulk_storage_root};
+use crate::trie::state_root::StateTrie;
 use crate::trie::{Layers, NodeReader, NodeWrites, Owner, leaf, node_key};
 
 pub struct HeadTrie {

@@ -19,9 +19,9 @@ use super::lmdb;
 use super::nodes::Layers;
 use super::open::{Retention, Store, Tables};
 use super::record::{Partial, Trash};
-use crate::delta;
-use crate::entry::{self, RETIRED};
 use crate::error::{Error, Result};
+use crate::store::delta;
+use crate::store::entry::{self, RETIRED};
 
 /// The entry key from which folding block `folded + 1` goes on.
 pub(super) const FOLD_CURSOR: &[u8] = b"fold";

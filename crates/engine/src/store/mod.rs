@@ -12,7 +12,9 @@ mod batch;
 mod branch_trie;
 mod commit;
 mod copy;
+mod delta;
 mod disk;
+mod entry;
 mod environment;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]

@@ -17,8 +17,8 @@ use super::open::Store;
 use super::record::Trash;
 use super::snapshot::Lease;
 use super::view::View;
-use crate::entry;
 use crate::error::{Error, Result};
+use crate::store::entry;
 use crate::trie::NodeWrites;
 use crate::trie::{NodeReader, Owner, is_node_key, is_storage_prefix, node_key, owner_prefix};
 

@@ -10,11 +10,15 @@
 //! as `NodeWrites`. What the leaves of the state tries mean is in `leaf` and
 //! `state_root`.
 
+pub mod bulk_root;
 mod edit;
+pub mod keccak;
 mod key;
 pub mod leaf;
 mod node;
+pub mod ordered_root;
 mod rows;
+pub mod state_root;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tree;
