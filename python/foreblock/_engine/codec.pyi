@@ -241,9 +241,6 @@ class Receipt:
         Before Canyon leave the version out: the nonce is then not hashed, as it was.
         """
     @property
-    def type(self) -> int:
-        """The transaction's type."""
-    @property
     def status(self) -> bool | None:
         """Whether the transaction succeeded; None before Byzantium."""
     @property

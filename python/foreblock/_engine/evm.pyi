@@ -165,8 +165,6 @@ class Overlay:
         check_base_fee: bool = True,
         check_block_gas_limit: bool = True,
         precompiles: Precompiles | None = None,
-        trace_transfers: bool = False,
-        next_log_index: int = ...,
         timeout_us: int | None = None,
         step_us: int | None = None,
     ) -> Outcome:
@@ -240,31 +238,16 @@ class Outcome:
     def collected(self) -> list[tuple[int, Log]] | None:
         """After `Overlay.run`: the logs with their indices, traced transfers included."""
 
-    @property
-    def next_log_index(self) -> int | None: ...
-    @property
-    def created(self) -> bytes | None: ...
-
 @final
 class Executed:
     """A transaction of a block, executed."""
 
     @property
-    def success(self) -> bool: ...
-    @property
-    def halt(self) -> str | None: ...
-    @property
     def gas_used(self) -> int: ...
-    @property
-    def output(self) -> bytes: ...
     @property
     def logs(self) -> tuple[Log, ...]: ...
     @property
     def created(self) -> bytes | None: ...
-    @property
-    def deposit_nonce(self) -> int | None:
-        """The sender's nonce before a deposit."""
-
     @property
     def l1_fee(self) -> int: ...
     @property

@@ -92,8 +92,6 @@ class Body:
     def overlay(self) -> Overlay:
         """What its calls ran on."""
     @property
-    def gas_used(self) -> int: ...
-    @property
     def output_size(self) -> int:
         """The bytes that all calls have returned."""
     def deposit_requests(self, contract: bytes) -> bytes:
@@ -105,7 +103,7 @@ class Body:
         blob_gas_used: int | None = None,
         requests_hash: bytes | None = None,
         withdrawals: Sequence[Withdrawal] | None = None,
-    ) -> Sealed:
+    ) -> SealedBody:
         """The block of this body and header; the body is empty again afterwards.
 
         Of the header, what is given here is replaced, and gas used, the roots of
@@ -146,13 +144,11 @@ class Opening:
         """
 
 @final
-class Sealed:
+class SealedBody:
     """A finished block of simulated calls, and what came of them."""
 
     @property
     def header(self) -> Header: ...
-    @property
-    def hash(self) -> bytes: ...
     @property
     def size(self) -> int:
         """Of the block's encoding, in bytes."""
@@ -174,14 +170,14 @@ class Sealed:
         """
     def long_json(
         self, failures: Sequence[tuple[bytes, bytes]], transactions: bytes | None = None
-    ) -> SealedText:
+    ) -> BodyText:
         """The same text, to be written in pieces."""
     @property
     def results_size(self) -> int:
         """About how long the results of all calls are in that text, failures apart."""
 
 @final
-class SealedText:
+class BodyText:
     """The JSON text of a finished block on its way."""
 
     def take(self, bytes: int, /) -> bytes:

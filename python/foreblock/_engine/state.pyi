@@ -52,7 +52,7 @@ class State:
     def overlay(self) -> Overlay:
         """An empty overlay above this state."""
 
-    def trie(self, *, rebuild: bool = False) -> BranchTrie:
+    def trie(self, *, rebuild: bool = False) -> StateTrie:
         """The trie of this state, for roots after changes: `PrunedState`.
 
         Only nodes of the last blocks are kept. To `rebuild` it from an older state takes as
@@ -94,7 +94,7 @@ class Changes:
 
 @final
 class StateTrie:
-    """The state trie at the latest block, and after what was applied to it.
+    """The trie of one state, and after what was applied to it.
 
     After an exception it is to be thrown away.
     """
@@ -106,22 +106,11 @@ class StateTrie:
     def storage_root(self, address: bytes) -> bytes:
         """The storage root of an account as it stands."""
 
-    def take(self) -> NodeWrites:
-        """What changed since the last take, for `Batch.append` or `Batch.seal`."""
+    def take(self) -> NodeWrites | None:
+        """The nodes that changed since the last take, for `Batch.append` or `Batch.seal`.
 
-@final
-class BranchTrie:
-    """The trie of one state, and after what was applied to it; writes nothing.
-
-    After an exception it is to be thrown away.
-    """
-
-    def apply(self, changes: Changes) -> None:
-        """Take in changes that start from the state as it stands here."""
-
-    def root(self) -> bytes: ...
-    def storage_root(self, address: bytes) -> bytes:
-        """The storage root of an account as it stands."""
+        None for a trie that `State.trie` gave: only those of the latest block are written.
+        """
 
 @final
 class NodeWrites:

@@ -7,6 +7,7 @@ or left over, and everything else is `Undecodable` with the reason.
 from collections.abc import Sequence
 from typing import Self, final
 
+from foreblock._engine.codec import Header
 from foreblock._engine.evm import Message
 
 @final
@@ -54,9 +55,6 @@ class Transaction:
     @property
     def max_priority_fee_per_gas(self) -> int | None:
         """In wei: dynamic fee, blob and set code."""
-    @property
-    def max_fee_per_blob_gas(self) -> int | None:
-        """In wei: blob only."""
     def effective_gas_price(self, base_fee_per_gas: int | None) -> int:
         """What a unit of gas costs under this base fee, in wei.
 
@@ -72,31 +70,12 @@ class Transaction:
     @property
     def authorization_list(self) -> tuple[Authorization, ...] | None:
         """Set code only."""
-    @property
-    def v(self) -> int:
-        """As JSON-RPC shows it.
+    def fragment(self, header: Header, index: int, deposit: tuple[int, int] | None = None) -> bytes:
+        """The members of its JSON object in the block of `header`, without braces.
 
-        27, 28 or the EIP-155 value for legacy, `y_parity` for typed transactions, 0 for
-        deposits.
+        The block's hash is left out: that of a block in progress changes with every
+        flashblock. `deposit` are a deposit's nonce and the version of its receipt, if known.
         """
-    @property
-    def y_parity(self) -> int:
-        """0 or 1; 0 for deposits."""
-    @property
-    def r(self) -> int:
-        """0 for deposits."""
-    @property
-    def s(self) -> int:
-        """0 for deposits."""
-    @property
-    def source_hash(self) -> bytes | None:
-        """What on L1 caused the deposit. Deposits only."""
-    @property
-    def mint(self) -> int | None:
-        """Wei created for the sender before anything else. Deposits only."""
-    @property
-    def is_system_transaction(self) -> bool | None:
-        """Deposits only; never true from Regolith on."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -108,26 +87,6 @@ class Authorization:
         cls, chain_id: int, address: bytes, nonce: int, y_parity: int, r: int, s: int
     ) -> Self:
         """An entry with these values, whoever signed it, if anybody did."""
-    @property
-    def chain_id(self) -> int:
-        """0 means any chain. May exceed 64 bits, being whatever was signed."""
-    @property
-    def address(self) -> bytes:
-        """The code to delegate to."""
-    @property
-    def nonce(self) -> int: ...
-    @property
-    def y_parity(self) -> int:
-        """Up to 255: what was encoded, valid or not."""
-    @property
-    def r(self) -> int: ...
-    @property
-    def s(self) -> int: ...
-    def authority(self) -> bytes | None:
-        """The account that signed, or None when the signature is not valid.
-
-        Recovered on every call, which takes some 50 microseconds.
-        """
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 

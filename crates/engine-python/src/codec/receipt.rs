@@ -80,11 +80,6 @@ impl Receipt {
     }
 
     #[getter]
-    fn r#type(&self) -> u8 {
-        self.0.tx_type
-    }
-
-    #[getter]
     fn status(&self) -> Option<bool> {
         match self.0.outcome {
             ReceiptOutcome::Status(success) => Some(success),

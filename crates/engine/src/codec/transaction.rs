@@ -109,7 +109,7 @@ impl Transaction {
 
 /// Who signed the authorization. Same rules as alloy's own `recover_authority`, on the
 /// secp256k1 backend, which takes a quarter of the time.
-pub fn authority(authorization: &SignedAuthorization) -> Option<Address> {
+fn authority(authorization: &SignedAuthorization) -> Option<Address> {
     let signature = authorization.signature().ok()?;
     recover_signer(&signature, authorization.inner().signature_hash()).ok()
 }

@@ -2,7 +2,7 @@
 //!
 //! The hash of the block, which would be the first member, and the closing brace are left
 //! out: the hash of a block in progress changes with every flashblock, its transactions
-//! stay. The same text as `methods/shapes.py` writes, which tests hold it to.
+//! stay.
 
 use alloy_eips::eip7702::SignedAuthorization;
 use alloy_primitives::U256;

@@ -48,7 +48,7 @@ pub struct PlainCall {
 
 /// What plain calls may use together.
 #[derive(Debug, Clone, Copy)]
-pub struct Allowance {
+pub struct CallsBudget {
     /// The gas that is left in the block. No call may ask for more.
     pub block: u64,
     /// The gas that is left altogether. No call gets more.
@@ -59,7 +59,7 @@ pub struct Allowance {
 
 /// How far plain calls went.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Ran {
+pub struct CallsRun {
     pub calls: usize,
     pub gas_used: u64,
 }
@@ -142,27 +142,27 @@ impl Body {
         env: &Env,
         calls: &[PlainCall],
         tx_type: u8,
-        mut allowance: Allowance,
+        mut budget: CallsBudget,
         trace_transfers: bool,
         options: impl Fn() -> Options,
-    ) -> Result<Ran> {
-        let until = allowance.until;
+    ) -> Result<CallsRun> {
+        let until = budget.until;
         let is_late = |at: usize| at > 0 && until.is_some_and(|end| Instant::now() >= end);
-        let mut ran = Ran::default();
+        let mut ran = CallsRun::default();
         for call in calls {
-            let asked = call.gas.unwrap_or(allowance.block);
-            if asked > allowance.block || is_late(ran.calls) {
+            let asked = call.gas.unwrap_or(budget.block);
+            if asked > budget.block || is_late(ran.calls) {
                 break;
             }
-            let gas = asked.min(allowance.request);
+            let gas = asked.min(budget.request);
             let shown = Shown { tx_type, nonce: None, lowered: gas < asked };
             let message = Arc::new(Message { gas, ..call.message.clone() });
             match self.run(overlay, env, &message, shown, trace_transfers, options()) {
                 // No call uses more than it was given.
                 Ok(used) => {
-                    allowance.block = allowance.block.saturating_sub(used);
-                    allowance.request = allowance.request.saturating_sub(used);
-                    ran = Ran { calls: ran.calls + 1, gas_used: ran.gas_used + used };
+                    budget.block = budget.block.saturating_sub(used);
+                    budget.request = budget.request.saturating_sub(used);
+                    ran = CallsRun { calls: ran.calls + 1, gas_used: ran.gas_used + used };
                 }
                 Err(Error::InvalidMessage(_) | Error::DeadlineExceeded) => break,
                 Err(other) => return Err(other),
@@ -202,7 +202,7 @@ impl Body {
 
     /// The block with this header, in which gas used, the roots of transactions and
     /// receipts and the bloom are those of the body.
-    pub fn seal(self, header: Fields, withdrawals: Option<Vec<Withdrawal>>) -> Result<Sealed> {
+    pub fn seal(self, header: Fields, withdrawals: Option<Vec<Withdrawal>>) -> Result<SealedBody> {
         let (logs_bloom, receipts) = encode_receipts(&self.calls);
         let raws: Vec<Bytes> = self.calls.iter().map(|call| call.raw.clone()).collect();
         let (transactions, receipts) = (Leaves::new(&raws), Leaves::new(&receipts));
@@ -221,7 +221,7 @@ impl Body {
             ..header
         })?;
         let block = Block::new(header, raws, Vec::new(), withdrawals);
-        Ok(Sealed { block, hashes, calls: self.calls })
+        Ok(SealedBody { block, hashes, calls: self.calls })
     }
 }
 
@@ -284,14 +284,14 @@ fn hash_logs<'a>(logs: impl Iterator<Item = &'a Log>) -> Vec<B256> {
 
 /// A block that is finished, with what came of its calls.
 #[derive(Debug)]
-pub struct Sealed {
+pub struct SealedBody {
     pub block: Block,
     /// Of the transactions, in order.
     pub hashes: Vec<B256>,
     calls: Vec<Call>,
 }
 
-impl Sealed {
+impl SealedBody {
     pub fn outcomes(&self) -> impl Iterator<Item = &Arc<Outcome>> {
         self.calls.iter().map(|call| &call.outcome)
     }

@@ -15,7 +15,7 @@ use crate::{
         overlay::{Overlay, Override},
         precompiles::PrecompileOverrides,
     },
-    simulate::body::{Allowance, Body, PlainCall},
+    simulate::body::{Body, CallsBudget, PlainCall},
 };
 
 #[derive(Debug, Clone)]
@@ -62,8 +62,8 @@ impl Opening {
                 told => drop(told?),
             }
         }
-        let allowance =
-            Allowance { block: env.gas_limit(), request: asked.gas, until: limits.deadline };
+        let budget =
+            CallsBudget { block: env.gas_limit(), request: asked.gas, until: limits.deadline };
         let options = || Options {
             limits: limits.clone(),
             check_base_fee: false,
@@ -71,7 +71,7 @@ impl Opening {
             ..Options::default()
         };
         let (mut body, calls) = (Body::default(), &asked.calls);
-        let ran = body.run_plain(overlay, env, calls, self.tx_type, allowance, false, options)?;
+        let ran = body.run_plain(overlay, env, calls, self.tx_type, budget, false, options)?;
         Ok((ran.calls == calls.len()).then_some(body))
     }
 }

@@ -25,7 +25,7 @@ mod tree;
 
 pub use alloy_trie::{EMPTY_ROOT_HASH, Nibbles};
 pub use key::{Owner, is_node_key, is_storage_prefix, node_key, owner_prefix};
-pub use rows::{Layers, NodeReader, NodeWrites, Rows};
+pub use rows::{LayeredNodes, NodeReader, NodeWrites, Rows};
 pub use tree::Trie;
 
 /// The shortest RLP that its parent refers to by hash (yellow paper, appendix D).

@@ -1,6 +1,6 @@
 //! The state root after changes, at the cost of what changed.
 //!
-//! A `StateTrie` is the account trie and the storage tries that were touched. It
+//! A `StateRoot` is the account trie and the storage tries that were touched. It
 //! takes changes as they come and folds storage roots into account leaves when a
 //! root is asked for. It writes nothing: `take_writes` says what a store, or a layer
 //! above it, has to show from then on. After an error it must be dropped.
@@ -24,7 +24,7 @@ use crate::{
 };
 
 #[derive(Debug, Clone)]
-pub struct StateTrie {
+pub struct StateRoot {
     accounts: Trie,
     /// Touched storage, of the life the account has now.
     storage: AddressMap<StorageTrie>,
@@ -40,7 +40,7 @@ struct StorageTrie {
     trie: Trie,
 }
 
-impl StateTrie {
+impl StateRoot {
     /// The stored state with this root.
     pub fn open(state_root: B256) -> Self {
         Self {

@@ -132,12 +132,12 @@ fn an_empty_body_has_empty_roots() {
 }
 
 /// Plain calls on a block of 30 million gas.
-fn run_plainly(calls: &[PlainCall], block: u64, request: u64) -> (Ran, Body) {
+fn run_plainly(calls: &[PlainCall], block: u64, request: u64) -> (CallsRun, Body) {
     let (mut overlay, env, mut body) =
         (state().overlay(), env(ethereum("Prague")), Body::default());
-    let allowance = Allowance { block, request, until: None };
+    let budget = CallsBudget { block, request, until: None };
     let ran = body
-        .run_plain(&mut overlay, &env, calls, 2, allowance, false, Options::default)
+        .run_plain(&mut overlay, &env, calls, 2, budget, false, Options::default)
         .expect("an end");
     (ran, body)
 }
@@ -151,7 +151,7 @@ fn plain_calls_get_what_they_ask_for_or_all_that_is_left() {
     let calls = [plain(Address::ZERO, None), plain(LOGGER, Some(70_000)), plain(LOGGER, None)];
     let (ran, body) = run_plainly(&calls, 200_000, 150_000);
     let used: Vec<_> = body.calls.iter().map(|call| call.outcome.gas_used).collect();
-    assert_eq!(ran, Ran { calls: 3, gas_used: used.iter().sum() });
+    assert_eq!(ran, CallsRun { calls: 3, gas_used: used.iter().sum() });
     let given: Vec<_> = body.calls.iter().map(|call| (call.message.gas, call.lowered)).collect();
     let last = 150_000 - used[0] - used[1];
     assert_eq!(given, [(150_000, true), (70_000, false), (last, true)]);
@@ -171,7 +171,7 @@ fn plain_calls_end_where_something_has_to_be_decided() {
 #[test]
 fn a_plain_call_that_takes_long_is_stopped_and_leaves_nothing() {
     let (mut overlay, env) = (state().overlay(), env(ethereum("Prague")));
-    let allowance = Allowance { block: 1_000_000, request: 1_000_000, until: None };
+    let budget = CallsBudget { block: 1_000_000, request: 1_000_000, until: None };
     let looping = Asm::default().op(op::JUMPDEST).push(0_u64).op(op::JUMP);
     overlay
         .apply(LOGGER, &Override { code: Some(looping.into()), ..Override::default() })
@@ -182,17 +182,16 @@ fn a_plain_call_that_takes_long_is_stopped_and_leaves_nothing() {
     };
     let calls = [plain(Address::ZERO, Some(21_000)), plain(LOGGER, None)];
     let mut body = Body::default();
-    let ran =
-        body.run_plain(&mut overlay, &env, &calls, 2, allowance, false, late).expect("an end");
-    assert_eq!((ran, body.len()), (Ran { calls: 1, gas_used: 21_000 }, 1));
+    let ran = body.run_plain(&mut overlay, &env, &calls, 2, budget, false, late).expect("an end");
+    assert_eq!((ran, body.len()), (CallsRun { calls: 1, gas_used: 21_000 }, 1));
 }
 
 #[test]
 fn plain_calls_end_when_their_time_is_over_but_never_before_the_first() {
     let (mut overlay, env, mut body) =
         (state().overlay(), env(ethereum("Prague")), Body::default());
-    let allowance = Allowance { block: 1 << 20, request: 1 << 20, until: Some(Instant::now()) };
+    let budget = CallsBudget { block: 1 << 20, request: 1 << 20, until: Some(Instant::now()) };
     let calls = vec![plain(Address::ZERO, Some(21_000)); 3];
-    let ran = body.run_plain(&mut overlay, &env, &calls, 2, allowance, false, Options::default);
-    assert_eq!(ran, Ok(Ran { calls: 1, gas_used: 21_000 }));
+    let ran = body.run_plain(&mut overlay, &env, &calls, 2, budget, false, Options::default);
+    assert_eq!(ran, Ok(CallsRun { calls: 1, gas_used: 21_000 }));
 }

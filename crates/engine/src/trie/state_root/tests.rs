@@ -13,7 +13,7 @@ use proptest::{
 };
 
 use super::*;
-use crate::trie::{Layers, node_key, owner_prefix, tests::Table};
+use crate::trie::{LayeredNodes, node_key, owner_prefix, tests::Table};
 
 type Slots = BTreeMap<U256, U256>;
 
@@ -142,7 +142,7 @@ proptest! {
         let mut plain = Plain::default();
         let mut table = Table::default();
         let mut layers: Vec<Arc<NodeWrites>> = Vec::new();
-        let mut state = StateTrie::open(EMPTY_ROOT_HASH);
+        let mut state = StateRoot::open(EMPTY_ROOT_HASH);
         for (number, (edits, after, asked)) in (1..).zip(rounds) {
             let mut changes = Changes::default();
             for (index, edit) in edits {
@@ -150,7 +150,7 @@ proptest! {
                 changes.accounts.insert(account(index), change);
             }
             {
-                let nodes = Layers { layers: layers.clone(), base: &table };
+                let nodes = LayeredNodes { layers: layers.clone(), base: &table };
                 state.apply(&changes, &nodes).unwrap();
                 let asked = account(asked);
                 let storage_root = state.storage_root(&asked, &nodes).unwrap();
@@ -172,14 +172,14 @@ proptest! {
                     layers.drain(..).for_each(|layer| table.write(&layer));
                     prop_assert_eq!(&table, &plain.table());
                 }
-                After::Reopen => state = StateTrie::open(plain.root()),
+                After::Reopen => state = StateRoot::open(plain.root()),
                 After::Unload(levels) => {
-                    let nodes = Layers { layers: layers.clone(), base: &table };
+                    let nodes = LayeredNodes { layers: layers.clone(), base: &table };
                     state.unload_below(levels, &nodes).unwrap();
                 }
                 _ => {}
             }
-            let nodes = Layers { layers: layers.clone(), base: &table };
+            let nodes = LayeredNodes { layers: layers.clone(), base: &table };
             prop_assert_eq!(state.root(&nodes).unwrap(), plain.root());
             prop_assert!(state.take_writes(&nodes).unwrap() == NodeWrites::default());
         }
@@ -203,14 +203,14 @@ fn changes(
 }
 
 /// A stored state in which the contract has three slots.
-fn stored() -> (StateTrie, Table) {
+fn stored() -> (StateRoot, Table) {
     let mut table = Table::default();
-    let mut state = StateTrie::open(EMPTY_ROOT_HASH);
+    let mut state = StateRoot::open(EMPTY_ROOT_HASH);
     let creation = changes(None, Some(contract(1)), &[(1, 10), (2, 20), (3, 30)]);
     state.apply(&creation, &table).unwrap();
     table.write(&state.take_writes(&Table::default()).unwrap());
     let root = state.root(&table).unwrap();
-    (StateTrie::open(root), table)
+    (StateRoot::open(root), table)
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn a_destroyed_account_retires_its_storage() {
 #[test]
 fn a_life_that_ends_and_begins_again_under_one_number_is_not_retired() {
     let table = Table::default();
-    let mut state = StateTrie::open(EMPTY_ROOT_HASH);
+    let mut state = StateRoot::open(EMPTY_ROOT_HASH);
     state.apply(&changes(None, Some(contract(5)), &[(1, 1)]), &table).unwrap();
     state.root(&table).unwrap();
     state.apply(&changes(Some(contract(5)), None, &[]), &table).unwrap();
@@ -267,7 +267,7 @@ fn unloading_does_not_forget_that_storage_was_emptied() {
 
 #[test]
 fn an_existing_empty_account_is_in_the_root() {
-    let mut state = StateTrie::open(EMPTY_ROOT_HASH);
+    let mut state = StateRoot::open(EMPTY_ROOT_HASH);
     let table = Table::default();
     state.apply(&changes(None, Some(AccountState::EMPTY), &[]), &table).unwrap();
     let expected = TrieAccount::new(0, U256::ZERO, EMPTY_ROOT_HASH, KECCAK256_EMPTY);
@@ -294,7 +294,7 @@ fn what_does_not_fit_the_stored_state_is_an_error() {
     let failed = state.apply(&other, &table);
     assert!(matches!(failed, Err(Error::InvalidArgument(_))), "{failed:?}");
 
-    let mut state = StateTrie::open(EMPTY_ROOT_HASH);
+    let mut state = StateRoot::open(EMPTY_ROOT_HASH);
     state.apply(&changes(Some(contract(1)), Some(contract(1)), &[]), &table).unwrap();
     let failed = state.root(&table);
     assert!(matches!(failed, Err(Error::StoreDamaged(_))), "{failed:?}");
