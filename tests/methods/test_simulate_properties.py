@@ -102,4 +102,4 @@ def test_a_simulation_changes_nothing_that_is_stored(
     first = simulated(chain, priced(requests))
     second = simulated(chain, priced(requests))
     assert chain.digest() == before
-    assert [each.block.hash for each in first] == [each.block.hash for each in second]
+    assert [each.block.header.hash for each in first] == [each.block.header.hash for each in second]

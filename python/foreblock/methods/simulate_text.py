@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from foreblock.ledger.calls.call import Outcome
-from foreblock.ledger.simulation.block import Sealed, SealedText, SimulatedBlock
+from foreblock.ledger.simulation.block import BodyText, SealedBody, SimulatedBlock
 from foreblock.methods import shapes
 from foreblock.methods.options import Dialect
 from foreblock.methods.revert import revert_reason
@@ -59,13 +59,13 @@ def render(blocks: Sequence[SimulatedBlock], shape: BlockShape, pace: Pace) -> S
     return _join(texts)
 
 
-def is_long_block(block: Sealed) -> bool:
+def is_long_block(block: SealedBody) -> bool:
     """Whether the text of a block has to be written in pieces."""
     return block.results_size > THRESHOLDS.pieces_bytes
 
 
 def _long_block(
-    block: Sealed, shape: BlockShape, transactions: bytes | None, pace: Pace
+    block: SealedBody, shape: BlockShape, transactions: bytes | None, pace: Pace
 ) -> Steps[list[bytes]]:
     failures: list[tuple[bytes, bytes]] = []
     for outcome, lowered in block.failures:
@@ -75,7 +75,7 @@ def _long_block(
     return (yield from _pieces(block.long_json(failures, transactions), pace))
 
 
-def _pieces(text: SealedText, pace: Pace) -> Steps[list[bytes]]:
+def _pieces(text: BodyText, pace: Pace) -> Steps[list[bytes]]:
     pieces: list[bytes] = []
     while piece := text.take(THRESHOLDS.piece_bytes):
         pieces.append(piece)
@@ -97,12 +97,12 @@ def _join(texts: Sequence[Text]) -> list[bytes]:
     return pieces
 
 
-def render_block(block: Sealed, dialect: Dialect) -> bytes:
+def render_block(block: SealedBody, dialect: Dialect) -> bytes:
     """One block alone, with the hashes of its transactions."""
     return shapes.array((_block(block, dialect),))
 
 
-def _block(block: Sealed, dialect: Dialect, transactions: bytes | None = None) -> bytes:
+def _block(block: SealedBody, dialect: Dialect, transactions: bytes | None = None) -> bytes:
     failures = [_failure(outcome, dialect, lowered=lowered) for outcome, lowered in block.failures]
     return block.json(failures, transactions)
 
@@ -112,7 +112,7 @@ def _full_transactions(simulated: SimulatedBlock, pace: Pace) -> Steps[bytes]:
     fragments = []
     some = THRESHOLDS.rendered_simulated
     for index, transaction in enumerate(simulated.block.transactions()):
-        fragments.append(shapes.fragment(transaction, index, header))
+        fragments.append(transaction.fragment(header, index))
         if index % some == some - 1 and pace.is_over():
             yield None
     return shapes.join_fragments(header.hash, fragments)

@@ -141,7 +141,7 @@ class TransactionMethods:
         deposit = None
         if transaction.type == DEPOSIT:
             deposit = deposit_fields(encoded_receipt(view, portion, place) or b"\0")
-        fragment = shapes.fragment(transaction, place, block.header, deposit)
+        fragment = transaction.fragment(block.header, place, deposit)
         return shapes.whole_transaction(block.hash, fragment)
 
     def _count(self, view: LedgerView, named: BlockId) -> bytes | Awaitable[bytes]:

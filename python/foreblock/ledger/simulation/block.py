@@ -5,7 +5,7 @@ from functools import partial
 
 from msgspec import Struct
 
-from foreblock._engine import Outcome, Precompiles, Sealed, SealedText, requests_hash
+from foreblock._engine import BodyText, Outcome, Precompiles, SealedBody, requests_hash
 from foreblock.errors import DeadlineExceeded, RefusedOverride, RefusedSimulation, Rule, Undecodable
 from foreblock.ledger.calls.block_overrides import AS_IT_IS, BlockOverrides
 from foreblock.ledger.calls.overrides import apply, apply_in_steps, forget
@@ -30,13 +30,13 @@ from foreblock.primitives import ZERO_HASH
 from foreblock.scheduling.steps import Steps, Work
 from foreblock.scheduling.thresholds import THRESHOLDS
 
-__all__ = ["Sealed", "SealedText", "SimulatedBlock", "run_block"]
+__all__ = ["BodyText", "SealedBody", "SimulatedBlock", "run_block"]
 
 
 class SimulatedBlock(Struct, frozen=True):
     """A finished block."""
 
-    block: Sealed
+    block: SealedBody
     is_filler: bool
 
 
@@ -99,21 +99,21 @@ def _go_on(block: OpenBlock, late: Sequence[Work], done: int) -> Steps[Simulated
     _pay(block)
     root = yield from block.branch.state_root()
     if len(block.body) > THRESHOLDS.sealed_calls:
-        sealed: Sealed = yield partial(_seal, block, root, requests)
+        sealed: SealedBody = yield partial(_seal, block, root, requests)
         return _finished(block, sealed)
     return _finished(block, _seal(block, root, requests))
 
 
 def _seal(
     block: OpenBlock, state_root: bytes, requests: bytes | None, **_limits: int | None
-) -> Sealed:
+) -> SealedBody:
     """It cannot be stopped, and takes longer the more calls there are."""
     return block.body.seal(
         block.header, state_root, block.blob_gas_used, requests, block.withdrawals
     )
 
 
-def _finished(block: OpenBlock, sealed: Sealed) -> SimulatedBlock:
+def _finished(block: OpenBlock, sealed: SealedBody) -> SimulatedBlock:
     block.branch.extend(sealed, block.rules)
     return SimulatedBlock(sealed, block.is_filler)
 
