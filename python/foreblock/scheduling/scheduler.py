@@ -40,15 +40,12 @@ T = TypeVar("T")
 class Slice(Pace):
     """The pace of steps that share a loop."""
 
-    def __init__(
-        self, clock: Callable[[], float], seconds: float, first_seconds: float | None = None
-    ) -> None:
-        """Every slice has so many seconds, but for the first where that is given."""
+    def __init__(self, clock: Callable[[], float], seconds: float) -> None:
         self.timeout_us = THRESHOLDS.work_us
         self.step_us = THRESHOLDS.call_step_us
         self._clock: Final = clock
         self._seconds: Final = seconds
-        self._until = clock() + (seconds if first_seconds is None else first_seconds)
+        self._until = clock() + seconds
 
     def is_over(self) -> bool:
         """Whether the slice is used up."""
@@ -100,12 +97,10 @@ class Scheduler:
 
         They may be begun twice. Raises what the steps do, and `TimedOut`, `PoolFull`.
         """
-        slice_seconds = THRESHOLDS.slice_seconds
-        if self._first_slices.spent >= slice_seconds:
+        if self._first_slices.spent >= THRESHOLDS.first_slices_seconds:
             return self._in_slot(begin, None, client)
         began = self._clock()
-        first = THRESHOLDS.crowded_slice_seconds if self.queue.is_busy else slice_seconds
-        pace = Slice(self._clock, slice_seconds, first)
+        pace = Slice(self._clock, THRESHOLDS.slice_seconds)
         steps = begin(pace)
         try:
             work = next(steps)
