@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from foreblock.bench.preconf.report import (
+    Closed,
     Seen,
+    closed,
     figures,
     first_seen,
     included_a_second,
@@ -16,7 +18,6 @@ from foreblock.bench.preconf.report import (
     remarks,
 )
 from foreblock.bench.preconf.run import Options, run
-from foreblock.bench.preconf.trace import Closed, closed
 from foreblock.bench.preconf.wire import pending_place, request
 from foreblock.bench.rpc.load import Load
 

@@ -15,7 +15,7 @@ from foreblock.backoff import Waits
 from foreblock.clock import SystemClock
 from foreblock.errors import MalformedFlashblock
 from foreblock.feed.client import FeedClient
-from foreblock.feed.client_options import ClientOptions
+from foreblock.feed.feed_options import ClientOptions
 from foreblock.feed.inbox import Inbox, InboxBounds
 from foreblock.feed.messages import decode, encode
 from foreblock.feed.server import FeedServer

@@ -13,12 +13,12 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.asyncio.server import ServerConnection
 
-import foreblock.feed.door
-import foreblock.feed.guests
-from foreblock.feed.allowance import Rate
+import foreblock.feed.guest_connection
+import foreblock.feed.rate_limits
+from foreblock.feed.feed_options import FeedOptions
 from foreblock.feed.guest_connection import TOO_LOUD
 from foreblock.feed.messages import encode
-from foreblock.feed.options import FeedOptions
+from foreblock.feed.rate_limits import Rate
 from foreblock.feed.server import FeedServer
 from support.payloads.flashblocks import first, hash_of, later
 from support.servers.in_loop import Runner
@@ -199,8 +199,8 @@ def test_an_address_that_was_too_loud_has_to_wait(
     run: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for_ever = 10**6
-    monkeypatch.setattr(foreblock.feed.guests, "ADDRESS", Rate(1, for_ever))
-    monkeypatch.setattr(foreblock.feed.guests, "TURNED_OUT", 2 * for_ever)
+    monkeypatch.setattr(foreblock.feed.rate_limits, "ADDRESS", Rate(1, for_ever))
+    monkeypatch.setattr(foreblock.feed.rate_limits, "TURNED_OUT", 2 * for_ever)
 
     async def body() -> None:
         async with feed() as (server, port):
@@ -236,7 +236,7 @@ def test_a_hundred_that_flood_from_ten_addresses_do_not_keep_a_good_one_waiting(
 def test_connections_beyond_their_rate_wait_in_the_kernel_and_are_served_then(
     run: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(foreblock.feed.door, "LOOKS", Rate(1_000, 2))
+    monkeypatch.setattr(foreblock.feed.guest_connection, "LOOKS", Rate(1_000, 2))
 
     async def body() -> None:
         async with feed() as (server, port):

@@ -15,8 +15,8 @@ from websockets.asyncio.client import ClientConnection
 from foreblock.backoff import Waits
 from foreblock.clock import SystemClock
 from foreblock.feed.client import FeedClient
-from foreblock.feed.client_options import ClientOptions
 from foreblock.feed.feed_connection import A_TURN, UNREAD
+from foreblock.feed.feed_options import ClientOptions
 from foreblock.feed.inbox import Inbox, InboxBounds
 from foreblock.feed.messages import encode
 from support.payloads.flashblocks import first, hash_of

@@ -14,10 +14,10 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 import foreblock.feed.outgoing
-from foreblock.feed.compression import compress, decompress
+from foreblock.feed.feed_options import FeedOptions
 from foreblock.feed.messages import encode
-from foreblock.feed.options import FeedOptions
 from foreblock.feed.server import STOPPING, TOO_SLOW, FeedServer
+from foreblock.feed.wire import compress, decompress
 from foreblock.types import Flashblock
 from support.payloads.flashblocks import carrying, first, hash_of, later
 from support.servers.in_loop import Runner

@@ -5,11 +5,11 @@ from collections.abc import Awaitable
 
 import pytest
 
+from foreblock.scheduling.reply import Client, Handler, Reply
 from foreblock.scheduling.room import LONG
 from foreblock.server.answers import SHORT
-from foreblock.server.flow import AHEAD_LIMIT
+from foreblock.server.backpressure import AHEAD_LIMIT
 from foreblock.server.protocol import REQUESTS_PER_TURN
-from foreblock.server.reply import Client, Handler, Reply
 from support.servers.in_loop import in_loop, turns
 from support.servers.wire import Wire, answer, answers, echo, post
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import uvloop
 
+from foreblock.scheduling.reply import Client, Reply
 from foreblock.scheduling.room import PORTION, LongText, Room
 from foreblock.server.limits import ServerLimits
 from foreblock.server.protocol import Connection
-from foreblock.server.reply import Client, Reply
 from support.servers.wire import endpoint_for, post
 
 LIMITS = ServerLimits(write_timeout=5)

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from foreblock._engine import State, Store
 from foreblock.bench import fill
-from foreblock.bench.machine import anonymous_mib, resident_mib
-from foreblock.bench.measure import Figure, per_second
+from foreblock.bench.measure import Figure, anonymous_mib, per_second, resident_mib
 
 READS = 200_000
 ROUNDS = 7

@@ -3,13 +3,20 @@
 A frame is its length (4 bytes, big-endian) and one message in MessagePack.
 """
 
+import asyncio
 from collections.abc import Iterator
 from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from foreblock.errors import BusBroken
+from foreblock.errors import (
+    BusBroken,
+    OutcomeUnknown,
+    RejectedTransaction,
+    SequencerBusy,
+    SequencerUnavailable,
+)
 
 LENGTH: Final = 4
 # A transaction has at most 128 KiB; whatever is longer is not one of our messages.
@@ -136,3 +143,43 @@ class Frames:
                 yield self._decode(body)
             except (msgspec.MsgspecError, UnicodeDecodeError) as why:
                 raise BusBroken(str(why)) from None
+
+
+# What the writer says of one transaction.
+Word = TakenUp | Accepted | Rejected | Busy
+
+
+class Handed:
+    """What is known of a transaction that was handed over."""
+
+    def __init__(self) -> None:
+        self.taken_up = False
+        self.answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def hear(self, word: Word) -> None:
+        """Take in what the writer says of it."""
+        match word:
+            case TakenUp():
+                self.taken_up = True
+            case Accepted():
+                self._end(None)
+            case Rejected(_, why):
+                self._end(RejectedTransaction(why))
+            case Busy():
+                self._end(SequencerBusy())
+
+    def give_up(self, *, heard_all: bool) -> None:
+        """Nobody will answer any more: after the deadline, or because the writer has gone.
+
+        `heard_all`: nothing that the writer has said by now is unread.
+        """
+        certain = heard_all and not self.taken_up
+        self._end(SequencerUnavailable() if certain else OutcomeUnknown())
+
+    def _end(self, failure: Exception | None) -> None:
+        if self.answer.done():
+            return
+        if failure is None:
+            self.answer.set_result(None)
+        else:
+            self.answer.set_exception(failure)

@@ -16,15 +16,16 @@ from foreblock.bus.frames import (
     Accepted,
     Busy,
     Frames,
+    Handed,
     NextNonce,
     Rejected,
     SourceFacts,
     Submit,
     TakenUp,
     ToWorker,
+    Word,
     frame,
 )
-from foreblock.bus.handed import Handed, Word
 from foreblock.clock import Clock, SystemClock
 from foreblock.errors import BusBroken, SequencerBusy, SequencerUnavailable
 

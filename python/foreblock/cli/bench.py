@@ -13,8 +13,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from foreblock.bench.engine import Sizes, answers
-from foreblock.bench.machine import describe
-from foreblock.bench.measure import Figure
+from foreblock.bench.measure import Figure, describe
 from foreblock.cli.failure import failing_in_one_line
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

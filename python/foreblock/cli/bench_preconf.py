@@ -7,8 +7,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from foreblock.bench.machine import describe
-from foreblock.bench.measure import Figure
+from foreblock.bench.measure import Figure, describe
 from foreblock.bench.preconf.remote import (
     SIZES,
     followed_figures,

@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from foreblock.bench.machine import describe
+from foreblock.bench.measure import describe
 from foreblock.bench.rpc import chain
 from foreblock.bench.rpc.answers import Answers, Beside, Cell, Ratio, answer, cores
 from foreblock.bench.rpc.peers import BEFORE, FOREBLOCK, PEERS, find

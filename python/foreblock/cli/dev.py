@@ -9,8 +9,8 @@ from typing import Final
 
 import click
 
+from foreblock.cli.config import Given, loaded, settings_options
 from foreblock.cli.failure import INTERRUPTED, failing_in_one_line
-from foreblock.cli.settings_options import Given, loaded, settings_options
 from foreblock.ledger.rules.checksum import checksum_address
 from foreblock.primitives import format_data
 from foreblock.sequencer.faults import Faults
@@ -19,8 +19,7 @@ from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.service import launch
 from foreblock.service.temporary import PREFIX, temporary_folder
 from foreblock.settings import DEFAULT, ChainSettings, DevSettings, Loaded
-from foreblock.settings.network import DevChain, Network
-from foreblock.settings.networks import check_kept
+from foreblock.settings.networks import DevChain, Network, check_kept
 
 ETHER: Final = 10**18
 WORKER_NICE: Final = 5  # so far workers step back behind the writer, unless told otherwise

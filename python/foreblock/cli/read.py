@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 import click
 
 from foreblock.cli.abi import Function, parse_function
-from foreblock.cli.amounts import amount
 from foreblock.cli.asking import (
     ETHER_DIGITS,
     GWEI_DIGITS,
     JSON_OPTION,
     URL_OPTION,
+    amount,
     asking,
     block_parameter,
     checked,

@@ -14,10 +14,10 @@ from rich.status import Status
 
 from foreblock.cli.failure import INTERRUPTED, failing_in_one_line
 from foreblock.clock import SystemClock
-from foreblock.feed.options import FeedOptions
-from foreblock.feed.recording.file import Recorded, read_recording
-from foreblock.feed.recording.record import Recorder
-from foreblock.feed.recording.replay import replay as replay_feed
+from foreblock.feed.feed_options import FeedOptions
+from foreblock.feed.recording import Recorder
+from foreblock.feed.recording import replay as replay_feed
+from foreblock.feed.recording_file import Recorded, read_recording
 from foreblock.feed.server import FeedServer
 from foreblock.server import sockets
 from foreblock.service.logs import configure

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 import click
 
-from foreblock.cli.amounts import amount
-from foreblock.cli.asking import URL_OPTION, checked, connected
+from foreblock.cli.asking import URL_OPTION, amount, checked, connected
 from foreblock.cli.failure import stop
 from foreblock.errors import InvalidArgument, NotAnAnswer
 from foreblock.ledger.keys import address_of, sign_transaction

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import click
 
+from foreblock.cli.config import Given, loaded, settings_options
 from foreblock.cli.failure import INTERRUPTED, failing_in_one_line
-from foreblock.cli.settings_options import Given, loaded, settings_options
-from foreblock.feed.target import check_url
+from foreblock.feed.feed_url import check_url
 from foreblock.service import launch
 from foreblock.settings import ServeSettings
-from foreblock.settings.network import FeedChain, Network
-from foreblock.settings.networks import NetworkSettings, networks_of
+from foreblock.settings.networks import FeedChain, Network, NetworkSettings, networks_of
 from foreblock.upstream.client import Endpoint
 
 

@@ -24,10 +24,10 @@ from websockets.exceptions import WebSocketException
 
 from foreblock.backoff import Backoff
 from foreblock.clock import Clock
-from foreblock.feed.client_options import ClientOptions
 from foreblock.feed.feed_connection import FeedConnection
+from foreblock.feed.feed_options import ClientOptions
+from foreblock.feed.feed_url import OURS, begin_after, check_url, is_placed
 from foreblock.feed.inbox import Inbox
-from foreblock.feed.target import OURS, begin_after, check_url, is_placed
 from foreblock.foreign_text import harmless
 from foreblock.types import FlashblockId
 

@@ -14,9 +14,9 @@ from websockets.asyncio.client import ClientConnection
 from websockets.client import ClientProtocol
 from websockets.protocol import State
 
-from foreblock.feed.allowance import Allowance, Rate
-from foreblock.feed.client_options import ClientOptions
+from foreblock.feed.feed_options import ClientOptions
 from foreblock.feed.frame_scan import FrameScan
+from foreblock.feed.rate_limits import Allowance, Rate
 
 # A read, a frame, and so many bytes count as one each.
 BYTES: Final = 16 * 1024

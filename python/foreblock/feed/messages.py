@@ -16,7 +16,7 @@ import msgspec
 
 from foreblock.errors import MalformedFlashblock
 from foreblock.feed.claims import read_claims
-from foreblock.feed.places import format_place, parse_place
+from foreblock.feed.feed_url import format_place, parse_place
 from foreblock.feed.wire import (
     MessageLimits,
     WireBase,

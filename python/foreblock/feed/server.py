@@ -28,16 +28,12 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from foreblock.errors import MalformedFlashblock
-from foreblock.feed.allowance import Rate
-from foreblock.feed.backlog import Backlog, frame_size
-from foreblock.feed.door import Door
-from foreblock.feed.guest_connection import GuestConnection
-from foreblock.feed.guests import Guests, network_of
+from foreblock.feed.feed_options import FeedOptions
+from foreblock.feed.feed_url import OURS, Refusal, Subscription, parse_target
+from foreblock.feed.guest_connection import Door, GuestConnection
 from foreblock.feed.messages import decode
-from foreblock.feed.options import FeedOptions
-from foreblock.feed.outgoing import CurrentJob, Outgoing
-from foreblock.feed.subscription import Refusal, Subscription, parse_target
-from foreblock.feed.target import OURS
+from foreblock.feed.outgoing import Backlog, CurrentJob, Outgoing, frame_size
+from foreblock.feed.rate_limits import Guests, Rate, network_of
 from foreblock.feed.wire import MessageLimits, text_of
 from foreblock.types import Flashblock
 

@@ -7,7 +7,7 @@ nothing here decides when one is due.
 
 from typing import Final, NamedTuple
 
-from foreblock.server.reply import Readiness, Reply
+from foreblock.scheduling.reply import Readiness, Reply
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 

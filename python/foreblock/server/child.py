@@ -2,7 +2,7 @@
 
 It is started by exec and never forked, since a store opened before a fork would be shared in
 ways it must not be. A start that fails leaves nothing behind: no descriptor, no process.
-What is said over the line is in `foreblock.server.line`; who starts it when is elsewhere.
+What is said over the line is in `foreblock.server.heartbeat`; who starts it when is elsewhere.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import Final, NamedTuple
 
-from foreblock.server.line import ALIVE, ASK, END
+from foreblock.server.heartbeat import ALIVE, ASK, END
 
 # What a start may raise where the system has no room for one more process.
 CANNOT_START: Final = (OSError, subprocess.SubprocessError, MemoryError)

@@ -7,10 +7,10 @@ connections and the room for answers.
 from enum import Enum, auto
 from typing import Final
 
+from foreblock.scheduling.reply import Served
 from foreblock.scheduling.room import Room
 from foreblock.server.checks import Rules
 from foreblock.server.head_cache import HeadCache
-from foreblock.server.reply import Served
 from foreblock.server.sweep import Swept, Ticker
 
 # Connections beyond the limit that may wait to read why they are refused.

@@ -12,10 +12,10 @@ are answered from their bytes alone, whoever does so is told of the same heads.
 
 from typing import Final
 
+from foreblock.scheduling.reply import NO_EXPRESS, Express
 from foreblock.server.answers import SUCCESS
 from foreblock.server.checks import Accepted, Refused, Rules, check
 from foreblock.server.head import Head
-from foreblock.server.reply import NO_EXPRESS, Express
 
 LONGEST: Final = 1024  # bytes; longer heads are rare and would make the cache heavy
 MOST: Final = 1024  # heads; then it begins anew

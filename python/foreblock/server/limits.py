@@ -4,6 +4,7 @@ Defaults follow geth's where it has them (`node/defaults.go`).
 """
 
 from dataclasses import dataclass
+from enum import IntEnum
 
 from foreblock.scheduling.room import DEFAULT_BYTES, DEFAULT_PLACES, DEFAULT_RECEIVED
 from foreblock.setting import setting
@@ -48,3 +49,14 @@ class Access:
     cors_origins: tuple[str, ...] = setting(
         (), "origins whose pages a browser lets read answers; * allows all"
     )
+
+
+class Phase(IntEnum):
+    """The phases of a connection."""
+
+    IDLE = 0  # between requests, with nothing left to look at
+    HEAD = 1  # a head has begun
+    BODY = 2  # a body is due
+    ANSWERING = 3  # the handler has a request, or a turn has been passed to others
+    WRITING = 4  # the client does not read
+    LINGERING = 5  # the last answer is out; what still comes is thrown away

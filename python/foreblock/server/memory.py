@@ -9,10 +9,12 @@ glibc or no /proc nothing is done.
 
 import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
+
+from foreblock.scheduling.room import Room
 
 # glibc, malloc.h: what is given back to the system, and what is asked of it one by one.
 _M_TRIM_THRESHOLD: Final = -1
@@ -75,3 +77,46 @@ class FreedMemory:
         if kept - self._least >= KEPT and self._calm >= CALM_SECONDS:
             self._give_back()
             self._least = self._last = self._resident() - held
+
+
+SLOW_SECONDS: Final = 2
+FREE_PART: Final = 4
+
+
+class Holder(Protocol):
+    """A connection, as far as it holds answers."""
+
+    @property
+    def slow_seconds(self) -> int:
+        """For how long its client has not kept pace."""
+
+    @property
+    def held(self) -> int:
+        """The bytes that it holds."""
+
+    def abort(self) -> None:
+        """End at once."""
+
+
+class Pressure:
+    """Makes room, and sees to freed memory."""
+
+    def __init__(self, room: Room, freed: FreedMemory) -> None:
+        self._room: Final = room
+        self._freed: Final = freed
+
+    def relieve(self, holders: Iterable[Holder]) -> None:
+        """A second has passed."""
+        room = self._room
+        if room.wanted:
+            room.wanted = False
+            self._make_room([each for each in holders if each.slow_seconds >= SLOW_SECONDS])
+        self._freed.look(max(0, room.held))
+
+    def _make_room(self, slow: list[Holder]) -> None:
+        missing = self._room.limit // FREE_PART - self._room.bytes_left
+        for each in sorted(slow, key=lambda each: each.held, reverse=True):
+            if missing <= 0:
+                return
+            missing -= each.held
+            each.abort()

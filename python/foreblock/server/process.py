@@ -17,8 +17,8 @@ from typing import Any, Final
 import uvloop
 
 from foreblock.errors import ForeblockError
+from foreblock.server.heartbeat import ALIVE, END, FAILED, READY
 from foreblock.server.lifecycle import Listener, serve
-from foreblock.server.line import ALIVE, END, FAILED, READY
 from foreblock.server.memory import keep_freed_memory
 from foreblock.server.sockets import turn_away
 from foreblock.server.sweep import Ticker

@@ -17,17 +17,16 @@ from typing import Final, cast
 
 import structlog
 
+from foreblock.scheduling.reply import NO_EXPRESS, Client, Reply
 from foreblock.scheduling.room import LONG, LongText, Received
 from foreblock.server import answers
 from foreblock.server.answers import Answer, Probe, render, reply_parts
+from foreblock.server.backpressure import AHEAD_LIMIT, ReadGate, Unread
 from foreblock.server.checks import Accepted, Refused
 from foreblock.server.endpoint import Admission, Endpoint
-from foreblock.server.flow import AHEAD_LIMIT, ReadGate
 from foreblock.server.head_cache import HeadCache
-from foreblock.server.phase import Phase
+from foreblock.server.limits import Phase
 from foreblock.server.reader import HEAD_END, Request, RequestReader
-from foreblock.server.reply import NO_EXPRESS, Client, Reply
-from foreblock.server.unread import Unread
 
 # A client that sends many requests at once gets so many answers before others have a turn.
 REQUESTS_PER_TURN: Final = 32

@@ -15,7 +15,7 @@ from foreblock.server.checks import CHUNKED, Accepted, Refused, Rules
 from foreblock.server.chunked import BadChunk, BodyTooLarge, ChunkedBody
 from foreblock.server.head import BadHead, HeadParser, UnknownVersion
 from foreblock.server.head_cache import HeadCache
-from foreblock.server.phase import Phase
+from foreblock.server.limits import Phase
 
 HEAD_END: Final = b"\r\n\r\n"
 

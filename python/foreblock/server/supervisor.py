@@ -23,8 +23,7 @@ import structlog
 
 from foreblock.errors import StopForced, WorkerFailed
 from foreblock.server.child import CANNOT_START, Child, Slot
-from foreblock.server.line import FAILED, READY
-from foreblock.server.silence import TURN_SECONDS, Silence
+from foreblock.server.heartbeat import FAILED, READY, TURN_SECONDS, Silence
 from foreblock.server.sockets import turn_away
 
 SHORTEST_DELAY: Final = 0.1  # seconds until a dead worker's successor is started

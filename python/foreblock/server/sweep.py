@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from email.utils import formatdate
 from typing import Final, Protocol
 
-from foreblock.server.limits import ServerLimits
-from foreblock.server.phase import Phase
+from foreblock.server.limits import Phase, ServerLimits
 
 TICKS_PER_SECOND: Final = 10
 LINGER_SECONDS: Final = 2.0  # for a client to see its last answer before the socket is closed

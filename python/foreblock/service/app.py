@@ -35,7 +35,7 @@ from foreblock.scheduling.reply import Handler, Readiness, Served
 from foreblock.scheduling.room import LONG, Room
 from foreblock.scheduling.turns import Turns
 from foreblock.settings import Settings
-from foreblock.settings.network import Network
+from foreblock.settings.networks import Network
 
 NO_LIMIT: Final = sys.maxsize
 DAY_MS: Final = 24 * 60 * 60 * 1000

@@ -23,7 +23,7 @@ from foreblock.server.supervisor import Supervisor
 from foreblock.service.logs import configure_queued
 from foreblock.service.temporary import temporary_folder
 from foreblock.settings import Settings
-from foreblock.settings.network import Network
+from foreblock.settings.networks import Network
 
 # Makes the handler of one network; named and not imported.
 HANDLER: Final = "foreblock.service.app:make_served"

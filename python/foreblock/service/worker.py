@@ -17,8 +17,7 @@ from foreblock.scheduling.room import Room
 from foreblock.server.checks import Rules
 from foreblock.server.endpoint import Endpoint
 from foreblock.server.lifecycle import Listener
-from foreblock.server.memory import FreedMemory
-from foreblock.server.pressure import Pressure
+from foreblock.server.memory import FreedMemory, Pressure
 from foreblock.server.process import prepare, run_ordered, serve_until_told
 from foreblock.server.sweep import Ticker
 from foreblock.service.launch import Order

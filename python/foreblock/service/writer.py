@@ -20,16 +20,15 @@ import msgspec
 from foreblock.bus.exchange import Exchange, Respond
 from foreblock.bus.frames import Rejected, Submit, ToWorker
 from foreblock.clock import Clock, SystemClock
-from foreblock.feed.client_options import ClientOptions
-from foreblock.feed.options import FeedOptions
+from foreblock.feed.feed_options import ClientOptions, FeedOptions
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.storage.seen_commits import SeenCommit, open_seen
-from foreblock.server.line import READY
+from foreblock.server.heartbeat import READY
 from foreblock.server.process import attend, raise_file_limit, run_ordered, tell
 from foreblock.service.launch import WritingOrder
 from foreblock.service.logs import configure_queued
 from foreblock.settings import FeedLimits
-from foreblock.settings.network import Network
+from foreblock.settings.networks import Network
 from foreblock.sources.dev_network import open_dev_network
 from foreblock.sources.feed_network import FeedNetwork
 from foreblock.sources.network_writer import NetworkWriter

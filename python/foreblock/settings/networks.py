@@ -1,17 +1,60 @@
-"""The networks of `foreblock serve`: one as the settings are, or several, each with its own.
+"""A network as its processes see it: where it is served, what it is made from.
 
-Several are told as texts of the form NAME.SETTING=VALUE; what a network is not told it
-takes from the settings themselves, with `data` as the folder that its own folder is in.
-Values in, values or `BadSetting` out; nothing is opened here.
+A value that the supervisor hands to every process; nothing is opened here.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
+
+from msgspec import Struct
 
 from foreblock.errors import BadSetting
 from foreblock.setting import from_text
 from foreblock.settings import Declared, ServeSettings, declared, flat
+
+
+class DevChain(Struct, frozen=True, kw_only=True):
+    """What the sequencer of a development chain is told."""
+
+    genesis: str = ""  # a file; else a genesis of our own is made from what follows
+    chain_id: int = 31337
+    mnemonic: str
+    accounts: int
+    balance: int  # wei of each account
+    gas_limit: int
+    transaction_gas: int = 2**24  # 0: as much as a block has
+    base_fee: int  # wei
+    block_time: int  # seconds
+    interval_ms: int
+    seed: int
+    instant: bool = False
+    load: int = 0  # generated transactions a second
+    faults: list[str] = []  # kinds and rates, as in drop=0.01
+
+
+class FeedChain(Struct, frozen=True, kw_only=True):
+    """What a chain is told that others sequence."""
+
+    genesis: str  # a file
+    feeds: list[str]  # WebSockets of flashblocks
+    canonical: str = ""  # an endpoint with sealed blocks; none if empty
+
+
+class Network(Struct, frozen=True, kw_only=True):
+    """One chain and how it is served."""
+
+    name: str
+    data: str  # the folder of its store
+    source: Literal["store", "dev", "feed"]
+    keep_states: int = 0  # blocks; 0 keeps all
+    keep_partials: int = 64
+    keep_nodes: int = 128
+    map_size: int = 1 << 38  # of its store, in bytes, to begin with
+    max_readers: int = 16_384
+    dev: DevChain | None = None
+    feed: FeedChain | None = None
+
 
 ONLY: Final = "main"  # what the one network is called that was given no name
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,32}")  # it names a folder

@@ -16,16 +16,16 @@ from foreblock.bus.frames import Rejected, SourceFacts, Submit, ToWorker
 from foreblock.clock import Clock
 from foreblock.errors import SequencerUnavailable
 from foreblock.feed.client import FeedClient
-from foreblock.feed.client_options import ClientOptions
+from foreblock.feed.feed_options import ClientOptions
 from foreblock.feed.inbox import Inbox
 from foreblock.ledger.blocks import Block
 from foreblock.ledger.following.bounds import PRICE_OF_OVERRUN
 from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.settings.network import FeedChain, Network
+from foreblock.settings.networks import FeedChain, Network
 from foreblock.sources.feed_facts import CanonicalState, FeedState, feed_facts
 from foreblock.sources.feed_source import Arrived, FeedSource
 from foreblock.types import Flashblock, FlashblockId
-from foreblock.upstream.reader import Head
+from foreblock.upstream.reader import CanonicalHead
 from foreblock.upstream.source import CanonicalSource
 
 TELL_SECONDS: Final = 1.0  # between two times that workers hear how the source is
@@ -239,7 +239,7 @@ class _Chain:
     def __init__(self, network: FeedNetwork) -> None:
         self._network: Final = network
 
-    async def latest(self) -> Head:
+    async def latest(self) -> CanonicalHead:
         return await self._network.on_thread(lambda: self._network.source.latest)
 
     async def earliest(self) -> int:

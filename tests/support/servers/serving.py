@@ -23,7 +23,7 @@ SERVE = """
 import sys
 from foreblock.service import launch
 from foreblock.cli.failure import failing_in_one_line
-from foreblock.settings.network import Network
+from foreblock.settings.networks import Network
 from foreblock.settings import Settings, load
 flags = dict(each.split("=", 1) for each in sys.argv[1:])
 say = lambda started: print(*started.addresses, started.workers, flush=True)

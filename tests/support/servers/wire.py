@@ -4,12 +4,20 @@ import asyncio
 import re
 from dataclasses import dataclass
 
+from foreblock.scheduling.reply import (
+    NO_EXPRESS,
+    Client,
+    Express,
+    Handler,
+    Readiness,
+    Reply,
+    Served,
+)
 from foreblock.scheduling.room import LONG, Room
 from foreblock.server.checks import Rules
 from foreblock.server.endpoint import Endpoint
 from foreblock.server.limits import Access, ServerLimits
 from foreblock.server.protocol import Connection
-from foreblock.server.reply import NO_EXPRESS, Client, Express, Handler, Readiness, Reply, Served
 from foreblock.server.sweep import TICKS_PER_SECOND, Ticker
 
 LIMITS = ServerLimits(body_limit=1000, header_limit=600, connections=4)

@@ -19,8 +19,8 @@ from typing import Final, NamedTuple
 from foreblock.bench.preconf.part import tell, wait_to_begin
 from foreblock.bench.preconf.sender import CHAIN_ID, signed
 from foreblock.clock import DrivenClock
+from foreblock.feed.feed_options import FeedOptions
 from foreblock.feed.messages import encode
-from foreblock.feed.options import FeedOptions
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text

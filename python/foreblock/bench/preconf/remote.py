@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from foreblock.bench.measure import Figure
+from foreblock.bench.measure import Figure, probing
 from foreblock.bench.preconf import feeder, listener, poller
-from foreblock.bench.preconf.disk import probing
 from foreblock.bench.preconf.part import Part, begun
-from foreblock.bench.preconf.report import SECOND_NS, Place, first_seen, milliseconds, soon
+from foreblock.bench.preconf.report import SECOND_NS, Position, first_seen, milliseconds, soon
 from foreblock.bench.preconf.run import Options, read
 from foreblock.bench.rpc.load import Load
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE
@@ -35,7 +34,7 @@ class Sent:
     transactions: int
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Position:
         """Where it stands."""
         return self.block, self.index
 
@@ -45,8 +44,8 @@ class Followed:
     """Everything that a run left behind."""
 
     sent: Sequence[Sent]  # in the time that counts
-    polled: Mapping[Place, int]  # when each flashblock was first seen
-    heard: Mapping[Place, int]  # when it was passed on
+    polled: Mapping[Position, int]  # when each flashblock was first seen
+    heard: Mapping[Position, int]  # when it was passed on
     readers: Load
     probes: Sequence[float]
     writer_cpu: float  # of one core
@@ -127,7 +126,7 @@ def followed_remarks(seen: Followed) -> Iterator[str]:
     )
 
 
-def _after(question: str, sent: Sequence[Sent], seen: Mapping[Place, int]) -> Figure:
+def _after(question: str, sent: Sequence[Sent], seen: Mapping[Position, int]) -> Figure:
     unseen = sum(each.place not in seen for each in sent)
     samples = [milliseconds(seen[each.place] - each.at_ns) for each in sent if each.place in seen]
     return Figure(question, "ms", samples, remarks=(f"{unseen} never seen",) if unseen else ())

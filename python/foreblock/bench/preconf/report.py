@@ -1,13 +1,15 @@
-"""From what was logged and seen, to figures. Values in, values out."""
+"""From log lines and what clients saw, to figures. No I/O."""
 
 import itertools
+import json
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from msgspec import Struct, convert
+
 from foreblock.bench.measure import Figure
-from foreblock.bench.preconf.trace import Closed
 from foreblock.bench.rpc.load import Load
 
 MILLISECOND_NS: Final = 10**6
@@ -17,7 +19,38 @@ P99_MS: Final = 50.0
 SENT_MEDIAN_MS: Final = 300.0  # from a client that sends to one that reads
 KEEPS_UP: Final = 0.99  # of what is sent, in what was closed
 
-Place = tuple[int, int]
+EVENT: Final = "flashblock"
+
+Position = tuple[int, int]  # block and index of a flashblock
+
+
+class Closed(Struct, frozen=True):
+    """A flashblock: when it was due, begun and committed, in monotonic nanoseconds."""
+
+    block: int
+    index: int
+    transactions: int
+    waiting: int  # in the pool, afterwards
+    due_ns: int
+    begun_ns: int
+    committed_ns: int
+    commit_ns: int  # how long the commit alone took
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where it stands."""
+        return self.block, self.index
+
+
+def closed(log: Iterable[str]) -> Iterator[Closed]:
+    """The flashblocks that a log in JSON tells of."""
+    for line in log:
+        if line.startswith("{"):
+            event = json.loads(line)
+            if event.get("event") == EVENT:
+                yield convert(event, Closed)
+
+
 Span = Callable[[Closed], int]
 
 
@@ -26,8 +59,8 @@ class Seen:
     """Everything that a run left behind."""
 
     closed: Sequence[Closed]  # in the time that counts
-    polled: Mapping[Place, int]  # when each flashblock was first seen
-    heard: Mapping[Place, int]  # when it arrived over the feed
+    polled: Mapping[Position, int]  # when each flashblock was first seen
+    heard: Mapping[Position, int]  # when it arrived over the feed
     paid: Sequence[tuple[int, int, int]]  # when payments were sent, accepted, readable
     sent: tuple[int, int, int]  # transactions, answers, errors
     readers: Load
@@ -36,9 +69,9 @@ class Seen:
     tps: int
 
 
-def first_seen(sightings: Sequence[Sequence[int]]) -> dict[Place, int]:
+def first_seen(sightings: Sequence[Sequence[int]]) -> dict[Position, int]:
     """When each place was first seen, of (time, block, index)."""
-    first: dict[Place, int] = {}
+    first: dict[Position, int] = {}
     for at_ns, block, index in sightings:
         first.setdefault((block, index), at_ns)
     return first
@@ -110,7 +143,7 @@ def missed(closed: Sequence[Closed]) -> int:
 def _since_due(
     question: str,
     closed: Sequence[Closed],
-    seen: Mapping[Place, int],
+    seen: Mapping[Position, int],
     less: Span = lambda _: 0,
 ) -> Figure:
     unseen = sum(each.place not in seen for each in closed)

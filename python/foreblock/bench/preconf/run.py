@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from foreblock.bench.measure import probing
 from foreblock.bench.preconf import listener, payer, poller, sender
-from foreblock.bench.preconf.disk import probing
 from foreblock.bench.preconf.part import Part, begun
-from foreblock.bench.preconf.report import SECOND_NS, Seen, first_seen
-from foreblock.bench.preconf.trace import Closed, closed
+from foreblock.bench.preconf.report import SECOND_NS, Closed, Seen, closed, first_seen
 from foreblock.bench.rpc import load
 from foreblock.bench.rpc.processes import cpu_seconds, family
 from foreblock.errors import InvalidArgument

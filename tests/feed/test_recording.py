@@ -9,11 +9,10 @@ from contextlib import asynccontextmanager
 import pytest
 
 from foreblock.clock import SystemClock
+from foreblock.feed.feed_options import FeedOptions
 from foreblock.feed.messages import encode
-from foreblock.feed.options import FeedOptions
-from foreblock.feed.recording.file import Recorded, read_recording
-from foreblock.feed.recording.record import Recorder
-from foreblock.feed.recording.replay import replay
+from foreblock.feed.recording import Recorder, replay
+from foreblock.feed.recording_file import Recorded, read_recording
 from foreblock.feed.server import FeedServer
 from foreblock.types import Flashblock, FlashblockId
 from support.payloads.flashblocks import carrying, first, hash_of, later

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from foreblock.service.log_queue import MOST_BYTES, LogQueue, write_to
+from foreblock.service.logs import MOST_BYTES, LogQueue, write_to
 from support.servers.waiting import PATIENCE, until
 
 LINE = "x" * 1023

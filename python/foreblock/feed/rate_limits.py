@@ -1,17 +1,54 @@
-"""Which connections may come to the feed, by their addresses. No I/O, no clock.
+"""How much of something may come: so much a second, and so much at once. No I/O, no clock.
 
-A handshake costs about a millisecond of the writer's loop and a client that talks too much
-some more before it is closed, so both are counted against the address, and against all
-together: coming back at once again and again gets an address nowhere. Beyond its bounds a
-connection is closed before anything of it is read.
-
-Addresses of IPv6 count by their first 64 bits, of which one host may have them all.
+What is spent beyond it is owed and refills first, but never more than one burst is owed:
+who was too loud is not silenced for ever.
 """
 
 import ipaddress
+from dataclasses import dataclass
 from typing import Final
 
-from foreblock.feed.allowance import Allowance, Rate
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """So much a second in the long run, and so much at once."""
+
+    a_second: float
+    at_once: float
+
+
+class Allowance:
+    """What is left of one rate; full at first. Times are seconds of any clock that only grows."""
+
+    __slots__ = ("_at", "_left", "_rate")
+
+    def __init__(self, rate: Rate) -> None:
+        self._rate: Final = rate
+        self._left = rate.at_once
+        self._at: float | None = None
+
+    def left(self, now: float) -> float:
+        """What may be spent now; negative while something is owed."""
+        if self._at is not None:
+            refilled = self._left + (now - self._at) * self._rate.a_second
+            self._left = min(refilled, self._rate.at_once)
+        self._at = now
+        return self._left
+
+    def spend(self, amount: float, now: float) -> bool:
+        """Spend it in any case; false where it was not there."""
+        left = self.left(now) - amount
+        self._left = max(left, -self._rate.at_once)
+        return left >= 0
+
+    def wait(self, now: float) -> float:
+        """Seconds until nothing is owed any more."""
+        return max(0.0, -self.left(now) / self._rate.a_second)
+
+    def is_full(self, now: float) -> bool:
+        """Whether nothing has been spent that has not come back."""
+        return self.left(now) >= self._rate.at_once
+
 
 # In handshakes: at least so many a second and at once, however few clients are allowed.
 ADDRESS: Final = Rate(10, 100)

@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 
+from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.room import LongText, Room
-from foreblock.server.memory import CALM_SECONDS, KEPT, FreedMemory
-from foreblock.server.pressure import SLOW_SECONDS, Pressure
-from foreblock.server.reply import Reply
-from foreblock.server.unread import STEADY
+from foreblock.server.backpressure import STEADY
+from foreblock.server.memory import CALM_SECONDS, KEPT, SLOW_SECONDS, FreedMemory, Pressure
 from support.servers.wire import Wire, echo, endpoint_for, post
 
 MEBI = 2**20

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.cli.amounts import amount
-from foreblock.cli.asking import ETHER_DIGITS, decimal
+from foreblock.cli.asking import ETHER_DIGITS, amount, decimal
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,7 @@
-"""What one client has not taken of its answers: counted, and watched for progress.
+"""Backpressure: a client that sends without reading is not read from.
 
-The system takes what a client is about to read; the rest is held here, and for as long as
-there is a rest nothing more is written. Pieces of a long answer are counted by themselves,
-everything else is counted here while it is unread.
-
-The system takes megabytes at a time, so whether a slow client makes progress is seen from
-what has arrived at its side, and not from what the system has taken.
+Reading stops for as long as there is any reason to; the transport hears of the first and of
+the last only. How long a client may leave its answers unread is for the sweep to say.
 """
 
 import asyncio
@@ -15,6 +11,33 @@ import termios
 from typing import Final
 
 from foreblock.scheduling.room import LONG, PORTION, LongText, Room
+
+# What a client may send ahead while an earlier request is being answered.
+AHEAD_LIMIT: Final = 64 * 1024
+
+
+class ReadGate:
+    """Whether a transport is read from, and the two reasons not to."""
+
+    __slots__ = ("_reading", "_transport", "far_ahead", "unread_answers")
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport: Final = transport
+        self._reading = True
+        self.unread_answers = False  # the client does not take what was written
+        self.far_ahead = False  # it sent more than is looked at before earlier answers are due
+
+    def settle(self) -> None:
+        """Read or stop reading, as the reasons have it now."""
+        wanted = not (self.unread_answers or self.far_ahead)
+        if wanted is self._reading or self._transport.is_closing():
+            return
+        self._reading = wanted
+        if wanted:
+            self._transport.resume_reading()
+        else:
+            self._transport.pause_reading()
+
 
 # Bytes a second. Who takes less is the first to go when others want the room.
 STEADY: Final = 64 * 1024

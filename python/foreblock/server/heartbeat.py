@@ -23,3 +23,10 @@ class Silence:
         """Whether to give it up, one more turn being over in which it has answered or not."""
         self._turns = 0 if answered else self._turns + 1
         return 0 < self._most_turns < self._turns
+
+
+READY: Final = b"ready"
+FAILED: Final = b"failed: "
+ASK: Final = b"?"
+ALIVE: Final = b"alive"
+END: Final = b"\n"  # of each of them

@@ -1,7 +1,7 @@
 """A feed, written to a file as it comes."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import BinaryIO, Final
 
@@ -10,7 +10,8 @@ from foreblock.errors import MalformedFlashblock
 from foreblock.feed.client import FeedClient
 from foreblock.feed.inbox import Inbox
 from foreblock.feed.messages import decode
-from foreblock.feed.recording.file import head_line, message_line
+from foreblock.feed.recording_file import Recorded, head_line, message_line
+from foreblock.feed.server import FeedServer
 from foreblock.types import Flashblock, FlashblockId
 
 _SECOND_NS: Final = 10**9
@@ -64,3 +65,33 @@ class Recorder:
             return
         if isinstance(found, Flashblock):
             self.place = FlashblockId(found.block_number, found.index)
+
+
+_LOOK_SECONDS: Final = 0.001  # between two looks at what clients have not taken
+
+
+async def replay(
+    recording: Iterable[Recorded],
+    server: FeedServer,
+    speed: float,
+    listeners: int = 1,
+    progress: Callable[[Recorded], None] = lambda _: None,
+) -> None:
+    """Send a recording to all clients once there are so many; a speed of 0 is the fastest."""
+    while server.clients < listeners:  # noqa: ASYNC110, a client is nobody's event
+        await asyncio.sleep(_LOOK_SECONDS)
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+    start: float | None = None
+    for each in recording:
+        start = each.at if start is None else start
+        if speed:
+            await asyncio.sleep(max(0.0, begun + (each.at - start) / speed - loop.time()))
+        while server.unsent:  # noqa: ASYNC110
+            await asyncio.sleep(_LOOK_SECONDS)
+        server.publish_bytes(each.message)
+        progress(each)
+        if not speed:
+            await asyncio.sleep(0)
+    while server.unsent:  # noqa: ASYNC110
+        await asyncio.sleep(_LOOK_SECONDS)

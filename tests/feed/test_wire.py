@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.feed.compression import compress, decompress
+from foreblock.feed.wire import compress, decompress
 
 MIB = 1024 * 1024
 
