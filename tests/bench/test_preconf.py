@@ -17,7 +17,7 @@ from foreblock.bench.preconf.report import (
     missed,
     remarks,
 )
-from foreblock.bench.preconf.run import Options, run
+from foreblock.bench.preconf.run import PreconfOptions, run
 from foreblock.bench.preconf.wire import pending_place, request
 from foreblock.bench.rpc.load import Load
 
@@ -117,7 +117,9 @@ def test_missed_slots_are_those_that_other_blocks_have() -> None:
 @pytest.mark.skipif(shutil.which("wrk") is None, reason="wrk is not installed")
 def test_a_small_run_sees_what_was_sent(tmp_path: Path) -> None:
     wrk = Path(shutil.which("wrk") or "")
-    options = Options(wrk, tps=50, seconds=3, connections=2, workers=1, folder=tmp_path, warm_up=1)
+    options = PreconfOptions(
+        wrk, tps=50, seconds=3, connections=2, workers=1, folder=tmp_path, warm_up=1
+    )
     found = run(options)
     sent, answered, refused = found.sent
     assert 0 < answered <= sent, "a machine that is busy may leave some unanswered"

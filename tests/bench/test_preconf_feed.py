@@ -13,7 +13,7 @@ from foreblock.bench.preconf.remote import (
     followed_remarks,
     run_followed,
 )
-from foreblock.bench.preconf.run import Options
+from foreblock.bench.preconf.run import PreconfOptions
 from foreblock.bench.rpc.load import Load
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE
 
@@ -63,7 +63,7 @@ def test_a_message_that_nobody_saw_is_told() -> None:
 @pytest.mark.skipif(shutil.which("wrk") is None, reason="wrk is not installed")
 def test_a_small_run_sees_what_was_sent(tmp_path: Path) -> None:
     wrk = Path(shutil.which("wrk") or "")
-    options = Options(wrk, seconds=3, connections=2, workers=1, folder=tmp_path, warm_up=1)
+    options = PreconfOptions(wrk, seconds=3, connections=2, workers=1, folder=tmp_path, warm_up=1)
     found = run_followed(options, [2, 4])
     assert {each.transactions for each in found.sent if each.index} == {2, 4}
     places = {each.place for each in found.sent}

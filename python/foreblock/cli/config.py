@@ -1,91 +1,103 @@
-"""Every setting as an option, for the verbs that take settings."""
+"""Settings on the command line: an option for each, and `foreblock config`, which prints them."""
 
 import functools
 import json
 import os
 import typing
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 import click
 
-from foreblock.cli.failure import failing_in_one_line
-from foreblock.settings import (
-    FILE,
-    Declared,
-    EverySetting,
-    Loaded,
-    S,
-    Settings,
-    declared,
-    flat,
-    load,
-)
+from foreblock.cli.verb import Decorator, failing_in_one_line, json_option, option, verb
+from foreblock.settings import SECTIONS, EverySetting, Settings
+from foreblock.settings.loading import FILE, Declared, Loaded, S, declared, flat, load
+
+_NO_DEFAULTS: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 class Given(NamedTuple):
-    """What the command line said: a text for each setting or none, and a file."""
+    """The settings of a command line as text, and the file named there."""
 
     flags: dict[str, str | None]
     file: Path | None
 
 
 def settings_options(
-    kind: type = Settings,
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the options of a class of settings; the command gets them as `given`."""
+    kind: type = Settings, defaults: Mapping[str, object] = _NO_DEFAULTS
+) -> Decorator:
+    """Add an option for each setting of a class; the command gets them as `given`.
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+    `defaults` are those that the command itself replaces, for its help.
+    """
+
+    def decorate(command: Any) -> Any:  # noqa: ANN401, what click decorates
         @functools.wraps(command)
         def gathering(*, config_file: Path | None, **options: Any) -> None:  # noqa: ANN401
             flags = {it.name: _text(options.pop(it.name)) for it in declared(kind)}
             command(given=Given(flags, config_file), **options)
 
-        decorated: Callable[..., None] = gathering
-        for it in reversed(list(declared(kind))):
-            decorated = _option(it)(decorated)
-        return click.option(
+        decorated = option(
             "--config",
             "config_file",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help=f"The file of settings; {FILE} in the current folder, if there is one.",
-        )(decorated)
+            help=f"Read settings from this file instead of {FILE} in the current directory.",
+        )(gathering)
+        ordered = sorted(declared(kind), key=lambda it: SECTIONS.index(it.section))
+        for it in reversed(ordered):
+            decorated = _option(it, defaults.get(it.name, it.default))(decorated)
+        return decorated
 
     return decorate
 
 
-def _option(it: Declared) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def _option(it: Declared, default: object) -> Decorator:
     help_text = it.help[0].upper() + it.help[1:] + "."
-    if it.kind is bool:  # the option alone means yes
-        return click.option(
-            it.flag, it.name, metavar="[BOOL]", is_flag=False, flag_value="true", help=help_text
-        )
-    repeats = typing.get_origin(it.kind) is tuple
-    return click.option(it.flag, it.name, metavar="VALUE", help=help_text, multiple=repeats)
+    if shown := _shown(default):
+        help_text += f"  [default: {shown}]"
+    if it.kind is bool:  # the option alone means true
+        form: dict[str, Any] = {"metavar": f"[{it.type}]", "is_flag": False, "flag_value": "true"}
+    else:
+        form = {"metavar": it.type, "multiple": typing.get_origin(it.kind) is tuple}
+    return option(it.flag, it.name, help=help_text, section=it.section, **form)
+
+
+def _shown(default: object) -> str:
+    match default:
+        case bool():
+            return str(default).lower()
+        case float():
+            return f"{default:g}"
+        case tuple():
+            return ",".join(default)
+        case _:
+            return str(default)
 
 
 def _text(given: str | tuple[str, ...] | None) -> str | None:
-    """A list may be given by repeating its option, too."""
+    """The value of an option; a list may also be given by repeating the option."""
     if isinstance(given, tuple):
         return ",".join(given) if given else None
     return given
 
 
 def loaded(given: Given, kind: type[S]) -> Loaded[S]:
-    """The settings in force. Raises `BadSetting`."""
+    """The effective settings. Raises `BadSetting`."""
     here = Path(FILE)
     file = given.file or (here if here.is_file() else None)
     return load(kind, given.flags, os.environ, file)
 
 
-@click.command()
+@verb()
 @settings_options(EverySetting)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option()
 def config(given: Given, *, as_json: bool) -> None:
-    """Print the settings in force and where each came from.
+    """Print the effective settings and where each comes from.
 
-    Takes what `foreblock dev` and `foreblock serve` take, and prints what they would run with.
+    Takes the options of `foreblock dev` and `foreblock serve`, and prints the settings that they
+    would use.
     """
     with failing_in_one_line():
         settings, origins = loaded(given, EverySetting)

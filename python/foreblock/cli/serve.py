@@ -1,4 +1,4 @@
-"""`foreblock serve`: networks, each on its address, until they are told to stop."""
+"""`foreblock serve`: serve networks, each at its own address."""
 
 import sys
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from foreblock.cli.config import Given, loaded, settings_options
-from foreblock.cli.failure import INTERRUPTED, failing_in_one_line
+from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, verb
 from foreblock.feed.feed_url import check_url
 from foreblock.service import launch
 from foreblock.settings import ServeSettings
@@ -15,23 +15,25 @@ from foreblock.settings.networks import FeedChain, Network, NetworkSettings, net
 from foreblock.upstream.client import Endpoint
 
 
-@click.command()
+@verb()
 @settings_options(ServeSettings)
 def serve(given: Given) -> None:
-    """Serve a chain over JSON-RPC: one that was imported, or one that a feed announces.
+    """Serve a chain from a store or a flashblocks feed.
 
-    With --source feed, --genesis FILE and --feed URL the chain is made from flashblocks of
-    others as they come; --canonical URL is where it fetches what they do not tell. --feed may
-    be repeated.
+    With --source feed the chain follows one or several feeds: give --genesis FILE and --feed URL,
+    and --canonical URL for sealed blocks that the feeds do not prove.
 
-    Several networks are served by naming what each has of its own, as in
-    --network main.listen=127.0.0.1:8545 --network test.listen=127.0.0.1:9545, or by a table
-    [network.NAME] for each in foreblock.toml. Of the settings these are a network's: data,
-    listen, source, genesis, feed, canonical, feed_listen, keep_states, keep_partials,
-    keep_nodes, map_size, max_readers.
+    To serve several networks, give each its own settings, as in
+    --network main.listen=127.0.0.1:8545 --network test.listen=127.0.0.1:9545, or a table
+    [network.NAME] in foreblock.toml. A network may have its own data, listen, source, genesis,
+    feed, canonical, feed_listen, keep_states, keep_partials, keep_nodes, map_size and
+    max_readers.
 
-    Every setting is an option; docs/settings.md explains them. Stop with Ctrl-C or SIGTERM:
-    what was accepted is answered first. A second Ctrl-C does not wait.
+    Ctrl-C or SIGTERM stops it after accepted requests are answered; a second one stops it at once.
+
+    Every option is also a setting in foreblock.toml and an environment variable, as in
+    FOREBLOCK_LISTEN; docs/settings.md has details. Lists are separated by commas, or repeat the
+    option.
     """
     with failing_in_one_line():
         settings = loaded(given, ServeSettings).settings
@@ -45,10 +47,10 @@ def serve(given: Given) -> None:
 
 
 def _place(told: NetworkSettings, *, alone: bool) -> launch.Place:
-    """Where a network is served and what it is made from; says whose fault it is if not alone."""
+    """A network and its addresses; error messages name it unless it is alone."""
     option = "--" if alone else f"--network {told.name}."
     if not told.data:
-        raise click.UsageError(f"{option}data is needed: the folder of a store")
+        raise click.UsageError(f"{option}data is needed: the directory of a store")
     if told.source == "store":
         if told.feed:
             raise click.UsageError(f"{option}feed needs {option}source=feed")
@@ -61,7 +63,7 @@ def _place(told: NetworkSettings, *, alone: bool) -> launch.Place:
     for url in told.feed:
         check_url(url)
     if told.canonical:
-        Endpoint(told.canonical).close()  # refuses what is no URL
+        Endpoint(told.canonical).close()  # refuses a bad URL
     feed = FeedChain(
         genesis=str(Path(told.genesis).absolute()),
         feeds=list(told.feed),

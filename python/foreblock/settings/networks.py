@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from foreblock.errors import BadSetting
 from foreblock.setting import from_text
-from foreblock.settings import Declared, ServeSettings, declared, flat
+from foreblock.settings import ServeSettings
+from foreblock.settings.loading import Declared, declared, flat
 
 
 class DevChain(Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from foreblock.bench.measure import Figure, probing
 from foreblock.bench.preconf import feeder, listener, poller
 from foreblock.bench.preconf.part import Part, begun
 from foreblock.bench.preconf.report import SECOND_NS, Position, first_seen, milliseconds, soon
-from foreblock.bench.preconf.run import Options, read
+from foreblock.bench.preconf.run import PreconfOptions, read
 from foreblock.bench.rpc.load import Load
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE
 from foreblock.service.running import HOST, free_port, started
@@ -51,7 +51,7 @@ class Followed:
     writer_cpu: float  # of one core
 
 
-def run_followed(options: Options, sizes: Sequence[int]) -> Followed:
+def run_followed(options: PreconfOptions, sizes: Sequence[int]) -> Followed:
     """Run, and give back what was seen after the warm-up."""
     with tempfile.TemporaryDirectory(prefix="foreblock-bench-", dir=options.folder) as path:
         folder, port = Path(path), free_port()
@@ -79,7 +79,7 @@ def run_followed(options: Options, sizes: Sequence[int]) -> Followed:
 
 @contextmanager
 def _following(
-    options: Options, folder: Path, source: Path, port: int
+    options: PreconfOptions, folder: Path, source: Path, port: int
 ) -> Iterator[tuple[int, str, str]]:
     """A service on the feed of that port: its process, its address, where it passes on."""
     address, feed = (f"{HOST}:{free_port()}" for _ in range(2))

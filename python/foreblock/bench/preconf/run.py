@@ -28,7 +28,7 @@ _BALANCE_OF: Final = "0x70a08231"  # balanceOf(address)
 
 
 @dataclass(frozen=True)
-class Options:
+class PreconfOptions:
     """What is run."""
 
     wrk: Path
@@ -45,7 +45,7 @@ class Options:
         return self.warm_up + self.seconds
 
 
-def run(options: Options) -> Seen:
+def run(options: PreconfOptions) -> Seen:
     """Run, and give back what was seen after the warm-up."""
     with tempfile.TemporaryDirectory(prefix="foreblock-bench-", dir=options.folder) as path:
         folder = Path(path)
@@ -78,7 +78,7 @@ def run(options: Options) -> Seen:
 
 
 @contextmanager
-def _dev(options: Options, folder: Path, log: Path) -> Iterator[tuple[int, str, str]]:
+def _dev(options: PreconfOptions, folder: Path, log: Path) -> Iterator[tuple[int, str, str]]:
     """One network, with what its sequencer did when in its log."""
     address, feed = (f"{HOST}:{free_port()}" for _ in range(2))
     command = [
@@ -91,7 +91,7 @@ def _dev(options: Options, folder: Path, log: Path) -> Iterator[tuple[int, str, 
         yield process.pid, url, f"ws://{feed}/ws"
 
 
-def read(options: Options, url: str, folder: Path, pid: int) -> tuple[load.Load, float]:
+def read(options: PreconfOptions, url: str, folder: Path, pid: int) -> tuple[load.Load, float]:
     """Readers at full load for the whole run; what they got, and the writer's share of a core."""
     lua = folder / "readers.lua"
     lua.write_text(load.script(_questions()), "ascii")
