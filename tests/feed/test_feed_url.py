@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.errors import InvalidArgument
-from foreblock.feed.feed_url import Refusal, Subscription, begin_after, check_url, parse_target
+from foreblock.feed.feed_url import Refusal, Subscription, check_url, parse_target, resume_after
 from foreblock.types import FlashblockId
 
 
@@ -31,18 +31,18 @@ def test_everything_else_is_refused(url: str) -> None:
 
 
 def test_a_feed_is_asked_for_what_follows_a_place() -> None:
-    url = begin_after("ws://here/ws?compression=brotli", FlashblockId(7, 3))
+    url = resume_after("ws://here/ws?compression=brotli", FlashblockId(7, 3))
     assert url == "ws://here/ws?compression=brotli&from=7-4"
     wanted = Subscription(brotli=True, since=FlashblockId(7, 4))
     assert parse_target(url.removeprefix("ws://here")) == wanted
 
 
 def test_who_is_nowhere_asks_for_all_there_is() -> None:
-    assert begin_after("ws://here/ws", None) == "ws://here/ws?from=0-0"
+    assert resume_after("ws://here/ws", None) == "ws://here/ws?from=0-0"
 
 
 def test_what_the_operator_wrote_stays() -> None:
-    assert begin_after("ws://here/ws?from=1-2", FlashblockId(7, 3)) == "ws://here/ws?from=1-2"
+    assert resume_after("ws://here/ws?from=1-2", FlashblockId(7, 3)) == "ws://here/ws?from=1-2"
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.feed.feed_options import FeedOptions
+from foreblock.feed.feed_options import FeedServerOptions
 from foreblock.feed.messages import decode, encode
 from foreblock.feed.outgoing import Backlog, CurrentJob, Outgoing, frame_size
 from foreblock.feed.wire import decompress
 from foreblock.types import FlashblockId
 from support.payloads.flashblocks import carrying, first, hash_of, later
 
-OPTIONS = FeedOptions()
+OPTIONS = FeedServerOptions()
 
 
 def outgoing(block: int, index: int, payload: str = "job", size: int = 1) -> Outgoing:
@@ -34,7 +34,7 @@ def test_both_forms_are_the_same_flashblock() -> None:
 
 def test_the_dialect_before_predecessors_can_be_chosen() -> None:
     flashblock = first(7, "job", hash_of("six"), hash_of("7.0"), FlashblockId(6, 4))
-    message = Outgoing(flashblock, FeedOptions(predecessor=False))
+    message = Outgoing(flashblock, FeedServerOptions(predecessor=False))
     assert message.text == encode(flashblock, predecessor=False)
     assert decode(message.text) != flashblock
 

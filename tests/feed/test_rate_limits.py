@@ -4,19 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.feed.rate_limits import ADDRESS, ALL, Allowance, Guests, Rate, network_of
+from foreblock.feed.rate_limits import ADDRESS, ALL, ConnectionLimits, Rate, TokenBucket, network_of
 
 RATE = Rate(10, 40)
 
 
 def test_so_much_is_there_at_once_and_not_more() -> None:
-    allowance = Allowance(RATE)
+    allowance = TokenBucket(RATE)
     assert allowance.spend(40, 0.0)
     assert not allowance.spend(1, 0.0)
 
 
 def test_it_comes_back_with_time_up_to_what_is_there_at_once() -> None:
-    allowance = Allowance(RATE)
+    allowance = TokenBucket(RATE)
     allowance.spend(40, 5.0)
     assert allowance.left(6.5) == 15
     assert not allowance.is_full(6.5)
@@ -25,7 +25,7 @@ def test_it_comes_back_with_time_up_to_what_is_there_at_once() -> None:
 
 
 def test_what_was_not_there_is_owed_but_never_more_than_one_burst() -> None:
-    allowance = Allowance(RATE)
+    allowance = TokenBucket(RATE)
     assert not allowance.spend(50, 0.0)
     assert allowance.wait(0.0) == 1.0
     assert not allowance.spend(10**9, 0.0)
@@ -35,80 +35,80 @@ def test_what_was_not_there_is_owed_but_never_more_than_one_burst() -> None:
 
 @given(st.lists(st.tuples(st.floats(0, 3), st.integers(0, 30)), max_size=50))
 def test_what_was_there_is_never_more_than_the_rate(steps: list[tuple[float, int]]) -> None:
-    allowance, now, spent = Allowance(RATE), 0.0, 0
+    allowance, now, spent = TokenBucket(RATE), 0.0, 0
     for later, amount in steps:
         now += later
         if allowance.spend(amount, now):
             spent += amount
-    assert spent <= RATE.at_once + RATE.a_second * now + 1e-6
+    assert spent <= RATE.burst + RATE.per_second * now + 1e-6
 
 
 ONE, TWO = "192.0.2.1", "192.0.2.2"
 
 
-def come_and_go(guests: Guests, address: str, now: float) -> bool:
-    came = guests.enter(address, now)
+def come_and_go(limits: ConnectionLimits, address: str, now: float) -> bool:
+    came = limits.admit(address, now)
     if came:
-        guests.leave(address)
+        limits.release(address)
     return came
 
 
 def test_an_address_has_twice_as_many_connections_as_it_may_have_clients() -> None:
-    guests = Guests(100, 10)
-    assert [guests.enter(ONE, 0.0) for _ in range(21)] == [True] * 20 + [False]
-    assert guests.enter(TWO, 0.0)
-    guests.leave(ONE)
-    assert guests.enter(ONE, 0.0)
+    limits = ConnectionLimits(100, 10)
+    assert [limits.admit(ONE, 0.0) for _ in range(21)] == [True] * 20 + [False]
+    assert limits.admit(TWO, 0.0)
+    limits.release(ONE)
+    assert limits.admit(ONE, 0.0)
 
 
 def test_all_together_have_twice_as_many_as_there_may_be_clients() -> None:
-    guests = Guests(3, 2)
-    assert [guests.enter(f"192.0.2.{at}", 0.0) for at in range(7)] == [True] * 6 + [False]
+    limits = ConnectionLimits(3, 2)
+    assert [limits.admit(f"192.0.2.{at}", 0.0) for at in range(7)] == [True] * 6 + [False]
 
 
 def test_coming_back_at_once_again_and_again_comes_to_an_end() -> None:
-    guests = Guests(100, 10)
-    came = sum(come_and_go(guests, ONE, 0.0) for _ in range(1_000))
-    assert came == ADDRESS.at_once
-    assert come_and_go(guests, TWO, 0.0)
-    came = sum(come_and_go(guests, ONE, 1.0) for _ in range(1_000))
-    assert came == ADDRESS.a_second
+    limits = ConnectionLimits(100, 10)
+    came = sum(come_and_go(limits, ONE, 0.0) for _ in range(1_000))
+    assert came == ADDRESS.burst
+    assert come_and_go(limits, TWO, 0.0)
+    came = sum(come_and_go(limits, ONE, 1.0) for _ in range(1_000))
+    assert came == ADDRESS.per_second
 
 
 def test_who_is_refused_owes_no_more_for_it() -> None:
-    guests = Guests(100, 10)
+    limits = ConnectionLimits(100, 10)
     for _ in range(10_000):
-        come_and_go(guests, ONE, 0.0)
-    assert come_and_go(guests, ONE, 0.1)
+        come_and_go(limits, ONE, 0.0)
+    assert come_and_go(limits, ONE, 0.1)
 
 
 def test_who_was_too_loud_is_not_let_in_for_a_while() -> None:
-    guests = Guests(100, 10)
+    limits = ConnectionLimits(100, 10)
     for _ in range(10):
-        assert guests.enter(ONE, 0.0)
+        assert limits.admit(ONE, 0.0)
     for _ in range(10):
-        guests.turned_out(ONE, 0.0)
-        guests.leave(ONE)
-    assert not guests.enter(ONE, 9.9)
-    assert guests.enter(ONE, 10.2)
+        limits.penalize(ONE, 0.0)
+        limits.release(ONE)
+    assert not limits.admit(ONE, 9.9)
+    assert limits.admit(ONE, 10.2)
 
 
 def test_many_addresses_share_a_rate() -> None:
-    guests = Guests(100, 10)
-    came = sum(come_and_go(guests, f"10.0.{at // 250}.{at % 250}", 0.0) for at in range(5_000))
-    assert came == ALL.at_once
+    limits = ConnectionLimits(100, 10)
+    came = sum(come_and_go(limits, f"10.0.{at // 250}.{at % 250}", 0.0) for at in range(5_000))
+    assert came == ALL.burst
 
 
 def test_as_many_as_are_allowed_may_come_at_once() -> None:
-    guests = Guests(5_000, 3_000)
-    assert all(guests.enter(ONE, 0.0) for _ in range(3_000))
+    limits = ConnectionLimits(5_000, 3_000)
+    assert all(limits.admit(ONE, 0.0) for _ in range(3_000))
 
 
 def test_what_is_remembered_of_addresses_is_bounded() -> None:
-    guests = Guests(100, 10)
+    limits = ConnectionLimits(100, 10)
     for at in range(50_000):
-        come_and_go(guests, str(at), at * 0.001)
-    assert len(guests._spent) <= 4_096
+        come_and_go(limits, str(at), at * 0.001)
+    assert len(limits._buckets) <= 4_096
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from foreblock.clock import SystemClock
-from foreblock.feed.feed_options import FeedOptions
+from foreblock.feed.feed_options import FeedServerOptions
 from foreblock.feed.messages import encode
 from foreblock.feed.recording import Recorder, replay
 from foreblock.feed.recording_file import Recorded, read_recording
@@ -26,7 +26,7 @@ FLASHBLOCKS = [
 
 @asynccontextmanager
 async def serving() -> AsyncIterator[tuple[FeedServer, str]]:
-    server = FeedServer(FeedOptions(resumable=False))
+    server = FeedServer(FeedServerOptions(resumable=False))
     sock = socket.create_server(("127.0.0.1", 0))
     port = sock.getsockname()[1]
     await server.start(sock)

@@ -14,7 +14,7 @@ from rich.status import Status
 
 from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, option, verb
 from foreblock.clock import SystemClock
-from foreblock.feed.feed_options import FeedOptions
+from foreblock.feed.feed_options import FeedServerOptions
 from foreblock.feed.recording import Recorder
 from foreblock.feed.recording import replay as replay_feed
 from foreblock.feed.recording_file import Recorded, read_recording
@@ -104,7 +104,7 @@ def replay(*, file: Path, listen: str, speed: float, clients: int) -> None:
 async def _replay(file: Path, listen: str, speed: float, clients: int) -> None:
     (sock,) = sockets.listen(listen, 1)
     # A client that reconnects to resume would miss the beginning.
-    server = FeedServer(FeedOptions(resumable=False))
+    server = FeedServer(FeedServerOptions(resumable=False))
     with file.open("rb") as opened, _status() as show:
         recording = read_recording(str(file), opened)
         await server.start(sock)

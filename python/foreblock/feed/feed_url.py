@@ -1,7 +1,11 @@
-"""Where a feed is, and how it is asked to begin at a place. No I/O.
+"""The URL of a feed, as clients make it and servers read it. No I/O.
 
-To begin at a place is an extension of ours: only a server that says it is one of ours is
-asked for it.
+    /ws                        text frames of JSON
+    /ws?compression=brotli     binary frames of brotli
+    /ws?from=<block>-<index>   first what is kept of the current job, from that flashblock on
+
+Parameters may be combined; unknown ones are ignored. `from` is an extension of foreblock:
+clients send it only to a server whose `Server` header names foreblock.
 """
 
 import re
@@ -14,12 +18,15 @@ from foreblock.errors import InvalidArgument
 from foreblock.primitives import parse_number
 from foreblock.types import FlashblockId
 
-OURS: Final = "foreblock"  # how our feeds call themselves in the header `Server`
+OURS: Final = "foreblock"  # in the header `Server` of our feeds
+PATH: Final = "/ws"
 _FROM: Final = "from"
+_MOST_PARAMETERS: Final = 16
+_ID: Final = re.compile(r"(0|[1-9][0-9]{0,19})-(0|[1-9][0-9]{0,19})", re.ASCII)
 
 
 def check_url(url: str) -> None:
-    """Raise `InvalidArgument` for what is no address of a WebSocket."""
+    """Raise `InvalidArgument` unless this is the URL of a WebSocket."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("ws", "wss") and bool(parts.hostname) and parts.port != 0
@@ -32,48 +39,28 @@ def check_url(url: str) -> None:
         raise InvalidArgument(f"{url!r} is not a URL of the form ws://HOST:PORT/PATH")
 
 
-def is_placed(url: str) -> bool:
-    """Whether a URL says already where to begin."""
+def has_start(url: str) -> bool:
+    """Whether a URL already has a `from`."""
     return any(name == _FROM for name, _ in parse_qsl(urlsplit(url).query))
 
 
-def begin_after(url: str, place: FlashblockId | None) -> str:
-    """The URL that asks for what follows a place, or for all there is."""
-    if is_placed(url):
+def resume_after(url: str, after: FlashblockId | None) -> str:
+    """The URL that asks for the flashblocks after this one, or for all that are kept."""
+    if has_start(url):
         return url
-    wanted = FlashblockId(0, 0) if place is None else _next(place)
+    wanted = FlashblockId(0, 0) if after is None else _next(after)
     parts = urlsplit(url)
-    query = [*parse_qsl(parts.query, keep_blank_values=True), (_FROM, format_place(wanted))]
+    query = [*parse_qsl(parts.query, keep_blank_values=True), (_FROM, format_flashblock_id(wanted))]
     return urlunsplit(parts._replace(query=urlencode(query)))
 
 
-def _next(place: FlashblockId) -> FlashblockId:
-    return FlashblockId(place.block_number, place.index + 1)
-
-
-_PLACE: Final = re.compile(r"(0|[1-9][0-9]{0,19})-(0|[1-9][0-9]{0,19})", re.ASCII)
-
-
-def parse_place(text: str) -> FlashblockId:
-    """The place; a `ValueError` where the text is none."""
-    found = _PLACE.fullmatch(text)
-    if not found:
-        raise ValueError("expected <block>-<index>")
-    return FlashblockId(parse_number(found[1], 64), parse_number(found[2], 64))
-
-
-def format_place(place: FlashblockId) -> str:
-    """The place as text."""
-    return f"{place.block_number}-{place.index}"
-
-
-PATH = "/ws"
-_MOST_PARAMETERS = 16
+def _next(after: FlashblockId) -> FlashblockId:
+    return FlashblockId(after.block_number, after.index + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """How a client wants its flashblocks, and from which place on."""
+    """The encoding that a client wants, and the flashblock to start at."""
 
     brotli: bool
     since: FlashblockId | None
@@ -81,14 +68,14 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An answer of HTTP instead of a connection."""
+    """An HTTP answer instead of a connection."""
 
     status: HTTPStatus
     text: str
 
 
 def parse_target(target: str) -> Subscription | Refusal:
-    """What the target of a request asks for."""
+    """Read the target of a request."""
     try:
         parts = urlsplit(target)
         parameters = dict(
@@ -102,7 +89,19 @@ def parse_target(target: str) -> Subscription | Refusal:
     if compression not in {"none", "brotli"}:
         return Refusal(HTTPStatus.BAD_REQUEST, "compression is brotli or none")
     try:
-        since = parse_place(parameters["from"]) if "from" in parameters else None
+        since = parse_flashblock_id(parameters["from"]) if "from" in parameters else None
     except ValueError as why:
         return Refusal(HTTPStatus.BAD_REQUEST, f"from: {why}")
     return Subscription(compression == "brotli", since)
+
+
+def parse_flashblock_id(text: str) -> FlashblockId:
+    """Read `<block>-<index>`, both decimal, as in ``7-3``. Raises `ValueError`."""
+    found = _ID.fullmatch(text)
+    if not found:
+        raise ValueError("expected <block>-<index>")
+    return FlashblockId(parse_number(found[1], 64), parse_number(found[2], 64))
+
+
+def format_flashblock_id(flashblock: FlashblockId) -> str:
+    return f"{flashblock.block_number}-{flashblock.index}"

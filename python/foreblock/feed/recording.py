@@ -1,4 +1,9 @@
-"""A feed, written to a file as it comes."""
+"""Record a feed to a file, and serve a recording as a feed.
+
+A replay starts when clients are connected. Messages are sent at their recorded times divided
+by the speed, or as fast as every client reads; no client is closed for being too slow. The
+format of the file is in `recording_file`.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -15,13 +20,14 @@ from foreblock.feed.server import FeedServer
 from foreblock.types import Flashblock, FlashblockId
 
 _SECOND_NS: Final = 10**9
+_POLL_SECONDS: Final = 0.001
 
 
 class Recorder:
-    """Writes one feed into one file."""
+    """Writes one feed to one file."""
 
     def __init__(self, url: str, file: BinaryIO, clock: Clock) -> None:
-        """Raises `InvalidArgument` for what is no URL of a WebSocket."""
+        """Raises `InvalidArgument` unless `url` is that of a WebSocket."""
         self._file: Final = file
         self._clock: Final = clock
         self._changed: Final = asyncio.Event()
@@ -37,7 +43,7 @@ class Recorder:
         file.write(head_line(url, began.isoformat(timespec="milliseconds")))
 
     async def run(self, is_enough: Callable[[], bool]) -> None:
-        """Record until cancelled, or until it is enough, which is asked after each message."""
+        """Record until cancelled, or until `is_enough` after a message."""
         reading = asyncio.create_task(self.client.run())
         try:
             while not is_enough():
@@ -54,10 +60,10 @@ class Recorder:
             self._file.write(message_line(at, message))
             self.messages += 1
             self.bytes += len(message)
-            self._look_at(message)
+            self._count(message)
         self._changed.set()
 
-    def _look_at(self, message: bytes) -> None:
+    def _count(self, message: bytes) -> None:
         try:
             found = decode(message)
         except MalformedFlashblock:
@@ -67,9 +73,6 @@ class Recorder:
             self.place = FlashblockId(found.block_number, found.index)
 
 
-_LOOK_SECONDS: Final = 0.001  # between two looks at what clients have not taken
-
-
 async def replay(
     recording: Iterable[Recorded],
     server: FeedServer,
@@ -77,9 +80,9 @@ async def replay(
     listeners: int = 1,
     progress: Callable[[Recorded], None] = lambda _: None,
 ) -> None:
-    """Send a recording to all clients once there are so many; a speed of 0 is the fastest."""
-    while server.clients < listeners:  # noqa: ASYNC110, a client is nobody's event
-        await asyncio.sleep(_LOOK_SECONDS)
+    """Send a recording once `listeners` clients are connected; speed 0 is the fastest."""
+    while server.clients < listeners:  # noqa: ASYNC110, clients set no event
+        await asyncio.sleep(_POLL_SECONDS)
     loop = asyncio.get_running_loop()
     begun = loop.time()
     start: float | None = None
@@ -88,10 +91,10 @@ async def replay(
         if speed:
             await asyncio.sleep(max(0.0, begun + (each.at - start) / speed - loop.time()))
         while server.unsent:  # noqa: ASYNC110
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
         server.publish_bytes(each.message)
         progress(each)
         if not speed:
             await asyncio.sleep(0)
     while server.unsent:  # noqa: ASYNC110
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(_POLL_SECONDS)

@@ -1,9 +1,8 @@
-"""The file of a recording: one line of JSON a message, with its time.
+"""The file format of a recording: one line of JSON per message, with its time.
 
-The first line says what it is. Each further one has `at`, in seconds since the recording
-began, and the payload of one frame, to the byte: as `text` where it is UTF-8 and as `base64`
-where it is not. A last line that was cut off is passed over, for a recording may be stopped
-in any way.
+The first line identifies the format. Each further line has `at`, in seconds since the start,
+and the payload of one frame byte for byte: as `text` if it is UTF-8, else as `base64`. A
+truncated last line is ignored, since recording may stop at any time.
 """
 
 from base64 import b64decode, b64encode
@@ -33,7 +32,7 @@ class _Line(msgspec.Struct, omit_defaults=True):
 
 
 class Recorded(NamedTuple):
-    """A message and when it came, in seconds."""
+    """A message and its time in seconds."""
 
     at: float
     message: bytes
@@ -45,12 +44,10 @@ _decode_head: Final = msgspec.json.Decoder(_Head).decode
 
 
 def head_line(url: str, began: str) -> bytes:
-    """The first line."""
     return _encode(_Head(FORMAT, VERSION, url, began)) + b"\n"
 
 
 def message_line(at: float, message: bytes) -> bytes:
-    """The line of a message."""
     try:
         line = _Line(round(at, 6), text=message.decode())
     except UnicodeDecodeError:
@@ -59,7 +56,7 @@ def message_line(at: float, message: bytes) -> bytes:
 
 
 def read_recording(name: str, file: BinaryIO) -> Iterator[Recorded]:
-    """The messages of a file; raises `BadRecording`."""
+    """Read the messages of a file. Raises `BadRecording`."""
     head = file.readline(_LONGEST_LINE)
     try:
         kind = _decode_head(head)

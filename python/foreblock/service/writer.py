@@ -20,7 +20,7 @@ import msgspec
 from foreblock.bus.exchange import Exchange, Respond
 from foreblock.bus.frames import Rejected, Submit, ToWorker
 from foreblock.clock import Clock, SystemClock
-from foreblock.feed.feed_options import ClientOptions, FeedOptions
+from foreblock.feed.feed_options import FeedClientOptions, FeedServerOptions
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.storage.seen_commits import SeenCommit, open_seen
 from foreblock.server.heartbeat import READY
@@ -90,7 +90,7 @@ async def _write(text: bytes, line: socket.socket) -> None:
             if network.source != "store":
                 feed = await _feed(descriptor, order.settings.feed, opened)
                 tell_workers = writer.exchange.tell
-                heard = ClientOptions(
+                heard = FeedClientOptions(
                     frames=order.settings.feed.frames,
                     control_frames=order.settings.feed.control_frames,
                 )
@@ -111,7 +111,7 @@ async def _begin(
     clock: Clock,
     feed: FeedServer | None,
     tell_workers: Callable[[ToWorker], None],
-    heard: ClientOptions,
+    heard: FeedClientOptions,
     seen: SeenCommit,
 ) -> NetworkWriter | FeedNetwork:
     if network.source == "dev":
@@ -129,7 +129,7 @@ async def _feed(
     if descriptor is None:
         return None
     feed = FeedServer(
-        FeedOptions(
+        FeedServerOptions(
             clients=limits.clients,
             clients_per_address=limits.clients_per_address,
             client_bytes=limits.client_bytes,

@@ -16,7 +16,7 @@ from foreblock.bus.frames import Rejected, SourceFacts, Submit, ToWorker
 from foreblock.clock import Clock
 from foreblock.errors import SequencerUnavailable
 from foreblock.feed.client import FeedClient
-from foreblock.feed.feed_options import ClientOptions
+from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.feed.inbox import Inbox
 from foreblock.ledger.blocks import Block
 from foreblock.ledger.following.bounds import PRICE_OF_OVERRUN
@@ -32,7 +32,7 @@ TELL_SECONDS: Final = 1.0  # between two times that workers hear how the source 
 
 LONGEST_REST: Final = 60.0
 _SECOND_NS: Final = 10**9
-_DEFAULT: Final = ClientOptions()
+_DEFAULT: Final = FeedClientOptions()
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class FeedNetwork:
         clock: Clock,
         publish: Callable[[Flashblock], None],
         tell: Callable[[ToWorker], None],
-        heard: ClientOptions = _DEFAULT,
+        heard: FeedClientOptions = _DEFAULT,
         seen: SeenCommit | None = None,
     ) -> None:
         """`publish` and `tell` are called on the running loop; `open` comes next.
@@ -172,7 +172,7 @@ class FeedNetwork:
         """Hear less of feeds that send what is no flashblock."""
         for client in self._clients:
             if client.url in wasted:
-                client.let_wait(wasted[client.url] * PRICE_OF_OVERRUN / _SECOND_NS)
+                client.pause(wasted[client.url] * PRICE_OF_OVERRUN / _SECOND_NS)
 
     async def _rest(self, seconds: float) -> None:
         """Wait for what is due, or for something to come."""

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from foreblock.bench.preconf.part import tell, wait_to_begin
 from foreblock.bench.preconf.sender import CHAIN_ID, signed
 from foreblock.clock import DrivenClock
-from foreblock.feed.feed_options import FeedOptions
+from foreblock.feed.feed_options import FeedServerOptions
 from foreblock.feed.messages import encode
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.building.ledger_writer import LedgerWriter
@@ -91,7 +91,7 @@ def _run(sequencer: Sequencer, clock: DrivenClock, span_ns: int) -> None:
 async def _serve(port: int, timed: Sequence[Timed]) -> list[tuple[int, ...]]:
     """Send everything at its time; gives when each was sent, its place and its size."""
     messages = [(each, encode(each.flashblock)) for each in timed]
-    server, loop = FeedServer(FeedOptions(resumable=False)), asyncio.get_running_loop()
+    server, loop = FeedServer(FeedServerOptions(resumable=False)), asyncio.get_running_loop()
     await server.start(socket.create_server((HOST, port)))
     await loop.run_in_executor(None, wait_to_begin)
     while not server.clients:  # noqa: ASYNC110, a client is nobody's event

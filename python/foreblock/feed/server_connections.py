@@ -1,10 +1,13 @@
-"""One client of the feed, heard within its allowance, below the library.
+"""Connections of the feed's clients: accepted at a bounded rate, read within a rate limit.
 
-Clients have nothing to say but pings and pongs. What comes is weighed before it is parsed:
-bytes, frames and reads, since a frame of six bytes costs the loop as much as one of a
-kilobyte. Beyond the allowance nothing more is parsed and the client is closed, or cut off
-where it does not take the word. While a client does not read, it is not read from either,
-so that answers to its pings do not pile up.
+`Acceptor` takes the place of `asyncio.Server` in the websockets library. It accepts one
+connection per turn of the loop and closes refused ones before anything is allocated for them;
+when too many arrive, the rest waits in the kernel.
+
+`LimitedConnection` counts bytes, frames and reads before they are parsed, since a frame of six
+bytes costs the loop as much as one of a kilobyte. Beyond the limit nothing more is parsed and
+the client is closed. A client that does not read is not read from either, so that pongs do not
+pile up. Which addresses may connect is decided in `rate_limits`.
 """
 
 import asyncio
@@ -18,19 +21,25 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from foreblock.feed.frame_scan import FrameScan
-from foreblock.feed.rate_limits import Allowance, Rate, network_of
+from foreblock.feed.rate_limits import Rate, TokenBucket, network_of
 
 TOO_LOUD: Final = "too loud: a client has next to nothing to say"
 
-# What a read and a frame cost besides their bytes.
+# Tokens of a read and of a frame, besides one for each byte.
 READ: Final = 64
 FRAME: Final = 32
 
-_LINGER: Final = 0.25  # seconds that a client has to take the reason before it is cut off
+_LINGER: Final = 0.25  # seconds for a client to read the close frame
 
 
-class GuestConnection(ServerConnection):
-    """A connection that ends when its client sends more than it may."""
+# Accepts per second, including refused ones: a flood takes two percent of a core.
+ACCEPTS: Final = Rate(500, 500)
+_PAUSE: Final = 0.05  # seconds, at least, beyond that rate
+_FULL_PAUSE: Final = 1.0  # when no descriptor is left
+
+
+class LimitedConnection(ServerConnection):
+    """A connection that is closed when its client exceeds its rate."""
 
     def __init__(
         self,
@@ -38,56 +47,54 @@ class GuestConnection(ServerConnection):
         server: Server,
         *,
         rate: Rate,
-        too_loud: Callable[[], None],
+        over_limit: Callable[[], None],
         gone: Callable[[], None],
         **options: Any,  # noqa: ANN401, the library's
     ) -> None:
-        """`too_loud` is called once at most, `gone` once at the end."""
+        """`over_limit` is called at most once, `gone` once at the end."""
         super().__init__(protocol, server, **options)
-        self._allowance: Final = Allowance(rate)
+        self._bucket: Final = TokenBucket(rate)
         self._scan: Final = FrameScan()
-        self._too_loud: Final = too_loud
+        self._over_limit: Final = over_limit
         self._gone: Final = gone
-        self._is_turned_out = False
+        self._is_rejected = False
 
     def data_received(self, data: bytes) -> None:
-        """Hand on what the client may say."""
-        if self._is_turned_out:
+        """Parse data within the limit."""
+        if self._is_rejected:
             return
         if self._is_allowed(data):
             super().data_received(data)
         else:
-            self._turn_out()
+            self._reject()
 
     def pause_writing(self) -> None:
-        """Who does not read is not read from."""
+        """Stop reading from a client that does not read."""
         super().pause_writing()
         self.transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """It reads again."""
         super().resume_writing()
-        if not self._is_turned_out and not self.transport.is_closing():
+        if not self._is_rejected and not self.transport.is_closing():
             self.transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The end."""
         super().connection_lost(exc)
         self._gone()
 
     def _is_allowed(self, data: bytes) -> bool:
-        """Weigh it, and stop to look where it is too much."""
+        """Charge for the data; false if it exceeds the limit."""
         now = self.loop.time()
-        left = self._allowance.left(now) - READ - len(data)
+        left = self._bucket.left(now) - READ - len(data)
         if left < 0:
             return False
         found = self._scan.scan(data, 0, int(left) // FRAME)
-        self._allowance.spend(READ + len(data) + FRAME * found.frames, now)
+        self._bucket.spend(READ + len(data) + FRAME * found.frames, now)
         return found.bytes == len(data)
 
-    def _turn_out(self) -> None:
-        self._is_turned_out = True
-        self._too_loud()
+    def _reject(self) -> None:
+        self._is_rejected = True
+        self._over_limit()
         if self.protocol.state is State.OPEN:
             self.protocol.fail(CloseCode.POLICY_VIOLATION, TOO_LOUD)
             self.send_data()
@@ -97,30 +104,24 @@ class GuestConnection(ServerConnection):
             self.transport.abort()
 
 
-# Connections that are looked at, let in or not: a flood of them takes two percent of a core.
-LOOKS: Final = Rate(500, 500)
-_PAUSE: Final = 0.05  # seconds, at least, once they are used up
-_FULL_PAUSE: Final = 1.0  # once there is no descriptor left
-
-
-class Door:
+class Acceptor:
     """Accepts connections until it is closed."""
 
     def __init__(
         self,
         sock: socket.socket,
-        enter: Callable[[str], asyncio.Protocol | None],
-        left: Callable[[str], None],
+        admit: Callable[[str], asyncio.Protocol | None],
+        release: Callable[[str], None],
     ) -> None:
-        """`enter` makes the protocol of who may come in, or none; both are given the address.
+        """`admit` makes the protocol for an address, or returns none to refuse it.
 
-        `left` is called for a connection that ended before its protocol had it.
+        `release` is called if a connection ends before its protocol is connected.
         """
         self._loop: Final = asyncio.get_running_loop()
         self._sock: Final = sock
-        self._enter: Final = enter
-        self._left: Final = left
-        self._looks: Final = Allowance(LOOKS)
+        self._admit: Final = admit
+        self._release: Final = release
+        self._accepts: Final = TokenBucket(ACCEPTS)
         self._opening: Final[set[asyncio.Task[None]]] = set()
         self._paused: asyncio.TimerHandle | None = None
         self._serving = True
@@ -128,23 +129,19 @@ class Door:
         sock.listen(socket.SOMAXCONN)
         self._loop.add_reader(sock, self._accept)
 
-    # --- What the library asks of a server -------------------------------------------------
+    # What the library uses of a server.
 
     @property
     def sockets(self) -> tuple[socket.socket, ...]:
-        """Where it listens."""
         return (self._sock,) if self._serving else ()
 
     def get_loop(self) -> asyncio.AbstractEventLoop:
-        """The loop that it runs on."""
         return self._loop
 
     def is_serving(self) -> bool:
-        """Whether it still accepts."""
         return self._serving
 
     def close(self) -> None:
-        """Accept nothing more."""
         if self._serving:
             self._serving = False
             if self._paused is None:
@@ -154,25 +151,23 @@ class Door:
             self._sock.close()
 
     async def wait_closed(self) -> None:
-        """Until what was let in has its protocol."""
+        """Wait until accepted connections have their protocol."""
         await asyncio.gather(*self._opening, return_exceptions=True)
-
-    # --- Inside ------------------------------------------------------------------------------
 
     def _accept(self) -> None:
         now = self._loop.time()
-        if not self._looks.spend(1, now):
-            self._pause(max(_PAUSE, self._looks.wait(now)))
+        if not self._accepts.spend(1, now):
+            self._pause(max(_PAUSE, self._accepts.wait(now)))
             return
         try:
             sock, (host, *_) = self._sock.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
             return
-        except OSError:  # no descriptor is left: who waits may go on waiting
+        except OSError:  # no descriptor is left
             self._pause(_FULL_PAUSE)
             return
         address = network_of(host)
-        protocol = self._enter(address)
+        protocol = self._admit(address)
         if protocol is None:
             sock.close()
             return
@@ -185,7 +180,7 @@ class Door:
         try:
             await self._loop.connect_accepted_socket(lambda: protocol, sock)
         except OSError:
-            self._left(address)
+            self._release(address)
             sock.close()
 
     def _pause(self, seconds: float) -> None:
