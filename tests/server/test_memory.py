@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.room import LongText, Room
 from foreblock.server.backpressure import STEADY
-from foreblock.server.memory import CALM_SECONDS, KEPT, SLOW_SECONDS, FreedMemory, Pressure
+from foreblock.server.memory import CALM_SECONDS, KEPT, SLOW_SECONDS, FreedMemory, MemoryPressure
 from support.servers.wire import Wire, echo, endpoint_for, post
 
 MEBI = 2**20
@@ -24,7 +24,7 @@ class Holder:
 
 
 def relieve(room: Room, holders: list[Holder]) -> list[bool]:
-    Pressure(room, FreedMemory(lambda: 0, lambda: None)).relieve(holders)
+    MemoryPressure(room, FreedMemory(lambda: 0, lambda: None)).relieve(holders)
     return [each.aborted for each in holders]
 
 

@@ -1,7 +1,9 @@
-"""Backpressure: a client that sends without reading is not read from.
+"""Backpressure: pause reading from a client, and count the answers that it has not read.
 
-Reading stops for as long as there is any reason to; the transport hears of the first and of
-the last only. How long a client may leave its answers unread is for the sweep to say.
+The kernel takes what a client is about to read; the rest is held here, and while there is a
+rest nothing more is written. Pieces of a long answer are counted by the answer itself, the
+rest is counted here. The kernel takes megabytes at a time, so the progress of a slow client is
+measured by what has arrived at its side. How long a client may take is in `sweep`.
 """
 
 import asyncio
@@ -12,23 +14,25 @@ from typing import Final
 
 from foreblock.scheduling.room import LONG, PORTION, LongText, Room
 
-# What a client may send ahead while an earlier request is being answered.
+# Bytes per second. Slower clients are dropped first when memory is short.
+STEADY: Final = 64 * 1024
+# Bytes that a client may send ahead of the request being answered.
 AHEAD_LIMIT: Final = 64 * 1024
 
 
 class ReadGate:
-    """Whether a transport is read from, and the two reasons not to."""
+    """Pauses reading from a transport while there is a reason to."""
 
     __slots__ = ("_reading", "_transport", "far_ahead", "unread_answers")
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport: Final = transport
         self._reading = True
-        self.unread_answers = False  # the client does not take what was written
-        self.far_ahead = False  # it sent more than is looked at before earlier answers are due
+        self.unread_answers = False  # the client does not read
+        self.far_ahead = False  # it sent more than `AHEAD_LIMIT`
 
     def settle(self) -> None:
-        """Read or stop reading, as the reasons have it now."""
+        """Pause or resume reading according to the reasons."""
         wanted = not (self.unread_answers or self.far_ahead)
         if wanted is self._reading or self._transport.is_closing():
             return
@@ -37,10 +41,6 @@ class ReadGate:
             self._transport.resume_reading()
         else:
             self._transport.pause_reading()
-
-
-# Bytes a second. Who takes less is the first to go when others want the room.
-STEADY: Final = 64 * 1024
 
 
 class Unread:
@@ -54,23 +54,20 @@ class Unread:
         self._room: Final = room
         self._text: LongText | None = None
         self._counted = 0
-        self._left = 0  # bytes that had not arrived when this was last looked at
-        # Bytes that arrived of all that was once unread: until now, until it was last looked
-        # at, and until a whole portion had last arrived.
+        self._left = 0  # bytes that had not arrived at the last look
+        # Bytes that arrived of all that was once unread: until now, until the last look, and
+        # until a whole portion had last arrived.
         self._taken = self._looked = self._renewed = 0
         self.slow_seconds = 0
 
     @property
     def held(self) -> int:
-        """Bytes that would be free if the connection ended."""
+        """Bytes that closing the connection would free."""
         waiting = 0 if self._text is None else self._text.size
         return self._transport.get_write_buffer_size() + waiting
 
     def begin(self, text: LongText | None) -> bool:
-        """Something is unread, of this long answer if there is one; false if it may not be held.
-
-        An answer that is long and not counted yet may not, where there is no room for it.
-        """
+        """Start counting unread bytes; false if there is no room for an uncounted long answer."""
         self._left = self._not_arrived()
         self._text = text
         if text is not None:
@@ -83,14 +80,14 @@ class Unread:
         return False
 
     def end(self) -> None:
-        """Nothing is unread any more."""
+        """Stop counting: everything is read."""
         self._see_progress()
         self._room.bytes_left += self._counted
         self._counted = self.slow_seconds = 0
         self._text = None
 
     def look(self) -> bool:
-        """A second has passed: whether a portion has arrived since it was last so."""
+        """Called every second: whether a whole portion has arrived since this was last true."""
         self._see_progress()
         steady = self._taken - self._looked >= STEADY
         self._looked = self._taken
@@ -106,7 +103,7 @@ class Unread:
         self._left = left
 
     def _not_arrived(self) -> int:
-        """Bytes that are here or with the system."""
+        """Bytes in the buffers of the process and the kernel."""
         size = self._transport.get_write_buffer_size()
         sock = self._transport.get_extra_info("socket")
         if sock is None:
@@ -114,5 +111,5 @@ class Unread:
         try:
             queued = fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, bytes(4))
         except (OSError, ValueError):
-            return size  # it is closed, or the system does not tell
+            return size  # closed, or not supported
         return size + int.from_bytes(queued, sys.byteorder)

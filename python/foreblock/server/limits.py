@@ -62,11 +62,11 @@ class Access:
 
 
 class Phase(IntEnum):
-    """The phases of a connection."""
+    """What a connection is doing, which decides how long it may take."""
 
-    IDLE = 0  # between requests, with nothing left to look at
-    HEAD = 1  # a head has begun
-    BODY = 2  # a body is due
-    ANSWERING = 3  # the handler has a request, or a turn has been passed to others
+    IDLE = 0  # between requests, with no input left
+    HEAD = 1  # receiving a head
+    BODY = 2  # receiving a body
+    ANSWERING = 3  # with the handler, or yielding to other connections
     WRITING = 4  # the client does not read
-    LINGERING = 5  # the last answer is out; what still comes is thrown away
+    LINGERING = 5  # the last answer is sent; input is discarded

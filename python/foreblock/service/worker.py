@@ -14,10 +14,10 @@ import msgspec
 from foreblock.bus.link import WriterLink
 from foreblock.ledger.storage.seen_commits import open_seen
 from foreblock.scheduling.room import Room
-from foreblock.server.checks import Rules
-from foreblock.server.endpoint import Endpoint
+from foreblock.server.checks import RequestRules
+from foreblock.server.endpoint import HttpEndpoint
 from foreblock.server.lifecycle import Listener
-from foreblock.server.memory import FreedMemory, Pressure
+from foreblock.server.memory import FreedMemory, MemoryPressure
 from foreblock.server.process import prepare, run_ordered, serve_until_told
 from foreblock.server.sweep import Ticker
 from foreblock.service.launch import Order
@@ -35,9 +35,9 @@ async def _serve(text: bytes, line: socket.socket) -> None:
     ticker = Ticker(settings.server, time.time)
     limits = settings.server
     room = Room(limits.waiting_requests, limits.unsent_bytes, limits.received_bytes)
-    pressure = Pressure(room, FreedMemory())
+    pressure = MemoryPressure(room, FreedMemory())
     ticker.each_second = partial(pressure.relieve, ticker)
-    rules = Rules.of(settings.server, settings.access, EXPOSED_HEADERS)
+    rules = RequestRules.of(settings.server, settings.access, EXPOSED_HEADERS)
     link = None
     if order.bus:
         link = WriterLink(order.bus)
@@ -49,7 +49,7 @@ async def _serve(text: bytes, line: socket.socket) -> None:
     for served, number in zip(
         make_served(settings, order.networks, link, room, seen), order.sockets, strict=True
     ):
-        endpoint = Endpoint(served, rules, ticker, connections, room)
+        endpoint = HttpEndpoint(served, rules, ticker, connections, room)
         listeners.append(Listener(socket.socket(fileno=number), endpoint))
     await serve_until_told(listeners, ticker, line, settings.server.drain_grace)
     if link is not None:

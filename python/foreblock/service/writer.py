@@ -24,7 +24,7 @@ from foreblock.feed.feed_options import FeedClientOptions, FeedServerOptions
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.storage.seen_commits import SeenCommit, open_seen
 from foreblock.server.heartbeat import READY
-from foreblock.server.process import attend, raise_file_limit, run_ordered, tell
+from foreblock.server.process import answering, raise_file_limit, run_ordered, send
 from foreblock.service.launch import WritingOrder
 from foreblock.service.logs import configure_queued
 from foreblock.settings import FeedLimits
@@ -82,7 +82,7 @@ async def _write(text: bytes, line: socket.socket) -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
-    loop.add_reader(line, attend(line, partial(_orphaned, line, stop)))
+    loop.add_reader(line, answering(line, partial(_orphaned, line, stop)))
     writer, clock = Writer(), SystemClock()
     async with AsyncExitStack() as opened:
         all_seen = open_seen(order.seen, len(order.networks))
@@ -102,7 +102,7 @@ async def _write(text: bytes, line: socket.socket) -> None:
                 writer.add(kept)
         await writer.exchange.listen(socket.socket(fileno=order.bus))
         opened.callback(writer.exchange.close)
-        tell(line, READY)
+        send(line, READY)
         await writer.run(stop)
 
 
