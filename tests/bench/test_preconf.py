@@ -9,7 +9,7 @@ import pytest
 
 from foreblock.bench.preconf.report import (
     Closed,
-    Seen,
+    PreconfRun,
     closed,
     figures,
     first_seen,
@@ -19,7 +19,7 @@ from foreblock.bench.preconf.report import (
 )
 from foreblock.bench.preconf.run import PreconfOptions, run
 from foreblock.bench.preconf.wire import pending_place, request
-from foreblock.bench.rpc.load import Load
+from foreblock.bench.rpc.load import LoadResult
 
 MS = 10**6
 SECOND = 10**9
@@ -40,14 +40,14 @@ def flashblock(block: int, index: int, due_ms: int, took_ms: int = 4, count: int
 
 def seen(
     flashblocks: list[Closed], polled: Mapping[tuple[int, int], int], tps: int = 1_000
-) -> Seen:
-    return Seen(
+) -> PreconfRun:
+    return PreconfRun(
         closed=flashblocks,
         polled=polled,
         heard={},
         paid=[(0, 5 * MS, 150 * MS)],
         sent=(10, 10, 0),
-        readers=Load(1000, 2.0, 0, 500, 900),
+        readers=LoadResult(1000, 2.0, 0, 500, 900),
         probes=[0.5],
         writer_cpu=0.2,
         tps=tps,

@@ -13,10 +13,13 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Final
 
+PAUSE_SECONDS: Final = 0.05  # between two probes of the disk
+PAGE: Final = bytes(4096)
+
 
 @dataclass(frozen=True)
 class Figure:
-    """One answer. `samples` are in `unit`; `median` is the figure, the rest its spread."""
+    """A measured figure: the median of `samples`, which are in `unit`."""
 
     question: str
     unit: str
@@ -27,7 +30,6 @@ class Figure:
 
     @property
     def median(self) -> float:
-        """The figure itself."""
         return statistics.median(self.samples)
 
     def percentile(self, percent: int) -> float:
@@ -37,10 +39,10 @@ class Figure:
 
 
 def per_second(work: Callable[[], None], count: int, rounds: int) -> list[float]:
-    """How often a second `work` does its `count` things, round by round.
+    """Rates per second of `work`, which does `count` things, for each round.
 
-    CPU time of this thread, so that a busy neighbour on the machine counts as little as it
-    can. The first round warms caches and is not counted.
+    Uses CPU time of this thread, so that other load on the machine matters as little as
+    possible. The first round warms caches and is not counted.
     """
     work()
     rates = []
@@ -52,14 +54,14 @@ def per_second(work: Callable[[], None], count: int, rounds: int) -> list[float]
 
 
 def milliseconds(work: Callable[[], object]) -> float:
-    """Wall time of one piece of work."""
+    """Wall time of one call."""
     begun = time.perf_counter()
     work()
     return (time.perf_counter() - begun) * 1e3
 
 
 def describe(folder: Path) -> dict[str, str]:
-    """Machine, software and disk, as far as the system tells."""
+    """Machine, software and disk, as far as known."""
     one, five, fifteen = os.getloadavg()
     return {
         "foreblock": version("foreblock"),
@@ -73,12 +75,12 @@ def describe(folder: Path) -> dict[str, str]:
 
 
 def resident_mib() -> float:
-    """Memory of this process that is resident, in MiB, files it maps included."""
+    """Resident memory of this process in MiB, including mapped files."""
     return _status("VmRSS") / 1024
 
 
 def anonymous_mib() -> float:
-    """The part of it that is not backed by a file."""
+    """Resident memory that is not backed by a file, in MiB."""
     return _status("RssAnon") / 1024
 
 
@@ -111,13 +113,9 @@ def _file_system(folder: Path) -> str:
     return best[1]
 
 
-PAUSE_SECONDS: Final = 0.05
-PAGE: Final = bytes(4096)
-
-
 @contextmanager
 def probing(folder: Path) -> Iterator[list[float]]:
-    """Milliseconds that a page takes from here to the disk, added to as time passes."""
+    """Probe the disk meanwhile: milliseconds to write and sync a page, appended over time."""
     samples: list[float] = []
     stop = Event()
 

@@ -42,10 +42,10 @@ def dev(given: Given) -> None:
         settings = _settled(loaded(given, DevSettings))
         Faults.parse(settings.chain.faults)  # refuses unknown faults before anything starts
         with _folder(settings.service.data) as folder:
-            places = _places(settings, folder)
+            served = _networks(settings, folder)
             kept = bool(settings.service.data)
             cut_short = launch.run(
-                settings.service, places, lambda started: _say(settings, places, started, kept=kept)
+                settings.service, served, lambda started: _say(settings, served, started, kept=kept)
             )
     if cut_short:
         sys.exit(INTERRUPTED)
@@ -69,18 +69,18 @@ def _folder(data: str) -> Iterator[Path]:
             yield folder
 
 
-def _places(settings: DevSettings, folder: Path) -> list[launch.Place]:
-    places = [_place("main", 0, settings, folder, settings.service.listen, settings.feed_listen)]
+def _networks(settings: DevSettings, folder: Path) -> list[launch.ServedNetwork]:
+    served = [_network("main", 0, settings, folder, settings.service.listen, settings.feed_listen)]
     if settings.test_listen:
-        places.append(
-            _place("test", 1, settings, folder, settings.test_listen, settings.test_feed_listen)
+        served.append(
+            _network("test", 1, settings, folder, settings.test_listen, settings.test_feed_listen)
         )
-    return places
+    return served
 
 
-def _place(
+def _network(
     name: str, position: int, settings: DevSettings, folder: Path, listen: str, feed: str
-) -> launch.Place:
+) -> launch.ServedNetwork:
     chain = settings.chain
     check_kept(settings.keep.states, settings.keep.partials)
     network = Network(
@@ -109,21 +109,25 @@ def _place(
             faults=list(chain.faults),
         ),
     )
-    return launch.Place(network, listen, feed)
+    return launch.ServedNetwork(network, listen, feed)
 
 
 def _say(
-    settings: DevSettings, places: list[launch.Place], started: launch.Started, *, kept: bool
+    settings: DevSettings,
+    served: list[launch.ServedNetwork],
+    started: launch.Started,
+    *,
+    kept: bool,
 ) -> None:
     """Print accounts first: the list is long, and the last lines stay in view."""
     chain = settings.chain
     if not chain.genesis:
         _say_accounts(chain)
         click.echo()
-    for place, address, feed in zip(places, started.addresses, started.feeds, strict=True):
-        assert place.network.dev is not None
-        identity = "" if chain.genesis else f"   chain id {place.network.dev.chain_id}"
-        click.echo(f"{place.network.name:<5} http://{address}{identity}")
+    for each, address, feed in zip(served, started.addresses, started.feeds, strict=True):
+        assert each.network.dev is not None
+        identity = "" if chain.genesis else f"   chain id {each.network.dev.chain_id}"
+        click.echo(f"{each.network.name:<5} http://{address}{identity}")
         if feed:
             click.echo(f"      ws://{feed}/ws   flashblocks")
     click.echo()

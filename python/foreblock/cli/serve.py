@@ -39,48 +39,48 @@ def serve(given: Given) -> None:
         settings = loaded(given, ServeSettings).settings
         networks = networks_of(settings)
         alone = not settings.chain.network
-        places = [_place(network, alone=alone) for network in networks]
+        served = [_network(network, alone=alone) for network in networks]
         names = [""] if alone else [f"{network.name}: " for network in networks]
-        cut_short = launch.run(settings.service, places, lambda started: _say(names, started))
+        cut_short = launch.run(settings.service, served, lambda started: _say(names, started))
     if cut_short:
         sys.exit(INTERRUPTED)
 
 
-def _place(told: NetworkSettings, *, alone: bool) -> launch.Place:
+def _network(wanted: NetworkSettings, *, alone: bool) -> launch.ServedNetwork:
     """A network and its addresses; error messages name it unless it is alone."""
-    option = "--" if alone else f"--network {told.name}."
-    if not told.data:
+    option = "--" if alone else f"--network {wanted.name}."
+    if not wanted.data:
         raise click.UsageError(f"{option}data is needed: the directory of a store")
-    if told.source == "store":
-        if told.feed:
+    if wanted.source == "store":
+        if wanted.feed:
             raise click.UsageError(f"{option}feed needs {option}source=feed")
         network = Network(
-            name=told.name, data=told.data, source="store", max_readers=told.max_readers
+            name=wanted.name, data=wanted.data, source="store", max_readers=wanted.max_readers
         )
-        return launch.Place(network, told.listen)
-    if not told.genesis or not told.feed:
+        return launch.ServedNetwork(network, wanted.listen)
+    if not wanted.genesis or not wanted.feed:
         raise click.UsageError(f"{option}source=feed needs {option}genesis and {option}feed")
-    for url in told.feed:
+    for url in wanted.feed:
         check_url(url)
-    if told.canonical:
-        Endpoint(told.canonical).close()  # refuses a bad URL
+    if wanted.canonical:
+        Endpoint(wanted.canonical).close()  # refuses a bad URL
     feed = FeedChain(
-        genesis=str(Path(told.genesis).absolute()),
-        feeds=list(told.feed),
-        canonical=told.canonical,
+        genesis=str(Path(wanted.genesis).absolute()),
+        feeds=list(wanted.feed),
+        canonical=wanted.canonical,
     )
     network = Network(
-        name=told.name,
-        data=told.data,
+        name=wanted.name,
+        data=wanted.data,
         source="feed",
-        keep_states=told.keep_states,
-        keep_partials=told.keep_partials,
-        keep_nodes=told.keep_nodes,
-        map_size=told.map_size,
-        max_readers=told.max_readers,
+        keep_states=wanted.keep_states,
+        keep_partials=wanted.keep_partials,
+        keep_nodes=wanted.keep_nodes,
+        map_size=wanted.map_size,
+        max_readers=wanted.max_readers,
         feed=feed,
     )
-    return launch.Place(network, told.listen, told.feed_listen)
+    return launch.ServedNetwork(network, wanted.listen, wanted.feed_listen)
 
 
 def _say(names: Sequence[str], started: launch.Started) -> None:

@@ -212,10 +212,8 @@ class HttpConnection(asyncio.Protocol):
     def drain(self) -> None:
         """Answer received requests, announce the close, and close."""
         self._draining = True
-        self._heads, self._express = (
-            _NOTHING_KNOWN,
-            NO_EXPRESS.answer,
-        )  # the short paths do not announce it
+        # The short paths do not announce the close.
+        self._heads, self._express = _NOTHING_KNOWN, NO_EXPRESS.answer
         if self.phase is Phase.IDLE:
             self.since = self._ticker.now
 

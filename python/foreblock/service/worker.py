@@ -1,7 +1,7 @@
 """A worker process: `python -m foreblock.service.worker LINE`, started by the supervisor only.
 
-LINE is the descriptor of the socket pair over which it gets its order. It serves every
-network of the order.
+LINE is the descriptor of its line to the supervisor (`foreblock.server.heartbeat`). It serves
+every network of its order.
 """
 
 import pkgutil
@@ -20,15 +20,15 @@ from foreblock.server.lifecycle import Listener
 from foreblock.server.memory import FreedMemory, MemoryPressure
 from foreblock.server.process import prepare, run_ordered, serve_until_told
 from foreblock.server.sweep import Ticker
-from foreblock.service.launch import Order
+from foreblock.service.launch import WorkerOrder
 from foreblock.service.logs import configure_queued
 
-# What pages of other origins may read beside the body.
+# Headers that pages of other origins may read.
 EXPOSED_HEADERS = b"Foreblock-Snapshot"
 
 
 async def _serve(text: bytes, line: socket.socket) -> None:
-    order = msgspec.json.decode(text, type=Order)
+    order = msgspec.json.decode(text, type=WorkerOrder)
     settings = order.settings
     connections = min(prepare(settings.nice), settings.server.connections)
     configure_queued(settings.log_level)

@@ -1,6 +1,8 @@
-"""A network as its processes see it: where it is served, what it is made from.
+"""Networks: the values that processes get, and how several are read from settings. No I/O.
 
-A value that the supervisor hands to every process; nothing is opened here.
+`foreblock serve` has one network from the settings, or several from texts of the form
+NAME.SETTING=VALUE. A network takes what it does not set from the settings themselves, with
+`data` as the parent of its own directory.
 """
 
 import re
@@ -16,54 +18,54 @@ from foreblock.settings.loading import Declared, declared, flat
 
 
 class DevChain(Struct, frozen=True, kw_only=True):
-    """What the sequencer of a development chain is told."""
+    """The options of a development chain."""
 
-    genesis: str = ""  # a file; else a genesis of our own is made from what follows
+    genesis: str = ""  # a file; otherwise made from the following
     chain_id: int = 31337
     mnemonic: str
     accounts: int
     balance: int  # wei of each account
     gas_limit: int
-    transaction_gas: int = 2**24  # 0: as much as a block has
+    transaction_gas: int = 2**24  # 0 allows a whole block
     base_fee: int  # wei
     block_time: int  # seconds
     interval_ms: int
     seed: int
     instant: bool = False
-    load: int = 0  # generated transactions a second
+    load: int = 0  # generated transactions per second
     faults: list[str] = []  # kinds and rates, as in drop=0.01
 
 
 class FeedChain(Struct, frozen=True, kw_only=True):
-    """What a chain is told that others sequence."""
+    """The options of a chain that follows feeds."""
 
     genesis: str  # a file
     feeds: list[str]  # WebSockets of flashblocks
-    canonical: str = ""  # an endpoint with sealed blocks; none if empty
+    canonical: str = ""  # endpoint with sealed blocks; empty disables it
 
 
 class Network(Struct, frozen=True, kw_only=True):
-    """One chain and how it is served."""
+    """One chain and its store."""
 
     name: str
-    data: str  # the folder of its store
+    data: str  # the directory of its store
     source: Literal["store", "dev", "feed"]
     keep_states: int = 0  # blocks; 0 keeps all
     keep_partials: int = 64
     keep_nodes: int = 128
-    map_size: int = 1 << 38  # of its store, in bytes, to begin with
+    map_size: int = 1 << 38  # initial, in bytes
     max_readers: int = 16_384
     dev: DevChain | None = None
     feed: FeedChain | None = None
 
 
-ONLY: Final = "main"  # what the one network is called that was given no name
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,32}")  # it names a folder
+ONLY: Final = "main"  # the name of a single network
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,32}")  # also a directory
 _FORM: Final = "NAME.SETTING=VALUE"
 
 
 class NetworkSettings(NamedTuple):
-    """What one network is told; the names are those of the settings."""
+    """The settings of one network, by their names."""
 
     name: str
     data: str
@@ -81,7 +83,7 @@ class NetworkSettings(NamedTuple):
 
 
 class _Given(NamedTuple):
-    """One of the texts."""
+    """One parsed text."""
 
     network: str
     setting: str
@@ -93,7 +95,7 @@ class _Given(NamedTuple):
 
 
 def networks_of(settings: ServeSettings) -> list[NetworkSettings]:
-    """The networks in the order in which they were named first. Raises `BadSetting`."""
+    """The networks in order of first mention. Raises `BadSetting`."""
     above = {name: value for name, value in flat(settings).items() if name in _SETTINGS}
     if not settings.chain.network:
         return [_network(ONLY, above)]
@@ -116,13 +118,13 @@ def _network(name: str, values: Mapping[str, Any]) -> NetworkSettings:
 
 
 def check_kept(states: int, partials: int) -> None:
-    """A flashblock can be asked for while its block can: `BadSetting` otherwise."""
+    """Raise `BadSetting` if flashblocks would be kept longer than states."""
     if 0 < states <= partials:
         raise BadSetting("keep_states", f"expected more than keep_partials, which is {partials}")
 
 
 def _below(name: str, above: Mapping[str, Any]) -> dict[str, Any]:
-    """What a network has that is told nothing."""
+    """The settings that a network inherits."""
     return {**above, "data": f"{above['data']}/{name}" if above["data"] else ""}
 
 
@@ -142,7 +144,7 @@ def _parsed(text: str) -> _Given:
 
 
 def _values(texts: Sequence[_Given]) -> dict[str, object]:
-    """Values by setting; a list is given by repeating it, anything else once."""
+    """Values by setting; only lists may repeat."""
     values: dict[str, object] = {}
     for given in texts:
         it = _SETTINGS[given.setting]
@@ -158,7 +160,7 @@ def _values(texts: Sequence[_Given]) -> dict[str, object]:
 
 
 def _refuse_equal(networks: Sequence[NetworkSettings], setting: str) -> None:
-    """No two may have the same folder or address; port 0 is another one each time."""
+    """Refuse equal directories or addresses; port 0 never equals another."""
     taken: dict[str, str] = {}
     for network in networks:
         value: str = getattr(network, setting)

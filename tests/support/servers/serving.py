@@ -31,7 +31,7 @@ say = lambda started: print(*started.addresses, started.workers, flush=True)
 with failing_in_one_line():
     settings = load(Settings, flags, {}).settings
     network = Network(name="main", data="none", source="store")
-    place = launch.Place(network, settings.listen)
+    place = launch.ServedNetwork(network, settings.listen)
     launch.run(settings, [place], say, "support.servers.toy:make_served")
 """
 

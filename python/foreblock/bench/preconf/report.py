@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct, convert
 
 from foreblock.bench.measure import Figure
-from foreblock.bench.rpc.load import Load
+from foreblock.bench.rpc.load import LoadResult
 
 MILLISECOND_NS: Final = 10**6
 SECOND_NS: Final = 10**9
@@ -38,12 +38,11 @@ class Closed(Struct, frozen=True):
 
     @property
     def place(self) -> tuple[int, int]:
-        """Where it stands."""
         return self.block, self.index
 
 
 def closed(log: Iterable[str]) -> Iterator[Closed]:
-    """The flashblocks that a log in JSON tells of."""
+    """The flashblocks in a JSON log."""
     for line in log:
         if line.startswith("{"):
             event = json.loads(line)
@@ -55,30 +54,30 @@ Span = Callable[[Closed], int]
 
 
 @dataclass(frozen=True)
-class Seen:
-    """Everything that a run left behind."""
+class PreconfRun:
+    """The observations of a run."""
 
-    closed: Sequence[Closed]  # in the time that counts
+    closed: Sequence[Closed]  # after the warm-up
     polled: Mapping[Position, int]  # when each flashblock was first seen
     heard: Mapping[Position, int]  # when it arrived over the feed
     paid: Sequence[tuple[int, int, int]]  # when payments were sent, accepted, readable
     sent: tuple[int, int, int]  # transactions, answers, errors
-    readers: Load
+    readers: LoadResult
     probes: Sequence[float]
     writer_cpu: float  # of one core
     tps: int
 
 
 def first_seen(sightings: Sequence[Sequence[int]]) -> dict[Position, int]:
-    """When each place was first seen, of (time, block, index)."""
+    """When each flashblock was first seen, from (time, block, index)."""
     first: dict[Position, int] = {}
     for at_ns, block, index in sightings:
         first.setdefault((block, index), at_ns)
     return first
 
 
-def figures(seen: Seen) -> list[Figure]:
-    """The figures of a run, the ones that are asked for first."""
+def figures(seen: PreconfRun) -> list[Figure]:
+    """The figures of a run, the most important first."""
     accepted = [milliseconds(accepted - sent) for sent, accepted, _ in seen.paid]
     readable = [milliseconds(readable - sent) for sent, _, readable in seen.paid]
     found = [
@@ -98,8 +97,8 @@ def figures(seen: Seen) -> list[Figure]:
     return [each for each in found if each.samples]
 
 
-def remarks(seen: Seen) -> Iterator[str]:
-    """Whether the sequencer kept up, and what else belongs beside the figures."""
+def remarks(seen: PreconfRun) -> Iterator[str]:
+    """Whether the sequencer kept up, and other remarks."""
     sent, answers, errors = seen.sent
     rate, waiting = included_a_second(seen.closed), [each.waiting for each in seen.closed]
     kept_up = "kept up" if rate >= seen.tps * KEEPS_UP else "did not keep up"
@@ -126,7 +125,7 @@ def remarks(seen: Seen) -> Iterator[str]:
 
 
 def included_a_second(closed: Sequence[Closed]) -> float:
-    """Transactions in what was closed, without the deposit of each block, a second."""
+    """Included transactions per second, without deposits."""
     if len(closed) < 2:
         return 0.0
     included = sum(each.transactions for each in closed[1:] if each.index)
@@ -134,7 +133,7 @@ def included_a_second(closed: Sequence[Closed]) -> float:
 
 
 def missed(closed: Sequence[Closed]) -> int:
-    """Slots of whole blocks that had no flashblock: what the fullest block has, and others not."""
+    """Missing flashblocks of complete blocks, compared with the fullest block."""
     by_block = [len(list(group)) for _, group in itertools.groupby(closed, lambda it: it.block)]
     whole = by_block[1:-1]
     return sum(max(whole) - each for each in whole) if whole else 0
@@ -161,7 +160,7 @@ def _of(question: str, closed: Sequence[Closed], span: Span) -> Figure:
 
 
 def soon(figure: Figure) -> Figure:
-    """A figure held against what a pre-confirmation may take."""
+    """The figure with the aim of a pre-confirmation."""
     met = bool(figure.samples) and figure.median < MEDIAN_MS and figure.percentile(99) < P99_MS
     return replace(figure, aim=f"median below {MEDIAN_MS:g}, p99 below {P99_MS:g}", met=met)
 
@@ -172,5 +171,4 @@ def _soon_enough(figure: Figure) -> Figure:
 
 
 def milliseconds(nanoseconds: int) -> float:
-    """A span of time, for people."""
     return nanoseconds / MILLISECOND_NS
