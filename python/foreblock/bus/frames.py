@@ -3,7 +3,7 @@
 A frame is a length (4 bytes, big-endian) and one message in MessagePack.
 
 A submission is sent, may be taken up, and is answered or not. Until the writer says that it
-takes it up, nobody has looked at it, and after its deadline nobody will; so a refusal is
+takes it up, it is not examined, and after its deadline it never will be; so a refusal is
 certain then. After `TakenUp`, without an answer, the outcome is unknown.
 """
 

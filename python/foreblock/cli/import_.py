@@ -63,7 +63,7 @@ def import_(
     Run the same command again to continue after the last stored block.
     """
     begun = time.monotonic()
-    stored = _Stored()
+    stored = _LastStored()
     try:
         with failing_in_one_line(), _progress_bar(chain, stored) as report:
             imported = import_files(genesis, chain, data, fork_choice, report)
@@ -74,7 +74,7 @@ def import_(
     click.echo(summary(imported, seconds))
 
 
-class _Stored:
+class _LastStored:
     """The last block known to be stored, for the message on Ctrl-C."""
 
     number: int | None = None
@@ -86,7 +86,7 @@ class _Stored:
 
 
 @contextmanager
-def _progress_bar(chain: Path, stored: _Stored) -> Iterator[Report]:
+def _progress_bar(chain: Path, stored: _LastStored) -> Iterator[Report]:
     """A bar over the bytes of the file, on standard error if it is a terminal."""
     columns = (
         TextColumn("block {task.fields[number]}"),

@@ -1,4 +1,4 @@
-"""Limits of the HTTP server and who may use it; the phases that timeouts apply to.
+"""Limits of the HTTP server, access to it, and the phases that its timeouts apply to.
 
 Defaults follow geth's where it has them (`node/defaults.go`).
 """
@@ -62,7 +62,7 @@ class Access:
 
 
 class Phase(IntEnum):
-    """What a connection is doing, which decides how long it may take."""
+    """The activity of a connection, which decides its timeout."""
 
     IDLE = 0  # between requests, with no input left
     HEAD = 1  # receiving a head

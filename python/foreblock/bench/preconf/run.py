@@ -23,7 +23,7 @@ from foreblock.service.running import HOST, free_port, started
 
 ACCOUNTS: Final = 20  # dev accounts; the first is the payer's, the others send the load
 NICE: Final = 5  # of the readers, as of the workers: clients would be on other machines
-BLOCK_OF: Final = 16  # of so many readers' requests one asks for the whole pending block
+BLOCK_OF: Final = 16  # one of this many requests of readers is for the pending block
 _BALANCE_OF: Final = "0x70a08231"  # balanceOf(address)
 
 
