@@ -33,8 +33,7 @@ from foreblock.errors import StoreDamaged
 from foreblock.ledger.rules.deposit_receipt import deposit_fields
 from foreblock.ledger.storage.rows import encode_items
 from foreblock.methods import shapes
-from foreblock.upstream.fields import Fields
-from foreblock.upstream.transaction_json import encode_transaction
+from foreblock.upstream.block_json import Fields, encode_transaction
 from support.chains.writing import KEYS, SENDERS
 from support.payloads.small_store import append
 from support.payloads.typed_transactions import BLOB, SET_CODE

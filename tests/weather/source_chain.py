@@ -20,7 +20,7 @@ from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.predeploys import TOKEN
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.types import Flashblock
-from foreblock.upstream.reader import Head
+from foreblock.upstream.reader import CanonicalHead
 from support.chains.dev_chain import ACCOUNTS, GWEI, send
 
 TRANSFER = bytes.fromhex("a9059cbb")
@@ -93,9 +93,9 @@ class SourceChain:
     # --- As a canonical source -----------------------------------------------------------
 
     @property
-    def tip(self) -> Head:
+    def tip(self) -> CanonicalHead:
         """The latest block."""
-        return Head(self._writer.latest.number, self._writer.latest.hash)
+        return CanonicalHead(self._writer.latest.number, self._writer.latest.hash)
 
     def block(self, number: int) -> Block:
         """A sealed block."""

@@ -27,7 +27,7 @@ from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.sequencer.sequencer import Sequencer
-from foreblock.settings.network import DevChain, Network
+from foreblock.settings.networks import DevChain, Network
 from foreblock.sources.faulty_feed import FaultyFeed
 from foreblock.sources.kept_states import kept, room
 from foreblock.sources.network_writer import NetworkWriter

@@ -21,12 +21,12 @@ from foreblock.ledger.reading.partials import sealed_number
 from foreblock.ledger.storage.open_store import Store, open_to_write
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch
-from foreblock.settings.network import Network
+from foreblock.settings.networks import Network
 from foreblock.sources.feed_facts import Following
 from foreblock.sources.kept_states import kept, room
 from foreblock.sources.stale_readers import StaleReaders
 from foreblock.types import Block, Flashblock, FlashblockId
-from foreblock.upstream.reader import Head
+from foreblock.upstream.reader import CanonicalHead
 
 
 class Arrived(NamedTuple):
@@ -114,9 +114,9 @@ class FeedSource:
         self._follower.heads(safe, finalized)
 
     @property
-    def latest(self) -> Head:
+    def latest(self) -> CanonicalHead:
         """The last sealed block."""
-        return Head(self._writer.latest.number, self._writer.latest.hash)
+        return CanonicalHead(self._writer.latest.number, self._writer.latest.hash)
 
     @property
     def earliest(self) -> int:

@@ -2,7 +2,7 @@
 
 from foreblock.ledger.storage.open_store import Room
 from foreblock.ledger.storage.retention import Retention
-from foreblock.settings.network import Network
+from foreblock.settings.networks import Network
 
 
 def kept(network: Network) -> Retention:
