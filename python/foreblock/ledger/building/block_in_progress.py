@@ -28,7 +28,8 @@ from foreblock.ledger.building.block_base import base_of, header_of
 from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.building.state_roots import StateRoots
 from foreblock.ledger.rules.block_rules import MESSAGE_PASSER
-from foreblock.ledger.rules.execution import begin_block, environment, receipt_of
+from foreblock.ledger.rules.block_start import start_block
+from foreblock.ledger.rules.execution import environment, receipt_of
 from foreblock.ledger.rules.forks import OptimismFork, Rules
 from foreblock.ledger.rules.header_rules import check_header
 from foreblock.ledger.rules.profile import ChainProfile
@@ -121,7 +122,7 @@ class BlockInProgress:
         """A block without transactions, what comes before them done."""
         block = cls(foundation, base, payload_id)
         parent_rules = foundation.parent_rules
-        begin_block(block._overlay, block._env, block._empty, block.rules, parent_rules)
+        start_block(block._overlay, block._env, block._empty, block.rules, parent_rules)
         if parent_rules.includes(OptimismFork.ISTHMUS):
             block._withdrawals_root = foundation.parent.withdrawals_root
         elif block.rules.includes(OptimismFork.ISTHMUS):

@@ -1,6 +1,6 @@
 """One block, executed: what its transactions and its fork do to the state.
 
-Reads as the specification does: system calls first, transactions in order, then
+Reads as the specification does: the start (`block_start`), transactions in order, then
 requests, withdrawals and rewards. The result is what a header promises (gas, receipts,
 bloom, requests); comparing is `block_rules`' part. A block that cannot be executed is
 refused with `BadBlock`; the scratch state is then worthless.
@@ -8,7 +8,6 @@ refused with `BadBlock`; the scratch state is then worthless.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import Final, NoReturn
 
 from foreblock._engine import (
@@ -17,7 +16,6 @@ from foreblock._engine import (
     Env,
     Executed,
     Header,
-    Overlay,
     Receipt,
     Transaction,
     deposit_requests,
@@ -25,6 +23,7 @@ from foreblock._engine import (
     requests_hash,
 )
 from foreblock.errors import InvalidTransaction, Undecodable
+from foreblock.ledger.rules.block_start import start_block
 from foreblock.ledger.rules.check import Check
 from foreblock.ledger.rules.empty_roots import EMPTY_REQUESTS_HASH
 from foreblock.ledger.rules.fees import blob_base_fee
@@ -32,8 +31,6 @@ from foreblock.ledger.rules.forks import OSAKA, EthereumFork, OptimismFork, Rule
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.working_state import Scratch
 
-BEACON_ROOTS: Final = bytes.fromhex("000f3df6d732807ef1319fb7b8bb8522d0beac02")  # EIP-4788
-HISTORY_STORAGE: Final = bytes.fromhex("0000f90827f1c53a10cb7a02335b175320002935")  # EIP-2935
 WITHDRAWAL_REQUESTS: Final = bytes.fromhex("00000961ef480eb55e80d19ad83579a64c007002")  # EIP-7002
 CONSOLIDATION_REQUESTS: Final = bytes.fromhex(
     "0000bbddc7ce488642fb579f8b00f3a590007251"
@@ -48,8 +45,6 @@ BLOBS_PER_TRANSACTION: Final = 6  # EIP-7594, from Osaka on
 BLOB: Final = 3  # the type of a transaction that carries blobs, EIP-4844
 DEPOSIT: Final = 0x7E  # the type of a transaction that an OP chain makes of an L1 event
 DEPOSIT_RECEIPT_VERSION: Final = 1  # OP, from Canyon on
-# OP, forced into the state by Canyon's first block.
-CREATE2_DEPLOYER: Final = bytes.fromhex("13b0d85ccb8bf860b6b79af3029fca081ae9bef2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +80,7 @@ def execute(task: Task, scratch: Scratch, allowance: Allowance | None = None) ->
     `OverBudget` where its transactions take more than they may.
     """
     env = environment(task.block.header, task.rules, task.profile)
-    begin_block(scratch.overlay, env, task.block.header, task.rules, task.parent_rules)
+    start_block(scratch.overlay, env, task.block.header, task.rules, task.parent_rules)
     results, receipts = _run(task, scratch, env, allowance)
     requests = _requests(task, scratch, env, receipts)
     _withdraw(task, scratch)
@@ -121,27 +116,6 @@ def environment(
         blob_base_fee=blob_fee,
         max_blobs_per_transaction=limit,
     )
-
-
-def begin_block(
-    overlay: Overlay, env: Env, header: Header, rules: Rules, parent_rules: Rules
-) -> None:
-    """What a block does before its transactions.
-
-    Either call does nothing where its contract has no code; what it returns does not matter.
-    """
-    if rules.ethereum >= EthereumFork.PRAGUE:
-        overlay.system_call(env, HISTORY_STORAGE, header.parent_hash)
-    if header.parent_beacon_block_root is not None:
-        overlay.system_call(env, BEACON_ROOTS, header.parent_beacon_block_root)
-    canyon = OptimismFork.CANYON
-    if rules.includes(canyon) and not parent_rules.includes(canyon):
-        overlay.set(CREATE2_DEPLOYER, code=_create2_deployer_code())
-
-
-def _create2_deployer_code() -> bytes:
-    text = resources.files("foreblock.ledger").joinpath("create2_deployer.hex").read_text("ascii")
-    return bytes.fromhex(text)
 
 
 def _run(
