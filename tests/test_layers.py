@@ -47,11 +47,14 @@ BELOW = {
         "_engine clock errors primitives types ledger/building ledger/reading ledger/rules"
         " ledger/storage"
     ),
-    "ledger/importing": "_engine errors primitives ledger/genesis ledger/rules ledger/storage",
+    "ledger/importing": (
+        "_engine errors primitives ledger/building ledger/genesis ledger/rules ledger/storage"
+    ),
     # Where blocks come from.
     "upstream": "backoff clock errors foreign_text primitives ledger",
     "sequencer": (
-        "clock errors primitives types ledger ledger/building ledger/genesis ledger/rules"
+        "clock errors primitives types ledger ledger/building ledger/genesis ledger/reading"
+        " ledger/rules ledger/storage"
     ),
     "sources": (
         "backoff bus clock errors feed foreign_text settings types sequencer upstream"

@@ -3,7 +3,7 @@
 import pytest
 
 from foreblock.errors import InvalidArgument
-from foreblock.sequencer.faults import Fault, Faults
+from foreblock.sequencer.chaos.faults import Fault, Faults
 
 PLACES = [(block, index) for block in range(1, 200) for index in range(11)]
 

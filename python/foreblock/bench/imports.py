@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from foreblock.bench.measure import Figure
-from foreblock.ledger.importing.import_files import import_files
+from foreblock.ledger.importing.importer import import_files
 
 ROUNDS = 5
 MEGAGAS = 10**6

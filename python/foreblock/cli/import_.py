@@ -13,8 +13,7 @@ from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 
 from foreblock.cli.failure import INTERRUPTED, failing_in_one_line, stop
-from foreblock.ledger.importing.import_files import Imported, import_files
-from foreblock.ledger.importing.importer import Progress, Report
+from foreblock.ledger.importing.importer import Imported, Progress, Report, import_files
 from foreblock.primitives import format_data
 
 MEGAGAS: Final = 10**6

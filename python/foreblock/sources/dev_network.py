@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 
@@ -21,15 +21,16 @@ from foreblock.ledger.storage.open_store import Store, open_to_write
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch
 from foreblock.ledger.transactions import Transaction, decode_transactions
+from foreblock.sequencer.chaos.chaotic_sequencer import ChaoticSequencer
+from foreblock.sequencer.chaos.faults import Faults
+from foreblock.sequencer.chaos.faulty_feed import FaultyFeed
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
-from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.load import Load, first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.settings.network import DevChain, Network
-from foreblock.sources.faulty_feed import FaultyFeed
 from foreblock.sources.kept_states import kept, room
 from foreblock.sources.network_writer import NetworkWriter
 from foreblock.sources.stale_readers import StaleReaders
@@ -40,14 +41,11 @@ log = structlog.get_logger()
 POOL_FILE: Final = "pool"  # in the store's folder, from a clean stop to the next start
 
 
-class Publisher(Protocol):
-    """Where flashblocks go."""
+Publish = Callable[[Flashblock], None]
 
-    def publish(self, flashblock: Flashblock) -> None:
-        """Send one."""
 
-    def contradict(self, other: Flashblock) -> None:
-        """Let the place that is published next have another one, too."""
+def _ignore(_: Flashblock) -> None:
+    pass
 
 
 class DevChainSource:
@@ -57,10 +55,14 @@ class DevChainSource:
         self,
         network: Network,
         clock: Clock,
-        publisher: Publisher,
+        publish: Publish,
         seen: SeenCommit | None = None,
+        contradict: Publish = _ignore,
     ) -> None:
-        """Begin the chain or go on with it. Raises `ForeblockError`."""
+        """Begin the chain or go on with it. Raises `ForeblockError`.
+
+        A chain with faults hands `contradict` what else it says of a place.
+        """
         chain = network.dev
         assert chain is not None, "a development chain is told what to be like"
         self._pool_file: Final = Path(network.data) / POOL_FILE
@@ -82,14 +84,10 @@ class DevChainSource:
                 transaction_gas=chain.transaction_gas or None,
             )
             load = _load(chain, self._writer.profile.chain_id)
-            self._sequencer: Final = Sequencer(
-                self._writer,
-                clock,
-                options,
-                publisher.publish,
-                load,
-                _faults(chain),
-                publisher.contradict,
+            plain = (self._writer, clock, options, publish, load)
+            faults = _faults(chain)
+            self._sequencer: Final = (
+                ChaoticSequencer(*plain, faults, contradict) if faults else Sequencer(*plain)
             )
             self._readers: Final = StaleReaders(self._store, clock)
             self._watch: Final = StoreWatch(self._store, seen or SeenCommit(), clock)
@@ -160,11 +158,11 @@ async def open_dev_network(
     Raises `ForeblockError`.
     """
     loop = asyncio.get_running_loop()
-    publisher = _OnLoop(loop, _publisher(network, clock, feed))
+    publish, contradict = (_on(loop, each) for each in _outlets(network, clock, feed))
     executor = ThreadPoolExecutor(1, f"foreblock-{network.name}")
     try:
         source = await loop.run_in_executor(
-            executor, partial(DevChainSource, network, clock, publisher, seen)
+            executor, partial(DevChainSource, network, clock, publish, seen, contradict)
         )
     except BaseException:
         executor.shutdown()
@@ -172,38 +170,24 @@ async def open_dev_network(
     return NetworkWriter(network.name, source, clock, executor, tell)
 
 
-class _OnLoop:
-    """A publisher that is called on another thread than the loop's."""
+def _on(loop: asyncio.AbstractEventLoop, call: Publish) -> Publish:
+    """The same, callable on any thread."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, publisher: Publisher) -> None:
-        self._loop: Final = loop
-        self._publisher: Final = publisher
+    def call_soon(flashblock: Flashblock) -> None:
+        loop.call_soon_threadsafe(call, flashblock)
 
-    def publish(self, flashblock: Flashblock) -> None:
-        self._loop.call_soon_threadsafe(self._publisher.publish, flashblock)
-
-    def contradict(self, other: Flashblock) -> None:
-        self._loop.call_soon_threadsafe(self._publisher.contradict, other)
+    return call_soon
 
 
-class _Honest:
-    """A publisher that says one thing of each place, to whoever listens."""
-
-    def __init__(self, feed: FeedServer | None) -> None:
-        self._feed: Final = feed
-
-    def publish(self, flashblock: Flashblock) -> None:
-        if self._feed is not None:
-            self._feed.publish(flashblock)
-
-    def contradict(self, other: Flashblock) -> None:
-        pass  # nobody is to hear it
-
-
-def _publisher(network: Network, clock: Clock, feed: FeedServer | None) -> Publisher:
-    """Where flashblocks go: to the feed, through its faults if it is to have some."""
+def _outlets(network: Network, clock: Clock, feed: FeedServer | None) -> tuple[Publish, Publish]:
+    """What publishes to the feed and what contradicts there, through the feed's faults."""
+    if feed is None:
+        return _ignore, _ignore
     faults = _faults(network.dev)
-    return FaultyFeed(feed, faults, clock) if feed is not None and faults else _Honest(feed)
+    if not faults:
+        return feed.publish, _ignore
+    faulty = FaultyFeed(feed, faults, clock)
+    return faulty.publish, faulty.contradict
 
 
 def _faults(chain: DevChain | None) -> Faults:

@@ -11,11 +11,11 @@ from typing import Final
 from foreblock._engine import Block
 from foreblock.errors import BadBlock, ExecutionError, OverBudget
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.following.bounded_blocks import BoundedBlocks
-from foreblock.ledger.following.canonical_verifier import ForeignRun, Verified
+from foreblock.ledger.following.canonical_verifier import BoundedBlocks, CanonicalVerifier
 from foreblock.ledger.following.served_chain import Branches
 from foreblock.ledger.following.verdict import Applied
 from foreblock.ledger.following.waiting_blocks import WaitingBlocks
+from foreblock.ledger.rules.verification import Verified
 
 Learn = Callable[[int, bytes], bool]
 
@@ -93,31 +93,33 @@ class Canonical:
         with self._writer.store.view() as view:
             if fork < view.heads.earliest:
                 return f"canonical: block {fork} is needed, and its state is not kept", None
-        run = ForeignRun(self._writer.store, self._writer.profile, fork)
+        verifier = CanonicalVerifier(self._writer.store, self._writer.profile, fork)
         verified: list[Verified] = []
         following: Block | None = block
         error = None
         while following is not None and error is None:
-            error = self._verify(run, following, verified)
+            error = self._verify(verifier, following, verified)
             following = None if error else self._waiting.take(following.hash)
         if not verified:
-            run.close()
+            verifier.close()
             return error, None
-        branches.append(run, verified, fork)
+        branches.append(verifier, verified, fork)
         self._count("SealForeign")
         last = verified[-1].block
         branches.settle(last.header.number)
         return error, last.hash
 
-    def _verify(self, run: ForeignRun, block: Block, verified: list[Verified]) -> str | None:
+    def _verify(
+        self, verifier: CanonicalVerifier, block: Block, verified: list[Verified]
+    ) -> str | None:
         try:
-            task = run.check(block)
+            task = verifier.check(block)
         except BadBlock as bad:
             self._count("BadCanonical")
             return f"canonical: {bad}"
         number = self._branches.draft.next + len(verified)
         try:
-            verified.append(self._blocks.execute(run, task, number))
+            verified.append(self._blocks.verify(verifier, task, number))
         except OverBudget as over:
             self._count("CanonicalOverrun")
             return f"canonical: block {block.header.number}: {over}"

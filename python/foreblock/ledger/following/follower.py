@@ -23,11 +23,11 @@ from foreblock.errors import StoreError
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.following.alternates import Branch, alternates
 from foreblock.ledger.following.bounded import BoundedRuns
-from foreblock.ledger.following.bounded_blocks import BoundedBlocks
 from foreblock.ledger.following.bounds import RunBounds
 from foreblock.ledger.following.buffer import BufferBounds, Buffered, Received, memory_of
 from foreblock.ledger.following.candidates import DEFAULT_DEPTH, Known, PartialPlace, Standing
 from foreblock.ledger.following.canonical import Canonical
+from foreblock.ledger.following.canonical_verifier import BoundedBlocks
 from foreblock.ledger.following.classification import (
     Competing,
     DroppedJob,

@@ -13,8 +13,9 @@ from foreblock.errors import (
     OverBudget,
 )
 from foreblock.errors import Undecodable as UndecodableBytes
-from foreblock.ledger.building.block_in_progress import BlockInProgress, Foundation
+from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.closed_index import ClosedIndex
+from foreblock.ledger.building.parent_state import ParentState
 from foreblock.ledger.following.bounds import GAS, MOST_GROWTH
 from foreblock.ledger.following.verdict import (
     Diverged,
@@ -31,13 +32,13 @@ from foreblock.primitives import ZERO_HASH
 from foreblock.types import Base, Diff, Flashblock
 
 
-def begin(foundation: Foundation, base: Base, payload_id: bytes) -> BlockInProgress | Refusal:
+def begin(parent_state: ParentState, base: Base, payload_id: bytes) -> BlockInProgress | Refusal:
     """The block that begins there, unless its base cannot follow."""
-    most = MOST_GROWTH * foundation.parent.gas_limit
+    most = MOST_GROWTH * parent_state.parent.gas_limit
     if base.gas_limit > most:
         return Diverged("gas_limit", f"{most} at most", str(base.gas_limit))
     try:
-        return BlockInProgress.begin(foundation, base, payload_id)
+        return BlockInProgress.begin(parent_state, base, payload_id)
     except BadBlock as bad:
         return Diverged(bad.what, bad.expected, bad.found)
     except CallerError as wrong:

@@ -5,11 +5,11 @@ from typing import Final
 
 from foreblock._engine import Header
 from foreblock.ledger.building.block_in_progress import BlockInProgress
-from foreblock.ledger.building.commit_builder import Draft
+from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.state_roots import OpenTrie, SealsAs
 from foreblock.ledger.following.buffer import Received
-from foreblock.ledger.following.canonical_verifier import ForeignRun
+from foreblock.ledger.following.canonical_verifier import CanonicalVerifier
 from foreblock.ledger.following.jobs import Job
 from foreblock.types import Flashblock
 
@@ -20,17 +20,17 @@ class NextCommit:
     def __init__(self, writer: LedgerWriter, publish: Callable[[Flashblock], None]) -> None:
         self._writer: Final = writer
         self._publish: Final = publish
-        self._draft: Draft | None = None
+        self._draft: CommitBuilder | None = None
         self.applied: list[Received] = []  # to be published, in order
         self.computed: list[SealsAs] = []
         self.sealed: list[BlockInProgress] = []  # whose tries others may still go on with
-        self._foreign: ForeignRun | None = None
+        self._foreign: CanonicalVerifier | None = None
 
     @property
-    def draft(self) -> Draft:
+    def draft(self) -> CommitBuilder:
         """The steps."""
         if self._draft is None:
-            self._draft = self._writer.draft()
+            self._draft = CommitBuilder(self._writer.store)
         return self._draft
 
     @property
@@ -38,11 +38,11 @@ class NextCommit:
         """Whether there is no reason for a commit."""
         return self._draft is None or self._draft.is_empty
 
-    def end_with(self, run: ForeignRun) -> None:
+    def end_with(self, run: CanonicalVerifier) -> None:
         """The latest block is the last of this run, which is not committed yet."""
         self._foreign = run
 
-    def take_foreign(self) -> ForeignRun | None:
+    def take_foreign(self) -> CanonicalVerifier | None:
         """The run whose last block is the latest; for whoever goes on with its state."""
         run, self._foreign = self._foreign, None
         return run

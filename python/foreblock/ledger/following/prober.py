@@ -8,10 +8,10 @@ nothing of it is stored, and what is served does not change.
 from collections.abc import Sequence
 from typing import Final
 
-from foreblock.ledger.building.block_in_progress import BlockInProgress, Foundation
+from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.building.parent_state import on_sealed
+from foreblock.ledger.building.parent_state import ParentState, on_sealed
 from foreblock.ledger.following.alternates import Branch
 from foreblock.ledger.following.buffer import Received
 from foreblock.ledger.following.candidates import Standing
@@ -85,20 +85,20 @@ class Trials:
         if job.steps:
             rebuilt = self._rebuild(Place(job, len(job.steps) - 1))
             return rebuilt.block if isinstance(rebuilt, Rebuilt) else rebuilt
-        base, foundation = first.message.base, self._foundation(job)
+        base, parent_state = first.message.base, self._parent_state(job)
         assert base is not None, "a block begins with its base"
-        if not isinstance(foundation, Foundation):
-            return foundation
-        block = begin(foundation, base, job.payload_id)
+        if not isinstance(parent_state, ParentState):
+            return parent_state
+        block = begin(parent_state, base, job.payload_id)
         if not isinstance(block, BlockInProgress):
-            foundation.view.close()
+            parent_state.view.close()
         return block
 
-    def _foundation(self, job: Job) -> Foundation | Refusal:
+    def _parent_state(self, job: Job) -> ParentState | Refusal:
         parent, below = self._branches.parent(job), job.block - 1
         if parent is not None:
             rebuilt = self._rebuild(parent)
-            return rebuilt.foundation_of_next() if isinstance(rebuilt, Rebuilt) else rebuilt
+            return rebuilt.as_parent() if isinstance(rebuilt, Rebuilt) else rebuilt
         if self._branches.sealed.get(below) != job.parent_hash:
             return unknown_parent(job)
         self._branches.flush()

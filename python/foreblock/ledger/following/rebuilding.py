@@ -9,8 +9,9 @@ again, and so stays the same to the byte.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from foreblock.ledger.building.block_in_progress import BlockInProgress, Foundation
+from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.closed_index import ClosedIndex
+from foreblock.ledger.building.parent_state import ParentState
 from foreblock.ledger.following.bounded import BoundedRuns
 from foreblock.ledger.following.jobs import Place
 from foreblock.ledger.following.message_execution import begin
@@ -25,11 +26,11 @@ class Rebuilt:
     end: Place
     closings: dict[int, ClosedIndex]  # by the id of their step, in order
 
-    def foundation_of_next(self) -> Foundation:
+    def as_parent(self) -> ParentState:
         """What a block after the last one stands on."""
         sealed = self.end.step.sealed
         assert sealed is not None, "every step was given its state root"
-        return self.block.foundation_of_next(sealed, sealed.hash)
+        return self.block.as_parent(sealed, sealed.hash)
 
     def close(self) -> None:
         """Let go of the store."""
@@ -37,27 +38,26 @@ class Rebuilt:
 
 
 def rebuild(
-    ground: Foundation,
+    parent_state: ParentState,
     path: Sequence[Place],
     next_number: int,
     runs: BoundedRuns,
     *,
     anew: bool,
 ) -> Rebuilt | Refusal:
-    """Execute the blocks of a path up to their ends, the first on this ground.
+    """Execute the blocks of a path up to their ends, the first on this parent_state.
 
     Indices without a number, or all if they are to be stored anew, get numbers from
     `next_number` on, in order. Steps get to know what they seal as.
     """
     closings: dict[int, ClosedIndex] = {}
-    foundation = ground
     for end in path:
         steps = end.job.steps[: end.index + 1]
         base = steps[0].received.message.base
         assert base is not None, "the first step of a job has its base"
-        block = begin(foundation, base, end.job.payload_id)
+        block = begin(parent_state, base, end.job.payload_id)
         if not isinstance(block, BlockInProgress):
-            foundation.view.close()
+            parent_state.view.close()
             return block
         before = None
         for step in steps:
@@ -74,5 +74,5 @@ def rebuild(
                 step.sealed = closed.header.replace(state_root=block.roots.root())
             before = step.received.message.diff
         last = Rebuilt(block, end, closings)
-        foundation = last.foundation_of_next() if end is not path[-1] else foundation
+        parent_state = last.as_parent() if end is not path[-1] else parent_state
     return last

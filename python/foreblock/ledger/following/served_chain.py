@@ -13,15 +13,16 @@ from typing import Final
 
 from foreblock._engine import Header
 from foreblock.clock import Clock
-from foreblock.ledger.building.block_in_progress import BlockInProgress, Foundation
+from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.closed_index import ClosedIndex
-from foreblock.ledger.building.commit_builder import Draft
+from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.building.parent_state import on_partial, on_sealed, resume
+from foreblock.ledger.building.parent_state import ParentState, on_partial, on_sealed
+from foreblock.ledger.building.resume_block import resume
 from foreblock.ledger.following.bounded import BoundedRuns
 from foreblock.ledger.following.buffer import Received
 from foreblock.ledger.following.candidates import PartialPlace, Standing
-from foreblock.ledger.following.canonical_verifier import ForeignRun, Verified
+from foreblock.ledger.following.canonical_verifier import CanonicalVerifier
 from foreblock.ledger.following.claims import check_claims
 from foreblock.ledger.following.jobs import Job, Jobs, Place, Step
 from foreblock.ledger.following.kept_partials import not_beginning
@@ -30,6 +31,7 @@ from foreblock.ledger.following.pending_commit import NextCommit
 from foreblock.ledger.following.rebuilding import Rebuilt, rebuild
 from foreblock.ledger.following.sealed_chain import SealedChain
 from foreblock.ledger.following.verdict import Applied, Diverged, Refusal, Verdict
+from foreblock.ledger.rules.verification import Verified
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.primitives import format_data
 from foreblock.types import Flashblock, FlashblockId
@@ -71,7 +73,7 @@ class Branches:
     # --- What is committed together ----------------------------------------------------
 
     @property
-    def draft(self) -> Draft:
+    def draft(self) -> CommitBuilder:
         """What will be the next commit."""
         return self._next.draft
 
@@ -91,7 +93,7 @@ class Branches:
         """Begin a block on the latest one; what is served of its height is dropped."""
         run = self._next.take_foreign()
         if run is not None:
-            return self._begin(received, run.foundation_of_next())
+            return self._begin(received, run.as_parent())
         self.flush()
         store, profile = self._writer.store, self._writer.profile
         return self._begin(received, on_sealed(store, profile, self.latest.number))
@@ -102,7 +104,7 @@ class Branches:
         base, progress = received.message.base, parent.job.progress
         assert base is not None, "a block begins with its base"
         assert parent.step.partial is not None, "what is served is stored"
-        foundation = on_partial(
+        parent_state = on_partial(
             self._writer.store,
             self._writer.profile,
             FlashblockId(parent.job.block, parent.index),
@@ -111,18 +113,18 @@ class Branches:
             parent_hash=base.parent_hash,
             open_trie=None if progress is None else progress.roots.hand_over,
         )
-        return self._begin(received, foundation, stacked_on=parent)
+        return self._begin(received, parent_state, stacked_on=parent)
 
     def begin_proven(self, received: Received, parent: Place) -> Verdict:
         """Begin a block on a partial, which is sealed by that, with all that is below it."""
         path = self.path_to(parent)
         if self._is_served(path):
-            return self._begin(received, self._foundation_on(parent), seal=path)
+            return self._begin(received, self._parent_state_on(parent), seal=path)
         self.flush()
         rebuilt = self.rebuild(path)
         if not isinstance(rebuilt, Rebuilt):
             return rebuilt
-        return self._begin(received, rebuilt.foundation_of_next(), seal=path, rebuilt=rebuilt)
+        return self._begin(received, rebuilt.as_parent(), seal=path, rebuilt=rebuilt)
 
     def extend(self, job: Job, received: Received) -> Verdict:
         """Add the next index to a job that is served."""
@@ -203,7 +205,7 @@ class Branches:
             self.give_up_from(child.block, "its parent is another block")
         return True
 
-    def append(self, run: ForeignRun, verified: Sequence[Verified], fork: int) -> None:
+    def append(self, run: CanonicalVerifier, verified: Sequence[Verified], fork: int) -> None:
         """Seal blocks with changes of their own on a sealed one.
 
         What is served of their heights stays as far as they begin with it; what stands on
@@ -223,14 +225,7 @@ class Branches:
             self.draft.drop(others, "not in the sealed block")
             for job in self.jobs.at(number):
                 self._forget_partials(job, Standing.DROPPED)
-            self.draft.append(
-                block,
-                each.transactions,
-                each.receipts,
-                each.changes,
-                each.nodes,
-                self._writer.total_difficulty,
-            )
+            self.draft.append(each, self._writer.total_difficulty)
             self._move_latest(block.header)
         self._next.end_with(run)
 
@@ -313,9 +308,9 @@ class Branches:
         fork = path[0].job.block - 1
         if self.sealed.get(fork) != path[0].job.parent_hash:
             return unknown_parent(path[0].job)
-        ground = on_sealed(self._writer.store, self._writer.profile, fork)
+        parent_state = on_sealed(self._writer.store, self._writer.profile, fork)
         anew = fork < self.latest.number
-        return rebuild(ground, path, self.draft.next, self.runs, anew=anew)
+        return rebuild(parent_state, path, self.draft.next, self.runs, anew=anew)
 
     def parent(self, job: Job) -> Place | None:
         """What a job stands on, unless that is a sealed block."""
@@ -338,7 +333,7 @@ class Branches:
     def _begin(
         self,
         received: Received,
-        foundation: Foundation,
+        parent_state: ParentState,
         *,
         stacked_on: Place | None = None,
         seal: Sequence[Place] = (),
@@ -347,9 +342,9 @@ class Branches:
         """Begin a block; where it is true, first seal what leads to it."""
         message = received.message
         assert message.base is not None, "a block begins with its base"
-        block = begin(foundation, message.base, message.payload_id)
+        block = begin(parent_state, message.base, message.payload_id)
         if not isinstance(block, BlockInProgress):
-            foundation.view.close()
+            parent_state.view.close()
             return block
         count = 0 if rebuilt is None else len(rebuilt.closings)
         closed = self.runs.apply(block, received, None, self.draft.next + count)
@@ -465,14 +460,14 @@ class Branches:
         for step in job.steps:
             step.partial = None
 
-    def _foundation_on(self, parent: Place) -> Foundation:
+    def _parent_state_on(self, parent: Place) -> ParentState:
         step, job = parent.step, parent.job
         assert step.sealed is not None, "what seals is proven"
         assert step.partial is not None, "what is served is stored"
         is_last = parent.index == len(job.steps) - 1
         if not self._next.is_empty and is_last and job.progress is not None:
             block, job.progress = job.progress, None
-            return block.foundation_of_next(step.sealed, step.sealed.hash)
+            return block.as_parent(step.sealed, step.sealed.hash)
         self.flush()
         place = FlashblockId(job.block, parent.index)
         return on_partial(

@@ -3,7 +3,7 @@
 Reads as the specification does: the start (`block_start`), transactions in order, then
 requests, withdrawals and rewards. The result is what a header promises (gas, receipts,
 bloom, requests); comparing is `block_rules`' part. A block that cannot be executed is
-refused with `BadBlock`; the scratch state is then worthless.
+refused with `BadBlock`; the working state is then worthless.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from foreblock.ledger.rules.empty_roots import EMPTY_REQUESTS_HASH
 from foreblock.ledger.rules.fees import blob_base_fee
 from foreblock.ledger.rules.forks import OSAKA, EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.rules.working_state import Scratch
+from foreblock.ledger.rules.working_state import WorkingState
 
 WITHDRAWAL_REQUESTS: Final = bytes.fromhex("00000961ef480eb55e80d19ad83579a64c007002")  # EIP-7002
 CONSOLIDATION_REQUESTS: Final = bytes.fromhex(
@@ -74,17 +74,17 @@ class Task:
         return Check(self.block.header.number)
 
 
-def execute(task: Task, scratch: Scratch, allowance: Allowance | None = None) -> Execution:
+def execute(task: Task, state: WorkingState, allowance: Allowance | None = None) -> Execution:
     """Execute the block on the state of its parent.
 
     `OverBudget` where its transactions take more than they may.
     """
     env = environment(task.block.header, task.rules, task.profile)
-    start_block(scratch.overlay, env, task.block.header, task.rules, task.parent_rules)
-    results, receipts = _run(task, scratch, env, allowance)
-    requests = _requests(task, scratch, env, receipts)
-    _withdraw(task, scratch)
-    _reward(task, scratch)
+    start_block(state.overlay, env, task.block.header, task.rules, task.parent_rules)
+    results, receipts = _run(task, state, env, allowance)
+    requests = _requests(task, state, env, receipts)
+    _withdraw(task, state)
+    _reward(task, state)
     return Execution(
         receipts=receipts,
         gas_used=sum(executed.gas_used for executed in results),
@@ -119,34 +119,34 @@ def environment(
 
 
 def _run(
-    task: Task, scratch: Scratch, env: Env, allowance: Allowance | None
+    task: Task, state: WorkingState, env: Env, allowance: Allowance | None
 ) -> tuple[list[Executed], tuple[Receipt, ...]]:
     """Run the transactions; their receipts tell the outcome, before Byzantium the state root."""
     _check_kinds(task)
     if task.rules.ethereum < EthereumFork.BYZANTIUM:
-        return _run_with_roots(task, scratch, env, allowance)
+        return _run_with_roots(task, state, env, allowance)
     try:
-        results = scratch.overlay.transact(env, task.transactions, allowance=allowance)
+        results = state.overlay.transact(env, task.transactions, allowance=allowance)
     except InvalidTransaction as invalid:
         _refuse(task, invalid.index, invalid)
     return results, _receipts(task, results)
 
 
 def _run_with_roots(
-    task: Task, scratch: Scratch, env: Env, allowance: Allowance | None
+    task: Task, state: WorkingState, env: Env, allowance: Allowance | None
 ) -> tuple[list[Executed], tuple[Receipt, ...]]:
     results, receipts = [], []
     gas_used = 0
     for index, transaction in enumerate(task.transactions):
         try:
-            (executed,) = scratch.overlay.transact(
+            (executed,) = state.overlay.transact(
                 env, [transaction], gas_used=gas_used, allowance=allowance
             )
         except InvalidTransaction as invalid:
             _refuse(task, index, invalid)
         gas_used += executed.gas_used
         results.append(executed)
-        receipts.append(executed.receipt(gas_used, post_state=scratch.root()))
+        receipts.append(executed.receipt(gas_used, post_state=state.root()))
     return results, tuple(receipts)
 
 
@@ -188,7 +188,7 @@ def _check_kinds(task: Task) -> None:
 
 
 def _requests(
-    task: Task, scratch: Scratch, env: Env, receipts: tuple[Receipt, ...]
+    task: Task, state: WorkingState, env: Env, receipts: tuple[Receipt, ...]
 ) -> bytes | None:
     """What the block asks of the consensus layer, hashed (EIP-7685); nothing on OP chains."""
     if task.rules.ethereum < EthereumFork.PRAGUE:
@@ -202,16 +202,16 @@ def _requests(
     return requests_hash(
         [
             (DEPOSIT_REQUEST, deposits),
-            (WITHDRAWAL_REQUEST, _drain(task, scratch, env, WITHDRAWAL_REQUESTS)),
-            (CONSOLIDATION_REQUEST, _drain(task, scratch, env, CONSOLIDATION_REQUESTS)),
+            (WITHDRAWAL_REQUEST, _drain(task, state, env, WITHDRAWAL_REQUESTS)),
+            (CONSOLIDATION_REQUEST, _drain(task, state, env, CONSOLIDATION_REQUESTS)),
         ]
     )
 
 
-def _drain(task: Task, scratch: Scratch, env: Env, contract: bytes) -> bytes:
+def _drain(task: Task, state: WorkingState, env: Env, contract: bytes) -> bytes:
     """The requests waiting in a contract, which must be there and must answer."""
     what = f"requests of 0x{contract.hex()}"
-    outcome = scratch.overlay.system_call(env, contract, b"")
+    outcome = state.overlay.system_call(env, contract, b"")
     if outcome is None:
         task.check.fail(what, "a contract", "no code")
     if outcome.status != "success":
@@ -219,13 +219,13 @@ def _drain(task: Task, scratch: Scratch, env: Env, contract: bytes) -> bytes:
     return outcome.output
 
 
-def _withdraw(task: Task, scratch: Scratch) -> None:
+def _withdraw(task: Task, state: WorkingState) -> None:
     """Pay out what left the consensus layer (EIP-4895)."""
     for withdrawal in task.block.withdrawals or ():
-        scratch.overlay.credit(withdrawal.address, withdrawal.amount * WEI_PER_GWEI)
+        state.overlay.credit(withdrawal.address, withdrawal.amount * WEI_PER_GWEI)
 
 
-def _reward(task: Task, scratch: Scratch) -> None:
+def _reward(task: Task, state: WorkingState) -> None:
     """Pay whoever mined the block and its uncles (yellow paper, section 11.3)."""
     reward = task.rules.block_reward
     if not reward:
@@ -233,5 +233,5 @@ def _reward(task: Task, scratch: Scratch) -> None:
     header, uncles = task.block.header, task.block.uncles
     for uncle in uncles:
         age = header.number - uncle.number
-        scratch.overlay.credit(uncle.beneficiary, reward * (8 - age) // 8)
-    scratch.overlay.credit(header.beneficiary, reward + len(uncles) * (reward // 32))
+        state.overlay.credit(uncle.beneficiary, reward * (8 - age) // 8)
+    state.overlay.credit(header.beneficiary, reward + len(uncles) * (reward // 32))

@@ -1,7 +1,7 @@
-"""Bad weather on purpose: which faults happen where, decided without I/O or a clock.
+"""Which faults happen where, decided without I/O or a clock.
 
 A decision depends on the seed, the kind of fault and its place (block and index), and on
-nothing else: the same chain meets the same weather, whatever other kinds are switched on.
+nothing else: switching on another kind moves none of them.
 
 | Kind | What goes wrong |
 |---|---|
@@ -43,7 +43,7 @@ class Fault(StrEnum):
 
 
 class Faults:
-    """How often what goes wrong."""
+    """The rate of each kind."""
 
     def __init__(self, rates: Mapping[Fault, float], seed: int = 0) -> None:
         self._rates: Final = dict(rates)

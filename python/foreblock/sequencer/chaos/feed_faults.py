@@ -1,12 +1,12 @@
-"""Faults of a feed: what is sent instead of each flashblock, and when. No I/O, no clock.
+"""Faults of a feed: the messages sent for each flashblock, and when. No I/O, no clock.
 
-The chain knows nothing of it: what is committed and served is what was published here.
+The chain is not affected: its commits are those of the flashblocks published here.
 """
 
 from random import Random
 from typing import Final, NamedTuple
 
-from foreblock.sequencer.faults import Fault, Faults
+from foreblock.sequencer.chaos.faults import Fault, Faults
 from foreblock.types import Flashblock
 
 LONGEST_DELAY_MS: Final = 1_500
@@ -27,7 +27,7 @@ _NOISE: Final = (
 
 
 class Sending(NamedTuple):
-    """What goes out, and when, in monotonic time."""
+    """A message and when it goes out, in monotonic time."""
 
     at_ns: int
     content: Flashblock | bytes
@@ -44,7 +44,7 @@ class FeedFaults:
     def send(
         self, flashblock: Flashblock, now_ns: int, other: Flashblock | None = None
     ) -> list[Sending]:
-        """What to send for a flashblock that is published now, in this order.
+        """The messages for a flashblock that is published now, in this order.
 
         `other` is another one for the same place, which is as true by itself.
         """
