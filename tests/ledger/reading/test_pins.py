@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from foreblock.ledger.building.commit_builder import CommitBuilder
 
 from foreblock._engine import keccak256
 from foreblock.errors import (
@@ -20,6 +19,7 @@ from foreblock.errors import (
     UnknownBlockHash,
     UnknownPartial,
 )
+from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.importing.chain import Chain
 from foreblock.ledger.reading.block_id import BlockId, ByHash, ByPlace
 from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock
