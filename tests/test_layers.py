@@ -146,8 +146,8 @@ RULES = [
     *(
         PACKAGE / "ledger" / f"{name}.py"
         for name in (
-            "calls/checks", "following/buffer", "following/candidates",
-            "following/classification", "genesis/config", "reading/block_id", "reading/next_fees",
+            "calls/checks", "following/buffer", "following/classification",
+            "genesis/config", "reading/block_id", "reading/next_fees",
         )
     ),
 ]  # fmt: skip
