@@ -17,9 +17,9 @@ from foreblock.ledger.storage.start import begin_chain
 from foreblock.sequencer.chaos.chaotic_sequencer import ChaoticSequencer
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
-from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.predeploys import TOKEN
 from foreblock.sequencer.sequencer import Sequencer
+from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.types import Flashblock
 from foreblock.upstream.reader import Head
 from support.chains.dev_chain import ACCOUNTS, GWEI, send

@@ -26,19 +26,18 @@ from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.transactions import Account, Allowance, Header, Transaction
+from foreblock.sequencer.admission import Pooled
 from foreblock.sequencer.attributes import (
     attributes_deposit,
     next_base,
     payload_id,
     terms_of,
 )
-from foreblock.sequencer.budget import Budget, budget
+from foreblock.sequencer.index_limits import LEAST_US, Budget, Overruns, budget, runs_until_ns
 from foreblock.sequencer.load import Load
-from foreblock.sequencer.options import SequencerOptions
-from foreblock.sequencer.overruns import LEAST_US, Overruns, runs_until_ns
-from foreblock.sequencer.pool import Pool
-from foreblock.sequencer.pooled import Pooled
+from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.sequencer.timing import SECOND_NS, Schedule, next_timestamp, schedule
+from foreblock.sequencer.transaction_pool import TransactionPool
 from foreblock.types import Base, Flashblock
 
 # With `instant`, the least time from one flashblock to the next.
@@ -77,7 +76,9 @@ class Sequencer:
         self._schedule = self._schedule_of(self._block)
         self._slot = self._schedule.slots_before
 
-        self._pool = Pool(terms_of(self._block.base, writer.profile, options), self._account)
+        self._pool = TransactionPool(
+            terms_of(self._block.base, writer.profile, options), self._account
+        )
         self._closed_at_ns = 0  # the last index
         self._instant_due_ns: int | None = None  # when a transaction closes the next one
         self._ran: dict[bytes, Transaction] = {}  # by hash, in the index that is open

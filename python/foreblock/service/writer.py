@@ -33,7 +33,7 @@ from foreblock.settings.network import Network
 from foreblock.sources.dev_network import open_dev_network
 from foreblock.sources.feed_network import FeedNetwork
 from foreblock.sources.network_writer import NetworkWriter
-from foreblock.sources.restarting_network import KeptNetwork
+from foreblock.sources.restarting_network import RestartingNetwork
 from foreblock.types import Flashblock
 
 # How long a thread that reads garbage may keep those of other networks waiting, each time
@@ -47,10 +47,10 @@ class Writer:
     """All networks of one process."""
 
     def __init__(self) -> None:
-        self._networks: dict[str, KeptNetwork] = {}
+        self._networks: dict[str, RestartingNetwork] = {}
         self.exchange = Exchange(self._submitted, self._greeting)
 
-    def add(self, network: KeptNetwork) -> None:
+    def add(self, network: RestartingNetwork) -> None:
         """Take transactions for one more."""
         self._networks[network.name] = network
 
@@ -96,7 +96,7 @@ async def _write(text: bytes, line: socket.socket) -> None:
                     control_frames=order.settings.feed.control_frames,
                 )
                 begin = partial(_begin, network, clock, feed, tell_workers, heard, seen)
-                kept = KeptNetwork(network.name, begin, clock, tell_workers)
+                kept = RestartingNetwork(network.name, begin, clock, tell_workers)
                 if order.is_first:
                     await kept.begin()  # what cannot be begun at all is told at once
                 opened.push_async_callback(kept.close)

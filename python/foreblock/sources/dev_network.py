@@ -1,4 +1,4 @@
-"""A development chain: from what its network is told, to a sequencer that runs."""
+"""A development chain: from the settings of its network to a sequencer that runs."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -17,7 +17,7 @@ from foreblock.feed.server import FeedServer
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
-from foreblock.ledger.storage.open_store import Store, open_to_write
+from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch
 from foreblock.ledger.transactions import Transaction, decode_transactions
@@ -27,13 +27,12 @@ from foreblock.sequencer.chaos.faulty_feed import FaultyFeed
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
 from foreblock.sequencer.load import Load, first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
-from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.sequencer.sequencer import Sequencer
+from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.settings.network import DevChain, Network
-from foreblock.sources.kept_states import kept, room
+from foreblock.sources.network_store import StaleReaders, open_network_store
 from foreblock.sources.network_writer import NetworkWriter
-from foreblock.sources.stale_readers import StaleReaders
 from foreblock.types import Flashblock
 
 log = structlog.get_logger()
@@ -64,14 +63,12 @@ class DevChainSource:
         A chain with faults hands `contradict` what else it says of a place.
         """
         chain = network.dev
-        assert chain is not None, "a development chain is told what to be like"
+        assert chain is not None, "a development chain has its settings"
         self._pool_file: Final = Path(network.data) / POOL_FILE
         genesis = _genesis(chain)
-        self._store: Final[Store] = open_to_write(
-            network.data, genesis, kept(network), seen, room(network)
-        )
+        self._store: Final[Store] = open_network_store(network, genesis, seen)
         try:
-            # For whoever follows the chain.
+            # For followers of the chain.
             (Path(network.data) / GENESIS_FILE).write_bytes(genesis_text(genesis))
             self._writer: Final = LedgerWriter(
                 self._store, clock, keep_partials=network.keep_partials
@@ -129,7 +126,7 @@ class DevChainSource:
                 self._sequencer.submit(transaction)
 
     def close(self) -> None:
-        """Let go of the store, whatever happens, and save what waits, if that can be."""
+        """Close the store in any case, and save the transactions that wait, if that can be."""
         try:
             self._writer.close()
         finally:
@@ -191,7 +188,7 @@ def _outlets(network: Network, clock: Clock, feed: FeedServer | None) -> tuple[P
 
 
 def _faults(chain: DevChain | None) -> Faults:
-    assert chain is not None, "a development chain is told what to be like"
+    assert chain is not None, "a development chain has its settings"
     return Faults.parse(chain.faults, chain.seed)
 
 
@@ -216,7 +213,7 @@ def _genesis(chain: DevChain) -> Genesis:
 
 
 def _load(chain: DevChain, chain_id: int) -> Load | None:
-    """Load from the later accounts: whoever sends from one of them too finds nonces taken."""
+    """Load from the later accounts; transactions that users send from these find nonces taken."""
     if not chain.load:
         return None
     accounts = dev_accounts(chain.mnemonic, chain.accounts)[first_of_load(chain.accounts) :]

@@ -29,11 +29,11 @@ from foreblock.sequencer.attributes import (
     payload_id,
     stray_deposit,
 )
-from foreblock.sequencer.chaos.faults import Fault, Faults
+from foreblock.sequencer.chaos.faults import FaultKind, Faults
 from foreblock.sequencer.chaos.side_branch import SideBranch
 from foreblock.sequencer.load import Load
-from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.sequencer import Sequencer
+from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.types import Base, Flashblock
 
 LONGEST_REORG: Final = 3  # sealed blocks that are given up at once
@@ -61,12 +61,12 @@ class ChaoticSequencer(Sequencer):
         super().__init__(writer, clock, options, publish, load)
         self._faults: Final = faults
         self._contradict: Final = contradict
-        self._last_struck: Final[dict[Fault, int]] = {}  # the last height, by kind
+        self._last_struck: Final[dict[FaultKind, int]] = {}  # the last height, by kind
 
     # --- Where faults strike -----------------------------------------------------------
 
     def _end_index(self, slot: int, now_ns: int) -> None:
-        if slot > self._slot and self._strikes(Fault.RESTART):
+        if slot > self._slot and self._strikes(FaultKind.RESTART):
             due_ns = self._index_due_ns
             self._slot = slot
             self._restart(now_ns, due_ns)
@@ -74,19 +74,19 @@ class ChaoticSequencer(Sequencer):
             super()._end_index(slot, now_ns)
 
     def _turn_over(self, now_ns: int, builder: CommitBuilder | None = None) -> None:
-        if self._writer.latest.number >= LONGEST_REORG and self._strikes(Fault.REORG):
+        if self._writer.latest.number >= LONGEST_REORG and self._strikes(FaultKind.REORG):
             self._reorg(now_ns, self._schedule.end_ns)
-        elif len(self._block.partials) > 1 and self._strikes(Fault.TAIL):
+        elif len(self._block.partials) > 1 and self._strikes(FaultKind.TAIL):
             self._turn_over_without_tail(now_ns)
         else:
             super()._turn_over(now_ns, builder)
 
     def _announce(self, flashblock: Flashblock, now_ns: int, due_ns: int) -> None:
-        if self._faults.happens(Fault.EQUIVOCATE, flashblock.block_number, flashblock.index):
+        if self._faults.happens(FaultKind.EQUIVOCATE, flashblock.block_number, flashblock.index):
             self._contradict(self._other_last_index())
         super()._announce(flashblock, now_ns, due_ns)
 
-    def _strikes(self, kind: Fault) -> bool:
+    def _strikes(self, kind: FaultKind) -> bool:
         """Whether a fault happens now; each kind strikes a height once at most."""
         number = self._block.number
         if self._last_struck.get(kind, 0) >= number:
@@ -162,7 +162,7 @@ class ChaoticSequencer(Sequencer):
         block has none, and those of the block in progress go back to the pool.
         """
         writer, options, latest = self._writer, self._options, self._writer.latest.number
-        depth = 1 + int(self._faults.draw(Fault.REORG, "depth", latest, 0) * LONGEST_REORG)
+        depth = 1 + int(self._faults.draw(FaultKind.REORG, "depth", latest, 0) * LONGEST_REORG)
         fork = latest - depth
         old = [self._sealed_header(number) for number in range(fork + 1, latest + 1)]
         times = [*(header.timestamp for header in old), self._block.base.timestamp]
