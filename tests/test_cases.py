@@ -15,7 +15,7 @@ from conftest import CHECKOUT, ChainFiles
 from foreblock.conformance.cases import Case, read_cases
 from foreblock.conformance.dialects import DIALECTS, Dialect
 from foreblock.conformance.replay import Rules, judge
-from foreblock.ledger.importing.import_files import import_files
+from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
 from support.servers.asking import Asker, asker
 

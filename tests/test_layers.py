@@ -47,10 +47,15 @@ BELOW = {
         "_engine clock errors primitives types ledger/building ledger/reading ledger/rules"
         " ledger/storage"
     ),
-    "ledger/importing": "_engine errors primitives ledger/genesis ledger/rules ledger/storage",
+    "ledger/importing": (
+        "_engine errors primitives ledger/building ledger/genesis ledger/rules ledger/storage"
+    ),
     # Where blocks come from.
     "upstream": "backoff clock errors foreign_text primitives types",
-    "sequencer": "clock errors primitives types ledger/building ledger/genesis ledger/rules",
+    "sequencer": (
+        "clock errors primitives types ledger/building ledger/genesis ledger/reading"
+        " ledger/rules ledger/storage"
+    ),
     "sources": (
         "backoff bus clock errors feed foreign_text settings types sequencer upstream"
         " ledger/building ledger/following ledger/genesis ledger/reading ledger/storage"
@@ -141,8 +146,8 @@ RULES = [
     *(
         PACKAGE / "ledger" / f"{name}.py"
         for name in (
-            "calls/checks", "following/buffer", "following/candidates",
-            "following/classification", "genesis/config", "reading/block_id", "reading/next_fees",
+            "calls/checks", "following/buffer", "following/classification",
+            "genesis/config", "reading/block_id", "reading/next_fees",
         )
     ),
 ]  # fmt: skip

@@ -26,7 +26,7 @@ from differential.known import plain
 from differential.payloads import Base, Json, payloads
 from foreblock.conformance.compare import differences
 from foreblock.errors import Refused
-from foreblock.ledger.importing.import_files import import_files
+from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
 from foreblock.upstream.client import Endpoint
 from support.servers.asking import Asker, asker

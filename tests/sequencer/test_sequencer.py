@@ -10,7 +10,7 @@ from foreblock.ledger.importing.chain import Chain
 from foreblock.ledger.rules.l1_attributes import ATTRIBUTES_DEPOSITOR
 from foreblock.ledger.storage.start import begin_chain
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
-from foreblock.sequencer.options import SequencerOptions
+from foreblock.sequencer.sequencer_options import SequencerOptions
 from support.chains.dev_chain import (
     ACCOUNTS,
     ETHER,

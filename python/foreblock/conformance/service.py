@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from foreblock.errors import InvalidArgument
-from foreblock.ledger.importing.import_files import import_files
+from foreblock.ledger.importing.importer import import_files
 from foreblock.service.running import serving
 
 

@@ -30,7 +30,7 @@ from foreblock._engine import (
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.importing.chain import Chain as StrictChain
 from foreblock.ledger.rules.execution import Execution, Task, execute
-from foreblock.ledger.rules.working_state import Scratch
+from foreblock.ledger.rules.working_state import WorkingState
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.chain_head import read_tip
 from foreblock.ledger.storage.start import begin_chain
@@ -132,7 +132,7 @@ class Reference:
         with self.store.view() as view:
             tip = read_tip(view, self.profile)
             state = view.state(tip.header.number)
-            scratch = Scratch(state.overlay(), self.store.trie(), self.store.batch().next)
+            scratch = WorkingState(state.overlay(), self.store.trie(), self.store.batch().next)
             rules = tip.rules_of_next(header.timestamp, self.profile)
             task = Task(block, decode_transactions(raws), rules, tip.rules, self.profile)
             execution = execute(task, scratch)

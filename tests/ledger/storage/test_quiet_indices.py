@@ -11,7 +11,7 @@ from foreblock.ledger.storage.freshness import Freshness, Quiet, decode_freshnes
 from foreblock.ledger.storage.maintenance import PRUNE_HEIGHTS
 from foreblock.ledger.storage.partial_rows import decode_numbers, made_of_key
 from foreblock.ledger.storage.quiet_indices import quiet_end
-from foreblock.sequencer.faults import Faults
+from foreblock.sequencer.chaos.faults import Faults
 from foreblock.types import Flashblock, FlashblockId
 from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, send
 

@@ -29,7 +29,7 @@ from foreblock.ledger.rules.execution import Task, execute
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.header_rules import base_fee_after, excess_blob_gas_after
-from foreblock.ledger.rules.working_state import Scratch
+from foreblock.ledger.rules.working_state import WorkingState
 from foreblock.ledger.storage.chain_head import Tip, read_tip
 from foreblock.ledger.storage.start import begin_chain
 
@@ -122,7 +122,7 @@ class ChainBuilder:
         transactions = decode_transactions(block.transactions, homestead=homestead)
         with self.store.view() as view:
             overlay = view.state(tip.header.number).overlay()
-            scratch = Scratch(overlay, self.store.trie(), self.store.batch().next)
+            scratch = WorkingState(overlay, self.store.trie(), self.store.batch().next)
             task = Task(block, transactions, rules, tip.rules, self.profile)
             execution = execute(task, scratch)
             header = block.header.replace(

@@ -24,7 +24,7 @@ from foreblock._engine import (
 from foreblock.clock import DrivenClock
 from foreblock.errors import NotHere
 from foreblock.ledger.building.block_in_progress import BlockInProgress
-from foreblock.ledger.building.commit_builder import Draft
+from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.parent_state import on_sealed
 from foreblock.ledger.following.bounds import RunBounds
@@ -130,8 +130,8 @@ class Truth:
         """
         number = self.latest.number + 1 if number is None else number
         base = self.base(number, salt)
-        foundation = on_sealed(self.store, self.profile, number - 1)
-        block = BlockInProgress.begin(foundation, base, keccak256(name.encode())[:8])
+        parent_state = on_sealed(self.store, self.profile, number - 1)
+        block = BlockInProgress.begin(parent_state, base, keccak256(name.encode())[:8])
         for deposit in (_deposit(base), *upgrades):
             block.run(deposit)
         messages, blocks = [], []
@@ -257,9 +257,9 @@ class Following:
         commit = self.writer.commit
 
         def counted(
-            draft: Draft, latest: Header, pending: int | None, heard_at_ns: int | None
+            builder: CommitBuilder, latest: Header, pending: int | None, heard_at_ns: int | None
         ) -> None:
-            commit(draft, latest, pending, heard_at_ns)
+            commit(builder, latest, pending, heard_at_ns)
             self.commits += 1
 
         self.writer.commit = counted  # type: ignore[method-assign]

@@ -10,6 +10,7 @@ from foreblock.errors import DeadlineExceeded, RefusedOverride, RefusedSimulatio
 from foreblock.ledger.calls.block_overrides import AS_IT_IS, BlockOverrides
 from foreblock.ledger.calls.overrides import apply, apply_in_steps, forget
 from foreblock.ledger.reading.block_context import Surroundings
+from foreblock.ledger.rules.block_start import start_calls
 from foreblock.ledger.rules.checksum import checksum_address
 from foreblock.ledger.rules.execution import (
     CONSOLIDATION_REQUEST,
@@ -23,7 +24,7 @@ from foreblock.ledger.rules.forks import PARIS
 from foreblock.ledger.simulation.branch import Branch
 from foreblock.ledger.simulation.calls import run_at_once, run_calls
 from foreblock.ledger.simulation.header import header_after, open_header
-from foreblock.ledger.simulation.open_block import OpenBlock, has_queues, told
+from foreblock.ledger.simulation.open_block import OpenBlock, has_queues
 from foreblock.ledger.simulation.request import FILLER, BlockRequest
 from foreblock.ledger.simulation.timeline import Place
 from foreblock.primitives import ZERO_HASH
@@ -151,7 +152,7 @@ def _begin(block: OpenBlock) -> Sequence[Work]:
     overlay, pace, messages = (
         block.branch.overlay,
         block.branch.pace,
-        told(block.header, block.rules),
+        start_calls(block.header, block.rules),
     )
     for index, (contract, data) in enumerate(messages):
         try:

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from foreblock._engine import Body, Env, Header, Overlay, PlainCalls, Precompiles, Withdrawal
+from foreblock._engine import Body, Env, Overlay, PlainCalls, Precompiles, Withdrawal
 from foreblock.errors import RefusedSimulation, Rule
 from foreblock.ledger.reading.block_context import Surroundings
-from foreblock.ledger.rules.execution import BEACON_ROOTS, HISTORY_STORAGE
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import CANCUN, JOVIAN, PRAGUE, SHANGHAI, Rules
 from foreblock.ledger.rules.l1_attributes import L1_BLOCK
@@ -124,16 +123,6 @@ def blob_gas_used(rules: Rules, overlay: Overlay, calls: int, blobs: int) -> int
 def type_of_plain(around: Surroundings) -> int:
     """The type of transaction that a call is shown as which says nothing of fees."""
     return LEGACY if around.base_fee is None else DYNAMIC_FEE
-
-
-def told(header: Header, rules: Rules) -> list[tuple[bytes, bytes]]:
-    """What the system contracts are told before a block's first call."""
-    messages = []
-    if header.parent_beacon_block_root is not None:
-        messages.append((BEACON_ROOTS, header.parent_beacon_block_root))
-    if rules.ethereum >= PRAGUE:
-        messages.append((HISTORY_STORAGE, header.parent_hash))
-    return messages
 
 
 def has_queues(rules: Rules) -> bool:

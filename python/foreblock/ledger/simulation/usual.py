@@ -11,9 +11,10 @@ from typing_extensions import Buffer
 
 from foreblock._engine import Opening, SealedBody, State
 from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.rules.block_start import start_calls
 from foreblock.ledger.rules.forks import BYZANTIUM, SHANGHAI
 from foreblock.ledger.simulation.limits import SimulationLimits, check_calls
-from foreblock.ledger.simulation.open_block import blob_gas_used, has_queues, told, type_of_plain
+from foreblock.ledger.simulation.open_block import blob_gas_used, has_queues, type_of_plain
 from foreblock.primitives import ZERO_HASH
 
 IN_PLACE_US: Final = 500  # for all of it
@@ -49,7 +50,7 @@ def _opening(base: ReadableBlock) -> Opening | None:
     around = base.following
     if around is None or around.rules.ethereum < BYZANTIUM or has_queues(around.rules):
         return None
-    system = told(around.header, around.rules)
+    system = start_calls(around.header, around.rules)
     kind = type_of_plain(around)
     around.opening = Opening(around.priced, kind, base.number, base.hash, system)
     return around.opening

@@ -9,7 +9,7 @@ from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.ledger.rules.block_rules import MESSAGE_PASSER
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.rules.working_state import Scratch
+from foreblock.ledger.rules.working_state import WorkingState
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.primitives import format_data
@@ -31,7 +31,7 @@ def stored_profile(view: View) -> ChainProfile:
 
 def _write(store: Store, genesis: Genesis) -> None:
     batch = store.batch()
-    scratch = Scratch(Overlay.empty(), store.trie(), batch.next)
+    scratch = WorkingState(Overlay.empty(), store.trie(), batch.next)
     for address, account in genesis.accounts.items():
         scratch.overlay.set(
             address,

@@ -1,12 +1,12 @@
-"""Faults of a feed: what is sent instead of each flashblock, and when. No I/O, no clock.
+"""Faults of a feed: the messages sent for each flashblock, and when. No I/O, no clock.
 
-The chain knows nothing of it: what is committed and served is what was published here.
+The chain is not affected: its commits are those of the flashblocks published here.
 """
 
 from random import Random
 from typing import Final, NamedTuple
 
-from foreblock.sequencer.faults import Fault, Faults
+from foreblock.sequencer.chaos.faults import FaultKind, Faults
 from foreblock.types import Flashblock
 
 LONGEST_DELAY_MS: Final = 1_500
@@ -27,7 +27,7 @@ _NOISE: Final = (
 
 
 class Sending(NamedTuple):
-    """What goes out, and when, in monotonic time."""
+    """A message and when it goes out, in monotonic time."""
 
     at_ns: int
     content: Flashblock | bytes
@@ -44,19 +44,19 @@ class FeedFaults:
     def send(
         self, flashblock: Flashblock, now_ns: int, other: Flashblock | None = None
     ) -> list[Sending]:
-        """What to send for a flashblock that is published now, in this order.
+        """The messages for a flashblock that is published now, in this order.
 
         `other` is another one for the same place, which is as true by itself.
         """
-        if self._happens(Fault.STALL, flashblock):
-            wait = self._draw(Fault.STALL, flashblock) * LONGEST_STALL_MS * _MILLISECOND_NS
+        if self._happens(FaultKind.STALL, flashblock):
+            wait = self._draw(FaultKind.STALL, flashblock) * LONGEST_STALL_MS * _MILLISECOND_NS
             self._stalled_until_ns = max(self._stalled_until_ns, now_ns + int(wait))
         at_ns = max(now_ns, self._stalled_until_ns)
         sendings = [Sending(at_ns, noise) for noise in self._noise(flashblock)]
         held, self._held = self._held, []
-        if self._happens(Fault.DROP, flashblock):
+        if self._happens(FaultKind.DROP, flashblock):
             pass
-        elif self._happens(Fault.REORDER, flashblock):
+        elif self._happens(FaultKind.REORDER, flashblock):
             self._held = [flashblock]
         else:
             sendings += self._copies(flashblock, at_ns, other)
@@ -65,27 +65,27 @@ class FeedFaults:
     def _copies(
         self, flashblock: Flashblock, at_ns: int, other: Flashblock | None
     ) -> list[Sending]:
-        if self._happens(Fault.DELAY, flashblock):
-            delay = self._draw(Fault.DELAY, flashblock) * LONGEST_DELAY_MS * _MILLISECOND_NS
+        if self._happens(FaultKind.DELAY, flashblock):
+            delay = self._draw(FaultKind.DELAY, flashblock) * LONGEST_DELAY_MS * _MILLISECOND_NS
             at_ns += int(delay)
         copies = [Sending(at_ns, flashblock)]
-        if self._happens(Fault.DUPLICATE, flashblock):
+        if self._happens(FaultKind.DUPLICATE, flashblock):
             copies.append(copies[0])
         if other is not None:
-            is_first = self._draw(Fault.EQUIVOCATE, flashblock) < 1 / 2
+            is_first = self._draw(FaultKind.EQUIVOCATE, flashblock) < 1 / 2
             copies.insert(0 if is_first else len(copies), Sending(at_ns, other))
         return copies
 
     def _noise(self, flashblock: Flashblock) -> list[bytes]:
-        if not self._happens(Fault.GARBAGE, flashblock):
+        if not self._happens(FaultKind.GARBAGE, flashblock):
             return []
-        chance = Random(self._draw(Fault.GARBAGE, flashblock))  # noqa: S311, it is to repeat
+        chance = Random(self._draw(FaultKind.GARBAGE, flashblock))  # noqa: S311, it is to repeat
         if chance.random() < 1 / 2:
             return [chance.randbytes(chance.randrange(1, 5_000))]
         return [chance.choice(_NOISE)]
 
-    def _happens(self, kind: Fault, flashblock: Flashblock) -> bool:
+    def _happens(self, kind: FaultKind, flashblock: Flashblock) -> bool:
         return self._faults.happens(kind, flashblock.block_number, flashblock.index)
 
-    def _draw(self, kind: Fault, flashblock: Flashblock) -> float:
+    def _draw(self, kind: FaultKind, flashblock: Flashblock) -> float:
         return self._faults.draw(kind, "how", flashblock.block_number, flashblock.index)

@@ -22,10 +22,8 @@ from foreblock.errors import (
     SenderLimitReached,
     TransactionPoolFull,
 )
-from foreblock.sequencer.admission import admit
-from foreblock.sequencer.cheapest import Cheapest
-from foreblock.sequencer.pooled import Pooled, Terms
-from foreblock.sequencer.ranking import Ranking
+from foreblock.sequencer.admission import Pooled, Terms, admit
+from foreblock.sequencer.ranking import Cheapest, Ranking
 from foreblock.sequencer.sender_queue import SenderQueue
 from foreblock.types import Account, Transaction
 
@@ -33,7 +31,7 @@ Accounts = Callable[[bytes], Account | None]
 
 
 @dataclass(frozen=True, slots=True)
-class PoolLimits:
+class TransactionPoolLimits:
     """How many transactions may wait, and how many bytes they may have as they are encoded."""
 
     of_a_sender: int = 1_024
@@ -43,13 +41,15 @@ class PoolLimits:
     gapped_size: int = 16 << 20
 
 
-class Pool:
+class TransactionPool:
     """The transactions that wait, under the terms of the block in progress."""
 
-    def __init__(self, terms: Terms, accounts: Accounts, limits: PoolLimits | None = None) -> None:
+    def __init__(
+        self, terms: Terms, accounts: Accounts, limits: TransactionPoolLimits | None = None
+    ) -> None:
         self._terms = terms
         self._accounts = accounts
-        self._limits = limits or PoolLimits()
+        self._limits = limits or TransactionPoolLimits()
         self._arrivals = 0
         self._queues: dict[bytes, SenderQueue] = {}
         self._by_hash: dict[bytes, Pooled] = {}

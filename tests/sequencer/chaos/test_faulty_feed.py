@@ -5,15 +5,15 @@ from typing import cast
 
 from foreblock.clock import DrivenClock
 from foreblock.feed.server import FeedServer
-from foreblock.sequencer.faults import Fault, Faults
-from foreblock.sources.faulty_feed import FaultyFeed
+from foreblock.sequencer.chaos.faults import FaultKind, Faults
+from foreblock.sequencer.chaos.faulty_feed import FaultyFeed
 from foreblock.types import Flashblock
 from support.payloads.flashblocks import hash_of, later
 from support.servers.waiting import PATIENCE
 
-FAULTS = Faults({Fault.DELAY: 1.0}, seed=1)
+FAULTS = Faults({FaultKind.DELAY: 1.0}, seed=1)
 # A place whose message is not delayed for long.
-SOON = next(at for at in range(10_000) if FAULTS.draw(Fault.DELAY, "how", at, 1) < 0.002)
+SOON = next(at for at in range(10_000) if FAULTS.draw(FaultKind.DELAY, "how", at, 1) < 0.002)
 
 
 class Server:

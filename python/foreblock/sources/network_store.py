@@ -1,4 +1,4 @@
-"""Slots of readers that died inside a view, freed while the network runs.
+"""The store of one network in the writer process: opened, and freed of dead readers.
 
 A process that is killed inside a view leaves its slot in the store's table of readers, and
 with it every page that was freed since: the file grows, and in the end the table is full.
@@ -11,11 +11,26 @@ from typing import Final
 import structlog
 
 from foreblock.clock import Clock
-from foreblock.ledger.storage.open_store import Store
+from foreblock.ledger.genesis.genesis_file import Genesis
+from foreblock.ledger.storage.open_store import Room, Store, open_to_write
+from foreblock.ledger.storage.retention import Retention
+from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.settings.networks import Network
 
 CLEAR_EVERY_NS: Final = 5 * 10**9
 
 log = structlog.get_logger()
+
+
+def open_network_store(network: Network, genesis: Genesis, seen: SeenCommit | None) -> Store:
+    """The store of a network, which keeps as much of the past as the network's settings say."""
+    retention = Retention(
+        states=network.keep_states or None,
+        partials=network.keep_partials,
+        nodes=network.keep_nodes,
+    )
+    room = Room(network.map_size, network.max_readers)
+    return open_to_write(network.data, genesis, retention, seen, room)
 
 
 class StaleReaders:

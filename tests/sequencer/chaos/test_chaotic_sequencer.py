@@ -15,8 +15,8 @@ from foreblock.ledger.following.follower import Follower
 from foreblock.ledger.importing.chain import Chain
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.start import begin_chain
-from foreblock.sequencer.faults import Faults
-from foreblock.sequencer.feed_faults import FeedFaults
+from foreblock.sequencer.chaos.faults import Faults
+from foreblock.sequencer.chaos.feed_faults import FeedFaults
 from foreblock.types import Flashblock
 from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, sealed_blocks, send
 from support.servers.asking import asker, error

@@ -7,8 +7,8 @@ import pytest
 
 from foreblock.errors import MalformedFlashblock
 from foreblock.feed.messages import EndMarker, decode
-from foreblock.sequencer.faults import Faults
-from foreblock.sequencer.feed_faults import FeedFaults, Sending
+from foreblock.sequencer.chaos.faults import Faults
+from foreblock.sequencer.chaos.feed_faults import FeedFaults, Sending
 from foreblock.types import Flashblock
 from support.payloads.flashblocks import carrying, first, hash_of, later
 

@@ -1,21 +1,30 @@
-"""A feed with faults on purpose, between a sequencer and whoever listens."""
+"""A feed with faults on purpose, between a sequencer and the server of its feed."""
 
 import asyncio
-from typing import Final
+from typing import Final, Protocol
 
 from foreblock.clock import Clock
-from foreblock.feed.server import FeedServer
-from foreblock.sequencer.faults import Faults
-from foreblock.sequencer.feed_faults import FeedFaults, Sending
+from foreblock.sequencer.chaos.faults import Faults
+from foreblock.sequencer.chaos.feed_faults import FeedFaults, Sending
 from foreblock.types import Flashblock
 
 _SECOND_NS: Final = 10**9
 
 
-class FaultyFeed:
-    """Publishes to a server what is left of a chain's flashblocks; on one loop."""
+class Server(Protocol):
+    """The server of a feed."""
 
-    def __init__(self, server: FeedServer, faults: Faults, clock: Clock) -> None:
+    def publish(self, flashblock: Flashblock) -> None:
+        """Send a flashblock."""
+
+    def publish_bytes(self, content: bytes, /) -> None:
+        """Send a message that need not be a flashblock."""
+
+
+class FaultyFeed:
+    """Publishes what is left of a chain's flashblocks; on one loop."""
+
+    def __init__(self, server: Server, faults: Faults, clock: Clock) -> None:
         self._server: Final = server
         self._faults: Final = FeedFaults(faults)
         self._clock: Final = clock
@@ -23,7 +32,7 @@ class FaultyFeed:
         self._other: Flashblock | None = None  # for the place that is published next
 
     def contradict(self, other: Flashblock) -> None:
-        """Let the place that is published next have another one, too."""
+        """Publish this one, too, with the next flashblock, whose place it has."""
         self._other = other
 
     def publish(self, flashblock: Flashblock) -> None:
@@ -39,10 +48,10 @@ class FaultyFeed:
                 self._send(sending)
 
     def _send_through(self, at_ns: int) -> None:
-        """What goes out by this time, the earliest first, and of equal times in their order.
+        """Send all that is due by this time, the earliest first.
 
-        Timers may be early by the clock: whose time it is says the timer, not the clock, or
-        a message would wait for the next one's.
+        The timer decides and not the clock, by which timers may be early: else a message
+        would wait for the timer of the next one.
         """
         due = [each for each in self._waiting if each.at_ns <= at_ns]
         self._waiting = [each for each in self._waiting if each.at_ns > at_ns]

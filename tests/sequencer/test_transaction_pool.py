@@ -5,7 +5,7 @@ import pytest
 from foreblock._engine import Transaction
 from foreblock.errors import PoolRefusal
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
-from foreblock.sequencer.pool import Pool, PoolLimits
+from foreblock.sequencer.transaction_pool import TransactionPool, TransactionPoolLimits
 from support.chains.sequencing import ETHER, GWEI, NOBODY, SENDERS, TERMS, Accounts, terms, transfer
 
 
@@ -15,18 +15,18 @@ def accounts() -> Accounts:
 
 
 @pytest.fixture
-def pool(accounts: Accounts) -> Pool:
-    return Pool(TERMS, accounts)
+def pool(accounts: Accounts) -> TransactionPool:
+    return TransactionPool(TERMS, accounts)
 
 
-def refuses(pool: Pool, transaction: Transaction, text: str) -> None:
+def refuses(pool: TransactionPool, transaction: Transaction, text: str) -> None:
     before = list(pool)
     with pytest.raises(PoolRefusal, match="^" + re.escape(text) + "$"):
         pool.add(transaction)
     assert list(pool) == before
 
 
-def run(pool: Pool, accounts: Accounts, most: int = 10**6) -> list[Transaction]:
+def run(pool: TransactionPool, accounts: Accounts, most: int = 10**6) -> list[Transaction]:
     """Take what the next block would hold."""
     taken: list[Transaction] = []
     while len(taken) < most and (best := pool.best()) is not None:
@@ -39,7 +39,9 @@ def run(pool: Pool, accounts: Accounts, most: int = 10**6) -> list[Transaction]:
 # --- Order ---------------------------------------------------------------------------
 
 
-def test_the_highest_tip_goes_first_and_of_equals_the_first(pool: Pool, accounts: Accounts) -> None:
+def test_the_highest_tip_goes_first_and_of_equals_the_first(
+    pool: TransactionPool, accounts: Accounts
+) -> None:
     low, high = transfer(0, 0, tip=1), transfer(1, 0, tip=5)
     first, second = transfer(2, 0, tip=3), transfer(3, 0, tip=3)
     for each in (low, first, high, second):
@@ -47,7 +49,9 @@ def test_the_highest_tip_goes_first_and_of_equals_the_first(pool: Pool, accounts
     assert run(pool, accounts) == [high, first, second, low]
 
 
-def test_the_tip_that_counts_is_what_the_fee_cap_leaves(pool: Pool, accounts: Accounts) -> None:
+def test_the_tip_that_counts_is_what_the_fee_cap_leaves(
+    pool: TransactionPool, accounts: Accounts
+) -> None:
     capped = transfer(0, 0, tip=9, cap=GWEI + 2)
     modest = transfer(1, 0, tip=3)
     pool.add(capped)
@@ -56,7 +60,7 @@ def test_the_tip_that_counts_is_what_the_fee_cap_leaves(pool: Pool, accounts: Ac
 
 
 def test_nonces_of_a_sender_run_in_order_whatever_they_offer(
-    pool: Pool, accounts: Accounts
+    pool: TransactionPool, accounts: Accounts
 ) -> None:
     dear, cheap = transfer(0, 1, tip=9), transfer(0, 0, tip=1)
     other = transfer(1, 0, tip=5)
@@ -65,7 +69,9 @@ def test_nonces_of_a_sender_run_in_order_whatever_they_offer(
     assert run(pool, accounts) == [other, cheap, dear]
 
 
-def test_a_fee_cap_below_the_base_fee_waits_until_it_falls(pool: Pool, accounts: Accounts) -> None:
+def test_a_fee_cap_below_the_base_fee_waits_until_it_falls(
+    pool: TransactionPool, accounts: Accounts
+) -> None:
     patient = transfer(0, 0, tip=1, cap=GWEI - 1)
     pool.add(patient)
     assert run(pool, accounts) == []
@@ -74,7 +80,7 @@ def test_a_fee_cap_below_the_base_fee_waits_until_it_falls(pool: Pool, accounts:
 
 
 def test_what_does_not_fit_is_offered_again_in_the_next_index(
-    pool: Pool, accounts: Accounts
+    pool: TransactionPool, accounts: Accounts
 ) -> None:
     large, small = transfer(0, 0, tip=9, gas=5_000_000), transfer(1, 0, tip=1)
     pool.add(large)
@@ -89,7 +95,7 @@ def test_what_does_not_fit_is_offered_again_in_the_next_index(
 
 
 def test_a_transaction_that_comes_while_an_index_is_filled_can_go_first(
-    pool: Pool, accounts: Accounts
+    pool: TransactionPool, accounts: Accounts
 ) -> None:
     pool.add(transfer(0, 0, tip=1))
     urgent = transfer(1, 0, tip=9)
@@ -100,7 +106,7 @@ def test_a_transaction_that_comes_while_an_index_is_filled_can_go_first(
 # --- Nonces --------------------------------------------------------------------------
 
 
-def test_a_nonce_gap_is_held_until_it_is_filled(pool: Pool, accounts: Accounts) -> None:
+def test_a_nonce_gap_is_held_until_it_is_filled(pool: TransactionPool, accounts: Accounts) -> None:
     third, second = transfer(0, 2), transfer(0, 1)
     pool.add(third)
     pool.add(second)
@@ -116,7 +122,7 @@ def test_a_nonce_gap_is_held_until_it_is_filled(pool: Pool, accounts: Accounts) 
 
 
 def test_the_next_nonce_follows_the_account_and_what_can_run(
-    pool: Pool, accounts: Accounts
+    pool: TransactionPool, accounts: Accounts
 ) -> None:
     accounts.nonces[SENDERS[0]] = 5
     assert pool.next_nonce(SENDERS[0]) == 5
@@ -129,19 +135,19 @@ def test_the_next_nonce_follows_the_account_and_what_can_run(
     assert pool.next_nonce(SENDERS[0]) == 7
 
 
-def test_a_used_nonce_is_refused(pool: Pool, accounts: Accounts) -> None:
+def test_a_used_nonce_is_refused(pool: TransactionPool, accounts: Accounts) -> None:
     accounts.nonces[SENDERS[0]] = 7
     refuses(pool, transfer(0, 5), "nonce too low: next nonce 7, tx nonce 5")
 
 
-def test_a_known_transaction_is_refused(pool: Pool) -> None:
+def test_a_known_transaction_is_refused(pool: TransactionPool) -> None:
     transaction = transfer(0, 0)
     pool.add(transaction)
     refuses(pool, transaction, "already known")
 
 
 def test_a_nonce_that_moved_by_itself_lets_go_of_what_is_below(
-    pool: Pool, accounts: Accounts
+    pool: TransactionPool, accounts: Accounts
 ) -> None:
     """An authorization raises the nonce of its signer (EIP-7702)."""
     below, after = transfer(0, 0), transfer(0, 1)
@@ -170,7 +176,7 @@ def test_a_nonce_that_moved_by_itself_lets_go_of_what_is_below(
     ],
 )
 def test_a_replacement_needs_a_tenth_more_of_both_fee_fields(
-    pool: Pool, accounts: Accounts, tip: int, cap: int, replaces: bool
+    pool: TransactionPool, accounts: Accounts, tip: int, cap: int, replaces: bool
 ) -> None:
     old, new = transfer(0, 0, tip=100, cap=10 * GWEI), transfer(0, 0, tip=tip, cap=cap)
     pool.add(old)
@@ -182,7 +188,7 @@ def test_a_replacement_needs_a_tenth_more_of_both_fee_fields(
     assert run(pool, accounts) == [new if replaces else old]
 
 
-def test_a_replacement_of_next_to_nothing_needs_more_than_nothing(pool: Pool) -> None:
+def test_a_replacement_of_next_to_nothing_needs_more_than_nothing(pool: TransactionPool) -> None:
     pool.add(transfer(0, 0, tip=1, cap=2 * GWEI))
     refuses(pool, transfer(0, 0, tip=1, cap=3 * GWEI), "replacement transaction underpriced")
     pool.add(transfer(0, 0, tip=2, cap=3 * GWEI))
@@ -191,7 +197,7 @@ def test_a_replacement_of_next_to_nothing_needs_more_than_nothing(pool: Pool) ->
 # --- Funds ---------------------------------------------------------------------------
 
 
-def test_funds_are_for_value_gas_and_l1_fee(pool: Pool, accounts: Accounts) -> None:
+def test_funds_are_for_value_gas_and_l1_fee(pool: TransactionPool, accounts: Accounts) -> None:
     cost = 7 + 21_000 * 10 * GWEI + 1_918_900_020
     accounts.balances[SENDERS[0]] = cost - 1
     text = "insufficient funds for gas * price + value: "
@@ -205,21 +211,23 @@ def test_funds_are_for_value_gas_and_l1_fee(pool: Pool, accounts: Accounts) -> N
     )
 
 
-def test_a_replacement_does_not_pay_for_what_it_replaces(pool: Pool, accounts: Accounts) -> None:
+def test_a_replacement_does_not_pay_for_what_it_replaces(
+    pool: TransactionPool, accounts: Accounts
+) -> None:
     accounts.balances[SENDERS[0]] = 2 * 21_000 * 10 * GWEI
     pool.add(transfer(0, 0, tip=1))
     pool.add(transfer(0, 0, tip=2, cap=11 * GWEI))
     assert len(pool) == 1
 
 
-def test_a_stranger_has_no_funds(accounts: Accounts, pool: Pool) -> None:
+def test_a_stranger_has_no_funds(accounts: Accounts, pool: TransactionPool) -> None:
     del accounts.nonces[SENDERS[0]]
     with pytest.raises(PoolRefusal, match=r"^insufficient funds .* balance 0, tx cost"):
         pool.add(transfer(0, 0))
 
 
 def test_what_can_no_longer_pay_is_dropped_and_what_follows_waits(
-    pool: Pool, accounts: Accounts
+    pool: TransactionPool, accounts: Accounts
 ) -> None:
     rich, modest = transfer(0, 0, value=50 * ETHER), transfer(0, 1)
     used = transfer(1, 0)
@@ -232,7 +240,7 @@ def test_what_can_no_longer_pay_is_dropped_and_what_follows_waits(
     assert pool.gapped == 1
 
 
-def test_what_fails_in_a_block_is_dropped(pool: Pool, accounts: Accounts) -> None:
+def test_what_fails_in_a_block_is_dropped(pool: TransactionPool, accounts: Accounts) -> None:
     pool.add(transfer(0, 0))
     pool.add(transfer(0, 1))
     best = pool.best()
@@ -245,7 +253,7 @@ def test_what_fails_in_a_block_is_dropped(pool: Pool, accounts: Accounts) -> Non
     assert [each.nonce for each in run(pool, accounts)] == [0, 1]
 
 
-def test_what_a_fork_forbids_is_dropped(pool: Pool, accounts: Accounts) -> None:
+def test_what_a_fork_forbids_is_dropped(pool: TransactionPool, accounts: Accounts) -> None:
     pool.add(transfer(0, 0, gas=2**24))
     pool.add(transfer(1, 0, gas=2**24 + 1))
     pool.begin_block(terms(rules=Rules(EthereumFork.OSAKA, OptimismFork.KARST)))
@@ -257,12 +265,14 @@ def test_what_a_fork_forbids_is_dropped(pool: Pool, accounts: Accounts) -> None:
 # --- Limits --------------------------------------------------------------------------
 
 
-def small(accounts: Accounts, of_a_sender: int = 3, in_all: int = 4, gapped: int = 2) -> Pool:
-    return Pool(TERMS, accounts, PoolLimits(of_a_sender, in_all, gapped))
+def small(
+    accounts: Accounts, of_a_sender: int = 3, in_all: int = 4, gapped: int = 2
+) -> TransactionPool:
+    return TransactionPool(TERMS, accounts, TransactionPoolLimits(of_a_sender, in_all, gapped))
 
 
 def test_limits_are_those_that_are_documented() -> None:
-    limits = PoolLimits()
+    limits = TransactionPoolLimits()
     assert (limits.of_a_sender, limits.in_all, limits.gapped) == (1_024, 10_000, 2_500)
     assert (limits.size, limits.gapped_size) == (64 * 2**20, 16 * 2**20)
 
@@ -356,8 +366,10 @@ def large(who: int, nonce: int, tip: int, size: int = 1_000) -> Transaction:
     return transfer(who, nonce, tip=tip, data=bytes(size), gas=21_000 + 10 * size)
 
 
-def of_size(accounts: Accounts, size: int, gapped_size: int = 10**6) -> Pool:
-    return Pool(TERMS, accounts, PoolLimits(size=size, gapped_size=gapped_size))
+def of_size(accounts: Accounts, size: int, gapped_size: int = 10**6) -> TransactionPool:
+    return TransactionPool(
+        TERMS, accounts, TransactionPoolLimits(size=size, gapped_size=gapped_size)
+    )
 
 
 def test_a_large_one_takes_the_place_of_as_many_as_it_needs(accounts: Accounts) -> None:
@@ -412,12 +424,12 @@ def test_only_so_many_bytes_may_wait_for_a_nonce(accounts: Accounts) -> None:
 
 def test_who_goes_for_its_own_sender_goes_once(accounts: Accounts) -> None:
     """The highest nonce of a sender at its limit, however cheap, and others for the bytes."""
-    pool = Pool(TERMS, accounts, PoolLimits(of_a_sender=2, gapped_size=1_350))
+    pool = TransactionPool(TERMS, accounts, TransactionPoolLimits(of_a_sender=2, gapped_size=1_350))
     for who, nonce, tip in ((0, 5, 9), (0, 7, 1), (1, 5, 2)):
         pool.add(transfer(who, nonce, tip=tip))
     gone = pool.add(large(0, 6, tip=5, size=1_000))
     assert [(each.sender, each.nonce) for each in gone] == [(SENDERS[0], 7)]
-    pool = Pool(TERMS, accounts, PoolLimits(of_a_sender=2, gapped_size=1_250))
+    pool = TransactionPool(TERMS, accounts, TransactionPoolLimits(of_a_sender=2, gapped_size=1_250))
     for who, nonce, tip in ((0, 5, 9), (0, 7, 1), (1, 5, 2)):
         pool.add(transfer(who, nonce, tip=tip))
     gone = pool.add(large(0, 6, tip=5, size=1_000))

@@ -3,17 +3,17 @@
 import pytest
 
 from foreblock.errors import InvalidArgument
-from foreblock.sequencer.faults import Fault, Faults
+from foreblock.sequencer.chaos.faults import FaultKind, Faults
 
 PLACES = [(block, index) for block in range(1, 200) for index in range(11)]
 
 
-def struck(faults: Faults, kind: Fault) -> list[tuple[int, int]]:
+def struck(faults: Faults, kind: FaultKind) -> list[tuple[int, int]]:
     return [place for place in PLACES if faults.happens(kind, *place)]
 
 
-@pytest.mark.parametrize("kind", Fault)
-def test_a_fault_happens_about_as_often_as_it_is_to(kind: Fault) -> None:
+@pytest.mark.parametrize("kind", FaultKind)
+def test_a_fault_happens_about_as_often_as_it_is_to(kind: FaultKind) -> None:
     for rate in (0.01, 0.2, 0.7):
         found = len(struck(Faults({kind: rate}), kind)) / len(PLACES)
         assert found == pytest.approx(rate, rel=0.5)
@@ -24,15 +24,17 @@ def test_a_fault_happens_about_as_often_as_it_is_to(kind: Fault) -> None:
 def test_where_it_happens_depends_on_seed_kind_and_place_alone() -> None:
     alone = Faults.parse(["drop=0.1"], seed=7)
     together = Faults.parse(["garbage=0.5", "drop=0.1", "reorg=1"], seed=7)
-    assert struck(alone, Fault.DROP) == struck(together, Fault.DROP)
-    assert struck(alone, Fault.DROP) != struck(Faults.parse(["drop=0.1"], seed=8), Fault.DROP)
+    assert struck(alone, FaultKind.DROP) == struck(together, FaultKind.DROP)
+    assert struck(alone, FaultKind.DROP) != struck(
+        Faults.parse(["drop=0.1"], seed=8), FaultKind.DROP
+    )
     both = Faults.parse(["drop=0.1", "delay=0.1"])
-    assert struck(both, Fault.DROP) != struck(both, Fault.DELAY)
+    assert struck(both, FaultKind.DROP) != struck(both, FaultKind.DELAY)
 
 
 def test_what_rarely_happens_happens_where_it_often_does() -> None:
-    rare = struck(Faults.parse(["stall=0.01"]), Fault.STALL)
-    assert set(rare) <= set(struck(Faults.parse(["stall=0.1"]), Fault.STALL))
+    rare = struck(Faults.parse(["stall=0.01"]), FaultKind.STALL)
+    assert set(rare) <= set(struck(Faults.parse(["stall=0.1"]), FaultKind.STALL))
 
 
 def test_no_rate_is_no_fault() -> None:

@@ -15,8 +15,8 @@ from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.settings.networks import DevChain, FeedChain, Network
 from foreblock.sources.dev_network import open_dev_network
 from foreblock.sources.feed_network import FeedNetwork
+from foreblock.sources.network_store import CLEAR_EVERY_NS, StaleReaders
 from foreblock.sources.network_writer import NetworkWriter
-from foreblock.sources.stale_readers import CLEAR_EVERY_NS, StaleReaders
 from support.chains.dev_chain import GENESIS_TIME, SECOND
 
 PATIENCE = 30.0

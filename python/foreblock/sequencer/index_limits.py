@@ -1,4 +1,9 @@
-"""How long transactions may run for an index, and what becomes of one that takes longer.
+"""How much may go into an index: gas and data by its slot, time by its interval.
+
+A share of the gas limit that grows with the slots, for gas and for the data footprint alike,
+keeps room in a crowded block for what comes later in it. A transaction larger than one share
+waits until enough of them have come together. Nobody posts the data of a dev chain, so there
+is no limit of bytes.
 
 No clock is asked here. Transactions have until three quarters of an interval after their index
 is due, or a quarter from now where it is later already; so none makes an index late by more
@@ -10,15 +15,41 @@ never overran: whatever is sent, these get in with every second index.
 """
 
 from collections.abc import Container
+from dataclasses import dataclass
 from typing import Final
 
-from foreblock.sequencer.pooled import Pooled
+from foreblock.ledger.rules.intrinsic_gas import TRANSACTION
+from foreblock.sequencer.admission import Pooled
 
+LEAST_GAS: Final = TRANSACTION  # no transaction fits into less
 MOST_TRIES: Final = 2
 SMALL_GAS: Final = 1 << 20  # no transaction of so much gas takes more than a tenth of a second
 
 # Work that is done however late it is: what is so small has made nothing late.
 LEAST_US: Final = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What the block may have used when a slot ends, its deposits included."""
+
+    gas: int
+
+    def is_spent(self, gas_used: int) -> bool:
+        """Whether nothing fits any more."""
+        return self.gas - gas_used < LEAST_GAS
+
+    def fits(self, pooled: Pooled, gas_used: int, data_footprint: int) -> bool:
+        """Whether a transaction fits into what is left."""
+        return (
+            gas_used + pooled.gas_limit <= self.gas
+            and data_footprint + pooled.data_footprint <= self.gas
+        )
+
+
+def budget(slot: int, slots: int, gas_limit: int) -> Budget:
+    """The budget by the end of this slot of so many."""
+    return Budget(gas_limit * slot // slots)
 
 
 def runs_until_ns(due_ns: int, now_ns: int, interval_ns: int) -> int:

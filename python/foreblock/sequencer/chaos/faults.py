@@ -1,7 +1,7 @@
-"""Bad weather on purpose: which faults happen where, decided without I/O or a clock.
+"""Which faults happen where, decided without I/O or a clock.
 
 A decision depends on the seed, the kind of fault and its place (block and index), and on
-nothing else: the same chain meets the same weather, whatever other kinds are switched on.
+nothing else: switching on another kind moves none of them.
 
 | Kind | What goes wrong |
 |---|---|
@@ -27,7 +27,7 @@ from foreblock.errors import InvalidArgument
 _SCALE: Final = 1 << 64
 
 
-class Fault(StrEnum):
+class FaultKind(StrEnum):
     """The kinds; those of the feed first, then those of the chain itself."""
 
     DROP = "drop"
@@ -43,22 +43,22 @@ class Fault(StrEnum):
 
 
 class Faults:
-    """How often what goes wrong."""
+    """The rate of each kind."""
 
-    def __init__(self, rates: Mapping[Fault, float], seed: int = 0) -> None:
+    def __init__(self, rates: Mapping[FaultKind, float], seed: int = 0) -> None:
         self._rates: Final = dict(rates)
         self._seed: Final = seed
 
     @classmethod
     def parse(cls, words: Iterable[str], seed: int = 0) -> Self:
         """From words such as ``drop=0.01``; `InvalidArgument` names a bad one."""
-        rates: dict[Fault, float] = {}
+        rates: dict[FaultKind, float] = {}
         for word in words:
             name, _, text = word.partition("=")
             try:
-                kind, rate = Fault(name.strip()), float(text)
+                kind, rate = FaultKind(name.strip()), float(text)
             except ValueError:
-                kinds = ", ".join(Fault)
+                kinds = ", ".join(FaultKind)
                 raise InvalidArgument(
                     f"{word!r} is not a fault and its rate, such as drop=0.01; there are {kinds}"
                 ) from None
@@ -70,12 +70,12 @@ class Faults:
     def __bool__(self) -> bool:
         return any(self._rates.values())
 
-    def happens(self, kind: Fault, block: int, index: int) -> bool:
+    def happens(self, kind: FaultKind, block: int, index: int) -> bool:
         """Whether this goes wrong here."""
         rate = self._rates.get(kind, 0.0)
         return bool(rate) and self.draw(kind, "happens", block, index) < rate
 
-    def draw(self, kind: Fault, what: str, block: int, index: int) -> float:
+    def draw(self, kind: FaultKind, what: str, block: int, index: int) -> float:
         """A number from 0 to below 1 for something about a fault at a place."""
         name = f"{self._seed}/{kind}/{what}/{block}/{index}".encode()
         return int.from_bytes(blake2b(name, digest_size=8).digest()) / _SCALE
