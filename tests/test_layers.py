@@ -49,7 +49,7 @@ BELOW = {
     ),
     "ledger/importing": "_engine errors primitives ledger/genesis ledger/rules ledger/storage",
     # Where blocks come from.
-    "upstream": "backoff clock errors foreign_text primitives ledger",
+    "upstream": "backoff clock errors foreign_text primitives ledger ledger/rules",
     "sequencer": (
         "clock errors primitives types ledger ledger/building ledger/genesis ledger/rules"
     ),
@@ -70,7 +70,7 @@ BELOW = {
     "conformance": "_engine errors primitives service upstream ledger/importing",
     "bench": (
         "_engine clock errors feed primitives sequencer service types upstream"
-        " ledger ledger/building ledger/genesis ledger/importing ledger/storage"
+        " ledger ledger/building ledger/genesis ledger/importing ledger/rules ledger/storage"
     ),
     "cli": (
         "_engine bench clock conformance errors feed primitives sequencer server service settings"

@@ -30,7 +30,7 @@ from foreblock._engine import (
     sign_transaction,
 )
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.rules.deposit_receipt import deposit_fields
+from foreblock.ledger.reading.placed_receipts import deposit_fields
 from foreblock.ledger.storage.rows import encode_items
 from foreblock.methods import shapes
 from support.chains.writing import KEYS, SENDERS

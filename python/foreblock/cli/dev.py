@@ -11,7 +11,7 @@ import click
 
 from foreblock.cli.failure import INTERRUPTED, failing_in_one_line
 from foreblock.cli.settings_options import Given, loaded, settings_options
-from foreblock.ledger.rules.checksum import checksum_address
+from foreblock.ledger.rules.addresses import checksum_address
 from foreblock.primitives import format_data
 from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.load import first_of_load

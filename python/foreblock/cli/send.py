@@ -14,6 +14,7 @@ from foreblock.cli.asking import URL_OPTION, checked, connected
 from foreblock.cli.failure import stop
 from foreblock.errors import InvalidArgument, NotAnAnswer
 from foreblock.ledger.keys import address_of, sign_transaction
+from foreblock.ledger.rules.transaction_types import DYNAMIC_FEE
 from foreblock.ledger.transactions import Message
 from foreblock.primitives import (
     HASH_BYTES,
@@ -25,7 +26,6 @@ from foreblock.primitives import (
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 from foreblock.upstream.client import Endpoint
 
-DYNAMIC_FEE: Final = 2  # the type of a transaction with the fees of EIP-1559
 BASE_FEES: Final = 2  # so many times the base fee may be paid, as wallets offer
 POLL_SECONDS: Final = 0.02
 MOST_ACCOUNTS: Final = 1_000

@@ -17,7 +17,7 @@ from foreblock.ledger.reading.portion_places import (
 )
 from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.rules.l1_attributes import attributes_in
+from foreblock.ledger.rules.l1 import attributes_in
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.methods.lru_cache import Kept
 from foreblock.methods.receipt_text import ReceiptShape

@@ -9,9 +9,8 @@ from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
-from foreblock.ledger.reading.stored_block import read_stored
+from foreblock.ledger.reading.stored_block import list_prefix, read_stored
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.rules.block_size import list_prefix
 from foreblock.methods.block_param import BlockParam, find_block
 from foreblock.methods.params import DECODING, explain
 from foreblock.methods.reads import Reads, in_pieces

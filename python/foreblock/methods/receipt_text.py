@@ -12,10 +12,16 @@ from foreblock.ledger.reading.placed_receipts import PlacedReceipt
 from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import OptimismFork
-from foreblock.ledger.rules.l1_attributes import BedrockAttributes, EcotoneAttributes, L1Attributes
-from foreblock.ledger.rules.l1_cost import FREE, L1Costs
-from foreblock.ledger.rules.l1_fees import MILLION
-from foreblock.methods.shapes import DEPOSIT, array, data, members, quantity
+from foreblock.ledger.rules.l1 import (
+    FREE,
+    MILLION,
+    BedrockAttributes,
+    EcotoneAttributes,
+    L1Attributes,
+    L1Costs,
+)
+from foreblock.ledger.rules.transaction_types import DEPOSIT
+from foreblock.methods.shapes import array, data, members, quantity
 
 NULL: Final = b"null"
 

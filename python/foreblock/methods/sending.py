@@ -20,13 +20,14 @@ from foreblock.errors import (
     WrongChain,
 )
 from foreblock.ledger.reading.view import LedgerView
+from foreblock.ledger.rules.transaction_types import BLOB, DEPOSIT
 from foreblock.ledger.transactions import Transaction, decode_transaction
 from foreblock.methods import shapes
 from foreblock.methods.params import DECODING, data, explain
 from foreblock.methods.submissions import Submissions
 
 MAX_SIZE: Final = 128 * 1024  # bytes, as in geth's pool
-UNSUPPORTED: Final = (3, 0x7E)  # first bytes of blob transactions, and of deposits: from L1 only
+UNSUPPORTED: Final = (BLOB, DEPOSIT)  # OP chains have no blobs, and deposits come from L1
 
 
 class RawParams(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):

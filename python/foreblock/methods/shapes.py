@@ -10,8 +10,7 @@ from binascii import hexlify
 from collections.abc import Sequence
 
 from foreblock.ledger.reading.stored_block import Authorization, Header, Transaction, Withdrawal
-
-DEPOSIT = 0x7E
+from foreblock.ledger.rules.transaction_types import DEPOSIT
 
 
 def quantity(number: int) -> bytes:

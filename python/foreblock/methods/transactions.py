@@ -11,12 +11,16 @@ from msgspec.json import Decoder
 
 from foreblock.errors import NotHere
 from foreblock.ledger.reading.block_id import BlockId, ByHash
-from foreblock.ledger.reading.placed_receipts import encoded_receipt, read_transaction
+from foreblock.ledger.reading.placed_receipts import (
+    deposit_fields,
+    encoded_receipt,
+    read_transaction,
+)
 from foreblock.ledger.reading.portion_places import count_transactions
 from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.reading.stored_transaction import find_transaction
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.rules.deposit_receipt import DEPOSIT, deposit_fields
+from foreblock.ledger.rules.transaction_types import DEPOSIT
 from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockParam, read_block
 from foreblock.methods.block_places import BlockPlaces

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from msgspec import Struct
 
 from foreblock.ledger.rules.forks import Rules
-from foreblock.ledger.rules.l1_fees import L1Fees
+from foreblock.ledger.rules.l1 import L1Fees
 from foreblock.ledger.transactions import Transaction
 
 

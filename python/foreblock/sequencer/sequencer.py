@@ -26,7 +26,7 @@ from foreblock.errors import AlreadyKnown, InvalidTransaction, OverBudget, PoolR
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.side_branch import SideBranch
-from foreblock.ledger.rules.l1_attributes import DEPOSIT
+from foreblock.ledger.rules.transaction_types import DEPOSIT
 from foreblock.ledger.transactions import Account, Allowance, Header, Transaction
 from foreblock.sequencer.attributes import (
     attributes_deposit,

@@ -8,10 +8,9 @@ checked twice here: what JSON says is encoded, and what it leaves open is a `Val
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from foreblock.ledger.rules.transaction_types import DEPOSIT
 from foreblock.upstream.fields import Fields
 from foreblock.upstream.rlp import Item, encode
-
-_DEPOSIT: Final = 0x7E
 
 
 def encode_transaction(transaction: Fields) -> bytes:
@@ -98,5 +97,5 @@ _FIELDS: Final[Mapping[int, Callable[[Fields], list[Item]]]] = {
     2: _dynamic_fee,
     3: _blob,
     4: _set_code,
-    _DEPOSIT: _deposit,
+    DEPOSIT: _deposit,
 }

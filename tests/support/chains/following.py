@@ -37,7 +37,7 @@ from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock
 from foreblock.ledger.reading.sealed_block import SealedBlock
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.header_rules import base_fee_after
-from foreblock.ledger.rules.l1_attributes import ATTRIBUTES_DEPOSITOR, L1_BLOCK
+from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR, L1_BLOCK
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.rows import transaction_index_key
 from foreblock.ledger.storage.start import begin_chain, stored_profile

@@ -11,7 +11,7 @@ from typing import Final
 from foreblock.errors import RefusedCall, Rule
 from foreblock.ledger.calls.request import Call
 from foreblock.ledger.reading.block_context import Surroundings
-from foreblock.ledger.rules.checksum import checksum_address
+from foreblock.ledger.rules.addresses import checksum_address
 from foreblock.ledger.rules.execution import BLOBS_PER_TRANSACTION
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import OSAKA, SHANGHAI

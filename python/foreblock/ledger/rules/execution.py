@@ -30,6 +30,7 @@ from foreblock.ledger.rules.empty_roots import EMPTY_REQUESTS_HASH
 from foreblock.ledger.rules.fees import blob_base_fee
 from foreblock.ledger.rules.forks import OSAKA, EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.profile import ChainProfile
+from foreblock.ledger.rules.transaction_types import BLOB, DEPOSIT
 from foreblock.ledger.rules.working_state import Scratch
 
 BEACON_ROOTS: Final = bytes.fromhex("000f3df6d732807ef1319fb7b8bb8522d0beac02")  # EIP-4788
@@ -45,8 +46,6 @@ CONSOLIDATION_REQUEST: Final = 2  # EIP-7251
 WEI_PER_GWEI: Final = 10**9
 BLOBS_PER_TRANSACTION: Final = 6  # EIP-7594, from Osaka on
 
-BLOB: Final = 3  # the type of a transaction that carries blobs, EIP-4844
-DEPOSIT: Final = 0x7E  # the type of a transaction that an OP chain makes of an L1 event
 DEPOSIT_RECEIPT_VERSION: Final = 1  # OP, from Canyon on
 # OP, forced into the state by Canyon's first block.
 CREATE2_DEPLOYER: Final = bytes.fromhex("13b0d85ccb8bf860b6b79af3029fca081ae9bef2")

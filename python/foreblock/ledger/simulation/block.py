@@ -11,7 +11,7 @@ from foreblock.errors import DeadlineExceeded, RefusedOverride, RefusedSimulatio
 from foreblock.ledger.calls.block_overrides import AS_IT_IS, BlockOverrides
 from foreblock.ledger.calls.overrides import apply, apply_in_steps, forget
 from foreblock.ledger.reading.block_context import Surroundings
-from foreblock.ledger.rules.checksum import checksum_address
+from foreblock.ledger.rules.addresses import checksum_address
 from foreblock.ledger.rules.execution import (
     CONSOLIDATION_REQUEST,
     CONSOLIDATION_REQUESTS,

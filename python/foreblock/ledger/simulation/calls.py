@@ -22,10 +22,10 @@ from foreblock.errors import (
 from foreblock.ledger.calls.call import FEE_LIMIT, message
 from foreblock.ledger.calls.checks import Reason, check_fields, first_reason
 from foreblock.ledger.calls.request import Call
-from foreblock.ledger.rules.checksum import checksum_address
-from foreblock.ledger.rules.execution import BLOB
+from foreblock.ledger.rules.addresses import checksum_address
 from foreblock.ledger.rules.forks import BYZANTIUM
-from foreblock.ledger.simulation.open_block import DYNAMIC_FEE, LEGACY, SET_CODE, OpenBlock
+from foreblock.ledger.rules.transaction_types import BLOB, DYNAMIC_FEE, LEGACY, SET_CODE
+from foreblock.ledger.simulation.open_block import OpenBlock
 from foreblock.ledger.simulation.request import CallRequest, plain_request
 from foreblock.scheduling.steps import Steps, Work
 

@@ -9,14 +9,10 @@ from foreblock.ledger.reading.block_context import Surroundings
 from foreblock.ledger.rules.execution import BEACON_ROOTS, HISTORY_STORAGE
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import CANCUN, JOVIAN, PRAGUE, SHANGHAI, Rules
-from foreblock.ledger.rules.l1_attributes import L1_BLOCK
+from foreblock.ledger.rules.l1 import L1_BLOCK
+from foreblock.ledger.rules.transaction_types import DYNAMIC_FEE, LEGACY
 from foreblock.ledger.simulation.branch import Branch
 from foreblock.ledger.simulation.request import FILLER, BlockRequest
-
-# Types of transactions, EIP-2718.
-LEGACY: Final = 0
-DYNAMIC_FEE: Final = 2
-SET_CODE: Final = 4
 
 FOOTPRINT_SLOT: Final = 8  # of L1Block: the scalar lies 96 bits from the right, OP from Jovian on
 LEAST_SIZE: Final = 100  # bytes that the data of a transaction counts for at least, the same
