@@ -1,7 +1,6 @@
 """What of the past a network is told to keep, and how large it may be, as its store takes it."""
 
-from foreblock.ledger.storage.open_store import Room
-from foreblock.ledger.storage.retention import Retention
+from foreblock.ledger.storage.open_store import Retention, StoreLimits
 from foreblock.settings.network import Network
 
 
@@ -14,6 +13,6 @@ def kept(network: Network) -> Retention:
     )
 
 
-def room(network: Network) -> Room:
+def room(network: Network) -> StoreLimits:
     """What its store takes of the system."""
-    return Room(network.map_size, network.max_readers)
+    return StoreLimits(network.map_size, network.max_readers)

@@ -38,9 +38,9 @@ from foreblock.ledger.reading.sealed_block import SealedBlock
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.header_rules import base_fee_after
 from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR, L1_BLOCK
-from foreblock.ledger.storage.chain_head import read_header
+from foreblock.ledger.storage.chain_head import read_header, stored_profile
+from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.ledger.storage.rows import transaction_index_key
-from foreblock.ledger.storage.start import begin_chain, stored_profile
 from foreblock.types import Base, Flashblock, FlashblockId
 from support.chains.profiles import JOVIAN
 from support.chains.writing import (

@@ -31,12 +31,9 @@ from foreblock.ledger.building.resume_block import read_open_block
 from foreblock.ledger.building.side_branch import SideBranch
 from foreblock.ledger.reading.partials import made_of, sealed_number
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.storage.chain_head import read_header
+from foreblock.ledger.storage.chain_head import read_header, stored_profile
 from foreblock.ledger.storage.freshness import Freshness, Quiet, decode_freshness
-from foreblock.ledger.storage.maintenance import PRUNE_HEIGHTS
-from foreblock.ledger.storage.pruning import prunable
-from foreblock.ledger.storage.start import stored_profile
-from foreblock.ledger.storage.upkeep import Upkeep
+from foreblock.ledger.storage.upkeep import PRUNE_HEIGHTS, Upkeep, prunable
 from foreblock.types import Base, Flashblock, FlashblockId
 
 FRESH_FOR_BLOCKS: Final = 2  # how many block times a pending block counts as fresh

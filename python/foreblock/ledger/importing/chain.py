@@ -19,7 +19,7 @@ from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.uncles import check_uncles
 from foreblock.ledger.rules.working_state import Scratch
 from foreblock.ledger.storage import rows
-from foreblock.ledger.storage.chain_head import read_tip
+from foreblock.ledger.storage.chain_head import read_chain_head
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Chain:
         self._store = store
         self._profile = profile
         with store.view() as view:
-            self._tip = read_tip(view, profile)
+            self._tip = read_chain_head(view, profile)
         self._begin_batch()
 
     @property

@@ -7,6 +7,7 @@ what was dropped; of a sealed block, the row of its partials says which belong t
 
 from foreblock._engine import View
 from foreblock.errors import DroppedPartial, UnknownPartial
+from foreblock.ledger.storage.freshness import standing_in
 from foreblock.ledger.storage.partial_rows import (
     PartialRow,
     by_hash_key,
@@ -17,7 +18,6 @@ from foreblock.ledger.storage.partial_rows import (
     made_of_key,
     partial_key,
 )
-from foreblock.ledger.storage.quiet_indices import standing_in
 from foreblock.ledger.storage.rows import block_index_key, decode_block_entry
 
 

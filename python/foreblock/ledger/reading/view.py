@@ -39,10 +39,9 @@ from foreblock.ledger.reading.sealed_block import SealedBlock
 from foreblock.ledger.reading.snapshot import Snapshot, expired, make_snapshot
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage import partial_rows, rows
-from foreblock.ledger.storage.chain_head import read_row
+from foreblock.ledger.storage.chain_head import read_row, stored_profile
 from foreblock.ledger.storage.freshness import decode_freshness
 from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.ledger.storage.start import stored_profile
 from foreblock.ledger.storage.store_watch import StoreWatch, check_goes_on
 
 
