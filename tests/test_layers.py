@@ -144,7 +144,7 @@ RULES = [
         PACKAGE / "ledger" / f"{name}.py"
         for name in (
             "calls/checks", "following/buffer", "following/candidates",
-            "following/classification", "genesis/config", "reading/block_id", "reading/next_fees",
+            "following/classification", "genesis/config",
         )
     ),
 ]  # fmt: skip

@@ -11,10 +11,10 @@ import pytest
 from foreblock._engine import Block, BlockTips, StoredItems, View, decode_block, receipt_at
 from foreblock.errors import StoreDamaged
 from foreblock.ledger.reading import placed_receipts as placed_receipt
-from foreblock.ledger.reading.block_id import BlockId
-from foreblock.ledger.reading.portion_places import count_starts, find_start, portion_rows
-from foreblock.ledger.reading.priority_fees import read_tips
+from foreblock.ledger.reading.block_fees import read_tips
+from foreblock.ledger.reading.blocks import BlockId
 from foreblock.ledger.reading.stored_block import Header, Portion, read_stored
+from foreblock.ledger.reading.transaction_lookup import count_starts, find_start, portion_rows
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, Position

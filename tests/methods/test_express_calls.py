@@ -50,7 +50,7 @@ def ways(long_ledger: Ledger, request: pytest.FixtureRequest) -> Iterator[Ways]:
     found = Ways(long_ledger, Options(request.param))
     yield found
     found.scheduling.close()
-    long_ledger.express = None
+    long_ledger.fast_path = None
 
 
 def called(call: dict[str, Any] | None = None, block: str = "latest") -> bytes:

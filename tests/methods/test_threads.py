@@ -155,7 +155,7 @@ def test_a_call_that_took_long_in_place_goes_to_a_thread_next_time(long_ledger: 
     placement = Placement(shared, 5_000, clock)
     view = long_ledger.view()
     call = Call(to=bytes(20), gas=100_000)
-    run = prepare(call, view.state(view.latest), view.latest.surroundings, None)
+    run = prepare(call, view.state(view.latest), view.latest.context, None)
 
     async def twice() -> None:
         assert isinstance(placement.run(run), Outcome)

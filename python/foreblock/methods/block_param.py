@@ -8,8 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from foreblock.ledger.reading.block_id import TAGS, BlockId, ByHash, ByPlace
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.blocks import TAGS, BlockId, ByHash, ByPlace, ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.params import hash32, quantity, refuse
 

@@ -8,14 +8,14 @@ not say so themselves, and what all receipts of a block say alike.
 from bisect import bisect_right
 from typing import Final
 
-from foreblock.ledger.reading.portion_places import (
+from foreblock.ledger.reading.blocks import ReadableBlock
+from foreblock.ledger.reading.transaction_lookup import (
     PlacedRows,
     count_starts,
     find_start,
     first_transaction,
     portion_rows,
 )
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.l1 import attributes_in
 from foreblock.ledger.storage.partial_rows import Position

@@ -10,7 +10,7 @@ from collections.abc import Awaitable
 from functools import partial
 from typing import Final
 
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.stored_block import StoredBlock, read_stored
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.block_text import BlockText

@@ -6,7 +6,7 @@ from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from foreblock.errors import NotHere
-from foreblock.ledger.reading.block_id import BlockId, ByHash
+from foreblock.ledger.reading.blocks import BlockId, ByHash
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.block_param import BlockParam, read_block
 from foreblock.methods.block_text import without_identity
@@ -57,7 +57,7 @@ class BlockMethods:
         if self._nameless and named == "pending" and view.pending is not None:
             text = _nameless(text)
         if isinstance(text, bytes) and isinstance(named, str):
-            view.tell_block(named, text, full=bool(params.full_transactions))
+            view.remember_block(named, text, full=bool(params.full_transactions))
         return text
 
     def get_block_by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.stored_block import list_prefix, read_stored
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.block_param import BlockParam, find_block

@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
-from foreblock.ledger.reading.next_fees import blob_fees_of, next_base_fee_of
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.block_fees import blob_fees_of, next_base_fee_of
+from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.methods.block_param import BlockParam, read_block

@@ -4,7 +4,7 @@ from collections.abc import Awaitable
 
 from msgspec import Raw
 
-from foreblock.ledger.reading.next_fees import blob_fees_of, next_base_fee_of
+from foreblock.ledger.reading.block_fees import blob_fees_of, next_base_fee_of
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.node import take_none
 from foreblock.methods.priority_fees import Tips

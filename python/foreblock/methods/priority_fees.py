@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
-from foreblock.ledger.reading.priority_fees import BlockTips, read_tips
+from foreblock.ledger.reading.block_fees import BlockTips, read_tips
+from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.lru_cache import Kept
 from foreblock.scheduling.steps import Steps

@@ -8,8 +8,8 @@ prices that the block begins with.
 from binascii import hexlify
 from typing import Final
 
+from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.placed_receipts import PlacedReceipt
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import OptimismFork
 from foreblock.ledger.rules.l1 import (
@@ -101,7 +101,7 @@ class ReceiptShape:
         if transaction.blob_versioned_hashes is not None:
             blob_gas = GAS_PER_BLOB * len(transaction.blob_versioned_hashes)
             fields[b"blobGasUsed"] = quantity(blob_gas)
-            fields[b"blobGasPrice"] = quantity(self._block.surroundings.blob_fee)
+            fields[b"blobGasPrice"] = quantity(self._block.context.blob_fee)
         if self._fork is not None:
             self._add_optimism_fields(fields, placed, self._fork)
         return fields

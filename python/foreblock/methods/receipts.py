@@ -10,9 +10,9 @@ from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from foreblock.errors import NotHere, StoreDamaged
+from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.placed_receipts import read_receipt
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
-from foreblock.ledger.reading.stored_transaction import find_transaction
+from foreblock.ledger.reading.transaction_lookup import find_transaction
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.block_param import BlockParam, read_block
 from foreblock.methods.block_places import BlockPlaces

@@ -6,8 +6,8 @@ is left to render is read from the view of whoever renders.
 
 from typing import Final
 
+from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.placed_receipts import some_receipts
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.reading.stored_block import Portion, read_stored
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.storage.partial_rows import Position

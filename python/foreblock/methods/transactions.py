@@ -10,15 +10,13 @@ from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from foreblock.errors import NotHere
-from foreblock.ledger.reading.block_id import BlockId, ByHash
+from foreblock.ledger.reading.blocks import BlockId, ByHash, ReadableBlock
 from foreblock.ledger.reading.placed_receipts import (
     deposit_fields,
     encoded_receipt,
     read_transaction,
 )
-from foreblock.ledger.reading.portion_places import count_transactions
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
-from foreblock.ledger.reading.stored_transaction import find_transaction
+from foreblock.ledger.reading.transaction_lookup import count_transactions, find_transaction
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.transaction_types import DEPOSIT
 from foreblock.methods import shapes

@@ -32,9 +32,7 @@ from foreblock.ledger.following.buffer import BufferBounds
 from foreblock.ledger.following.follower import Follower
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.importing.chain import Chain
-from foreblock.ledger.reading.block_id import ByHash, ByPlace
-from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock
-from foreblock.ledger.reading.sealed_block import SealedBlock
+from foreblock.ledger.reading.blocks import ByHash, ByPlace, PreconfirmedBlock, SealedBlock
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.header_rules import base_fee_after
 from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR, L1_BLOCK

@@ -6,13 +6,13 @@ import pytest
 from msgspec import structs
 
 from foreblock.ledger.reading import fast_path as express
-from foreblock.ledger.reading.fast_path import ExpressBounds, tell_snapshot
+from foreblock.ledger.reading.fast_path import FastPathBounds, set_snapshot
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods import placement, reads
 from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Client, Reply
 from foreblock.server.limits import ServerLimits
-from foreblock.service.app import Scheduling, Service, ServiceOptions, express_bounds
+from foreblock.service.app import Scheduling, Service, ServiceOptions, fast_path_bounds
 from support.servers.waiting import PATIENCE
 from support.servers.wire import Wire, endpoint_for, post
 
@@ -23,9 +23,9 @@ HURRIED = (
 )  # fmt: skip
 
 
-def bounds(options: Options | None = None, batch_bytes: int = 20_000) -> ExpressBounds:
+def bounds(options: Options | None = None, batch_bytes: int = 20_000) -> FastPathBounds:
     """What a service with these options lets the engine do."""
-    whole = express_bounds(ServiceOptions(methods=options or Options()))
+    whole = fast_path_bounds(ServiceOptions(methods=options or Options()))
     return structs.replace(whole, batch_bytes=batch_bytes, call_us=UNHURRIED_US)
 
 
@@ -39,7 +39,7 @@ class Ways:
         self.service = Service(ledger, chosen, self.scheduling)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(express, "MOST_BATCH_US", UNHURRIED_US)
-            self.express = ledger.open_express(bounds(options))
+            self.express = ledger.open_fast_path(bounds(options))
         self.asked = 0
         with_express = endpoint_for(self.answer, LIMITS, express=self.express)
         self.short = Wire(self.answer, endpoint=with_express)
@@ -73,4 +73,4 @@ class Ways:
         """Let the snapshot be fresh, however long the tests have taken."""
         view = self.ledger.view()
         view.close()
-        tell_snapshot(self.express, self.ledger._snapshot, self.ledger._now())
+        set_snapshot(self.express, self.ledger._snapshot, self.ledger._now())

@@ -18,7 +18,7 @@ from foreblock.ledger.calls.call import overlaid, overlaid_in_steps, ready
 from foreblock.ledger.calls.checks import check_fields, reason_beside_gas
 from foreblock.ledger.calls.overrides import AccountOverride
 from foreblock.ledger.calls.request import Call
-from foreblock.ledger.reading.block_context import Surroundings
+from foreblock.ledger.reading.block_context import BlockContext
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.intrinsic_gas import TRANSACTION, floor_gas, intrinsic_gas
 from foreblock.scheduling.steps import Pace, Steps, paced
@@ -31,7 +31,7 @@ OUT_OF_GAS: Final = "out of gas"
 def estimate_gas(
     call: Call,
     state: State,
-    around: Surroundings,
+    context: BlockContext,
     overrides: dict[bytes, AccountOverride] | None,
     gas_cap: int,
 ) -> Steps[int | Outcome]:
@@ -40,23 +40,23 @@ def estimate_gas(
     `call.gas` is 0 where nobody says how much it may have. Raises `RefusedOverride`, and
     `RefusedCall` where it may not begin or needs more gas than it may have.
     """
-    check_fields(call, around.profile.chain_id)
-    above = overlaid(state, around, overrides)
-    return _estimate(_Tries(call, state, around, *above), gas_cap)
+    check_fields(call, context.profile.chain_id)
+    above = overlaid(state, context, overrides)
+    return _estimate(_Tries(call, state, context, *above), gas_cap)
 
 
 def estimate_gas_in_steps(
     call: Call,
     state: State,
-    around: Surroundings,
+    context: BlockContext,
     overrides: dict[bytes, AccountOverride] | None,
     gas_cap: int,
     pace: Pace,
 ) -> Steps[int | Outcome]:
     """The same with very many overrides, at a pace; the overrides are let go of."""
-    check_fields(call, around.profile.chain_id)
-    above = yield from overlaid_in_steps(state, around, overrides, pace)
-    tries = _Tries(call, state, around, *above, offers_turns=True)
+    check_fields(call, context.profile.chain_id)
+    above = yield from overlaid_in_steps(state, context, overrides, pace)
+    tries = _Tries(call, state, context, *above, offers_turns=True)
     return (yield from paced(_estimate(tries, gas_cap), pace))
 
 
@@ -97,7 +97,7 @@ class _Tries(Struct, frozen=True, gc=False):
 
     call: Call
     state: State
-    around: Surroundings
+    context: BlockContext
     overlay: Overlay | None
     precompiles: Precompiles | None
     offers_turns: bool = False  # after each run, as code of megabytes is not stopped in time
@@ -119,7 +119,7 @@ class _Tries(Struct, frozen=True, gc=False):
     @property
     def least(self) -> int:
         """Less than this, and it does not even begin."""
-        call, rules = self.call, self.around.rules
+        call, rules = self.call, self.context.rules
         intrinsic = intrinsic_gas(
             call.data,
             creates=call.to is None,
@@ -132,8 +132,8 @@ class _Tries(Struct, frozen=True, gc=False):
     def most(self, gas_cap: int) -> int:
         """What it may have: as asked for, or a whole block, and no more than it can pay for."""
         call = self.call
-        gas = call.gas if call.gas >= TRANSACTION else self.around.header.gas_limit
-        cap = self.around.rules.transaction_gas_cap
+        gas = call.gas if call.gas >= TRANSACTION else self.context.header.gas_limit
+        cap = self.context.rules.transaction_gas_cap
         if cap is not None:
             gas = min(gas, cap)
         if call.fee_cap:
@@ -153,7 +153,7 @@ class _Tries(Struct, frozen=True, gc=False):
     def check(self, gas: int) -> None:
         """Raise `RefusedCall` for what no amount of gas helps against."""
         call = structs.replace(self.call, gas=gas)
-        reason = reason_beside_gas(call, self.around, self.balance, strict=False)
+        reason = reason_beside_gas(call, self.context, self.balance, strict=False)
         if reason is not None:
             raise RefusedCall(f"failed with {gas} gas: {reason[1]}")
 
@@ -162,7 +162,7 @@ class _Tries(Struct, frozen=True, gc=False):
         if gas < self.least:
             return None
         call = structs.replace(self.call, gas=gas)
-        run = ready(call, self.state, self.around, self.overlay, self.precompiles)
+        run = ready(call, self.state, self.context, self.overlay, self.precompiles)
         outcome: Outcome = yield run.here
         if self.offers_turns:
             yield None

@@ -18,9 +18,9 @@ from foreblock._engine import (
     row_part,
 )
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.reading.portion_places import PlacedRows
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.stored_block import Portion
+from foreblock.ledger.reading.transaction_lookup import PlacedRows
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.addresses import created_address
 from foreblock.ledger.rules.forks import EthereumFork

@@ -24,8 +24,8 @@ from foreblock._engine import (
     decode_transactions,
 )
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.reading.portion_places import PortionRows, portion_rows
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.blocks import ReadableBlock
+from foreblock.ledger.reading.transaction_lookup import PortionRows, portion_rows
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.storage import rows
@@ -34,10 +34,10 @@ from foreblock.ledger.storage.partial_rows import split_senders
 __all__ = [
     "Authorization",
     "Header",
-    "Part",
     "Portion",
     "StoredBlock",
     "Transaction",
+    "UnreadPortion",
     "Withdrawal",
     "read_stored",
 ]
@@ -95,7 +95,7 @@ class Portion:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class UnreadPortion:
     """A portion that can be read while its view is open."""
 
     number: int | None  # of the partial whose flashblock it is; none where it is a whole body
@@ -109,7 +109,7 @@ class StoredBlock:
     header: Header
     uncles: tuple[Header, ...]
     withdrawals: tuple[Withdrawal, ...] | None
-    parts: tuple[Part, ...]
+    parts: tuple[UnreadPortion, ...]
 
     def portions(self) -> list[Portion]:
         """All of them, in their order."""
@@ -133,7 +133,9 @@ def read_stored(view: LedgerView, block: ReadableBlock) -> StoredBlock:
         return _read_whole(view, block)
     # OP chains have neither uncles nor withdrawals, and from Canyon on an empty list of these.
     withdrawals = None if block.header.withdrawals_root is None else ()
-    parts = [Part(number, partial(_read_portion, view, block, number)) for number in numbers]
+    parts = [
+        UnreadPortion(number, partial(_read_portion, view, block, number)) for number in numbers
+    ]
     return StoredBlock(block.header, (), withdrawals, tuple(parts))
 
 
@@ -142,7 +144,7 @@ def _read_whole(view: LedgerView, block: ReadableBlock) -> StoredBlock:
     body = view.row(stored.transactions, block)
     portion = _portion(view, block, stored, body)
     uncles, withdrawals = rows.decode_body_end(body[portion.items.end :])
-    return StoredBlock(block.header, uncles, withdrawals, (Part(None, lambda: portion),))
+    return StoredBlock(block.header, uncles, withdrawals, (UnreadPortion(None, lambda: portion),))
 
 
 def _read_portion(view: LedgerView, block: ReadableBlock, number: int) -> Portion:
