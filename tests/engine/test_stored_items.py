@@ -230,7 +230,7 @@ def test_a_transaction_is_written_as_python_writes_it(
         assert found == expected
     part = items.fragments(theirs, 1, 2, header=block, first=first, homestead=True, senders=senders)
     assert part == expected[1:2]
-    texts = [shapes.data(keccak256(raw)) for raw in raws]
+    texts = [shapes.write_data(keccak256(raw)) for raw in raws]
     assert items.hashes(0, 99) == b",".join(texts)
     assert b",".join([items.hashes(place, place + 1) for place in range(len(raws))]) == b",".join(
         texts

@@ -18,13 +18,12 @@ from foreblock.ledger.reading.transaction_lookup import count_starts, find_start
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, Position
-from foreblock.methods import block_places, portion_text, reads, receipts_text
-from foreblock.methods import priority_fees as tips
+from foreblock.methods import block_places, block_text, fees, reads, receipt_text
 from foreblock.methods.block_places import BlockPlaces
 from foreblock.methods.block_texts import BlockTexts
+from foreblock.methods.fees import KEPT_BYTES
 from foreblock.methods.options import Options
-from foreblock.methods.priority_fees import KEPT_BYTES
-from foreblock.methods.receipts_text import ReceiptsText
+from foreblock.methods.receipt_text import ReceiptsText
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.steps import finish
 from foreblock.service.app import Scheduling, Service, ServiceOptions
@@ -67,9 +66,9 @@ def in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reads, "LONG", 1_000)
     monkeypatch.setattr(reads, "ROUND_SECONDS", 0.0)
     monkeypatch.setattr(reads, "SLICE_SECONDS", 1e-9)
-    monkeypatch.setattr(portion_text, "FRAGMENTS", 1)
-    monkeypatch.setattr(portion_text, "HASHES", 1)
-    monkeypatch.setattr(receipts_text, "AT_ONCE", 1)
+    monkeypatch.setattr(block_text, "FRAGMENTS", 1)
+    monkeypatch.setattr(block_text, "HASHES", 1)
+    monkeypatch.setattr(receipt_text, "AT_ONCE", 1)
 
 
 def transactions(client: Asker, block: str) -> list[str]:
@@ -233,8 +232,8 @@ def test_what_is_made_in_steps_is_what_is_made_at_once(
 
 def test_no_step_makes_more_than_a_few(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted, not timed: between two turns of others at most so many are rendered."""
-    monkeypatch.setattr(portion_text, "FRAGMENTS", 2)
-    monkeypatch.setattr(receipts_text, "AT_ONCE", 2)
+    monkeypatch.setattr(block_text, "FRAGMENTS", 2)
+    monkeypatch.setattr(receipt_text, "AT_ONCE", 2)
     rendered: list[int] = []
     render = Portion.fragments
 
@@ -338,7 +337,7 @@ def test_a_history_that_ran_out_of_time_leaves_what_it_has_read(
         read.append(block.number)  # type: ignore[attr-defined]
         return read_tips(view, block)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(tips, "read_tips", counting)
+    monkeypatch.setattr(fees, "read_tips", counting)
     body = request("eth_feeHistory", "0x3", "pending", [50])
 
     async def main() -> None:

@@ -10,7 +10,7 @@ from foreblock._engine import Block, Receipt, decode_receipt, receipts_root, tra
 from foreblock.ledger.reading.stored_block import Header, Portion, read_stored
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.partial_rows import split_senders
-from foreblock.methods import portion_text
+from foreblock.methods import block_text
 from support.chains.importing import import_bytes
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.chains.writing import PASSER
@@ -189,7 +189,7 @@ def test_rendering_in_portions_changes_nothing(
     body = request("eth_getBlockByNumber", "pending", True)
     answers = set()
     for budget in (1, 2, 3, 256):
-        monkeypatch.setattr(portion_text, "FRAGMENTS", budget)
+        monkeypatch.setattr(block_text, "FRAGMENTS", budget)
         with asker(ledger) as client:
             answers |= {reply.body for reply in client.replies([body, body, body])}
             answers.add(client.reply(body).body)
@@ -232,7 +232,7 @@ def test_identity_can_be_null_where_pending_is_asked_for(chain: PreconfirmingCha
 def test_identity_is_null_also_in_a_text_that_takes_long(
     chain: PreconfirmingChain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(portion_text, "FRAGMENTS", 1)
+    monkeypatch.setattr(block_text, "FRAGMENTS", 1)
     grow(chain)
     with asker(Ledger(chain.store, clock=chain.clock), pending_identity="null") as nameless:
         block = nameless.ask("eth_getBlockByNumber", "pending", True)

@@ -24,7 +24,7 @@ from foreblock.methods.long_call import LongCallReader
 from foreblock.methods.options import Options
 from foreblock.methods.overrides import read_overrides
 from foreblock.methods.params import DECODING, explain
-from foreblock.methods.shapes import quantity
+from foreblock.methods.shapes import write_quantity
 from foreblock.methods.simulations import Simulations
 from foreblock.scheduling.steps import Pace, Steps, paced
 
@@ -81,4 +81,4 @@ class EstimateMethods:
 
 
 def _text(found: int | Outcome) -> bytes:
-    return quantity(found) if isinstance(found, int) else result_of(found)
+    return write_quantity(found) if isinstance(found, int) else result_of(found)

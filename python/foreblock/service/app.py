@@ -24,8 +24,8 @@ from foreblock.methods.call_object import UNCAPPED
 from foreblock.methods.options import Options
 from foreblock.methods.placement import IN_PLACE_STEP_US, IN_PLACE_US, Placement
 from foreblock.methods.reads import ReadBudget, Reads
+from foreblock.methods.sending import Submissions
 from foreblock.methods.simulations import Simulations
-from foreblock.methods.submissions import Submissions
 from foreblock.methods.threads import Threads
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
