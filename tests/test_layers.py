@@ -19,7 +19,6 @@ BELOW = {
     "primitives": "",
     "clock": "",
     "backoff": "",
-    "foreign_text": "",
     "types": "",
     "setting": "errors",
     "long_json": "_engine",
@@ -29,7 +28,7 @@ BELOW = {
     "server": "errors scheduling setting",
     "settings": "errors server setting",
     "rpc": "errors long_json scheduling",
-    "feed": "backoff clock errors foreign_text primitives types",
+    "feed": "backoff clock errors primitives types",
     # The chain and its state.
     "ledger": "_engine",
     "ledger/rules": "_engine errors primitives",
@@ -49,12 +48,12 @@ BELOW = {
     ),
     "ledger/importing": "_engine errors primitives ledger/genesis ledger/rules ledger/storage",
     # Where blocks come from.
-    "upstream": "backoff clock errors foreign_text primitives ledger ledger/rules",
+    "upstream": "backoff clock errors primitives ledger ledger/rules",
     "sequencer": (
         "clock errors primitives types ledger ledger/building ledger/genesis ledger/rules"
     ),
     "sources": (
-        "backoff bus clock errors feed foreign_text settings types sequencer upstream"
+        "backoff bus clock errors feed primitives settings types sequencer upstream"
         " ledger ledger/building ledger/following ledger/genesis ledger/reading ledger/storage"
     ),
     # Where answers go.

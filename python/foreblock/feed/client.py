@@ -28,7 +28,7 @@ from foreblock.feed.client_options import ClientOptions
 from foreblock.feed.feed_connection import FeedConnection
 from foreblock.feed.inbox import Inbox
 from foreblock.feed.target import OURS, begin_after, check_url, is_placed
-from foreblock.foreign_text import harmless
+from foreblock.primitives import harmless
 from foreblock.types import FlashblockId
 
 log = structlog.get_logger()

@@ -25,7 +25,7 @@ from foreblock.rpc.envelope import (
     failure,
     join,
 )
-from foreblock.rpc.fault import Fault
+from foreblock.rpc.errors import Fault
 from foreblock.scheduling.later import give_up
 from foreblock.scheduling.reply import Reply, Text
 from foreblock.scheduling.room import LONG, LongText, Room

@@ -7,7 +7,7 @@ for, with the transactions that its header commits to, or an `EndpointError`.
 
 from typing import Final, NamedTuple
 
-from foreblock.errors import CallerError, NoSuchBlock, NotAnAnswer, Refused
+from foreblock.errors import CallerError, ErrorAnswer, NoSuchBlock, NotAnAnswer
 from foreblock.ledger.blocks import Block, decode_block, transactions_root
 from foreblock.primitives import format_data, format_quantity, parse_data
 from foreblock.upstream.block_json import rebuild_block
@@ -79,7 +79,7 @@ class BlockReader:
         if self._gives_bytes:
             try:
                 answer = self._endpoint.request(_RAW, [name])
-            except Refused as refusal:
+            except ErrorAnswer as refusal:
                 # That there is no such block is an error here, too, so the other way decides.
                 self._gives_bytes = refusal.code not in _NO_METHOD
             else:
@@ -115,7 +115,7 @@ class BlockReader:
     def _head_if_known(self, tag: str) -> Head | None:
         try:
             return self._head(tag)
-        except Refused:
+        except ErrorAnswer:
             return None
 
     def _head(self, tag: str) -> Head | None:
