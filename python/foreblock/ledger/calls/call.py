@@ -1,8 +1,8 @@
-"""A call: what is asked for, and how it is made ready and run.
+"""Prepare a call and run it.
 
-A call runs on the state after a block and in the context of that block, and leaves
-nothing behind. It is judged by the engine as it begins; only when the engine refuses
-are the checks of `call_checks` made, in the order that decides which of them speaks.
+A call runs on the state after a block and in the context of that block, and leaves no trace.
+The engine validates it as it begins; only when the engine refuses are the checks of `checks`
+made, whose order decides the text of the refusal.
 """
 
 from typing import Final
@@ -49,7 +49,7 @@ FEE_LIMIT: Final = 1 << 128  # the engine counts fees in 128 bits
 
 
 class Run(Struct, frozen=True, gc=False):
-    """A call made ready: it can be run here, or handed to a pool."""
+    """A call that is ready: it can run here, or on a thread of a pool."""
 
     call: Call
     state: State
@@ -92,18 +92,18 @@ class Run(Struct, frozen=True, gc=False):
         )
 
     def check(self) -> None:
-        """Raise `RefusedCall` when the call may not begin."""
+        """Raise `RefusedCall` if the call may not begin."""
         _check(self.call, self.context, self.state, self.overlay)
 
     def refused(self, refusal: InvalidMessage) -> RefusedCall:
-        """What the engine alone refuses, said like the rest."""
+        """A refusal that only the engine makes, worded like the others."""
         return RefusedCall(f"err: {refusal.why} (supplied gas {self.call.gas})")
 
 
 def prepare(
     call: Call, state: State, context: BlockContext, overrides: dict[bytes, AccountOverride] | None
 ) -> Run:
-    """Make a call ready; raises `RefusedOverride`, `RefusedCall`."""
+    """Prepare a call; raises `RefusedOverride`, `RefusedCall`."""
     return ready(call, state, context, *overlaid(state, context, overrides))
 
 
@@ -122,7 +122,7 @@ def prepare_in_steps(
 def overlaid(
     state: State, context: BlockContext, overrides: dict[bytes, AccountOverride] | None
 ) -> Overlaid:
-    """What overrides put above a state, if anything; raises `RefusedOverride`."""
+    """The overrides above a state, if there are any; raises `RefusedOverride`."""
     if not overrides and not context.block_hashes:
         return None, None
     overlay = state.overlay()
@@ -161,7 +161,7 @@ def ready(
     overlay: Overlay | None,
     precompiles: Precompiles | None,
 ) -> Run:
-    """Make a call ready on what `overlaid` gave; raises `RefusedCall`."""
+    """Prepare a call on the result of `overlaid`; raises `RefusedCall`."""
     if call.is_plain:
         return Run(call, state, overlay, context, context.unpriced, _plain(call), precompiles)
     check_fields(call, context.profile.chain_id)
@@ -185,7 +185,7 @@ def _plain(call: Call) -> Message:
 
 
 def message(call: Call, base_fee: int | None) -> Message:
-    """The call for the engine, in a block with this base fee."""
+    """The engine's message of a call, in a block with this base fee."""
     if call.is_plain:
         return _plain(call)
     cap, tip = call.max_fee_per_gas, call.max_priority_fee_per_gas

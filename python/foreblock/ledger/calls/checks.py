@@ -1,8 +1,8 @@
-"""What a call must pass before it runs, in the order in which geth looks at it.
+"""Checks before a call runs, in the order of geth.
 
-The order decides which refusal a client sees when several apply. The texts are geth's,
-with checksummed addresses and decimal amounts. Sender's code and the gas limit of one
-transaction are not looked at: nobody signed a call. Nonces are for simulations to judge.
+The order decides which refusal a client sees when several apply. The texts are geth's, with
+checksummed addresses and decimal amounts. The sender's code and the gas limit of a transaction
+are not checked, because a call is not signed. Simulations check nonces themselves.
 """
 
 from collections.abc import Sequence
@@ -33,17 +33,17 @@ def check_fields(call: Call, chain_id: int) -> None:
 
 
 def check(call: Call, context: BlockContext, balance: int) -> None:
-    """Raise `RefusedCall` with the first reason there is."""
+    """Raise `RefusedCall` with the first reason."""
     reason = first_reason(call, context, balance, strict=False)
     if reason is not None:
         raise RefusedCall(f"err: {reason[1]} (supplied gas {call.gas})")
 
 
 def first_reason(call: Call, context: BlockContext, balance: int, *, strict: bool) -> Reason | None:
-    """What is wrong with a call, by the first check that it fails.
+    """The reason of the first check that a call fails.
 
-    Unless `strict`, a call that offers nothing for gas, or for blob gas, need not offer
-    what the block asks for.
+    Unless `strict`, a call that offers nothing for gas, or for blob gas, need not meet the
+    fees of the block.
     """
     return reason_beside_gas(call, context, balance, strict=strict) or _gas(call, context)
 
@@ -51,7 +51,7 @@ def first_reason(call: Call, context: BlockContext, balance: int, *, strict: boo
 def reason_beside_gas(
     call: Call, context: BlockContext, balance: int, *, strict: bool
 ) -> Reason | None:
-    """The same without those that more gas would help against."""
+    """The same without the checks that more gas would pass."""
     return (
         _fees(call, context, strict=strict)
         or _blobs(call, context, strict=strict)
