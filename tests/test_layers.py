@@ -5,6 +5,7 @@ the ground floor. They stand in the order of the table: none imports one that co
 """
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -168,6 +169,59 @@ def test_methods_take_nothing_but_hex_texts_from_the_engine() -> None:
             for name in node.names
         }
         assert all(name.startswith("read_") for name in names), path.name
+
+
+@pytest.mark.parametrize("package", ["ledger", "methods", "rpc"])
+def test_no_two_modules_of_a_package_share_a_name(package: str) -> None:
+    """Those right in `ledger` only hand on names of the engine."""
+    paths = [*(PACKAGE / package).rglob("*.py")]
+    names = Counter(
+        path.stem
+        for path in paths
+        if path.stem != "__init__" and (package != "ledger" or path.parent.name != package)
+    )
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+# Class names with two meanings, and both of them.
+SHARED_NAMES = {
+    "Accepted": "a transaction that the writer took; the head of a request that passed",
+    "Allowance": "work that is not proven may take; messages that a feed may send",
+    "Batch": "JSON-RPC's word for many requests; a commit that is being put together",
+    "Chain": "blocks that are imported; the following chain as an endpoint's source sees it",
+    "Connection": "of a client to the server; of the benchmark to a feed",
+    "Endpoint": "what a connection is served by; another node's URL",
+    "Express": "the fast path of the engine; the part of it that the server calls",
+    "Fault": "the error object of an answer; a kind of fault that a dev chain is told to make",
+    "Head": "of an HTTP request; of an endpoint's chain",
+    "Load": "transactions that a dev chain makes; what a load generator measured",
+    "Options": "of methods; of a benchmark",
+    "Place": "of waiting work, a step, a process and a peer",
+    "Pool": "of threads; of transactions",
+    "PoolLimits": "of the transaction pool; its settings",
+    "Received": "bytes of a request; a message in the buffer",
+    "Request": "HTTP's; JSON-RPC's",
+    "Round": "of the fair queue; of a benchmark",
+    "Rules": "of a block; of requests to the server",
+    "Seen": "of a feed's messages: by a watcher; by a benchmark",
+    "Sent": "a transaction: by the command line; by a benchmark",
+    "SimulationLimits": "of one simulation; their settings",
+    "Slots": "of storage; for half-done work",
+    "Standing": "of a build job; of a canonical source",
+    "Step": "of a build job, as it is stored and as it is classified",
+    "Undecodable": "the error, and the verdict on a flashblock whose transactions raise it",
+}
+
+
+def test_no_class_name_has_two_meanings() -> None:
+    stubs = [*PACKAGE.glob("_engine.pyi"), *PACKAGE.glob("_engine/*.pyi")]
+    names = Counter(
+        node.name
+        for path in [*PACKAGE.rglob("*.py"), *stubs]
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert {name for name, count in names.items() if count > 1} == set(SHARED_NAMES)
 
 
 def test_the_check_itself_sees_an_upward_import() -> None:

@@ -6,11 +6,11 @@ import pytest
 
 from foreblock.errors import InvalidArgument
 from foreblock.sequencer.options import SequencerOptions
-from foreblock.sequencer.timing import Pace
+from foreblock.sequencer.timing import BlockPace
 
 
 def test_the_pace_is_that_of_the_options() -> None:
-    assert SequencerOptions().pace == Pace(2_000_000_000, 200_000_000, 75_000_000)
+    assert SequencerOptions().pace == BlockPace(2_000_000_000, 200_000_000, 75_000_000)
 
 
 @pytest.mark.parametrize(

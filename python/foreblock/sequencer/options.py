@@ -5,7 +5,7 @@ from typing import Final
 
 from foreblock.errors import InvalidArgument
 from foreblock.ledger.rules.l1 import L1Fees
-from foreblock.sequencer.timing import SECOND_NS, Pace
+from foreblock.sequencer.timing import SECOND_NS, BlockPace
 
 _MILLISECOND_NS: Final = 10**6
 
@@ -50,9 +50,9 @@ class SequencerOptions:
                 raise InvalidArgument(f"the {words} is {value}; it may be {least} to {most}")
 
     @property
-    def pace(self) -> Pace:
+    def pace(self) -> BlockPace:
         """The same in nanoseconds, for schedules."""
-        return Pace(
+        return BlockPace(
             block_time_ns=self.block_time * SECOND_NS,
             interval_ns=self.interval_ms * _MILLISECOND_NS,
             leeway_ns=self.leeway_ms * _MILLISECOND_NS,

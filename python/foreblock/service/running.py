@@ -30,7 +30,7 @@ PROBE: Final = b'{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params
 
 
 @dataclass(frozen=True)
-class Service:
+class RunningService:
     """A running service: where it answers, and its first process."""
 
     url: str
@@ -59,7 +59,7 @@ def started(
 @contextmanager
 def serving(
     data: Path, options: Sequence[str] = (), prefix: Sequence[str] = ()
-) -> Iterator[Service]:
+) -> Iterator[RunningService]:
     """`foreblock serve` over a store, until it answers and while the block runs.
 
     `prefix` stands before the command, for whoever pins it to a core.
@@ -69,7 +69,7 @@ def serving(
     serve = [sys.executable, "-m", "foreblock", "serve", f"--data={data}", f"--listen={address}"]
     url = f"http://{address}"
     with started([*prefix, *serve, *options], url) as process:
-        yield Service(url, process.pid)
+        yield RunningService(url, process.pid)
 
 
 def free_port() -> int:
