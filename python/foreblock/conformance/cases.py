@@ -49,8 +49,8 @@ class Case:
 def read_cases(folder: Path) -> list[Case]:
     """Every case below `folder`, by method and name.
 
-    A case belongs to the folder it lies in, as published: one folder per method. Files
-    right in `folder` belong to the method that their first request names.
+    The folder of a file names its method, as published. A file right in `folder` belongs to
+    the method of its first request.
     """
     files = sorted(folder.rglob(f"*{SUFFIX}"), key=lambda file: (file.parent.name, file.name))
     if not files:

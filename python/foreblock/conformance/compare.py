@@ -1,4 +1,4 @@
-"""Where two JSON values differ, as paths.
+"""The paths at which two JSON values differ.
 
 Equal means equal as JSON: key order is free, kinds are not (`1` is not `true` and not
 `"1"`), and a key too many is as wrong as one too few. Which differences count is decided in

@@ -21,7 +21,7 @@ Dialect = Literal["ethereum", "preconf"]
 DIALECTS: Final[tuple[Dialect, ...]] = ("ethereum", "preconf")
 
 REVERTED: Final = 3  # code of a revert, as geth answers it
-# Where the block parameter stands in methods that the contract requires it for.
+# The position of the block parameter in methods that require it.
 BLOCK_PARAMETER: Final = {
     "eth_call": 1,
     "eth_getBalance": 1,

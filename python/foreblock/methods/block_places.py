@@ -28,7 +28,7 @@ KEPT_BYTES: Final = 4 << 20  # of starts, and as many of shapes
 
 
 class _Starts:
-    """Where the portions of a block begin."""
+    """The starts of the portions of a block."""
 
     def __init__(self, starts: tuple[Position, ...]) -> None:
         self.starts: Final = starts

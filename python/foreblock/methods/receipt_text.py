@@ -34,7 +34,7 @@ AT_ONCE: Final = 16  # receipts of one step: 1 ms where senders have to be recov
 
 
 class ReceiptShape:
-    """What all receipts of one block share, and their rendering."""
+    """Renders receipts of one block, of which it has the shared fields."""
 
     size: Final = 4096  # about how many bytes it uses
 

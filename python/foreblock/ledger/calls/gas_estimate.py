@@ -130,7 +130,7 @@ class _Tries(Struct, frozen=True, gc=False):
         return max(intrinsic, floor_gas(call.data, rules))
 
     def most(self, gas_cap: int) -> int:
-        """The maximum: as asked for, or a whole block, and no more than the sender can pay for."""
+        """The limit of the request, or a whole block, and no more than can be paid for."""
         call = self.call
         gas = call.gas if call.gas >= TRANSACTION else self.context.header.gas_limit
         cap = self.context.rules.transaction_gas_cap

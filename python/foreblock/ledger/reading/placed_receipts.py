@@ -43,7 +43,7 @@ class PlacedReceipt:
 
     @property
     def end(self) -> Position:
-        """What comes before the next one."""
+        """The position of the next one."""
         return Position(
             self.before.transactions + 1,
             self.receipt.cumulative_gas_used,
@@ -52,7 +52,7 @@ class PlacedReceipt:
 
     @property
     def created(self) -> bytes | None:
-        """Where it put a contract, or tried to; before Canyon a deposit does not tell."""
+        """The address of the contract it creates; unknown for a deposit before Canyon."""
         transaction, nonce = self.transaction, self.transaction.nonce
         if transaction.to is not None:
             return None

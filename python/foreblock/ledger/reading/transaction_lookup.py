@@ -90,7 +90,7 @@ def count_starts(
 
 
 def count_transactions(view: LedgerView, block: ReadableBlock) -> int:
-    """How many transactions a block has."""
+    """The number of transactions of a block."""
     numbers = view.made_of(block)
     if not numbers:
         return _count(view, block, portion_rows(block, None))

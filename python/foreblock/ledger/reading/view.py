@@ -80,7 +80,7 @@ class Ledger:
     ) -> "Ledger":
         """The ledger in a folder; raises `StoreMissing`, `NoChain`.
 
-        Raises `StoreReplaced` when it does not go on from where it was `seen`.
+        Raises `StoreReplaced` when it is behind what was `seen`, or another chain.
         """
         store = Store(path, max_readers=max_readers)
         try:
@@ -155,7 +155,7 @@ class Ledger:
 
 
 class Behind(NamedTuple):
-    """How far back states go, and the backlog of maintenance."""
+    """The oldest state, and the backlog of maintenance."""
 
     earliest: int  # the oldest block whose state can be read
     to_fold: int  # blocks

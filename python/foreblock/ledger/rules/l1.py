@@ -1,4 +1,4 @@
-"""What an OP chain charges for L1: the prices a block is given, and the cost of a transaction.
+"""L1 charges of an OP chain: the prices in force for a block, and the cost of a transaction.
 
 The deposit that begins each block carries the prices; they hold for that block. Its call data
 is big-endian. The selector names the layout, not the fork in force: the block that activates

@@ -1,6 +1,6 @@
 """eth_simulateV1: blocks that could follow one, with the calls they are asked to hold.
 
-    simulation_request   what is asked for, limits, numbers and times of all blocks
+    simulation_request   the request, its limits, numbers and times of all blocks
     simulated_chain      the chain so far: one overlay above one state
     simulated_header     the header that a block begins with, by fork and chain
     open_block           one block between its header and its seal

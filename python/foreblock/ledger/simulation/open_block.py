@@ -14,7 +14,7 @@ from foreblock.ledger.rules.transaction_types import DYNAMIC_FEE, LEGACY
 from foreblock.ledger.simulation.simulated_chain import SimulatedChain
 from foreblock.ledger.simulation.simulation_request import FILLER, BlockRequest
 
-FOOTPRINT_SLOT: Final = 8  # of L1Block: the scalar lies 96 bits from the right, OP from Jovian on
+FOOTPRINT_SLOT: Final = 8  # of L1Block: the scalar is at bit 96, OP from Jovian on
 LEAST_SIZE: Final = 100  # bytes that the data of a transaction counts for at least, the same
 
 

@@ -1,4 +1,4 @@
-"""A simulation as it is asked for: blocks and calls as values, limits, and the plan of its blocks.
+"""The request of a simulation: blocks and calls as values, limits, and the plan of its blocks.
 
 The plan gives each block its number and time before anything runs. Both only ever increase;
 a number may be skipped, and an empty block fills the gap, so its time counts as well. A base
@@ -46,7 +46,7 @@ class BlockRequest(Struct, frozen=True):
     calls: Sequence[CallRequest] | PlainCalls = ()
     accounts: Mapping[bytes, AccountOverride] = {}
     block: BlockOverrides = AS_IT_IS
-    # Whether accounts or slots are so many that they are applied, and freed, in steps.
+    # Whether the overrides are large, and are applied and freed in steps.
     in_steps: bool = False
 
 

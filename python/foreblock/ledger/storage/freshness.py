@@ -1,11 +1,11 @@
-"""How fresh the pending block is: its deadline, and the quiet indices after its last partial.
+"""Freshness of the pending block: its deadline, and the quiet indices after its last partial.
 
 The writer leaves a deadline with each flashblock that it applies. Readers compare it with
 their own clock, so the pending block of a dead writer expires everywhere at the same moment.
 The note in the heads row holds it:
 
     boot id (16) ‖ deadline, monotonic nanoseconds (8)
-    and where the block goes on in quiet indices
+    and, where quiet indices follow the last partial,
     partial (8) ‖ the last of them (8) ‖ received at, wall nanoseconds (8)
 
 After a restart of the machine the boot id is another and the clock has started again: then
@@ -14,9 +14,9 @@ the deadline has passed, whatever it says.
 A quiet index is a flashblock without transactions: hash, state and everything else are those
 of the index before. Nine of ten flashblocks of an idle chain are quiet, so they are not
 stored; the partial before represents them. While such an index is the last one of the pending
-block, the note says so, and it is the one row that its commit writes. Later the partials on
-both sides tell, because each knows the one before it. Where a sealed block ends with quiet
-indices, the place of its last one is kept.
+block, the note says so, and it is the one row that its commit writes. Later it follows from
+the partials on both sides, because each knows the one before it. Where a sealed block ends
+with quiet indices, the place of its last one is kept.
 """
 
 import struct
@@ -111,7 +111,7 @@ def last_index_of(view: View, block: int, partial: int) -> int | None:
 
 
 def _places(view: View, block: int) -> list[_Place]:
-    """Where partials of a block stand, in the order of the indices."""
+    """The places of partials of a block, in the order of the indices."""
     rows = view.rows(places_prefix(block), _ALL) if block < 1 << 64 else []
     return [_Place(place_of_key(key)[1], decode_numbers(value)[0]) for key, value in rows]
 

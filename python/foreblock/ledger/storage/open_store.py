@@ -27,7 +27,7 @@ _UNIT: Final = 1 << 16  # bytes; a multiple of the page size of every system
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How much of the past a store keeps, in blocks behind the latest; an import keeps all states.
+    """The past that a store keeps, in blocks behind the latest; an import keeps all states.
 
     Blocks, transactions and receipts stay. Pruned are states, the flashblocks that blocks were
     made of, and trie nodes, which only reorganisations need.

@@ -30,7 +30,7 @@ recovering one takes a hundred times as long as decoding the rest of its transac
 An `s` row ends with the position of its partial in the block, so that a receipt is found and
 its logs are numbered without reading the portions before its own. A request for a receipt
 reads that row anyway, and the row exists from the first commit on, whether its block is ever
-sealed or not. Rows of older versions end with the last sender; their length tells.
+sealed or not. Rows of older versions end with the last sender, which their length shows.
 """
 
 import struct
@@ -51,7 +51,7 @@ POSITION_BYTES: Final = _POSITION.size
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How much of a block comes before something in it."""
+    """The part of a block before a partial or a transaction of it."""
 
     transactions: int = 0
     gas: int = 0
@@ -165,7 +165,7 @@ def decode_by_hash(value: bytes) -> tuple[int, int]:
 
 
 def encode_seals_as(sealed: Header) -> bytes:
-    """What a partial would seal as."""
+    """The row of the header that a partial would be sealed with."""
     return sealed.state_root + sealed.hash
 
 

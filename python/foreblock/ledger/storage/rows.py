@@ -162,7 +162,7 @@ def decode_transaction_entry(value: bytes) -> tuple[int, int]:
 
 
 def encode_items(items: Sequence[bytes]) -> bytes:
-    """Items as they stand in a row."""
+    """Items as a row has them."""
     parts = [_U32.pack(len(items))]
     for item in items:
         parts += [_U32.pack(len(item)), item]

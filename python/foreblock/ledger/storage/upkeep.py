@@ -2,7 +2,7 @@
 
 LMDB copies the path to every page that a transaction touches, so folding many small blocks
 costs little more than folding one. Small blocks are left to gather; a large one is folded at
-once. Pruned pages are others than written ones, so pruning gathers for longer, and runs in
+once. Pruning touches other pages than writing does, so it gathers for longer, and runs in
 transactions of its own: the more pages one frees, the longer the free list that every small
 commit after it writes again. Each unfolded block makes every read slower, so the more there
 are, the longer a turn may be: up to a flashblock, which holds the chain back until reads are
@@ -11,8 +11,8 @@ fast again.
 Of the rows of partials, the body of a sealed block stays: what finds its partials (`S`),
 their transactions, senders and receipts, and the meaning of its own hash. All other rows of a
 height are pruned, those of abandoned branches included. Each height with rows to prune has one
-for the place of its first index, and loses it when it is pruned. So the lowest such row says
-where to go on, and no cursor is kept.
+for the place of its first index, and loses it when it is pruned. So the lowest such row is
+the next to prune, and no cursor is kept.
 
 `next_turn` and `prunable` decide from values and rows; only `Upkeep` writes.
 """
