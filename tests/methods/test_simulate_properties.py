@@ -12,8 +12,8 @@ from foreblock.ledger.simulation.simulation_request import (
     SimulationRequest,
     timeline,
 )
-from foreblock.scheduling.steps import finish
 from support.chains.simulation_chain import BASE_FEE, Chain, priced, simulated
+from support.steps import finish
 from support.strategies.simulation_strategy import accounts, blocks, one_by_one
 
 often = settings(
@@ -107,4 +107,4 @@ def test_a_simulation_changes_nothing_that_is_stored(
     first = simulated(chain, priced(requests))
     second = simulated(chain, priced(requests))
     assert chain.digest() == before
-    assert [each.block.hash for each in first] == [each.block.hash for each in second]
+    assert [each.block.header.hash for each in first] == [each.block.header.hash for each in second]

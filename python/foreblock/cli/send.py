@@ -13,9 +13,7 @@ from foreblock.cli.amounts import amount
 from foreblock.cli.asking import URL_OPTION, checked, connected
 from foreblock.cli.failure import stop
 from foreblock.errors import InvalidArgument, NotAnAnswer
-from foreblock.ledger.keys import address_of, sign_transaction
 from foreblock.ledger.rules.transaction_types import DYNAMIC_FEE
-from foreblock.ledger.transactions import Message
 from foreblock.primitives import (
     HASH_BYTES,
     format_data,
@@ -24,6 +22,7 @@ from foreblock.primitives import (
     parse_quantity,
 )
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
+from foreblock.types import Message, address_of, sign_transaction
 from foreblock.upstream.client import Endpoint
 
 BASE_FEES: Final = 2  # so many times the base fee may be paid, as wallets offer

@@ -10,8 +10,8 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, Final, Literal
 
-from foreblock._engine import Header
 from foreblock.primitives import ZERO_HASH, format_data, parse_data, parse_quantity
+from foreblock.types import Header
 
 # JSON as the standard library reads it. Published files are well-formed, and a mistaken
 # one fails its case, so nothing is gained by spelling out every nesting here.

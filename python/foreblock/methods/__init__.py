@@ -17,39 +17,35 @@ from foreblock.methods.calls import CallMethods
 from foreblock.methods.estimates import EstimateMethods
 from foreblock.methods.fees import FeeMethods
 from foreblock.methods.options import Options
-from foreblock.methods.placement import Placement
-from foreblock.methods.reads import Reads
 from foreblock.methods.receipts import ReceiptMethods
 from foreblock.methods.sending import NoSequencer, SendMethods, Submissions
 from foreblock.methods.simulate import SimulateMethods
-from foreblock.methods.simulations import Simulations
 from foreblock.methods.state import StateMethods
 from foreblock.methods.transactions import TransactionMethods
 from foreblock.scheduling.reply import Text
+from foreblock.scheduling.scheduler import Scheduler
 
 Method = Callable[[LedgerView, Raw], bytes | Awaitable[Text]]
 
 
 def make_methods(
     options: Options,
-    placement: Placement,
-    simulations: Simulations,
-    reads: Reads,
+    scheduler: Scheduler,
     submissions: Submissions | None = None,
 ) -> dict[str, Method]:
     """The table of one network; without submissions it refuses transactions."""
     submissions = submissions or NoSequencer()
     places = BlockPlaces()
-    blocks = BlockMethods(options, reads)
+    blocks = BlockMethods(options, scheduler)
     state = StateMethods(options, submissions)
-    transactions = TransactionMethods(places, reads)
-    receipts = ReceiptMethods(options, places, reads)
-    fees = FeeMethods(reads)
+    transactions = TransactionMethods(places, scheduler)
+    receipts = ReceiptMethods(options, places, scheduler)
+    fees = FeeMethods(scheduler)
     return {
         "eth_getBlockByNumber": blocks.get_block_by_number,
         "eth_getBalance": state.get_balance,
-        "eth_call": CallMethods(options, placement, simulations).call,
-        "eth_simulateV1": SimulateMethods(options, simulations).simulate,
+        "eth_call": CallMethods(options, scheduler).call,
+        "eth_simulateV1": SimulateMethods(options, scheduler).simulate,
         "eth_getBlockByHash": blocks.get_block_by_hash,
         "eth_getTransactionByHash": transactions.get_by_hash,
         "eth_getTransactionByBlockNumberAndIndex": transactions.get_by_number_and_index,
@@ -61,7 +57,7 @@ def make_methods(
         "eth_getTransactionCount": state.get_transaction_count,
         "eth_getCode": state.get_code,
         "eth_getStorageAt": state.get_storage_at,
-        "eth_estimateGas": EstimateMethods(options, simulations).estimate_gas,
+        "eth_estimateGas": EstimateMethods(options, scheduler).estimate_gas,
         "eth_gasPrice": fees.gas_price,
         "eth_maxPriorityFeePerGas": fees.max_priority_fee_per_gas,
         "eth_feeHistory": fees.fee_history,

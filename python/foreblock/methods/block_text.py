@@ -12,15 +12,9 @@ from typing import Final
 
 from foreblock.ledger.reading.stored_block import Header, Portion, StoredBlock
 from foreblock.methods import shapes
-from foreblock.methods.reads import in_pieces, length_of
-from foreblock.scheduling.reply import Text
+from foreblock.scheduling.reply import Text, in_pieces, length_of
 from foreblock.scheduling.steps import Steps
-
-# Transactions in one step.
-JOINED: Final = 256
-HASHES: Final = 512
-FRAGMENTS: Final = 128
-RECOVERED: Final = 16  # where senders have to be recovered
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 # Where number and hash, the identity of a block, end in its text.
 _AFTER_IDENTITY: Final = b',"parentHash":'
@@ -54,7 +48,7 @@ class PortionText:
     def render_hashes(self) -> None:
         """Render the next hashes."""
         assert self._portion is not None, "there is something to render"
-        stop = min(self._hashed + HASHES, self.count)
+        stop = min(self._hashed + THRESHOLDS.rendered_hashes, self.count)
         text = self._portion.items.hashes(self._hashed, stop)
         self.hashes.append(text)
         self._hashed = stop
@@ -66,7 +60,10 @@ class PortionText:
         portion = self._portion
         assert portion is not None, "there is something to render"
         start = len(self.fragments)
-        stop = start + (RECOVERED if portion.senders is None else FRAGMENTS)
+        if portion.senders is None:
+            stop = start + THRESHOLDS.recovered_senders
+        else:
+            stop = start + THRESHOLDS.rendered_transactions
         texts = portion.fragments(start, stop, self._first, self._header)
         self.fragments.extend(texts)
         self.size += sum(map(len, texts))
@@ -95,10 +92,11 @@ class BlockText:
         between = b'},{"blockHash":"0x%b",' % hexlify(self._hash) if full else b","
         before, end = (between[2:], b"}]}") if full else (b"", b"]}")
         pieces = [b'{%b,"transactions":[' % self._head]
+        some = THRESHOLDS.joined_transactions
         for portion in portions:
             texts = portion.fragments if full else portion.hashes
-            for start in range(0, len(texts), JOINED):
-                pieces.append(before + between.join(texts[start : start + JOINED]))
+            for start in range(0, len(texts), some):
+                pieces.append(before + between.join(texts[start : start + some]))
                 before = between
                 yield None
         pieces.append(end if len(pieces) > 1 else b"]}")

@@ -6,7 +6,6 @@ The raw bytes let one service be the source of another.
 from binascii import hexlify
 from collections.abc import Awaitable
 from functools import partial
-from typing import Final
 
 from msgspec import Raw
 
@@ -19,12 +18,10 @@ from foreblock.methods.block_text import without_identity
 from foreblock.methods.block_texts import BlockTexts
 from foreblock.methods.options import Options
 from foreblock.methods.params import Params, hash32, reader
-from foreblock.methods.reads import Reads, in_pieces
-from foreblock.scheduling.later import Then
-from foreblock.scheduling.reply import Text
-from foreblock.scheduling.steps import Steps
-
-ENCODED_AT_ONCE: Final = 512  # transactions
+from foreblock.scheduling.reply import Text, in_pieces
+from foreblock.scheduling.scheduler import Scheduler
+from foreblock.scheduling.steps import Steps, Then
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 
 class BlockByNumberParams(Params):
@@ -55,9 +52,9 @@ _read_raw = reader(RawBlockParams)
 class BlockMethods:
     """Methods that show a block."""
 
-    def __init__(self, options: Options, reads: Reads) -> None:
-        self._texts = BlockTexts(options, reads)
-        self._reads = reads
+    def __init__(self, options: Options, scheduler: Scheduler) -> None:
+        self._texts = BlockTexts(options, scheduler)
+        self._scheduler = scheduler
         self._nameless = options.pending_identity == "null"
 
     def get_block_by_number(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
@@ -79,7 +76,7 @@ class BlockMethods:
     def get_raw_block(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The RLP of the block; an unknown block is an error, as in geth."""
         block = find_block(view, _read_raw(raw).block, 0)
-        return self._reads.share(("raw", block.key), partial(_encode, view, block))
+        return self._scheduler.share((self, block.key), partial(_encode, view, block))
 
     def _show(self, view: LedgerView, named: BlockId, *, full: bool) -> bytes | Awaitable[Text]:
         try:
@@ -105,8 +102,9 @@ def _encode(view: LedgerView, block: ReadableBlock) -> Steps[Text]:
     for part in stored.parts:
         items = part.read().items
         size += items.encoded_size
-        for start in range(0, len(items), ENCODED_AT_ONCE):
-            texts.append(hexlify(items.encode(start, start + ENCODED_AT_ONCE)))
+        some = THRESHOLDS.encoded_transactions
+        for start in range(0, len(items), some):
+            texts.append(hexlify(items.encode(start, start + some)))
             yield None
     header, end = stored.header.encode(), stored.end()
     transactions = list_prefix(size)

@@ -15,9 +15,9 @@ from foreblock.methods.block_param import BlockName, read_block
 from foreblock.methods.lru_cache import LruCache
 from foreblock.methods.node import take_none
 from foreblock.methods.params import Params, quantity, reader, refuse
-from foreblock.methods.reads import Reads
 from foreblock.methods.shapes import array, members, write_quantity
 from foreblock.scheduling.reply import Text
+from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
 
 KEPT_BYTES: Final = 32 << 20  # 1,024 blocks of 2,000 transactions
@@ -93,9 +93,9 @@ def suggestion(sample: list[int]) -> int:
 class FeeMethods:
     """Methods that suggest a price, and the history of prices."""
 
-    def __init__(self, reads: Reads) -> None:
+    def __init__(self, scheduler: Scheduler) -> None:
         self._priority_fees = PriorityFees()
-        self._reads = reads
+        self._scheduler = scheduler
 
     def gas_price(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The price of a unit of gas now, with the suggested priority fee."""
@@ -116,7 +116,7 @@ class FeeMethods:
         known = self._priority_fees.known(view)
         if known is not None:
             return write_quantity(base_fee + known)
-        return self._reads.run(self._suggested(view, base_fee))
+        return self._scheduler.read(self._suggested(view, base_fee))
 
     def _suggested(self, view: LedgerView, base_fee: int) -> Steps[bytes]:
         return write_quantity(base_fee + (yield from self._priority_fees.suggested(view)))
@@ -128,8 +128,8 @@ class FeeMethods:
         percentiles = _check_percentiles(params.reward_percentiles or ())
         newest = view.resolve(read_block(params.newest_block, 1))
         count = min(count, newest.number + 1)
-        return self._reads.share(
-            ("fees", newest.key, count, tuple(percentiles)),
+        return self._scheduler.share(
+            (self, newest.key, count, tuple(percentiles)),
             partial(self._look_back, view, newest, count, percentiles),
         )
 

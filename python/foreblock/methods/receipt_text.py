@@ -23,14 +23,12 @@ from foreblock.ledger.rules.l1 import (
 )
 from foreblock.ledger.rules.transaction_types import DEPOSIT
 from foreblock.ledger.storage.partial_rows import Position
-from foreblock.methods.reads import in_pieces
 from foreblock.methods.shapes import array, members, write_data, write_quantity
-from foreblock.scheduling.reply import Text
+from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.steps import Steps
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 NULL: Final = b"null"
-PIECE: Final = 131_072  # bytes that are joined
-AT_ONCE: Final = 16  # receipts of one step: 1 ms where senders have to be recovered
 
 
 class ReceiptShape:
@@ -191,7 +189,7 @@ class ReceiptsText:
         return self.whole
 
     def _render_some(self, portion: Portion, shape: ReceiptShape) -> None:
-        stop = self._index + AT_ONCE
+        stop = self._index + THRESHOLDS.rendered_receipts
         for placed in some_receipts(portion, self._index, stop, self._before):
             text = shape.receipt(placed)
             self._texts += (b"," if self.count else b"[", text)
@@ -199,7 +197,7 @@ class ReceiptsText:
             self._before = placed.end
             self._length += len(text)
             self.size += len(text)
-        if self._length >= PIECE:
+        if self._length >= THRESHOLDS.piece_bytes:
             self._join()
         self._index = stop
         if stop >= len(portion):

@@ -20,9 +20,9 @@ from foreblock.errors import (
 )
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.transaction_types import BLOB, DEPOSIT
-from foreblock.ledger.transactions import Transaction, decode_transaction
 from foreblock.methods import shapes
 from foreblock.methods.params import Params, data, reader
+from foreblock.types import Transaction, decode_transaction
 
 MAX_SIZE: Final = 128 * 1024  # bytes, as in geth's pool
 UNSUPPORTED: Final = (BLOB, DEPOSIT)  # OP chains have no blobs, and deposits come from L1

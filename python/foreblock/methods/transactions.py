@@ -22,8 +22,8 @@ from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockName, read_block
 from foreblock.methods.block_places import BlockPlaces
 from foreblock.methods.params import Params, hash32, quantity, reader
-from foreblock.methods.reads import Reads
 from foreblock.methods.receipts import read_hash
+from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
 
 
@@ -62,13 +62,13 @@ _read_count_by_hash = reader(CountByHashParams)
 class TransactionMethods:
     """Methods that show transactions."""
 
-    def __init__(self, places: BlockPlaces, reads: Reads) -> None:
+    def __init__(self, places: BlockPlaces, scheduler: Scheduler) -> None:
         self._places = places
-        self._reads = reads
+        self._scheduler = scheduler
 
     def get_by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """A transaction of the chain or of the pending block, or null."""
-        return self._reads.run(self._find(view, read_hash(raw)))
+        return self._scheduler.read(self._find(view, read_hash(raw)))
 
     def get_by_number_and_index(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The transaction at a place of a block, or null where either is not there."""
@@ -94,7 +94,7 @@ class TransactionMethods:
             block = view.resolve(named)
         except NotHere:
             return b"null"
-        return self._reads.run(self._show(view, block, place))
+        return self._scheduler.read(self._show(view, block, place))
 
     def _find(self, view: LedgerView, transaction_hash: bytes) -> Steps[bytes]:
         found = find_transaction(view, transaction_hash)
@@ -108,7 +108,7 @@ class TransactionMethods:
         deposit = None
         if transaction.type == DEPOSIT:
             deposit = deposit_fields(encoded_receipt(view, portion, place) or b"\0")
-        fragment = shapes.fragment(transaction, place, block.header, deposit)
+        fragment = transaction.fragment(block.header, place, deposit)
         return shapes.whole_transaction(block.hash, fragment)
 
     def _count(self, view: LedgerView, named: BlockId) -> bytes | Awaitable[bytes]:
@@ -116,7 +116,7 @@ class TransactionMethods:
             block = view.resolve(named)
         except NotHere:
             return b"null"
-        return self._reads.run(_counted(view, block))
+        return self._scheduler.read(_counted(view, block))
 
 
 def _counted(view: LedgerView, block: ReadableBlock) -> Steps[bytes]:

@@ -22,8 +22,8 @@ import structlog
 from foreblock.backoff import Backoff
 from foreblock.clock import Clock
 from foreblock.errors import EndpointError, NoSuchBlock, Unreachable
-from foreblock.ledger.blocks import Block
 from foreblock.primitives import harmless
+from foreblock.types import Block
 from foreblock.upstream.client import Endpoint
 from foreblock.upstream.fork_search import ForkSearch
 from foreblock.upstream.options import CanonicalOptions

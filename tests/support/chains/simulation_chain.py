@@ -15,9 +15,10 @@ from foreblock.ledger.simulation.simulation_request import (
     SimulationLimits,
     SimulationRequest,
 )
-from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, finish
+from foreblock.scheduling.steps import UNHURRIED, Pace, Steps
 from support.chains.builder import ChainBuilder
 from support.chains.profiles import JOVIAN
+from support.steps import finish
 from support.strategies.simulation_strategy import COINBASE, accounts
 
 BASE_FEE = 20

@@ -14,11 +14,11 @@ from foreblock.ledger.rules.fees import blob_base_fee
 from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.rules.header_rules import base_fee_after, excess_blob_gas_after
 from foreblock.scheduling.steps import Steps
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 __all__ = ["BlockTips", "blob_fees_of", "next_base_fee_of", "read_tips"]
 
 OPTIMISM_BLOB_FEE: Final = 1  # OP: the value of BLOBBASEFEE, as there are no blobs
-AT_ONCE: Final = 2048  # transactions
 
 
 def next_base_fee_of(block: ReadableBlock) -> int:
@@ -53,7 +53,7 @@ def read_tips(view: LedgerView, block: ReadableBlock) -> Steps[BlockTips]:
         stored = portion_rows(block, number)
         start, count = 0, 1
         while start < count:
-            stop = start + AT_ONCE
+            stop = start + THRESHOLDS.read_tips
             count = bids.add(view.stored, stored.transactions, stored.receipts, start, stop)
             start = stop
             yield None

@@ -12,15 +12,9 @@ from msgspec import Struct
 
 from foreblock._engine import Express, Store
 from foreblock.ledger.reading.blocks import Snapshot
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 ANSWERED_TAGS: Final = ("latest", "pending")
-
-# Longer texts go to the transport in parts, because copying them costs more.
-LONGEST_TEXT: Final = 32 * 1024  # bytes
-
-# Larger batches take the long way, which runs in slices.
-MOST_ITEMS: Final = 256
-MOST_BATCH_US: Final = 500
 
 
 class FastPathBounds(Struct, frozen=True):
@@ -37,9 +31,9 @@ def make_fast_path(store: Store, bounds: FastPathBounds) -> Express:
     """A fast path on a store, without a snapshot yet."""
     return Express(
         store,
-        batch_items=min(bounds.batch_items, MOST_ITEMS),
+        batch_items=min(bounds.batch_items, THRESHOLDS.fast_batch_items),
         batch_bytes=bounds.batch_bytes,
-        batch_us=MOST_BATCH_US,
+        batch_us=THRESHOLDS.fast_batch_us,
         call_gas=bounds.call_gas,
         call_us=bounds.call_us,
         step_us=bounds.step_us,

@@ -56,7 +56,7 @@ class PlacedReceipt:
         transaction, nonce = self.transaction, self.transaction.nonce
         if transaction.to is not None:
             return None
-        if transaction.source_hash is not None:
+        if transaction.type == DEPOSIT:
             if self.receipt.deposit_nonce is None:
                 return None
             nonce = self.receipt.deposit_nonce

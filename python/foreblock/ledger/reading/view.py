@@ -38,7 +38,6 @@ from foreblock.ledger.reading.blocks import (
 )
 from foreblock.ledger.reading.fast_path import (
     ANSWERED_TAGS,
-    LONGEST_TEXT,
     FastPathBounds,
     make_fast_path,
     set_snapshot,
@@ -50,6 +49,7 @@ from foreblock.ledger.storage.chain_head import read_row, stored_profile
 from foreblock.ledger.storage.freshness import decode_freshness
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch, check_goes_on
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 
 class Ledger:
@@ -191,7 +191,9 @@ class LedgerView(Struct, frozen=True, gc=False):
     def remember_block(self, tag: str, text: bytes, *, full: bool) -> None:
         """Give the fast path the text of the block at a tag, for this snapshot."""
         fast_path = self._ledger.fast_path
-        if fast_path is not None and tag in ANSWERED_TAGS and len(text) <= LONGEST_TEXT:
+        if fast_path is None or tag not in ANSWERED_TAGS:
+            return
+        if len(text) <= THRESHOLDS.fast_text_bytes:
             fast_path.keep_block(self._view.heads, self._pending_partial, tag, full, text)
 
     def remember_call(self, tag: str, env: Env, to: bytes, data: bytes) -> None:

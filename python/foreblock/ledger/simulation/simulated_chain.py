@@ -9,15 +9,14 @@ blocks share the gas of one request.
 from functools import partial
 from typing import Final
 
-from foreblock._engine import BranchTrie, Changes, Header, Sealed, State
+from foreblock._engine import Changes, Header, SealedBody, State, StateTrie
 from foreblock.ledger.reading.block_context import BlockContext
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.rules.forks import PARIS, Rules
 from foreblock.ledger.simulation.simulation_request import SimulationLimits, SimulationRequest
 from foreblock.primitives import ZERO_HASH
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps
-
-SMALL: Final = 16  # accounts and slots whose root is computed in place: each takes 30 µs at most
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 
 class SimulatedChain:
@@ -48,10 +47,10 @@ class SimulatedChain:
         self.rules = base.rules  # of the parent
         # The context of the last block, if it had no overrides and there is no validation.
         self.usual: BlockContext | None = None
-        self._last: Sealed | None = None
+        self._last: SealedBody | None = None
         self._total_difficulty = base.total_difficulty
         self._state: Final = state
-        self._trie: BranchTrie | None = None  # opened with the first root
+        self._trie: StateTrie | None = None  # opened with the first root
         self.has_roots: Final = request.state_roots  # whether state roots are computed
         self._unused = unused
 
@@ -82,12 +81,12 @@ class SimulatedChain:
         # Lives of accounts that begin after this root must not be taken for those before.
         changes = self.overlay.take(self._unused)
         self._unused += 1
-        if changes.entries <= SMALL:
+        if changes.entries <= THRESHOLDS.rooted_entries:
             return _root(self._trie, changes)
         root: bytes = yield partial(_root, self._trie, changes)
         return root
 
-    def extend(self, block: Sealed, rules: Rules) -> None:
+    def extend(self, block: SealedBody, rules: Rules) -> None:
         """Append a finished block."""
         self.rules = rules
         self._last = block
@@ -95,12 +94,12 @@ class SimulatedChain:
             self._total_difficulty += block.header.difficulty
 
 
-def _open(state: State, **_limits: int | None) -> BranchTrie:
+def _open(state: State, **_limits: int | None) -> StateTrie:
     """The trie of a state; it cannot be interrupted, and changes nothing."""
     return state.trie()
 
 
-def _root(trie: BranchTrie, changes: Changes, **_limits: int | None) -> bytes:
+def _root(trie: StateTrie, changes: Changes, **_limits: int | None) -> bytes:
     """The root after the changes; it cannot be interrupted, and grows with their number."""
     trie.apply(changes)
     return trie.root()
