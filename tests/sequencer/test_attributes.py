@@ -4,7 +4,7 @@ import struct
 import pytest
 
 from foreblock._engine import Header, keccak256
-from foreblock.ledger.rules.l1_fees import L1Fees
+from foreblock.ledger.rules.l1 import L1Fees
 from foreblock.sequencer.attributes import (
     L1Origin,
     attributes_data,

@@ -11,9 +11,9 @@ from foreblock.feed.messages import encode
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.reading.partials import made_of, sealed_number
 from foreblock.ledger.storage.chain_head import read_header
+from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.ledger.storage.partial_rows import transactions_key
 from foreblock.ledger.storage.rows import decode_items
-from foreblock.ledger.storage.start import begin_chain
 from foreblock.sequencer.chaos.chaotic_sequencer import ChaoticSequencer
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis

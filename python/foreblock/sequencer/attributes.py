@@ -12,8 +12,7 @@ from typing import Final
 
 from foreblock.ledger.rules.forks import OptimismFork, Rules
 from foreblock.ledger.rules.header_rules import base_fee_after
-from foreblock.ledger.rules.l1_attributes import ATTRIBUTES_DEPOSITOR, L1_BLOCK
-from foreblock.ledger.rules.l1_fees import L1Fees
+from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR, L1_BLOCK, L1Fees
 from foreblock.ledger.rules.optimism_rules import (
     FeeParameters,
     decode_extra_data,

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from foreblock._engine import keccak256
-from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock
-from foreblock.ledger.reading.sealed_block import SealedBlock
-from foreblock.ledger.reading.stored_transaction import find_transaction
+from foreblock.ledger.reading.blocks import PreconfirmedBlock, SealedBlock
+from foreblock.ledger.reading.transaction_lookup import find_transaction
 from foreblock.types import Flashblock
 from support.chains.following import Following, Truth
 

@@ -1,8 +1,8 @@
-"""The calls of a simulated block: their defaults, their checks, and what comes of them.
+"""The calls of a simulated block: their defaults, their checks in order, and their runs.
 
-A failed check refuses the whole simulation; a call that fails is a result. Fees really
-move: the sender pays, and whoever the chain pays is paid. Only a call that offers nothing
-for gas pays nothing, unless validation is asked for.
+A failed check refuses the whole simulation; a call that fails is a result. Fees are really
+moved from the sender to their recipients. Without validation, a call that offers nothing for
+gas pays nothing.
 """
 
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ from foreblock.errors import (
 from foreblock.ledger.calls.call import FEE_LIMIT, message
 from foreblock.ledger.calls.checks import Reason, check_fields, first_reason
 from foreblock.ledger.calls.request import Call
-from foreblock.ledger.rules.checksum import checksum_address
-from foreblock.ledger.rules.execution import BLOB
+from foreblock.ledger.rules.addresses import checksum_address
 from foreblock.ledger.rules.forks import BYZANTIUM
-from foreblock.ledger.simulation.open_block import DYNAMIC_FEE, LEGACY, SET_CODE, OpenBlock
-from foreblock.ledger.simulation.request import CallRequest, plain_request
+from foreblock.ledger.rules.transaction_types import BLOB, DYNAMIC_FEE, LEGACY, SET_CODE
+from foreblock.ledger.simulation.open_block import OpenBlock
+from foreblock.ledger.simulation.simulation_request import CallRequest, plain_request
 from foreblock.scheduling.steps import Steps, Work
 
 Calls = Sequence[CallRequest] | PlainCalls
@@ -35,12 +35,12 @@ LAST_NONCE: Final = 2**64 - 1
 
 
 def run_at_once(block: OpenBlock, calls: Calls, start: int = 0) -> int:
-    """Run plain calls from `start` on; gives the first that has to be judged, or has to wait.
+    """Run plain calls from `start` on; gives the first that needs the checks, or a new slice.
 
-    Where neither fees nor nonces are judged, the engine runs them for as long as there is
-    nothing to decide: what the checks would refuse, it refuses to begin.
+    Without validation the engine runs them for as long as there is nothing to decide: it
+    refuses to begin any call that the checks would refuse.
     """
-    judged = block.branch.validation or block.rules.ethereum < BYZANTIUM
+    judged = block.chain.validation or block.rules.ethereum < BYZANTIUM
     if judged or not isinstance(calls, PlainCalls):
         return start
     return block.run_plain(calls, start)
@@ -49,11 +49,11 @@ def run_at_once(block: OpenBlock, calls: Calls, start: int = 0) -> int:
 def run_calls(block: OpenBlock, calls: Calls, start: int) -> Steps[None]:
     """Run the calls of a block from `start` on, one after the other, and keep their effects.
 
-    Those at which the engine ends are judged by the checks, so that the first of them speaks.
+    A call at which the engine stopped goes through the checks, which give the right refusal.
     """
     index = start
     while index < len(calls):
-        if index and block.branch.pace.is_over():
+        if index and block.chain.pace.is_over():
             yield None
         request = plain_request(calls, index) if isinstance(calls, PlainCalls) else calls[index]
         yield from _run(block, request)
@@ -62,11 +62,11 @@ def run_calls(block: OpenBlock, calls: Calls, start: int) -> Steps[None]:
 
 def _run(block: OpenBlock, request: CallRequest) -> Steps[None]:
     """Run a call of any kind, if it passes all checks."""
-    branch = block.branch
+    chain = block.chain
     call, run = _judge(block, request)
     try:
         try:
-            pace = branch.pace
+            pace = chain.pace
             gas = run(timeout_us=pace.timeout_us, step_us=pace.step_us)
         except DeadlineExceeded:
             gas = yield run
@@ -74,24 +74,24 @@ def _run(block: OpenBlock, request: CallRequest) -> Steps[None]:
         _refuse((Rule.OTHER, refused.why), call)
     block.use(gas)
     if block.rules.ethereum < BYZANTIUM:  # receipts hold the state root
-        block.body.set_post_state((yield from branch.state_root()))
+        block.body.set_post_state((yield from chain.state_root()))
 
 
 def _judge(block: OpenBlock, request: CallRequest) -> tuple[Call, Work]:
     """The call with its gas, and its run: after all checks, in their order."""
-    branch, base_fee = block.branch, block.around.base_fee
-    validation = branch.validation
+    chain, base_fee = block.chain, block.context.base_fee
+    validation = chain.validation
     _check_kind(block, request.call)
     state_nonce, balance = _account(block, request.call)
     nonce = state_nonce if request.nonce is None else request.nonce
     gas, lowered = _gas(block, request)
     call = structs.replace(request.call, gas=gas)
     if not call.is_plain:
-        check_fields(call, branch.profile.chain_id)
+        check_fields(call, chain.profile.chain_id)
 
     if validation:
         _refuse(_nonce_reason(call, nonce, state_nonce), call)
-    _refuse(first_reason(call, block.around, balance, strict=validation), call)
+    _refuse(first_reason(call, block.context, balance, strict=validation), call)
     if call.highest_fee >= FEE_LIMIT:
         _refuse((Rule.OTHER, "fees above 2^128 - 1 are not supported"), call)
 
@@ -112,13 +112,13 @@ def _judge(block: OpenBlock, request: CallRequest) -> tuple[Call, Work]:
 
 
 def _account(block: OpenBlock, call: Call) -> tuple[int, int]:
-    """The nonce and the balance of who calls."""
-    account = block.branch.overlay.account(call.sender)
+    """The nonce and the balance of the sender."""
+    account = block.chain.overlay.account(call.sender)
     return (0, 0) if account is None else (account.nonce, account.balance)
 
 
 def _check_kind(block: OpenBlock, call: Call) -> None:
-    """Kinds of transactions that no block of this chain could hold, whatever its state."""
+    """Refuse kinds of transactions that no block of this chain can hold."""
     if call.blob_hashes is not None and block.rules.optimism is not None:
         raise InvalidParams("there are no blob transactions on this chain")
     if call.blob_hashes is not None and call.authorizations is not None:
@@ -130,11 +130,11 @@ def _check_kind(block: OpenBlock, call: Call) -> None:
 
 
 def _gas(block: OpenBlock, request: CallRequest) -> tuple[int, bool]:
-    """The gas of a call, and whether it was lowered to what the request may still use.
+    """The gas of a call, and whether it was lowered to what the request has left.
 
-    Plain calls that the engine runs at once it gives their gas by the same rule.
+    The engine applies the same rule to the plain calls that it runs by itself.
     """
-    left, budget = block.gas_left, block.branch.budget
+    left, budget = block.gas_left, block.chain.budget
     gas = left if request.gas is None else request.gas
     if gas > left:
         why = f"block gas limit reached: remaining: {left}, required: {gas}"
@@ -162,7 +162,7 @@ def _refuse(reason: Reason | None, call: Call) -> None:
 
 
 def _transaction_type(call: Call, base_fee: int | None) -> int:
-    """The type of transaction that a call is shown as; geth's choice."""
+    """The type of transaction that a call is shown as, as in geth."""
     if call.gas_price is not None or base_fee is None:
         return LEGACY
     if call.authorizations is not None:

@@ -1,23 +1,24 @@
-"""Where a transaction of a block is stored: in which portion, and at which place of that.
+"""Find a transaction: its block by its hash, and its portion by its place in the block.
 
-A block that came as a whole has one portion; one of flashblocks has one for each, and each
-says in its own rows what of the block comes before it (`partial_rows`). So a transaction is
-found with a few small reads, and nothing of the other portions is looked at. Stores of
-older versions have portions that do not say it: `count_starts` finds it out.
+A block that was imported whole has one portion; a block of flashblocks has one for each, whose
+rows say what of the block comes before it (`partial_rows`). So a transaction is found with a
+few small reads, and other portions are not read. Stores of older versions have portions that
+lack this; `count_starts` computes it.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from foreblock._engine import item_at, receipts_end, row_part
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.partial_rows import POSITION_BYTES, Position, decode_position
 from foreblock.scheduling.steps import Steps
 
-COUNT_BYTES = 4  # that a row of items begins with
+COUNT_BYTES: Final = 4  # at the start of a row of items
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class PortionRows:
 
 @dataclass(frozen=True, slots=True)
 class PlacedRows:
-    """A portion and what of its block comes before it."""
+    """A portion and its position in the block."""
 
     rows: PortionRows
     start: Position
@@ -52,9 +53,9 @@ def portion_rows(block: ReadableBlock, number: int | None) -> PortionRows:
 def find_start(
     view: LedgerView, block: ReadableBlock, numbers: Sequence[int], place: int
 ) -> tuple[int, Position] | None:
-    """The partial with the transaction at a place, and what comes before the partial.
+    """The partial with the transaction at a place, and its position in the block.
 
-    It is the last one that begins no later. None where rows do not say where they begin.
+    It is the last one that begins no later. None where rows of an older version lack it.
     """
     low, found = 0, _stored_start(view, block, numbers[0])
     high = len(numbers)
@@ -73,7 +74,7 @@ def find_start(
 def count_starts(
     view: LedgerView, block: ReadableBlock, numbers: Sequence[int]
 ) -> Steps[tuple[Position, ...]]:
-    """What comes before each of these portions, found by walking over their receipts."""
+    """The positions of these portions, found by reading over their receipts."""
     starts: list[Position] = []
     position = Position()
     for number in numbers:
@@ -89,7 +90,7 @@ def count_starts(
 
 
 def count_transactions(view: LedgerView, block: ReadableBlock) -> int:
-    """How many transactions a block has."""
+    """The number of transactions of a block."""
     numbers = view.made_of(block)
     if not numbers:
         return _count(view, block, portion_rows(block, None))
@@ -126,3 +127,20 @@ def _part(
     if found is None:
         raise StoreDamaged(f"block {block.number} lacks a row of its body")
     return found
+
+
+def find_transaction(view: LedgerView, transaction_hash: bytes) -> tuple[ReadableBlock, int] | None:
+    """The block of a transaction and its place in it; none where it is in no block.
+
+    A pre-confirmed transaction is found in the pending block, or in the unsealed one below it.
+    After the deadline of `pending` neither is found until it is sealed.
+    """
+    head = view.latest if view.pending is None else view.pending
+    entry = view.state(head).index(rows.transaction_index_key(transaction_hash))
+    if entry is None:
+        return None
+    number, place = rows.decode_transaction_entry(entry)
+    if number == head.number:
+        return head, place
+    above = number > view.latest.number
+    return view.unsealed(number) if above else view.resolve(number), place

@@ -6,7 +6,7 @@ import pytest
 
 from foreblock._engine import Store
 from foreblock.errors import PrunedState
-from foreblock.ledger.storage.maintenance import (
+from foreblock.ledger.storage.upkeep import (
     ALARMING_BLOCKS,
     FOLD_BLOCKS,
     LONGEST_TURN_S,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from foreblock.ledger.reading.readiness import readiness
+from foreblock.ledger.reading.availability import readiness
 from foreblock.ledger.reading.view import Ledger
 from support.chains.preconfirming import PreconfirmingChain
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from foreblock.ledger.reading import known_blocks
-from foreblock.ledger.reading.known_blocks import KnownBlocks
+from foreblock.ledger.reading import blocks as known_blocks
+from foreblock.ledger.reading.blocks import KnownBlocks
 from support.chains.preconfirming import PreconfirmingChain
 
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from foreblock._engine import Message, Overlay, Transaction, sign_transaction
 from foreblock.ledger.rules.forks import OptimismFork
-from foreblock.ledger.rules.l1_attributes import (
+from foreblock.ledger.rules.l1 import (
     L1_BLOCK,
     BedrockAttributes,
     EcotoneAttributes,
+    L1Costs,
     attributes_in,
     decode_attributes,
 )
-from foreblock.ledger.rules.l1_cost import L1Costs
 from support.payloads.dev_state import ACCOUNTS
 from support.payloads.small_store import env
 

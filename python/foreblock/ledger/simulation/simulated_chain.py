@@ -1,26 +1,25 @@
 """The simulated chain so far: its last block, and its state as one overlay above one state.
 
-What one block changes the next one sees, whoever the accounts are. Nothing of it is ever
-written. State roots are computed only where they are asked for, else they are zero; the
-trie is opened on a thread, because it may have to be built first, and so are roots of more
-than a few changes. All blocks together use the gas of one request.
+Changes of one block are visible to the next; nothing is ever written. State roots are
+computed only on request, else they are zero. The trie is opened on a thread, because it may
+have to be built first; roots of more than a few changes are computed there as well. All
+blocks share the gas of one request.
 """
 
 from functools import partial
 from typing import Final
 
 from foreblock._engine import Changes, Header, SealedBody, State, StateTrie
-from foreblock.ledger.reading.block_context import Surroundings
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.block_context import BlockContext
+from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.rules.forks import PARIS, Rules
-from foreblock.ledger.simulation.limits import SimulationLimits
-from foreblock.ledger.simulation.request import SimulationRequest
+from foreblock.ledger.simulation.simulation_request import SimulationLimits, SimulationRequest
 from foreblock.primitives import ZERO_HASH
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 
-class Branch:
+class SimulatedChain:
     """A chain of simulated blocks that begins after a block of the real one."""
 
     def __init__(
@@ -32,8 +31,8 @@ class Branch:
         limits: SimulationLimits,
         pace: Pace = UNHURRIED,
     ) -> None:
-        """Begin after `base`. `unused` and all above are numbers that the store never drew."""
-        # What does not change.
+        """Begin after `base`. The store has never used the number `unused` nor any above it."""
+        # Fixed.
         self.base: Final = base
         self.profile: Final = base.profile
         self.overlay: Final = state.overlay()
@@ -42,12 +41,12 @@ class Branch:
         self.validation: Final = request.validation
         self.trace_transfers: Final = request.trace_transfers
         self.pace: Final = pace
-        # What every block changes.
-        self.budget = limits.gas  # that all calls to come may use together
+        # Changed by every block.
+        self.budget = limits.gas  # left for all calls to come
         self.output_left = limits.output  # bytes that they may return
         self.rules = base.rules  # of the parent
-        # What calls saw of the last block, if nothing was said of it and nothing is judged.
-        self.usual: Surroundings | None = None
+        # The context of the last block, if it had no overrides and there is no validation.
+        self.usual: BlockContext | None = None
         self._last: SealedBody | None = None
         self._total_difficulty = base.total_difficulty
         self._state: Final = state
@@ -66,7 +65,7 @@ class Branch:
         return self.base.header if self._last is None else self._last.header
 
     def rules_of_next(self, number: int, time: int) -> Rules:
-        """The rules for a child at this place. From the first fork by time on, all is merged."""
+        """The rules of a child; from the first fork by time on every block is merged."""
         merged = self.profile.merged(self._total_difficulty)
         forks = self.profile.forks_by_time
         merged = merged or bool(forks and time >= forks[0][0])
@@ -88,7 +87,7 @@ class Branch:
         return root
 
     def extend(self, block: SealedBody, rules: Rules) -> None:
-        """The block is finished, and the next one's parent."""
+        """Append a finished block."""
         self.rules = rules
         self._last = block
         if rules.ethereum < PARIS:
@@ -96,11 +95,11 @@ class Branch:
 
 
 def _open(state: State, **_limits: int | None) -> StateTrie:
-    """The trie of a state; it cannot be stopped, and changes nothing."""
+    """The trie of a state; it cannot be interrupted, and changes nothing."""
     return state.trie()
 
 
 def _root(trie: StateTrie, changes: Changes, **_limits: int | None) -> bytes:
-    """The root after the changes; it cannot be stopped, and takes longer the more there are."""
+    """The root after the changes; it cannot be interrupted, and grows with their number."""
     trie.apply(changes)
     return trie.root()
