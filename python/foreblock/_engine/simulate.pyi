@@ -1,7 +1,7 @@
 """Blocks of unsigned calls, as eth_simulateV1 makes them."""
 
 from collections.abc import Sequence
-from typing import Self, final
+from typing import Final, Self, final
 
 from typing_extensions import Buffer
 
@@ -144,16 +144,14 @@ class Opening:
 class SealedBody:
     """A finished block of simulated calls, with their outcomes."""
 
-    @property
-    def header(self) -> Header: ...
-    @property
-    def size(self) -> int:
-        """The length of the block's encoding in bytes."""
-    @property
-    def outcomes(self) -> list[Outcome]: ...
-    @property
-    def failures(self) -> list[tuple[Outcome, bool]]:
-        """The outcomes of calls that did not succeed, and whether their gas was lowered."""
+    header: Final[Header]
+    size: Final[int]  # the length of the block's encoding in bytes
+    outcomes: Final[list[Outcome]]
+    # The outcomes of calls that did not succeed, and whether their gas was lowered.
+    failures: Final[list[tuple[Outcome, bool]]]
+    # The approximate length of the results of calls in `json`, without failures.
+    results_size: Final[int]
+
     def transactions(self) -> list[Transaction]:
         """The transactions that stand for the calls."""
     def json(
@@ -169,9 +167,6 @@ class SealedBody:
         self, failures: Sequence[tuple[bytes, bytes]], transactions: bytes | None = None
     ) -> BodyText:
         """The same text, written in pieces."""
-    @property
-    def results_size(self) -> int:
-        """The approximate length of the results in that text, without failures."""
 
 @final
 class BodyText:

@@ -70,9 +70,9 @@ class State:
 class Changes:
     """Changes of state by account, before and after."""
 
-    @property
-    def accounts(self) -> list[tuple[bytes, Account | None, Account | None, dict[int, int]]]:
-        """Address, account before and after, new values of its slots."""
+    # Address, account before and after, new values of its slots.
+    accounts: Final[list[tuple[bytes, Account | None, Account | None, dict[int, int]]]]
+    entries: Final[int]  # the number of accounts and slots that changed
 
     def touches(self, address: bytes) -> bool:
         """Whether something of this account changed."""
@@ -82,10 +82,6 @@ class Changes:
 
     def __len__(self) -> int:
         """The number of accounts that changed."""
-
-    @property
-    def entries(self) -> int:
-        """The number of accounts and slots that changed."""
 
 @final
 class StateTrie:

@@ -136,18 +136,13 @@ class View:
     the answer is written. Any thread may use it.
     """
 
-    @property
-    def heads(self) -> Heads:
-        """The same object until the next commit."""
+    heads: Final[Heads]  # the same object until the next commit
+    to_be_cleared: Final[int]  # the number of things out of reach that are not cleared yet
 
     def sealed(self, block: int) -> tuple[bytes, int] | None:
         """Hash and delta number of a sealed block, also of one whose state was pruned."""
 
     def partial(self, number: int) -> Partial | None: ...
-    @property
-    def to_be_cleared(self) -> int:
-        """The number of things out of reach that are not cleared yet."""
-
     def row(self, key: bytes) -> bytes | None:
         """A row that `Batch.put` wrote; a key has 1 to 511 bytes."""
 

@@ -5,7 +5,7 @@ other row raises `StoreDamaged`.
 """
 
 from collections.abc import Sequence
-from typing import Self, final
+from typing import Final, Self, final
 
 from foreblock._engine.codec import Header
 from foreblock._engine.store import View
@@ -36,16 +36,11 @@ class StoredItems:
     `start` and `stop` are as in slices; a `start` beyond the end is `InvalidArgument`.
     """
 
+    end: Final[int]  # where the items end in the row
+    encoded_size: Final[int]  # the length of all items as transactions inside a block
+
     def __new__(cls, row: bytes) -> Self:
         """The items that a row begins with; bytes after them are ignored."""
-
-    @property
-    def end(self) -> int:
-        """Where the items end in the row."""
-
-    @property
-    def encoded_size(self) -> int:
-        """The length of all items as transactions inside a block."""
 
     def take(self, start: int, stop: int) -> list[bytes]: ...
     def encode(self, start: int, stop: int) -> bytes:
@@ -91,12 +86,10 @@ class Bids:
 class BlockTips:
     """Tips in wei with the gas used at each, 12 bytes a transaction in most blocks."""
 
+    size: Final[int]  # approximate size in memory, in bytes
+
     def __new__(cls, bids: Sequence[tuple[int, int]]) -> Self:
         """`bids` are tips with the gas used at them."""
-
-    @property
-    def size(self) -> int:
-        """Approximate size in memory, in bytes."""
 
     def lowest(self, wanted: int) -> list[int]:
         """The lowest tips, at most `wanted`."""
