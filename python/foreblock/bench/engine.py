@@ -13,10 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from foreblock._engine import Changes, Message, StateTrie, Store, decode_transactions
+from foreblock._engine import Changes, StateTrie, Store
 from foreblock.bench import commits, fill, reads
 from foreblock.bench.measure import Figure, milliseconds, per_second
 from foreblock.ledger.importing.import_files import import_files
+from foreblock.types import Message, decode_transactions
 
 CALLS: Final = 100_000  # in a round
 RECOVERIES: Final = 500  # in a round

@@ -12,8 +12,6 @@ import click
 from foreblock.cli.asking import URL_OPTION, amount, checked, connected
 from foreblock.cli.verb import json_option, option, stop, verb
 from foreblock.errors import InvalidArgument, NotAnAnswer
-from foreblock.ledger.keys import address_of, sign_transaction
-from foreblock.ledger.transactions import Message
 from foreblock.primitives import (
     HASH_BYTES,
     format_data,
@@ -22,6 +20,7 @@ from foreblock.primitives import (
     parse_quantity,
 )
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
+from foreblock.types import Message, address_of, sign_transaction
 from foreblock.upstream.client import Endpoint
 
 DYNAMIC_FEE: Final = 2  # the type of a transaction with the fees of EIP-1559

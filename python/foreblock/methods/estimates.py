@@ -25,7 +25,7 @@ from foreblock.methods.options import Options
 from foreblock.methods.overrides import read_overrides
 from foreblock.methods.params import DECODING, explain
 from foreblock.methods.shapes import quantity
-from foreblock.methods.simulations import Simulations
+from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps, paced
 
 _decode = Decoder(CallParams).decode
@@ -34,22 +34,22 @@ _decode = Decoder(CallParams).decode
 class EstimateMethods:
     """The method that estimates."""
 
-    def __init__(self, options: Options, simulations: Simulations) -> None:
+    def __init__(self, options: Options, scheduler: Scheduler) -> None:
         self._reader = CallReader(options.gas_cap, creates=True)
         self._long = LongCallReader(self._read, 1, unnamed="pending")
-        self._simulations = simulations
+        self._scheduler = scheduler
 
     def estimate_gas(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The gas with which the transaction would succeed; its failure is an error."""
         if len(raw) >= LONG:
-            return self._simulations.run(partial(self._long_steps, view, raw), view.client)
+            return self._scheduler.run(partial(self._long_steps, view, raw), view.client)
         try:
             params = _decode(raw)
         except DECODING:
             params = explain(raw, CallParams, 1)
         if params.transaction is None:
             params = explain(raw, CallParams, 1)
-        return self._simulations.run(partial(paced, self._steps(view, params)), view.client)
+        return self._scheduler.run(partial(paced, self._steps(view, params)), view.client)
 
     def _steps(self, view: LedgerView, params: CallParams) -> Steps[bytes]:
         assert params.transaction is not None, "explain refuses a missing one"

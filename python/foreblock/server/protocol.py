@@ -18,7 +18,8 @@ from typing import Final, cast
 import structlog
 
 from foreblock.scheduling.reply import NO_EXPRESS, Client, Reply
-from foreblock.scheduling.room import LONG, LongText, Received
+from foreblock.scheduling.room import LongText, ReceivedBytes
+from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server import answers
 from foreblock.server.answers import Answer, Probe, render, reply_parts
 from foreblock.server.backpressure import AHEAD_LIMIT, ReadGate, Unread
@@ -27,13 +28,6 @@ from foreblock.server.endpoint import Admission, HttpEndpoint
 from foreblock.server.head_cache import HeadCache
 from foreblock.server.limits import Phase
 from foreblock.server.reader import HEAD_END, HttpRequest, RequestReader
-
-# Answers to one client before the loop turns to other connections.
-REQUESTS_PER_TURN: Final = 32
-# Bytes of answers that are gathered before they are written.
-WRITE_SIZE: Final = 64 * 1024
-# Portions of a long answer before the loop turns to other connections: half a megabyte.
-PORTIONS_PER_TURN: Final = 4
 
 _IDLE: Final = Phase.IDLE  # a global is faster than a class attribute
 _READING: Final = frozenset({Phase.IDLE, Phase.HEAD, Phase.BODY})
@@ -92,7 +86,7 @@ class HttpConnection(asyncio.Protocol):
         self._whole: list[bytes] | None = None  # a long answer while it is written at once
         # Progress.
         self._task: asyncio.Future[Reply] | None = None
-        self._received: Received | None = None  # of the current request
+        self._received: ReceivedBytes | None = None  # of the current request
         self._ended = False  # the client has closed its side
         self._draining = False
         self.phase = Phase.IDLE
@@ -106,7 +100,7 @@ class HttpConnection(asyncio.Protocol):
         self._gate = ReadGate(self._transport)
         # Beyond this size unsent bytes are counted, for an answer in pieces from its first byte
         # on. Doing so for all answers costs a block of 200 transactions a third of its time.
-        self._transport.set_write_buffer_limits(high=LONG)
+        self._transport.set_write_buffer_limits(high=THRESHOLDS.long_bytes)
         self._unread = Unread(self._transport, self._endpoint.room)
         self._client = Client(_address(transport), next(_numbers))
         match self._endpoint.admit(self):
@@ -246,7 +240,7 @@ class HttpConnection(asyncio.Protocol):
         """Answer complete requests in order, up to a number per turn, and write the answers."""
         if self._long is not None and not self._write_on(self._long):
             return
-        for _ in range(REQUESTS_PER_TURN):
+        for _ in range(THRESHOLDS.answered_requests):
             if self._gate.unread_answers:
                 self._enter(Phase.WRITING)
                 return
@@ -330,7 +324,7 @@ class HttpConnection(asyncio.Protocol):
             self._out.append(render(answer, date, headers))
         if last:
             self._end()
-        elif self._out_size > WRITE_SIZE:
+        elif self._out_size > THRESHOLDS.gathered_bytes:
             self._flush()
         return not last
 
@@ -371,13 +365,13 @@ class HttpConnection(asyncio.Protocol):
 
     def _write_on(self, text: LongText) -> bool:
         """Write portions of a long answer; true if all is sent and more may follow."""
-        for _ in range(PORTIONS_PER_TURN):
+        for _ in range(THRESHOLDS.written_pieces):
             if self._gate.unread_answers:
                 break
             text.sent()
             if not text.size:
                 self._long = None
-                self._transport.set_write_buffer_limits(high=LONG)
+                self._transport.set_write_buffer_limits(high=THRESHOLDS.long_bytes)
                 if self._last:
                     self._end()
                 return not self._last

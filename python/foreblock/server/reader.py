@@ -8,7 +8,8 @@ refused at once; the checked head determines how the body is framed.
 import re
 from typing import Final, NamedTuple
 
-from foreblock.scheduling.room import LONG, Received, Room
+from foreblock.scheduling.room import ReceivedBytes, Room
+from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server import answers
 from foreblock.server.checks import CHUNKED, AcceptedHead, RefusedRequest, RequestRules
 from foreblock.server.chunked import BadChunk, BodyTooLarge, ChunkedBody
@@ -27,7 +28,7 @@ class HttpRequest(NamedTuple):
 
     body: bytes
     accepted: AcceptedHead
-    received: Received | None = None  # held until a long request is answered
+    received: ReceivedBytes | None = None  # held until a long request is answered
 
 
 class ExpectsContinue(NamedTuple):
@@ -57,7 +58,7 @@ class RequestReader:
         self._head = bytearray()
         self._accepted: AcceptedHead | None = None
         self._body: bytearray | ChunkedBody | None = None
-        self._received: Received | None = None
+        self._received: ReceivedBytes | None = None
 
     @property
     def unread(self) -> int:
@@ -95,7 +96,8 @@ class RequestReader:
 
     def _has_room_for(self, size: int) -> bool:
         """Whether there is room for a body of this size; reserves it for a long one."""
-        if size < LONG or (self._received is not None and size <= self._received.size):
+        held = 0 if self._received is None else self._received.size
+        if size < THRESHOLDS.long_bytes or size <= held:
             return True
         self._received = None
         self._received = self._room.receive(size)
@@ -196,4 +198,4 @@ class RequestReader:
 
 def _rounded(size: int) -> int:
     """The room to reserve for a body of unknown length: the next power of two."""
-    return 1 << (size - 1).bit_length() if size >= LONG else size
+    return 1 << (size - 1).bit_length() if size >= THRESHOLDS.long_bytes else size

@@ -12,8 +12,8 @@ that need this have none.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar, Union
 
-from foreblock.ledger.blocks import Block, Header, Withdrawal
 from foreblock.primitives import parse_address, parse_data, parse_hash, parse_quantity
+from foreblock.types import Block, Header, Withdrawal
 
 T = TypeVar("T")
 Item = Union[bytes, int, "Sequence[Item]"]  # what RLP encodes

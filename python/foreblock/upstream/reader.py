@@ -8,8 +8,8 @@ an `EndpointError` is raised.
 from typing import Final, NamedTuple
 
 from foreblock.errors import CallerError, NoSuchBlock, NotAnAnswer, Refused
-from foreblock.ledger.blocks import Block, decode_block, transactions_root
 from foreblock.primitives import format_data, format_quantity, parse_data
+from foreblock.types import Block, decode_block, transactions_root
 from foreblock.upstream.block_json import Fields, rebuild_block
 from foreblock.upstream.client import Endpoint
 

@@ -13,12 +13,15 @@ from foreblock.scheduling.reply import (
     Reply,
     Served,
 )
-from foreblock.scheduling.room import LONG, Room
+from foreblock.scheduling.room import Room
+from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.checks import RequestRules
 from foreblock.server.endpoint import HttpEndpoint
 from foreblock.server.limits import Access, ServerLimits
 from foreblock.server.protocol import HttpConnection
 from foreblock.server.sweep import TICKS_PER_SECOND, Ticker
+
+LONG = THRESHOLDS.long_bytes
 
 LIMITS = ServerLimits(body_limit=1000, header_limit=600, connections=4)
 ACCESS = Access(hosts=("localhost", "node.example"))

@@ -9,7 +9,7 @@ from typing import Final
 
 from typing_extensions import Buffer
 
-from foreblock._engine import Opening, Sealed, State
+from foreblock._engine import Opening, SealedBody, State
 from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.rules.forks import BYZANTIUM, SHANGHAI
 from foreblock.ledger.simulation.limits import SimulationLimits, check_calls
@@ -22,7 +22,7 @@ PRECOMPILE_GAS: Final = 100_000  # one precompile that takes more is not begun
 
 def simulate_usual(
     base: ReadableBlock, state: State, calls: Buffer, accounts: Buffer, limits: SimulationLimits
-) -> Sealed | None:
+) -> SealedBody | None:
     """The block after `base`, if somebody has simulated it before; its state root is zero.
 
     Calls and overrides of accounts are JSON. Neither fees nor nonces are judged, and transfers
