@@ -41,7 +41,7 @@ from abuse.snapshots import race
 from abuse.wire import Connection, address_of, batch, post, request
 from foreblock.bench.rpc import chain
 from foreblock.bench.rpc.processes import family, resident_bytes
-from foreblock.ledger.importing.import_files import import_files
+from foreblock.ledger.importing.importer import import_files
 from foreblock.service.running import RunningService, serving
 
 FACTOR = 5.0

@@ -13,7 +13,7 @@ from foreblock.bench.rpc.answers import Answers, Cell
 from foreblock.bench.rpc.processes import cpu_seconds, family, resident_bytes
 from foreblock.bench.rpc.questions import Bound, Question, fits, questions
 from foreblock.bench.rpc.rounds import BenchRound
-from foreblock.ledger.importing.import_files import import_files
+from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
 from support.servers.asking import asker
 

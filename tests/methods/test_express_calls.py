@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.rules.created_address import created_address
+from foreblock.ledger.rules.addresses import created_address
 from foreblock.methods.options import Options
 from support.chains.long_chain import DELEGATED, EMITTER, REVERTER, SURROUNDED
 from support.chains.preconfirming import COUNTER, SENDER, PreconfirmingChain
@@ -50,7 +50,7 @@ def ways(long_ledger: Ledger, request: pytest.FixtureRequest) -> Iterator[Ways]:
     found = Ways(long_ledger, Options(request.param))
     yield found
     found.scheduler.close()
-    long_ledger.express = None
+    long_ledger.fast_path = None
 
 
 def called(call: dict[str, Any] | None = None, block: str = "latest") -> bytes:

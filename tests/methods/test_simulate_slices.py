@@ -20,7 +20,7 @@ from foreblock.ledger.calls import overrides as laying
 from foreblock.ledger.calls.overrides import AccountOverride, Slots, apply_in_steps, forget
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.forks import Rules
-from foreblock.ledger.simulation.request import CallRequest, PlainCalls
+from foreblock.ledger.simulation.simulation_request import CallRequest, PlainCalls
 from foreblock.long_json import MOST_PARTS, STRETCH
 from foreblock.methods import long_overrides, simulate_params, simulate_text
 from foreblock.methods import overrides as reading

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from foreblock.errors import BadSetting
-from foreblock.sequencer.pool import PoolLimits
+from foreblock.sequencer.transaction_pool import TransactionPoolLimits
 from foreblock.settings import MOST_LOAD, SECTIONS, DevSettings, EverySetting, ServeSettings
 from foreblock.settings.loading import DEFAULT, declared, flat, load
 
@@ -96,7 +96,7 @@ def test_bad_values_of_the_file_are_refused_where_they_stand(
 
 
 def test_no_more_load_is_generated_in_a_second_than_a_pool_holds() -> None:
-    assert PoolLimits().in_all == MOST_LOAD
+    assert TransactionPoolLimits().in_all == MOST_LOAD
 
 
 def test_settings_cross_to_a_worker_unchanged() -> None:

@@ -16,7 +16,7 @@ from abuse.simulations import EXCESSES
 from abuse.wire import Answer, Closed, Connection, address_of, head
 from foreblock.bench.rpc import chain
 from foreblock.bench.rpc.processes import family, resident_bytes
-from foreblock.ledger.importing.import_files import import_files
+from foreblock.ledger.importing.importer import import_files
 from foreblock.service.running import RunningService, serving
 from support.servers.dev_processes import children
 from support.servers.processor import loop_seconds_between

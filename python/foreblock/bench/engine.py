@@ -16,7 +16,7 @@ from typing import Final
 from foreblock._engine import Changes, StateTrie, Store
 from foreblock.bench import commits, fill, reads
 from foreblock.bench.measure import Figure, milliseconds, per_second
-from foreblock.ledger.importing.import_files import import_files
+from foreblock.ledger.importing.importer import import_files
 from foreblock.types import Message, decode_transactions
 
 CALLS: Final = 100_000  # in a round

@@ -10,7 +10,7 @@ import click
 
 from foreblock.cli.abi import revert_reason
 from foreblock.cli.verb import failing_in_one_line, json_option, option
-from foreblock.errors import InvalidArgument, Refused
+from foreblock.errors import ErrorAnswer, InvalidArgument
 from foreblock.primitives import HASH_BYTES, parse_data, parse_quantity
 from foreblock.upstream.client import DEFAULT_URL, Endpoint
 
@@ -45,11 +45,11 @@ def connected(url: str) -> Iterator[Endpoint]:
         try:
             with Endpoint(url) as endpoint:
                 yield endpoint
-        except Refused as refused:
+        except ErrorAnswer as refused:
             raise _with_reason(refused) from refused
 
 
-def _with_reason(refused: Refused) -> Refused:
+def _with_reason(refused: ErrorAnswer) -> ErrorAnswer:
     """The refusal with the reason in its revert data, unless the server gave it."""
     try:
         reason = revert_reason(parse_data(refused.data))
@@ -57,7 +57,7 @@ def _with_reason(refused: Refused) -> Refused:
         return refused
     if reason is None or reason in refused.message:
         return refused
-    return Refused(refused.code, f"{refused.message}: {reason}", refused.data)
+    return ErrorAnswer(refused.code, f"{refused.message}: {reason}", refused.data)
 
 
 def block_parameter(text: str) -> str:

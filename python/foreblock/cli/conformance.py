@@ -13,7 +13,7 @@ from rich.table import Table
 from foreblock.cli.verb import failing_in_one_line, json_option, option, verb
 from foreblock.conformance.cases import Case, read_cases
 from foreblock.conformance.dialects import DIALECTS, Dialect
-from foreblock.conformance.replay import Rules, Summary, Verdict, replay
+from foreblock.conformance.replay import ReplayRules, Summary, Verdict, replay
 from foreblock.conformance.service import find_chain, served
 from foreblock.upstream.client import Endpoint
 
@@ -57,7 +57,7 @@ def conformance(
     with failing_in_one_line():
         cases = _chosen(read_cases(folder), methods)
         with _endpoint(folder, url, dialect) as address, Endpoint(address) as endpoint:
-            outcomes = tuple(replay(endpoint, cases, Rules(dialect, messages)))
+            outcomes = tuple(replay(endpoint, cases, ReplayRules(dialect, messages)))
     summary = Summary(outcomes)
     if as_json:
         click.echo(json.dumps(_plain(summary, dialect, url)))

@@ -11,9 +11,9 @@ import click
 
 from foreblock.cli.config import Given, loaded, settings_options
 from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, verb
-from foreblock.ledger.rules.checksum import checksum_address
+from foreblock.ledger.rules.addresses import checksum_address
 from foreblock.primitives import format_data
-from foreblock.sequencer.faults import Faults
+from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.load import first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.service import launch

@@ -21,8 +21,7 @@ from foreblock.cli.verb import (
     stop,
     verb,
 )
-from foreblock.ledger.importing.import_files import Imported, import_files
-from foreblock.ledger.importing.importer import Progress, Report
+from foreblock.ledger.importing.importer import Imported, Progress, Report, import_files
 from foreblock.primitives import format_data
 
 MEGAGAS: Final = 10**6

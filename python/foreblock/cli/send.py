@@ -12,6 +12,7 @@ import click
 from foreblock.cli.asking import URL_OPTION, amount, checked, connected
 from foreblock.cli.verb import json_option, option, stop, verb
 from foreblock.errors import InvalidArgument, NotAnAnswer
+from foreblock.ledger.rules.transaction_types import DYNAMIC_FEE
 from foreblock.primitives import (
     HASH_BYTES,
     format_data,
@@ -23,7 +24,6 @@ from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 from foreblock.types import Message, address_of, sign_transaction
 from foreblock.upstream.client import Endpoint
 
-DYNAMIC_FEE: Final = 2  # the type of a transaction with the fees of EIP-1559
 BASE_FEES: Final = 2  # the maximum fee as a multiple of the base fee, as in wallets
 POLL_SECONDS: Final = 0.02
 TRANSACTION: Final = "Transaction"

@@ -27,7 +27,7 @@ from foreblock.feed.feed_connection import FeedConnection
 from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.feed.feed_url import OURS, check_url, has_start, resume_after
 from foreblock.feed.inbox import Inbox
-from foreblock.foreign_text import harmless
+from foreblock.primitives import harmless
 from foreblock.types import FlashblockId
 
 log = structlog.get_logger()

@@ -72,17 +72,17 @@ class CallMethods:
 
         block = view.resolve(named)
         state = view.state(block)
-        around = block.surroundings
+        context = block.context
         if block_overrides is not None:
-            around = overridden(block, block_overrides)
-        run = prepare(call, state, around, overrides)
+            context = overridden(block, block_overrides)
+        run = prepare(call, state, context, overrides)
         outcome = self._runner.run(run, view.client)
         if not isinstance(outcome, Outcome):
             return Then(outcome, result_of)
         plain = overrides is None and block_overrides is None
         slow = self._runner.is_slow(run)
         if plain and call.to is not None and isinstance(named, str) and not slow:
-            view.tell_call(named, around.unpriced, call.to, call.data)
+            view.remember_call(named, context.unpriced, call.to, call.data)
         return result_of(outcome)
 
     def _call_long(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
@@ -101,7 +101,7 @@ class CallMethods:
         asked = yield from self._long.steps(view, raw, pace)
         return (
             yield from prepare_in_steps(
-                asked.call, asked.state, asked.around, asked.overrides, pace
+                asked.call, asked.state, asked.context, asked.overrides, pace
             )
         )
 

@@ -24,7 +24,7 @@ from foreblock.methods.long_call import LongCallReader
 from foreblock.methods.options import Options
 from foreblock.methods.overrides import read_overrides
 from foreblock.methods.params import DECODING, explain
-from foreblock.methods.shapes import quantity
+from foreblock.methods.shapes import write_quantity
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps, paced
 
@@ -62,15 +62,15 @@ class EstimateMethods:
         if params.block_overrides is not None:
             changes = read_block_overrides(params.block_overrides, 3)
         block = view.resolve(named)
-        around = block.surroundings if changes is None else overridden(block, changes)
+        context = block.context if changes is None else overridden(block, changes)
         gas_cap = self._reader.gas_cap
-        found = yield from estimate_gas(call, view.state(block), around, overrides, gas_cap)
+        found = yield from estimate_gas(call, view.state(block), context, overrides, gas_cap)
         return _text(found)
 
     def _long_steps(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[bytes]:
         asked = yield from self._long.steps(view, raw, pace)
         found = yield from estimate_gas_in_steps(
-            asked.call, asked.state, asked.around, asked.overrides, self._reader.gas_cap, pace
+            asked.call, asked.state, asked.context, asked.overrides, self._reader.gas_cap, pace
         )
         return _text(found)
 
@@ -81,4 +81,4 @@ class EstimateMethods:
 
 
 def _text(found: int | Outcome) -> bytes:
-    return quantity(found) if isinstance(found, int) else result_of(found)
+    return write_quantity(found) if isinstance(found, int) else result_of(found)

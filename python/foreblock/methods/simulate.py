@@ -8,8 +8,8 @@ from msgspec import Raw
 from msgspec.json import Decoder
 
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.run import simulate
+from foreblock.ledger.simulation.simulation_request import SimulationLimits
 from foreblock.methods.block_param import BlockParam, find_block
 from foreblock.methods.call_object import UNCAPPED
 from foreblock.methods.options import Options

@@ -15,15 +15,14 @@ from foreblock.bus.link import WriterLink
 from foreblock.clock import SystemClock
 from foreblock.errors import StoreError, StoreReplaced
 from foreblock.ledger.calls.call import Pool
-from foreblock.ledger.reading.absent import AbsentLedger, open_served
-from foreblock.ledger.reading.fast_path import ExpressBounds
-from foreblock.ledger.reading.readiness import readiness
+from foreblock.ledger.reading.availability import AbsentLedger, open_served, readiness
+from foreblock.ledger.reading.fast_path import FastPathBounds
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.methods import make_methods
 from foreblock.methods.call_object import UNCAPPED
 from foreblock.methods.options import Options
-from foreblock.methods.submissions import Submissions
+from foreblock.methods.sending import Submissions
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
@@ -144,7 +143,7 @@ def _served(
     readiness = partial(_readiness, ledger, network, link)
     if isinstance(ledger, AbsentLedger):
         return Served(service.answer, readiness)
-    return Served(service.answer, readiness, ledger.open_express(express_bounds(options)))
+    return Served(service.answer, readiness, ledger.open_fast_path(fast_path_bounds(options)))
 
 
 def _forget_old_views(loop: asyncio.AbstractEventLoop, ledgers: Sequence[Ledger]) -> None:
@@ -169,9 +168,9 @@ def _watch_stores(loop: asyncio.AbstractEventLoop, watches: Sequence[Callable[[]
     loop.call_later(STORE_CHECK_SECONDS, _watch_stores, loop, watches)
 
 
-def express_bounds(options: ServiceOptions) -> ExpressBounds:
+def fast_path_bounds(options: ServiceOptions) -> FastPathBounds:
     """The limits of the fast path, equal to those of the dispatcher."""
-    return ExpressBounds(
+    return FastPathBounds(
         batch_items=options.limits.batch_items,
         batch_bytes=min(options.limits.batch_bytes, THRESHOLDS.long_bytes),
         call_gas=options.methods.gas_cap or UNCAPPED,

@@ -32,7 +32,7 @@ from foreblock.settings.networks import Network
 from foreblock.sources.dev_network import open_dev_network
 from foreblock.sources.feed_network import FeedNetwork
 from foreblock.sources.network_writer import NetworkWriter
-from foreblock.sources.restarting_network import KeptNetwork
+from foreblock.sources.restarting_network import RestartingNetwork
 from foreblock.types import Flashblock
 
 # How long a busy thread of one network may delay those of others that return from the engine or
@@ -46,11 +46,11 @@ class Writer:
     """The networks of the process and their bus."""
 
     def __init__(self) -> None:
-        self._networks: dict[str, KeptNetwork] = {}
+        self._networks: dict[str, RestartingNetwork] = {}
         self.exchange = Exchange(self._submitted, self._greeting)
 
-    def add(self, network: KeptNetwork) -> None:
-        """Accept transactions for a network."""
+    def add(self, network: RestartingNetwork) -> None:
+        """Take transactions for one more."""
         self._networks[network.name] = network
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -95,7 +95,7 @@ async def _write(text: bytes, line: socket.socket) -> None:
                     control_frames=order.settings.feed.control_frames,
                 )
                 begin = partial(_begin, network, clock, feed, tell_workers, client_options, seen)
-                kept = KeptNetwork(network.name, begin, clock, tell_workers)
+                kept = RestartingNetwork(network.name, begin, clock, tell_workers)
                 if order.is_first:
                     await kept.begin()  # fail the start of the service if it cannot start
                 opened.push_async_callback(kept.close)

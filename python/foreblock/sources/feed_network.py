@@ -1,8 +1,8 @@
 """A followed network in the writer process: feeds and a canonical source, and one thread.
 
 The loop holds the connections and waits; the engine's work and every commit happen on the
-network's own thread, as for a development chain. Messages come before work that nobody
-waits for, and blocks of the canonical source take their turn in between.
+network's own thread, as for a development chain. Messages come before work behind the head,
+and blocks of the canonical source come in between.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class FeedNetwork:
         `seen` is what was served of the network.
         """
         chain = network.feed
-        assert chain is not None, "a followed chain is told where its feeds are"
+        assert chain is not None, "a followed chain has feeds"
         self.name: Final = network.name
         self._network: Final = network
         self._chain: Final[FeedChain] = chain
@@ -100,11 +100,11 @@ class FeedNetwork:
     # --- What the writer asks of every network -------------------------------------------
 
     def submit(self, message: Submit, respond: Respond) -> None:
-        """Nobody takes transactions here."""
+        """Refuse: a followed chain takes no transactions."""
         respond(Rejected(message.id, str(SequencerUnavailable())))
 
     def hints(self) -> Iterator[ToWorker]:
-        """What a worker that has just come should know."""
+        """The hints for a worker that has just connected."""
         if self._facts:
             yield SourceFacts(self.name, self._clock.monotonic_ns(), self._facts)
 
@@ -132,7 +132,7 @@ class FeedNetwork:
                 task.result()  # what failed is the writer's to report
 
     async def close(self) -> None:
-        """Let go of everything, the thread too where the source fails to."""
+        """Close the source, and end the thread even where that fails."""
         try:
             await self.on_thread(self._source.close)
         finally:
@@ -145,12 +145,12 @@ class FeedNetwork:
         return await asyncio.get_running_loop().run_in_executor(self._executor, work)
 
     def stir(self) -> None:
-        """Something was committed: there is work behind the head."""
+        """Wake the loop after a commit: there is work behind the head."""
         self._wake.set()
 
     @property
     def source(self) -> FeedSource:
-        """What lives on that thread."""
+        """The source, which only that thread may call."""
         return self._source
 
     async def _work(self) -> None:
@@ -168,7 +168,7 @@ class FeedNetwork:
                 await self._rest(left / _SECOND_NS)
 
     def _let_wait(self, wasted: Mapping[str, int]) -> None:
-        """Hear less of feeds that send what is no flashblock."""
+        """Read less from feeds that waste time."""
         for client in self._clients:
             if client.url in wasted:
                 client.pause(wasted[client.url] * PRICE_OF_OVERRUN / _SECOND_NS)

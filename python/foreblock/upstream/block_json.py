@@ -12,6 +12,7 @@ that need this have none.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar, Union
 
+from foreblock.ledger.rules.transaction_types import DEPOSIT
 from foreblock.primitives import parse_address, parse_data, parse_hash, parse_quantity
 from foreblock.types import Block, Header, Withdrawal
 
@@ -21,7 +22,6 @@ Item = Union[bytes, int, "Sequence[Item]"]  # what RLP encodes
 _STRING: Final = 0x80
 _LIST: Final = 0xC0
 _SHORT: Final = 55  # payloads up to this length have a prefix of one byte
-_DEPOSIT: Final = 0x7E
 
 
 class Fields:
@@ -239,7 +239,7 @@ _FIELDS: Final[Mapping[int, Callable[[Fields], list[Item]]]] = {
     2: _dynamic_fee,
     3: _blob,
     4: _set_code,
-    _DEPOSIT: _deposit,
+    DEPOSIT: _deposit,
 }
 
 

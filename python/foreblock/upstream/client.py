@@ -17,7 +17,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
-from foreblock.errors import InvalidArgument, NotAnAnswer, Refused, Unreachable
+from foreblock.errors import ErrorAnswer, InvalidArgument, NotAnAnswer, Unreachable
 
 DEFAULT_URL: Final = "http://127.0.0.1:8545"
 TIMEOUT_SECONDS: Final = 30.0
@@ -120,7 +120,7 @@ class Endpoint:
             raise Unreachable(self.url, _reason(failure)) from failure
 
     def request(self, method: str, params: Sequence[object] = ()) -> object:
-        """Call a method. Raises `Refused` for an error answer."""
+        """Call a method. Raises `ErrorAnswer` for an error answer."""
         self._number += 1
         envelope = {
             "jsonrpc": "2.0",
@@ -220,7 +220,7 @@ def _is_deep(answer: dict[str, object]) -> bool:
 def _refusal(url: str, error: object) -> Exception:
     match error:
         case {"code": int(code), "message": str(message), **rest}:
-            return Refused(code, message, _text(rest.get("data")))
+            return ErrorAnswer(code, message, _text(rest.get("data")))
         case _:
             return NotAnAnswer(url, f"an error without code and message: {error!r}"[:EXCERPT])
 

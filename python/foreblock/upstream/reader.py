@@ -7,7 +7,7 @@ an `EndpointError` is raised.
 
 from typing import Final, NamedTuple
 
-from foreblock.errors import CallerError, NoSuchBlock, NotAnAnswer, Refused
+from foreblock.errors import CallerError, ErrorAnswer, NoSuchBlock, NotAnAnswer
 from foreblock.primitives import format_data, format_quantity, parse_data
 from foreblock.types import Block, decode_block, transactions_root
 from foreblock.upstream.block_json import Fields, rebuild_block
@@ -78,7 +78,7 @@ class BlockReader:
         if self._gives_bytes:
             try:
                 answer = self._endpoint.request(_RAW, [name])
-            except Refused as refusal:
+            except ErrorAnswer as refusal:
                 # A missing block is an error of this method too, so ask the other method.
                 self._gives_bytes = refusal.code not in _NO_METHOD
             else:
@@ -114,7 +114,7 @@ class BlockReader:
     def _head_if_known(self, tag: str) -> CanonicalHead | None:
         try:
             return self._head(tag)
-        except Refused:
+        except ErrorAnswer:
             return None
 
     def _head(self, tag: str) -> CanonicalHead | None:

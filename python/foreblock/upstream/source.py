@@ -22,7 +22,7 @@ import structlog
 from foreblock.backoff import Backoff, Waits
 from foreblock.clock import Clock
 from foreblock.errors import EndpointError, NoSuchBlock, Unreachable
-from foreblock.foreign_text import harmless
+from foreblock.primitives import harmless
 from foreblock.types import Block
 from foreblock.upstream.client import Endpoint
 from foreblock.upstream.plan import Follow, ForkSearch, LocalHead, Plan, Rest, Walk, plan

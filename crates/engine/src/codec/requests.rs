@@ -40,6 +40,10 @@ pub fn requests_hash<T: AsRef<[u8]>>(requests: &[(u8, T)]) -> B256 {
 /// The data of the block's deposit request: the deposits its logs announce, one after
 /// the other. Fails on a deposit event of the contract that is not laid out as EIP-6110
 /// demands, which makes the block invalid.
+///
+/// # Errors
+///
+/// `Undecodable` for a deposit event that is not laid out as it must be.
 pub fn deposit_requests<'a>(
     logs: impl IntoIterator<Item = &'a Log>,
     contract: Address,

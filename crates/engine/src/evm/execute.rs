@@ -57,6 +57,11 @@ impl Default for Options {
 ///
 /// Nothing after the call can see who received its fees, so the handler of Ethereum
 /// does for both rule sets.
+///
+/// # Errors
+///
+/// `InvalidMessage` when it cannot begin, `DeadlineExceeded` at its limits, or what reading
+/// the state failed with. Nothing has changed then.
 pub fn call(
     overlay: &mut Overlay,
     env: &Env,
@@ -70,6 +75,11 @@ pub fn call(
 }
 
 /// The outcome of a message; its effects are kept in the overlay.
+///
+/// # Errors
+///
+/// `InvalidMessage` when it cannot begin, `DeadlineExceeded` at its limits, or what reading
+/// the state failed with. Nothing has changed then.
 pub fn run(
     overlay: &mut Overlay,
     env: &Env,
@@ -103,6 +113,11 @@ pub fn run(
 
 /// A call by the system itself: its caller is 0xff…fe, its gas 30 million, it pays
 /// nothing. `None`, and nothing done, when there is no code at the address.
+///
+/// # Errors
+///
+/// `InvalidMessage` when it cannot begin, `DeadlineExceeded` at its limits, or what reading
+/// the state failed with. Nothing has changed then.
 pub fn system_call(
     overlay: &mut Overlay,
     env: &Env,

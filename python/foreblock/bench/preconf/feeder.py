@@ -28,8 +28,8 @@ from foreblock.ledger.storage.open_store import open_to_write
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
-from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.sequencer import Sequencer
+from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.service.logs import configure
 from foreblock.service.running import HOST
 from foreblock.types import Flashblock, Transaction

@@ -14,13 +14,13 @@ from typing import Final
 from foreblock.bench.preconf.part import tell, wait_to_begin
 from foreblock.bench.preconf.wire import RawConnection, request
 from foreblock.errors import NotAnAnswer
+from foreblock.ledger.rules.transaction_types import DYNAMIC_FEE
 from foreblock.primitives import format_data
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, DevAccount, dev_accounts
 from foreblock.types import Message, sign_transaction
 
 GWEI: Final = 10**9
 PAUSE_SECONDS: Final = 0.2  # at most, between two payments
-DYNAMIC_FEE: Final = 2  # the type of EIP-1559
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from typing import Final
 from foreblock.bench.rpc import chain
 from foreblock.bench.rpc.processes import pin
 from foreblock.bench.rpc.questions import Question
-from foreblock.ledger.importing.import_files import import_files
+from foreblock.ledger.importing.importer import import_files
 from foreblock.primitives import format_data
 from foreblock.service.running import HOST, free_port, serving, started
 from foreblock.upstream.client import Endpoint
