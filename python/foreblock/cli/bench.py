@@ -14,13 +14,18 @@ from rich.table import Table
 
 from foreblock.bench.engine import Sizes, answers
 from foreblock.bench.measure import Figure, describe
-from foreblock.cli.verb import OUTPUT, Verb, failing_in_one_line, json_option, option
+from foreblock.cli.verb import (
+    DIRECTORY,
+    FILE,
+    OUTPUT,
+    Verb,
+    failing_in_one_line,
+    in_section,
+    json_option,
+    option,
+)
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_FOLDER = click.Path(file_okay=False, path_type=Path)
-
-IMPORT = "Import"
-SIZES = "Sizes"
+to_import, sizes = in_section("Import"), in_section("Sizes")
 
 
 @click.group()
@@ -29,35 +34,13 @@ def bench() -> None:
 
 
 @bench.command(cls=Verb)
-@option("--genesis", type=_FILE, help="Genesis in geth's JSON format.", section=IMPORT)
-@option("--chain", type=_FILE, help="Blocks to import, in RLP.", section=IMPORT)
-@option(
-    "--data",
-    type=_FOLDER,
-    help="Directory for temporary stores; the system's by default.",
-    section=OUTPUT,
-)
-@option(
-    "--accounts",
-    metavar="N",
-    default=Sizes.accounts,
-    help="Accounts of the main store.",
-    section=SIZES,
-)
-@option(
-    "--small",
-    metavar="N",
-    default=Sizes.small,
-    help="Accounts of the small state.",
-    section=SIZES,
-)
-@option(
-    "--large",
-    metavar="N",
-    default=Sizes.large,
-    help="Accounts of the large state.",
-    section=SIZES,
-)
+@to_import("--genesis", type=FILE, help="Genesis in geth's JSON format.")
+@to_import("--chain", type=FILE, help="Blocks to import, in RLP.")
+@sizes("--accounts", metavar="N", default=Sizes.accounts, help="Accounts of the main store.")
+@sizes("--small", metavar="N", default=Sizes.small, help="Accounts of the small state.")
+@sizes("--large", metavar="N", default=Sizes.large, help="Accounts of the large state.")
+@option("--data", type=DIRECTORY, section=OUTPUT,
+        help="Directory for temporary stores; the system's by default.")  # fmt: skip
 @json_option()
 def engine(
     *,
@@ -77,12 +60,12 @@ def engine(
     """
     if (genesis is None) != (chain is None):
         raise click.UsageError("--genesis and --chain go together")
-    sizes = Sizes(accounts, small, large)
+    counts = Sizes(accounts, small, large)
     files = (genesis, chain) if genesis is not None and chain is not None else None
     console = Console(stderr=True)
-    with failing_in_one_line(), _folder(data) as folder, _filling(console, sizes) as filled:
+    with failing_in_one_line(), _folder(data) as folder, _filling(console, counts) as filled:
         machine = describe(folder)
-        found = list(answers(folder, sizes, files, filled))
+        found = list(answers(folder, counts, files, filled))
     if as_json:
         click.echo(json.dumps({"machine": machine, "answers": [_plain(it) for it in found]}))
     else:

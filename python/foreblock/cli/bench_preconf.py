@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Final
 
 import click
 from rich.console import Console
@@ -18,31 +17,35 @@ from foreblock.bench.preconf.remote import (
 from foreblock.bench.preconf.report import figures, remarks
 from foreblock.bench.preconf.run import ACCOUNTS, PreconfOptions, run
 from foreblock.bench.rpc.peers import find
-from foreblock.cli.verb import OUTPUT, failing_in_one_line, json_option, option, verb
+from foreblock.cli.verb import (
+    DIRECTORY,
+    OUTPUT,
+    failing_in_one_line,
+    in_section,
+    json_option,
+    option,
+    verb,
+)
 from foreblock.errors import InvalidArgument
 
-_FOLDER = click.Path(file_okay=False, path_type=Path)
-LOAD: Final = "Load"
-FEED: Final = "Feed"
+load, of_feed = in_section("Load"), in_section("Feed")
 
 
 @verb()
-@option("--tps", metavar="N", default=PreconfOptions.tps, section=LOAD,
-        help="Transactions per second.")  # fmt: skip
-@option("--seconds", metavar="SECONDS", default=PreconfOptions.seconds, section=LOAD,
-        help="Length of the run, after a warm-up.")  # fmt: skip
-@option("--connections", metavar="N", default=PreconfOptions.connections, section=LOAD,
-        help="Connections of the readers.")  # fmt: skip
-@option("--workers", metavar="N", default=PreconfOptions.workers, section=LOAD,
-        help="Worker processes; 0 starts one per core.")  # fmt: skip
-@option("--feed", is_flag=True, section=FEED,
-        help="Measure a chain that follows a feed.")  # fmt: skip
-@option("--transactions", metavar="N", type=click.IntRange(1, 1_000), multiple=True, default=SIZES,
-        section=FEED, help="Transactions of a message with --feed; repeatable.")  # fmt: skip
-@option("--data", type=_FOLDER, section=OUTPUT,
+@load("--tps", metavar="N", default=PreconfOptions.tps, help="Transactions per second.")
+@load("--seconds", metavar="SECONDS", default=PreconfOptions.seconds,
+      help="Length of the run, after a warm-up.")  # fmt: skip
+@load("--connections", metavar="N", default=PreconfOptions.connections,
+      help="Connections of the readers.")  # fmt: skip
+@load("--workers", metavar="N", default=PreconfOptions.workers,
+      help="Worker processes; 0 starts one per core.")  # fmt: skip
+@of_feed("--feed", is_flag=True, help="Measure a chain that follows a feed.")
+@of_feed("--transactions", metavar="N", type=click.IntRange(1, 1_000), multiple=True,
+         default=SIZES, help="Transactions of a message with --feed; repeatable.")  # fmt: skip
+@option("--data", type=DIRECTORY, section=OUTPUT,
         help="Directory for the temporary chain; the system's by default.")  # fmt: skip
 @json_option()
-@option("--peers", type=_FOLDER, default=Path("build/peers"),
+@option("--peers", type=DIRECTORY, default=Path("build/peers"),
         help="Directory in which bench/peers.sh installed wrk.")  # fmt: skip
 def preconf(  # noqa: PLR0913, one for each option
     *,

@@ -18,33 +18,35 @@ from foreblock.bench.rpc.answers import Answers, Beside, Cell, Ratio, answer, co
 from foreblock.bench.rpc.peers import BEFORE, FOREBLOCK, PEERS, find
 from foreblock.bench.rpc.questions import Question, questions
 from foreblock.bench.rpc.rounds import SHARE, Bench
-from foreblock.cli.verb import failing_in_one_line, json_option, option, verb
+from foreblock.cli.verb import (
+    DIRECTORY,
+    FILE,
+    failing_in_one_line,
+    in_section,
+    json_option,
+    verb,
+)
 from foreblock.errors import InvalidArgument
 
-_FOLDER = click.Path(file_okay=False, path_type=Path)
-_PROGRAM = click.Path(exists=True, dir_okay=False, path_type=Path)
 WIDTH: Final = 170
-SERVERS: Final = "Servers"
-ROUNDS: Final = "Rounds"
 _ALL: Final = (FOREBLOCK, BEFORE, *PEERS)
 _NAMES = [question.name for question in questions()]
 
+servers, per_round = in_section("Servers"), in_section("Rounds")
+
 
 @verb()
-@option("--peers", type=_FOLDER, default=Path("build/peers"), section=SERVERS,
-        help="Directory in which bench/peers.sh installed the other servers.")  # fmt: skip
-@option("--peer", type=click.Choice(PEERS), multiple=True, section=SERVERS,
-        help="Only this other server; repeatable.")  # fmt: skip
-@option("--before", type=_PROGRAM, section=SERVERS,
-        help="`foreblock` command of another checkout, to compare with.")  # fmt: skip
-@option("--one-core", is_flag=True, section=SERVERS,
-        help="Restrict servers to one core from their start, so that they start fewer threads.",
-        )  # fmt: skip
-@option("--rounds", metavar="N", default=5, section=ROUNDS,
-        help="Valid rounds for each server and question.")  # fmt: skip
-@option("--seconds", metavar="SECONDS", default=2, help="Length of a round.", section=ROUNDS)
-@option("--only", metavar="QUESTION", type=click.Choice(_NAMES), multiple=True, section=ROUNDS,
-        help="Only this question, as named in the tables; repeatable.")  # fmt: skip
+@servers("--peers", type=DIRECTORY, default=Path("build/peers"),
+         help="Directory in which bench/peers.sh installed the other servers.")  # fmt: skip
+@servers("--peer", type=click.Choice(PEERS), multiple=True,
+         help="Only this other server; repeatable.")  # fmt: skip
+@servers("--before", type=FILE, help="`foreblock` command of another checkout, to compare with.")
+@servers("--one-core", is_flag=True, help="Restrict servers to one core from their start, so that "
+         "they start fewer threads.")  # fmt: skip
+@per_round("--rounds", metavar="N", default=5, help="Valid rounds for each server and question.")
+@per_round("--seconds", metavar="SECONDS", default=2, help="Length of a round.")
+@per_round("--only", metavar="QUESTION", type=click.Choice(_NAMES), multiple=True,
+           help="Only this question, as named in the tables; repeatable.")  # fmt: skip
 @json_option()
 def rpc(  # noqa: PLR0913, one for each option
     *,

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 
+from foreblock.cli.verb import FILE as EXISTING_FILE
 from foreblock.cli.verb import Decorator, failing_in_one_line, json_option, option, verb
 from foreblock.settings import SECTIONS, EverySetting, Settings
 from foreblock.settings.loading import FILE, Declared, Loaded, S, declared, flat, load
@@ -42,7 +43,7 @@ def settings_options(
         decorated = option(
             "--config",
             "config_file",
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            type=EXISTING_FILE,
             help=f"Read settings from this file instead of {FILE} in the current directory.",
         )(gathering)
         ordered = sorted(declared(kind), key=lambda it: SECTIONS.index(it.section))

@@ -21,13 +21,8 @@ _NEW = click.Path(path_type=Path)
 
 @verb("copy")
 @option("--data", required=True, type=_STORE, help="Directory of the store.")
-@option(
-    "--to",
-    metavar="DIRECTORY",
-    required=True,
-    type=_NEW,
-    help="Directory of the copy, which must not exist.",
-)
+@option("--to", metavar="DIRECTORY", required=True, type=_NEW,
+        help="Directory of the copy, which must not exist.")  # fmt: skip
 @json_option("Print the summary as one JSON object.")
 def copy(*, data: Path, to: Path, as_json: bool) -> None:
     """Copy a store without its unused space.

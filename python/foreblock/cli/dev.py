@@ -139,9 +139,7 @@ def _say(
         click.echo(f"{chain.load} transactions a second from the accounts {first} to {last}")
     where = settings.service.data if kept else "a temporary directory, removed at the end"
     click.echo(f"data in {where}")
-    click.echo(
-        "Ctrl-C stops; `foreblock watch` shows progress, `foreblock send` sends a transaction"
-    )
+    click.echo("Ctrl-C stops it; see also `foreblock watch` and `foreblock send`")
 
 
 def _say_accounts(chain: ChainSettings) -> None:

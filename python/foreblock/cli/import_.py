@@ -13,9 +13,12 @@ from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 
 from foreblock.cli.verb import (
+    DIRECTORY,
+    FILE,
     INTERRUPTED,
     OUTPUT,
     failing_in_one_line,
+    in_section,
     json_option,
     option,
     stop,
@@ -25,31 +28,17 @@ from foreblock.ledger.importing.importer import Imported, Progress, Report, impo
 from foreblock.primitives import format_data
 
 MEGAGAS: Final = 10**6
-INPUT: Final = "Input"
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_FOLDER = click.Path(file_okay=False, path_type=Path)
+source = in_section("Input")
 
 
 @verb("import")
-@option(
-    "--genesis", required=True, type=_FILE, help="Genesis in geth's JSON format.", section=INPUT
-)
-@option("--chain", required=True, type=_FILE, help="Blocks in RLP, concatenated.", section=INPUT)
-@option(
-    "--data",
-    required=True,
-    type=_FOLDER,
-    help="Directory of the store, created if missing.",
-    section=OUTPUT,
-)
-@option(
-    "--fork-choice",
-    type=_FILE,
-    help="engine_forkchoiceUpdated request in JSON: the expected head, and the safe and "
-    "finalized blocks.",
-    section=INPUT,
-)
+@source("--genesis", required=True, type=FILE, help="Genesis in geth's JSON format.")
+@source("--chain", required=True, type=FILE, help="Blocks in RLP, concatenated.")
+@source("--fork-choice", type=FILE, help="engine_forkchoiceUpdated request in JSON: the expected "
+        "head, and the safe and finalized blocks.")  # fmt: skip
+@option("--data", required=True, type=DIRECTORY, section=OUTPUT,
+        help="Directory of the store, created if missing.")  # fmt: skip
 @json_option("Print the summary as one JSON object.")
 def import_(
     *, genesis: Path, chain: Path, data: Path, fork_choice: Path | None, as_json: bool

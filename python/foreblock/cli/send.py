@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from foreblock.cli.asking import URL_OPTION, amount, checked, connected
-from foreblock.cli.verb import json_option, option, stop, verb
+from foreblock.cli.verb import in_section, json_option, option, stop, verb
 from foreblock.errors import InvalidArgument, NotAnAnswer
 from foreblock.ledger.rules.transaction_types import DYNAMIC_FEE
 from foreblock.primitives import (
@@ -26,12 +26,13 @@ from foreblock.upstream.client import Endpoint
 
 BASE_FEES: Final = 2  # the maximum fee as a multiple of the base fee, as in wallets
 POLL_SECONDS: Final = 0.02
-TRANSACTION: Final = "Transaction"
-SIGNER: Final = "Signer"
 MOST_ACCOUNTS: Final = 1_000
 
 # Number, flashblock and hash of the pending block in the header that names the snapshot.
 _PENDING: Final = re.compile(r"pending=0x[0-9a-f]+\.(\d+):(0x[0-9a-f]{64})")
+
+
+transaction, signer = in_section("Transaction"), in_section("Signer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,68 +46,22 @@ class SentTransaction:
 
 
 @verb()
-@option("--to", metavar="ADDRESS", help="Recipient of the transaction.", section=TRANSACTION)
-@option(
-    "--create",
-    is_flag=True,
-    help="Create a contract, with --data as its init code.",
-    section=TRANSACTION,
-)
-@option(
-    "--value",
-    metavar="AMOUNT",
-    type=amount,
-    default="0",
-    help="Value in wei, or with a unit: 7gwei, 0.5ether.",
-    section=TRANSACTION,
-)
-@option(
-    "--data",
-    metavar="HEX",
-    default="0x",
-    help="Call data, or init code with --create.",
-    section=TRANSACTION,
-)
-@option(
-    "--gas",
-    metavar="GAS",
-    type=click.IntRange(min=0),
-    help="Gas limit; estimated by default.",
-    section=TRANSACTION,
-)
-@option(
-    "--account",
-    metavar="INDEX",
-    type=click.IntRange(0, MOST_ACCOUNTS),
-    default=0,
-    help="Account of the mnemonic that signs.",
-    section=SIGNER,
-)
-@option(
-    "--mnemonic",
-    metavar="WORDS",
-    default=TEST_MNEMONIC,
-    show_default="that of `foreblock dev`",
-    envvar="FOREBLOCK_MNEMONIC",
-    show_envvar=True,
-    help="Mnemonic of the accounts.",
-    section=SIGNER,
-)
-@option(
-    "--key",
-    metavar="HEX",
-    envvar="FOREBLOCK_KEY",
-    show_envvar=True,
-    help="Secret key to sign with, instead of an account.",
-    section=SIGNER,
-)
-@option(
-    "--timeout",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0),
-    default=10.0,
-    help="How long to wait for the receipt.",
-)
+@transaction("--to", metavar="ADDRESS", help="Recipient of the transaction.")
+@transaction("--create", is_flag=True, help="Create a contract, with --data as its init code.")
+@transaction("--value", metavar="AMOUNT", type=amount, default="0",
+             help="Value in wei, or with a unit: 7gwei, 0.5ether.")  # fmt: skip
+@transaction("--data", metavar="HEX", default="0x", help="Call data, or init code with --create.")
+@transaction("--gas", metavar="GAS", type=click.IntRange(min=0),
+             help="Gas limit; estimated by default.")  # fmt: skip
+@signer("--account", metavar="INDEX", type=click.IntRange(0, MOST_ACCOUNTS), default=0,
+        help="Account of the mnemonic that signs.")  # fmt: skip
+@signer("--mnemonic", metavar="WORDS", default=TEST_MNEMONIC, envvar="FOREBLOCK_MNEMONIC",
+        show_default="that of `foreblock dev`", show_envvar=True,
+        help="Mnemonic of the accounts.")  # fmt: skip
+@signer("--key", metavar="HEX", envvar="FOREBLOCK_KEY", show_envvar=True,
+        help="Secret key to sign with, instead of an account.")  # fmt: skip
+@option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0), default=10.0,
+        help="How long to wait for the receipt.")  # fmt: skip
 @URL_OPTION
 @json_option()
 def send(  # noqa: PLR0913, one per option

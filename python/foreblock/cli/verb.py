@@ -8,6 +8,8 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import click
@@ -21,6 +23,9 @@ REST: Final = ""  # the section of options that name none, which is the last
 WIDEST: Final = 34  # columns for options before their help
 _KEPT_TOGETHER: Final = re.compile(r"(default:|env var:) (?=[^ ])")  # with the value behind it
 _NO_BREAK: Final = "\u00a0"
+
+FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+DIRECTORY: Final = click.Path(file_okay=False, path_type=Path)
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
@@ -98,6 +103,11 @@ def verb(name: str | None = None) -> Callable[[Callable[..., None]], Verb]:
 def option(*names: str, section: str = REST, **options: Any) -> Decorator:  # noqa: ANN401
     """Add an option to a section of the help."""
     return click.option(*names, cls=SectionedOption, section=section, **options)
+
+
+def in_section(section: str) -> Callable[..., Decorator]:
+    """`option` for one section."""
+    return partial(option, section=section)
 
 
 def json_option(help: str = "Print one JSON object.") -> Decorator:

@@ -31,7 +31,6 @@ FRAME: Final = 32
 
 _LINGER: Final = 0.25  # seconds for a client to read the close frame
 
-
 # Accepts per second, including refused ones: a flood takes two percent of a core.
 ACCEPTS: Final = Rate(500, 500)
 _PAUSE: Final = 0.05  # seconds, at least, beyond that rate
