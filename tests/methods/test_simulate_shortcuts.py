@@ -14,21 +14,23 @@ from foreblock.ledger.calls.block_overrides import AS_IT_IS, BlockOverrides
 from foreblock.ledger.calls.overrides import AccountOverride, Slots
 from foreblock.ledger.calls.request import Call
 from foreblock.ledger.rules.intrinsic_gas import MAX_INIT_CODE
-from foreblock.ledger.simulation.block import SimulatedBlock
-from foreblock.ledger.simulation.branch import SMALL, Branch
-from foreblock.ledger.simulation.limits import SimulationLimits
-from foreblock.ledger.simulation.request import (
+from foreblock.ledger.simulation.run import SimulatedBlock
+from foreblock.ledger.simulation.simulated_chain import SimulatedChain
+from foreblock.ledger.simulation.simulation_request import (
     BlockRequest,
     CallRequest,
     PlainCalls,
+    SimulationLimits,
     SimulationRequest,
 )
 from foreblock.methods import shapes
 from foreblock.methods.options import Dialect
 from foreblock.methods.simulate_text import BlockShape, render
 from foreblock.scheduling.reply import whole
-from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work, finish
+from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work
+from foreblock.scheduling.thresholds import THRESHOLDS
 from support.chains.simulation_chain import Chain, priced, simulated, simulated_steps
+from support.steps import finish
 from support.strategies.simulation_strategy import CODES, CONTRACTS, PEOPLE, accounts, blocks
 
 T = TypeVar("T")
@@ -258,18 +260,20 @@ def test_blocks_are_opened_the_same_whether_like_the_last_or_anew(
 # --- Large roots -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("slots", "handed_out"), [(3, 1), (SMALL + 1, 2)])
+@pytest.mark.parametrize(("slots", "handed_out"), [(3, 1), (THRESHOLDS.rooted_entries + 1, 2)])
 def test_the_trie_is_opened_elsewhere_and_so_are_roots_of_many_changes(
     chain: Chain, slots: int, handed_out: int
 ) -> None:
     view = chain.ledger.view()
     try:
         base, request = view.latest, SimulationRequest([])
-        branch = Branch(base, view.state(base), view.unused, request, SimulationLimits())
+        simulated_chain = SimulatedChain(
+            base, view.state(base), view.unused, request, SimulationLimits()
+        )
         some = AccountOverride(state_diff=Slots(dict.fromkeys(range(1, slots + 1), 1)))
-        branch.overlay.set(PEOPLE[0], state_diff=some.state_diff, nonce=1)
+        simulated_chain.overlay.set(PEOPLE[0], state_diff=some.state_diff, nonce=1)
         elsewhere: list[Work | None] = []
-        assert finish(noting(branch.state_root(), elsewhere)) != base.header.state_root
+        assert finish(noting(simulated_chain.state_root(), elsewhere)) != base.header.state_root
         assert len(elsewhere) == handed_out
     finally:
         view.close()
