@@ -13,7 +13,7 @@ from foreblock.errors import StoreDamaged
 from foreblock.ledger.reading import placed_receipts as placed_receipt
 from foreblock.ledger.reading.block_fees import read_tips
 from foreblock.ledger.reading.blocks import BlockId
-from foreblock.ledger.reading.stored_block import Header, Portion, read_stored
+from foreblock.ledger.reading.stored_block import Portion, read_stored
 from foreblock.ledger.reading.transaction_lookup import count_starts, find_start, portion_rows
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import partial_rows
@@ -27,6 +27,7 @@ from foreblock.methods.receipt_text import ReceiptsText
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.service.app import Service, ServiceOptions, make_scheduler
+from foreblock.types import Header
 from support.chains.importing import import_bytes
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.servers.asked_by import ANYBODY, body_of

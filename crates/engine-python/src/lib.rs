@@ -4,7 +4,6 @@
 //! errors become exceptions. Nothing is decided here.
 
 mod batch;
-mod block_tips;
 mod body;
 mod codec;
 mod convert;
@@ -23,7 +22,6 @@ mod slots;
 mod state;
 mod store;
 mod stored;
-mod trie;
 
 use pyo3::prelude::*;
 
@@ -42,10 +40,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     pool::register(module)?;
     slots::register(module)?;
     state::register(module)?;
-    trie::register(module)?;
     batch::register(module)?;
     store::register(module)?;
     stored::register(module)?;
-    block_tips::register(module)?;
     Ok(())
 }

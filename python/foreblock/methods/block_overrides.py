@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from foreblock.errors import RefusedOverride
 from foreblock.ledger.calls.block_overrides import BlockOverrides
-from foreblock.ledger.reading.stored_block import Withdrawal
 from foreblock.methods.params import address, hash32, quantity, refuse
+from foreblock.types import Withdrawal
 
 T = TypeVar("T")
 

@@ -10,11 +10,12 @@ from binascii import hexlify
 from collections.abc import Sequence
 from typing import Final
 
-from foreblock.ledger.reading.stored_block import Header, Portion, StoredBlock
+from foreblock.ledger.reading.stored_block import Portion, StoredBlock
 from foreblock.methods import shapes
 from foreblock.scheduling.reply import Text, in_pieces, length_of
 from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.types import Header
 
 # Where number and hash, the identity of a block, end in its text.
 _AFTER_IDENTITY: Final = b',"parentHash":'

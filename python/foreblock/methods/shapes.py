@@ -9,7 +9,7 @@ its transactions stay. Fields of later forks and of other transaction types are 
 from binascii import hexlify
 from collections.abc import Sequence
 
-from foreblock.ledger.reading.stored_block import Header, Withdrawal
+from foreblock.types import Header, Withdrawal
 
 DEPOSIT = 0x7E
 

@@ -30,16 +30,6 @@ from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.partial_rows import split_senders
 
-__all__ = [
-    "Header",
-    "Portion",
-    "StoredBlock",
-    "Transaction",
-    "UnreadPortion",
-    "Withdrawal",
-    "read_stored",
-]
-
 FIRST_LIST: Final = 0xC0  # bytes from here on begin a list
 SHORT: Final = 55  # payloads up to this length have a prefix of one byte
 
