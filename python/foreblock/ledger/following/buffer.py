@@ -1,7 +1,7 @@
 """Flashblocks that cannot be executed yet, or perhaps never: kept within bounds.
 
-What does not fit drives out the oldest, first of its own feed, then of all; so a feed that
-sends garbage loses its own messages before anybody else's. A height has room for few jobs of
+A message that does not fit drives out the oldest, first of its own feed, then of all; so a
+feed that sends garbage loses its own messages first. A height has room for few jobs of
 a feed: one more drives out the one that was heard of first. Everything driven out is counted.
 
 Bounds are of memory, not of bytes on the wire: a message of many small parts takes several
@@ -49,7 +49,7 @@ class Received(NamedTuple):
 
     @property
     def identity(self) -> int:
-        """What tells it from any other, also from one that claims the same hash."""
+        """A hash that tells it from any other message, also from one that claims the same hash."""
         return hash(self.message)
 
     def is_for_place_of(self, other: "Received") -> bool:
@@ -104,7 +104,7 @@ class Buffered:
         return iter(tuple(self._entries))
 
     def __contains__(self, received: Received) -> bool:
-        """Whether just this message is kept, whoever sent it."""
+        """Whether this very message is kept, from any feed."""
         return any(
             entry.place == received.place and entry.message == received.message
             for entry in self._entries

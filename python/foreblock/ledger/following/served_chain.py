@@ -1,10 +1,10 @@
 """The chain that is served: its sealed end, the jobs above it, and the next commit.
 
 Here is what stands where, and every way in which served blocks are lost: dropped, given up,
-rewound. Growing is in `growth`, sealing in `sealing`. Whoever changes the chain executes
-first and then adds to the commit, so what is refused leaves no trace there. Jobs are as the
-commit will leave them; after a commit that failed all of this must be thrown away and read
-from the store again.
+rewound. Growing is in `growth`, sealing in `sealing`. A message is executed first and
+then added to the commit, so a refused one leaves no trace there. Jobs are as the commit will
+leave them; after a commit that failed all of this must be thrown away and read from the
+store again.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -7,8 +7,8 @@ from foreblock.errors import BadGenesis, DifferentGenesis
 from foreblock.ledger.genesis.config import read_profile
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.genesis.json_value import JsonValue
-from foreblock.ledger.rules.block_rules import MESSAGE_PASSER
 from foreblock.ledger.rules.profile import ChainProfile
+from foreblock.ledger.rules.verification import MESSAGE_PASSER
 from foreblock.ledger.rules.working_state import WorkingState
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.chain_head import read_header
