@@ -5,6 +5,7 @@ the ground floor. They stand in the order of the table: none imports one that co
 """
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,8 +20,7 @@ BELOW = {
     "primitives": "",
     "clock": "",
     "backoff": "",
-    "foreign_text": "",
-    "types": "",
+    "types": "_engine",
     "setting": "errors",
     "long_json": "_engine",
     # How a worker shares its time, and what it serves; nothing of Ethereum.
@@ -29,9 +29,9 @@ BELOW = {
     "server": "errors scheduling setting",
     "settings": "errors server setting",
     "rpc": "errors long_json scheduling",
-    "feed": "backoff clock errors foreign_text primitives types",
+    "feed": "backoff clock errors primitives types",
     # The chain and its state.
-    "ledger": "_engine",
+    "ledger": "",
     "ledger/rules": "_engine errors primitives",
     "ledger/genesis": "_engine errors primitives ledger/rules",
     "ledger/storage": "_engine clock errors primitives ledger/genesis ledger/rules",
@@ -51,33 +51,33 @@ BELOW = {
         "_engine errors primitives ledger/building ledger/genesis ledger/rules ledger/storage"
     ),
     # Where blocks come from.
-    "upstream": "backoff clock errors foreign_text primitives ledger",
+    "upstream": "backoff clock errors primitives types ledger/rules",
     "sequencer": (
-        "clock errors primitives types ledger ledger/building ledger/genesis ledger/reading"
-        " ledger/rules ledger/storage"
+        "clock errors primitives types ledger/building ledger/genesis ledger/reading ledger/rules"
+        " ledger/storage"
     ),
     "sources": (
-        "backoff bus clock errors feed foreign_text settings types sequencer upstream"
-        " ledger ledger/building ledger/following ledger/genesis ledger/reading ledger/storage"
+        "backoff bus clock errors feed primitives settings types sequencer upstream"
+        " ledger/building ledger/following ledger/genesis ledger/reading ledger/storage"
     ),
     # Where answers go.
     "methods": (
-        "_engine errors long_json primitives scheduling"
-        " ledger ledger/calls ledger/reading ledger/rules ledger/simulation ledger/storage"
+        "_engine errors long_json primitives scheduling types"
+        " ledger/calls ledger/reading ledger/rules ledger/simulation ledger/storage"
     ),
     "service": (
         "bus clock errors feed methods rpc scheduling server settings sources types upstream"
         " ledger/calls ledger/reading ledger/storage"
     ),
     # What people start.
-    "conformance": "_engine errors primitives service upstream ledger/importing",
+    "conformance": "errors primitives service types upstream ledger/importing",
     "bench": (
         "_engine clock errors feed primitives sequencer service types upstream"
-        " ledger ledger/building ledger/genesis ledger/importing ledger/storage"
+        " ledger/building ledger/genesis ledger/importing ledger/rules ledger/storage"
     ),
     "cli": (
-        "_engine bench clock conformance errors feed primitives sequencer server service settings"
-        " upstream ledger ledger/importing ledger/rules ledger/storage"
+        "bench clock conformance errors feed primitives sequencer server service settings types"
+        " upstream ledger/importing ledger/rules ledger/storage"
     ),
     "__main__": "cli",
 }
@@ -146,8 +146,8 @@ RULES = [
     *(
         PACKAGE / "ledger" / f"{name}.py"
         for name in (
-            "calls/checks", "following/buffer", "following/classification",
-            "genesis/config", "reading/block_id", "reading/next_fees",
+            "calls/checks", "following/buffer",
+            "following/classification", "genesis/config",
         )
     ),
 ]  # fmt: skip
@@ -163,15 +163,63 @@ def test_rules_do_no_input_or_output(path: Path) -> None:
     assert "Store" not in source
 
 
-def test_methods_take_nothing_but_hex_texts_from_the_engine() -> None:
-    for path in (PACKAGE / "methods").glob("*.py"):
-        names = {
-            name.name
-            for node in ast.walk(ast.parse(path.read_text("utf-8")))
-            if isinstance(node, ast.ImportFrom) and node.module == "foreblock._engine"
-            for name in node.names
-        }
-        assert all(name.startswith("read_") for name in names), path.name
+def of_the_engine(path: Path) -> set[str]:
+    """The names of the engine that a module imports."""
+    found = imports(path.read_text("utf-8"))
+    return {name.split(".")[2] for name in found if name.startswith("foreblock._engine.")}
+
+
+def stubs(*chapters: str) -> set[str]:
+    """The names that chapters of the engine's stub define."""
+    sources = (PACKAGE / "_engine" / f"{chapter}.pyi" for chapter in chapters)
+    return {
+        node.name
+        for source in sources
+        for node in ast.parse(source.read_text("utf-8")).body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef)
+    }
+
+
+def test_operations_of_the_engine_are_used_by_the_ledger() -> None:
+    """Anybody has its values from `types`, and the benchmarks measure its operations."""
+    values = stubs("codec", "transactions") | {"Account", "Allowance", "Message"}
+    reading = {name for name in stubs("params") if name.startswith("read_")} | {"Parts"}
+    others = {
+        "types": values,
+        "bench": stubs("evm", "state", "store") - values,
+        "methods": reading,
+        "long_json": reading,
+    }
+    for name, path in modules():
+        part = name.split(".")[1]
+        if part != "ledger":
+            assert of_the_engine(path) <= others.get(part, set()), name
+
+
+@pytest.mark.parametrize("package", ["ledger", "methods", "rpc"])
+def test_no_two_modules_of_a_package_share_a_name(package: str) -> None:
+    paths = (PACKAGE / package).rglob("*.py")
+    names = Counter(path.stem for path in paths if path.stem != "__init__")
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+# Class names with two meanings, and both of them.
+SHARED_NAMES = {
+    "Batch": "JSON-RPC's word for many requests; a commit that is being put together",
+    "Express": "the fast path of the engine; the part of it that the server calls",
+    "Undecodable": "the error, and the verdict on a flashblock whose transactions raise it",
+}
+
+
+def test_no_class_name_has_two_meanings() -> None:
+    stubs = [*PACKAGE.glob("_engine.pyi"), *PACKAGE.glob("_engine/*.pyi")]
+    names = Counter(
+        node.name
+        for path in [*PACKAGE.rglob("*.py"), *stubs]
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert {name for name, count in names.items() if count > 1} == set(SHARED_NAMES)
 
 
 def test_the_check_itself_sees_an_upward_import() -> None:

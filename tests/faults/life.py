@@ -20,7 +20,7 @@ from foreblock.feed.server import FeedServer
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.service.logs import configure
-from foreblock.settings.network import DevChain, FeedChain, Network
+from foreblock.settings.networks import DevChain, FeedChain, Network
 from foreblock.sources.dev_network import open_dev_network
 from foreblock.sources.feed_network import FeedNetwork
 from foreblock.sources.restarting_network import RestartingNetwork, Running

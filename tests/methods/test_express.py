@@ -9,9 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from foreblock.errors import InvalidArgument
-from foreblock.ledger.reading.fast_path import LONGEST_TEXT, MOST_ITEMS, tell_snapshot
+from foreblock.ledger.reading.fast_path import set_snapshot
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Options
+from foreblock.scheduling.thresholds import THRESHOLDS
 from support.chains.preconfirming import PAID, PreconfirmingChain
 from support.servers.asking import request
 from support.servers.expressing import Ways, bounds
@@ -48,7 +49,7 @@ def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
 def ways(chain: PreconfirmingChain, request: pytest.FixtureRequest) -> Iterator[Ways]:
     found = Ways(Ledger(chain.store, clock=chain.clock), request.param)
     yield found
-    found.scheduling.close()
+    found.scheduler.close()
 
 
 def test_usual_questions_never_reach_the_long_way(ways: Ways) -> None:
@@ -135,7 +136,7 @@ def test_next_commit_is_seen_at_once(chain: PreconfirmingChain, ways: Ways) -> N
 def test_past_its_deadline_there_is_no_answer_until_the_long_way_has_seen_it(ways: Ways) -> None:
     snapshot = ways.ledger._snapshot
     assert snapshot.pending is not None
-    tell_snapshot(ways.express, snapshot, snapshot.deadline_ns)
+    set_snapshot(ways.express, snapshot, snapshot.deadline_ns)
     assert ways.at_once(balance()) is None, "its headers would name the pending block"
 
 
@@ -146,9 +147,9 @@ def test_text_of_a_pending_block_is_refused_after_its_deadline(
     early = ways.ledger.view()
     chain.clock.advance(10**12)
     ways.ledger.view().close()
-    early.tell_block("pending", b'"stale"', full=False)
+    early.remember_block("pending", b'"stale"', full=False)
     assert ways.at_once(block("pending")) is None
-    ways.ledger.view().tell_block("pending", b'"fresh"', full=False)
+    ways.ledger.view().remember_block("pending", b'"fresh"', full=False)
     found = ways.at_once(block("pending"))
     assert found is not None
     assert result(found) == "fresh"
@@ -157,16 +158,16 @@ def test_text_of_a_pending_block_is_refused_after_its_deadline(
 
 def test_long_blocks_go_the_long_way(ways: Ways) -> None:
     view = ways.ledger.view()
-    view.tell_block("latest", b'"' + b"x" * LONGEST_TEXT + b'"', full=True)
-    view.tell_block("safe", b'"safe"', full=True)
+    view.remember_block("latest", b'"' + b"x" * THRESHOLDS.fast_text_bytes + b'"', full=True)
+    view.remember_block("safe", b'"safe"', full=True)
     view.close()
     assert ways.at_once(block(full=True)) is None
 
 
-@pytest.mark.parametrize("count", [MOST_ITEMS, MOST_ITEMS + 1])
+@pytest.mark.parametrize("count", [THRESHOLDS.fast_batch_items, THRESHOLDS.fast_batch_items + 1])
 def test_batches_go_the_long_way_beyond_a_number_of_items(ways: Ways, count: int) -> None:
     body = b"[" + b",".join([balance()] * count) + b"]"
-    assert (ways.at_once(body) is not None) == (count <= MOST_ITEMS)
+    assert (ways.at_once(body) is not None) == (count <= THRESHOLDS.fast_batch_items)
 
 
 def test_batches_go_the_long_way_beyond_a_number_of_bytes(chain: PreconfirmingChain) -> None:
@@ -179,7 +180,7 @@ def test_batches_go_the_long_way_beyond_a_number_of_bytes(chain: PreconfirmingCh
 
 
 def _known(ledger: Ledger, body: bytes, batch_bytes: int) -> bytes | None:
-    express = ledger.open_express(bounds(batch_bytes=batch_bytes))
+    express = ledger.open_fast_path(bounds(batch_bytes=batch_bytes))
     express.know(b"head", len(body), b"HTTP/1.1 200 OK\r\n", b"")
     return express.answer(b"head\r\n\r\n" + body, b"Date: now\r\n")
 
@@ -225,7 +226,7 @@ def test_store_that_was_closed_is_no_answer(chain: PreconfirmingChain) -> None:
     ledger = Ledger(chain.store, clock=chain.clock)
     assert _known(ledger, balance(), 1000) is not None
     chain.store.close()
-    express = ledger.open_express(bounds())
+    express = ledger.open_fast_path(bounds())
     express.know(b"head", len(balance()), b"", b"")
     assert express.answer(b"head\r\n\r\n" + balance(), b"") is None
 

@@ -1,5 +1,6 @@
 """Params of eth_call and eth_estimateGas that are read in steps: nothing else is different."""
 
+from itertools import chain, repeat
 from typing import Any
 
 import pytest
@@ -9,8 +10,8 @@ from foreblock import long_json
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.methods import calls, estimates
 from foreblock.methods.long_call import LongCall, LongCallReader
-from foreblock.methods.placement import Placement
 from foreblock.rpc import dispatch
+from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
 from support.payloads.bytecode import LOOP, returning
 from support.servers.asking import Asker, asker, error, request
@@ -85,7 +86,8 @@ def make_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_json, "LONG", 64)
     monkeypatch.setattr(long_json, "STRETCH", 48)
     monkeypatch.setattr(long_json, "MOST_PARTS", 3)
-    for module in (dispatch, calls, estimates):
+    monkeypatch.setattr(dispatch, "LONG_BODY", 64)
+    for module in (calls, estimates):
         monkeypatch.setattr(module, "LONG", 64)
 
 
@@ -177,7 +179,8 @@ def test_reading_and_running_have_one_deadline(
     long_ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A call that never ends, and of whose time nothing is left when it begins."""
-    monkeypatch.setattr(Placement, "deadline", lambda placement: placement._clock())
+    left = chain([0.0], repeat(3_600.0))  # of the call, then of reading it
+    monkeypatch.setattr(Scheduler, "deadline", lambda self: self._clock() + next(left))
     overrides = {A1: {"code": LOOP}, **many_accounts(2_000)}
     with asker(long_ledger, call_timeout_ms=3_600_000, gas_cap=0) as client:
         answer = client.ask("eth_call", {"to": A1}, "latest", overrides)

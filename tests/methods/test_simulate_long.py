@@ -23,7 +23,7 @@ def long(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(long_json, "LONG", 64)
         patch.setattr(long_json, "STRETCH", 48)
         patch.setattr(long_json, "MOST_PARTS", 3)
-        patch.setattr(dispatch, "LONG", 64)
+        patch.setattr(dispatch, "LONG_BODY", 64)
         patch.setattr(simulate, "FEW", 64)
         patch.setattr(simulate, "SHORT", 64)
         yield patch
@@ -92,7 +92,7 @@ def test_answers_do_not_depend_on_the_way(
     monkeypatch.setattr(long_json, "LONG", 64)
     monkeypatch.setattr(long_json, "STRETCH", 48)
     monkeypatch.setattr(long_json, "MOST_PARTS", 3)
-    monkeypatch.setattr(dispatch, "LONG", 64)
+    monkeypatch.setattr(dispatch, "LONG_BODY", 64)
     monkeypatch.setattr(simulate, "FEW", 64)
     monkeypatch.setattr(simulate, "SHORT", 64)
     assert [json.loads(client.reply(body).body) for client in (ethereum, preconf)] == answers

@@ -20,7 +20,7 @@ from foreblock.ledger.calls import overrides as laying
 from foreblock.ledger.calls.overrides import AccountOverride, Slots, apply_in_steps, forget
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.forks import Rules
-from foreblock.ledger.simulation.request import CallRequest, PlainCalls
+from foreblock.ledger.simulation.simulation_request import CallRequest, PlainCalls
 from foreblock.long_json import MOST_PARTS, STRETCH
 from foreblock.methods import long_overrides, simulate_params, simulate_text
 from foreblock.methods import overrides as reading
@@ -33,10 +33,12 @@ from foreblock.methods.overrides import read_many_overrides
 from foreblock.methods.params import slots
 from foreblock.methods.simulate_long_block import read_long_block
 from foreblock.methods.simulate_params import PORTION, _read_many_calls
-from foreblock.methods.simulate_text import PIECE, _pieces
+from foreblock.methods.simulate_text import _pieces
 from foreblock.scheduling.steps import Pace, Steps
-from foreblock.service.app import Scheduling, Service, ServiceOptions
+from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.service.app import Service, ServiceOptions, make_scheduler
 from support.servers.asked_by import ANYBODY
+from support.servers.long_work import scheduler
 
 
 class Over(Pace):
@@ -161,12 +163,7 @@ def test_overrides_of_a_call_are_read_laid_and_forgotten_in_portions(
         original(*arguments)
 
     monkeypatch.setattr(laying, "_lay", counting)
-    nothing: Any = None  # where it would run
-    methods = (
-        CallMethods(Options(), nothing, nothing)
-        if method is CallMethods
-        else EstimateMethods(Options(), nothing)
-    )
+    methods = method(Options(), scheduler(1))
     texts = [b'"0x%b":{"balance":"0x1"}' % address.hex().encode() for address in addresses(5000)]
     raw = Raw(b'[{"to":"0x%b"},"latest",{%b}]' % (b"11" * 20, b",".join(texts)))
     view = long_ledger.view()
@@ -211,7 +208,7 @@ def test_of_too_many_calls_no_more_are_decoded_than_are_allowed() -> None:
 
 def test_an_answer_is_written_in_pieces() -> None:
     class Text:
-        left = 20 * PIECE + 5
+        left = 20 * THRESHOLDS.piece_bytes + 5
 
         def take(self, size: int) -> bytes:
             size = min(size, self.left)
@@ -222,7 +219,7 @@ def test_an_answer_is_written_in_pieces() -> None:
     begun = text.left
     most, pieces = longest(_pieces(text, Over()), lambda: begun - text.left)
     assert sum(map(len, pieces)) == begun
-    assert most <= PIECE
+    assert most <= THRESHOLDS.piece_bytes
 
 
 def test_long_answers_are_never_joined() -> None:
@@ -243,8 +240,8 @@ def test_no_round_of_the_loop_has_all_the_work(
     Each is tens of milliseconds of work; slices are 2.
     """
     options = ServiceOptions(methods=Options(dialect))
-    scheduling = Scheduling(options)
-    service = Service(long_ledger, options, scheduling)
+    scheduler = make_scheduler(options)
+    service = Service(long_ledger, options, scheduler)
     body = EXCESSES[name](1.0).body
     rounds: list[float] = []
 
@@ -264,5 +261,5 @@ def test_no_round_of_the_loop_has_all_the_work(
         asyncio.run(watch())
     finally:
         gc.enable()
-    scheduling.close()
+    scheduler.close()
     assert max(rounds) < max(0.25 * sum(rounds), 0.01), [max(rounds), sum(rounds)]

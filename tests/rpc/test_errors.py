@@ -9,8 +9,7 @@ import pytest
 
 from foreblock import errors
 from foreblock.rpc import errors as table
-from foreblock.rpc.errors import Dialect, fault_of
-from foreblock.rpc.fault import Fault
+from foreblock.rpc.errors import Dialect, Fault, fault_of
 
 CLASSES = [
     value
@@ -31,7 +30,7 @@ EXAMPLES = [
     errors.RefusedSimulation(errors.Rule.FUNDS, "err: … (supplied gas 5)"),
     errors.Reverted(b"\1\2", "because"),
     errors.Halted("out of gas"),
-    errors.TimedOut("5s"),
+    errors.TimedOut(5000),
     errors.RejectedTransaction("nonce too low: next nonce 7, tx nonce 5"),
     errors.SequencerUnavailable(),
     errors.NonceTooLow(7, 5),

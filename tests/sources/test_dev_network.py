@@ -15,7 +15,7 @@ from foreblock.ledger.genesis.genesis_writer import genesis_text
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.sequencer.sequencer import Sequencer
-from foreblock.settings.network import DevChain, Network
+from foreblock.settings.networks import DevChain, Network
 from foreblock.sources import dev_network
 from foreblock.sources.dev_network import POOL_FILE, DevChainSource
 from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, SECOND, send

@@ -12,7 +12,7 @@ from foreblock.clock import DrivenClock
 from foreblock.ledger.genesis.genesis_writer import genesis_text
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
-from foreblock.settings.network import DevChain, FeedChain, Network
+from foreblock.settings.networks import DevChain, FeedChain, Network
 from foreblock.sources.dev_network import open_dev_network
 from foreblock.sources.feed_network import FeedNetwork
 from foreblock.sources.network_store import CLEAR_EVERY_NS, StaleReaders

@@ -11,9 +11,9 @@ from foreblock.feed.messages import encode
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.reading.partials import made_of, sealed_number
 from foreblock.ledger.storage.chain_head import read_header
+from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.ledger.storage.partial_rows import transactions_key
 from foreblock.ledger.storage.rows import decode_items
-from foreblock.ledger.storage.start import begin_chain
 from foreblock.sequencer.chaos.chaotic_sequencer import ChaoticSequencer
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
@@ -21,7 +21,7 @@ from foreblock.sequencer.predeploys import TOKEN
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.types import Flashblock
-from foreblock.upstream.reader import Head
+from foreblock.upstream.reader import CanonicalHead
 from support.chains.dev_chain import ACCOUNTS, GWEI, send
 
 TRANSFER = bytes.fromhex("a9059cbb")
@@ -94,9 +94,9 @@ class SourceChain:
     # --- As a canonical source -----------------------------------------------------------
 
     @property
-    def tip(self) -> Head:
+    def tip(self) -> CanonicalHead:
         """The latest block."""
-        return Head(self._writer.latest.number, self._writer.latest.hash)
+        return CanonicalHead(self._writer.latest.number, self._writer.latest.hash)
 
     def block(self, number: int) -> Block:
         """A sealed block."""

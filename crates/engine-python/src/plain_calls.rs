@@ -3,9 +3,9 @@
 use std::sync::{Mutex, MutexGuard};
 
 use alloy_primitives::{Address, Bytes, U256};
-use foreblock_engine::body::PlainCall;
-use foreblock_engine::message::Message;
+use foreblock_engine::evm::message::Message;
 use foreblock_engine::params::plain_calls::parse;
+use foreblock_engine::simulate::body::PlainCall;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;

@@ -13,12 +13,14 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from foreblock.bench.engine import Sizes, answers
-from foreblock.bench.machine import describe
-from foreblock.bench.measure import Figure
-from foreblock.cli.failure import failing_in_one_line
+from foreblock.bench.measure import Figure, describe
+from foreblock.cli.verb import OUTPUT, Verb, failing_in_one_line, json_option, option
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
+
+IMPORT = "Import"
+SIZES = "Sizes"
 
 
 @click.group()
@@ -26,16 +28,37 @@ def bench() -> None:
     """Measure foreblock on this machine."""
 
 
-@bench.command()
-@click.option("--genesis", type=_FILE, help="A genesis in geth's JSON format, to measure import.")
-@click.option("--chain", type=_FILE, help="The blocks to import, in RLP.")
-@click.option(
-    "--data", type=_FOLDER, help="Where to make the stores (a folder that is removed afterwards)."
+@bench.command(cls=Verb)
+@option("--genesis", type=_FILE, help="Genesis in geth's JSON format.", section=IMPORT)
+@option("--chain", type=_FILE, help="Blocks to import, in RLP.", section=IMPORT)
+@option(
+    "--data",
+    type=_FOLDER,
+    help="Directory for temporary stores; the system's by default.",
+    section=OUTPUT,
 )
-@click.option("--accounts", default=Sizes.accounts, show_default=True, help="In the main store.")
-@click.option("--small", default=Sizes.small, show_default=True, help="In the small state.")
-@click.option("--large", default=Sizes.large, show_default=True, help="In the large state.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@option(
+    "--accounts",
+    metavar="N",
+    default=Sizes.accounts,
+    help="Accounts of the main store.",
+    section=SIZES,
+)
+@option(
+    "--small",
+    metavar="N",
+    default=Sizes.small,
+    help="Accounts of the small state.",
+    section=SIZES,
+)
+@option(
+    "--large",
+    metavar="N",
+    default=Sizes.large,
+    help="Accounts of the large state.",
+    section=SIZES,
+)
+@json_option()
 def engine(
     *,
     genesis: Path | None,
@@ -46,10 +69,11 @@ def engine(
     large: int,
     as_json: bool,
 ) -> None:
-    """Reads, calls, commits, roots, recoveries and import of the engine.
+    """Measure the engine.
 
-    Takes a few minutes and some 3 GB of disk with the default sizes. Rates are of CPU time;
-    commits, roots and import of wall time, since they wait for the disk.
+    Reads, calls, commits, state roots, sender recovery and, with --genesis and --chain, import.
+    Takes a few minutes and about 3 GB of disk with the default sizes. Rates are per second of
+    CPU time; commits, roots and import are in wall time, since they wait for the disk.
     """
     if (genesis is None) != (chain is None):
         raise click.UsageError("--genesis and --chain go together")

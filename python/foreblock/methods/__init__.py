@@ -1,8 +1,8 @@
 """The methods, by their names on the wire.
 
-Each is a function of a view and the raw parameters that gives the JSON text of its
-result, at once or later, and then perhaps in pieces, or raises. Nothing here knows of
-envelopes, codes or HTTP.
+Each takes a view and the raw parameters and gives the JSON text of its result, at once or as an
+awaitable, or raises. Long texts come in pieces. Nothing here knows envelopes, error codes or
+HTTP.
 """
 
 from collections.abc import Awaitable, Callable
@@ -14,46 +14,38 @@ from foreblock.methods import node
 from foreblock.methods.block_places import BlockPlaces
 from foreblock.methods.blocks import BlockMethods
 from foreblock.methods.calls import CallMethods
-from foreblock.methods.debug import DebugMethods
 from foreblock.methods.estimates import EstimateMethods
-from foreblock.methods.fee_history import FeeHistoryMethods
 from foreblock.methods.fees import FeeMethods
 from foreblock.methods.options import Options
-from foreblock.methods.placement import Placement
-from foreblock.methods.priority_fees import Tips
-from foreblock.methods.reads import Reads
 from foreblock.methods.receipts import ReceiptMethods
-from foreblock.methods.sending import SendMethods
+from foreblock.methods.sending import NoSequencer, SendMethods, Submissions
 from foreblock.methods.simulate import SimulateMethods
-from foreblock.methods.simulations import Simulations
 from foreblock.methods.state import StateMethods
-from foreblock.methods.submissions import NoSequencer, Submissions
 from foreblock.methods.transactions import TransactionMethods
 from foreblock.scheduling.reply import Text
+from foreblock.scheduling.scheduler import Scheduler
 
 Method = Callable[[LedgerView, Raw], bytes | Awaitable[Text]]
 
 
 def make_methods(
     options: Options,
-    placement: Placement,
-    simulations: Simulations,
-    reads: Reads,
+    scheduler: Scheduler,
     submissions: Submissions | None = None,
 ) -> dict[str, Method]:
-    """The table of one service; without a way to a sequencer it only reads."""
+    """The table of one network; without submissions it refuses transactions."""
     submissions = submissions or NoSequencer()
-    places, tips = BlockPlaces(), Tips()
-    blocks = BlockMethods(options, reads)
+    places = BlockPlaces()
+    blocks = BlockMethods(options, scheduler)
     state = StateMethods(options, submissions)
-    transactions = TransactionMethods(places, reads)
-    receipts = ReceiptMethods(options, places, reads)
-    fees = FeeMethods(tips, reads)
+    transactions = TransactionMethods(places, scheduler)
+    receipts = ReceiptMethods(options, places, scheduler)
+    fees = FeeMethods(scheduler)
     return {
         "eth_getBlockByNumber": blocks.get_block_by_number,
         "eth_getBalance": state.get_balance,
-        "eth_call": CallMethods(options, placement, simulations).call,
-        "eth_simulateV1": SimulateMethods(options, simulations).simulate,
+        "eth_call": CallMethods(options, scheduler).call,
+        "eth_simulateV1": SimulateMethods(options, scheduler).simulate,
         "eth_getBlockByHash": blocks.get_block_by_hash,
         "eth_getTransactionByHash": transactions.get_by_hash,
         "eth_getTransactionByBlockNumberAndIndex": transactions.get_by_number_and_index,
@@ -65,10 +57,10 @@ def make_methods(
         "eth_getTransactionCount": state.get_transaction_count,
         "eth_getCode": state.get_code,
         "eth_getStorageAt": state.get_storage_at,
-        "eth_estimateGas": EstimateMethods(options, simulations).estimate_gas,
+        "eth_estimateGas": EstimateMethods(options, scheduler).estimate_gas,
         "eth_gasPrice": fees.gas_price,
         "eth_maxPriorityFeePerGas": fees.max_priority_fee_per_gas,
-        "eth_feeHistory": FeeHistoryMethods(tips, reads).fee_history,
+        "eth_feeHistory": fees.fee_history,
         "eth_blobBaseFee": fees.blob_base_fee,
         "eth_sendRawTransaction": SendMethods(submissions).send_raw_transaction,
         "eth_blockNumber": node.block_number,
@@ -77,5 +69,5 @@ def make_methods(
         "eth_syncing": node.syncing,
         "net_version": node.network_version,
         "web3_clientVersion": node.client_version,
-        "debug_getRawBlock": DebugMethods(reads).get_raw_block,
+        "debug_getRawBlock": blocks.get_raw_block,
     }

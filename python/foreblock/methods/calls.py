@@ -18,11 +18,9 @@ from foreblock.methods.long_call import LongCallReader
 from foreblock.methods.options import Options
 from foreblock.methods.overrides import read_overrides
 from foreblock.methods.params import DECODING, explain
-from foreblock.methods.placement import Placement
 from foreblock.methods.revert import revert_reason
-from foreblock.methods.simulations import Simulations
-from foreblock.scheduling.later import Then
-from foreblock.scheduling.steps import Pace, Steps
+from foreblock.scheduling.scheduler import Scheduler
+from foreblock.scheduling.steps import Pace, Steps, Then
 
 
 class CallParams(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):
@@ -40,14 +38,14 @@ _decode = Decoder(CallParams).decode
 class CallMethods:
     """Methods that run something."""
 
-    def __init__(self, options: Options, placement: Placement, simulations: Simulations) -> None:
+    def __init__(self, options: Options, scheduler: Scheduler) -> None:
         self._required = 2 if options.block_required else 1
         self._reader = CallReader(options.gas_cap, creates=options.creates)
         self._long = LongCallReader(
             partial(self._reader.read, argument=0), self._required, unnamed="latest"
         )
-        self._placement = placement
-        self._simulations = simulations
+        self._runner = scheduler.calls
+        self._scheduler = scheduler
 
     def call(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """What the call returned, as data.
@@ -74,36 +72,36 @@ class CallMethods:
 
         block = view.resolve(named)
         state = view.state(block)
-        around = block.surroundings
+        context = block.context
         if block_overrides is not None:
-            around = overridden(block, block_overrides)
-        run = prepare(call, state, around, overrides)
-        outcome = self._placement.run(run, view.client)
+            context = overridden(block, block_overrides)
+        run = prepare(call, state, context, overrides)
+        outcome = self._runner.run(run, view.client)
         if not isinstance(outcome, Outcome):
             return Then(outcome, result_of)
         plain = overrides is None and block_overrides is None
-        heavy = self._placement.is_heavy(run)
-        if plain and call.to is not None and isinstance(named, str) and not heavy:
-            view.tell_call(named, around.unpriced, call.to, call.data)
+        slow = self._runner.is_slow(run)
+        if plain and call.to is not None and isinstance(named, str) and not slow:
+            view.remember_call(named, context.unpriced, call.to, call.data)
         return result_of(outcome)
 
     def _call_long(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """A call that is made ready in slices; where it then runs is decided as of any other."""
-        deadline = self._placement.deadline()
-        run = self._simulations.run(partial(self._long_steps, view, raw), view.client)
+        deadline = self._scheduler.deadline()
+        run = self._scheduler.run(partial(self._long_steps, view, raw), view.client)
         if not isinstance(run, Run):
             return Then(run, partial(self._run_ready, view.client, deadline))
         return self._run_ready(view.client, deadline, run)
 
     def _run_ready(self, client: Hashable, deadline: float, run: Run) -> bytes | Awaitable[bytes]:
-        outcome = self._placement.run(run, client, deadline)
+        outcome = self._runner.run(run, client, deadline)
         return result_of(outcome) if isinstance(outcome, Outcome) else Then(outcome, result_of)
 
     def _long_steps(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[Run]:
         asked = yield from self._long.steps(view, raw, pace)
         return (
             yield from prepare_in_steps(
-                asked.call, asked.state, asked.around, asked.overrides, pace
+                asked.call, asked.state, asked.context, asked.overrides, pace
             )
         )
 

@@ -24,8 +24,8 @@ from foreblock.methods.long_call import LongCallReader
 from foreblock.methods.options import Options
 from foreblock.methods.overrides import read_overrides
 from foreblock.methods.params import DECODING, explain
-from foreblock.methods.shapes import quantity
-from foreblock.methods.simulations import Simulations
+from foreblock.methods.shapes import write_quantity
+from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps, paced
 
 _decode = Decoder(CallParams).decode
@@ -34,22 +34,22 @@ _decode = Decoder(CallParams).decode
 class EstimateMethods:
     """The method that estimates."""
 
-    def __init__(self, options: Options, simulations: Simulations) -> None:
+    def __init__(self, options: Options, scheduler: Scheduler) -> None:
         self._reader = CallReader(options.gas_cap, creates=True)
         self._long = LongCallReader(self._read, 1, unnamed="pending")
-        self._simulations = simulations
+        self._scheduler = scheduler
 
     def estimate_gas(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The gas with which the transaction would succeed; its failure is an error."""
         if len(raw) >= LONG:
-            return self._simulations.run(partial(self._long_steps, view, raw), view.client)
+            return self._scheduler.run(partial(self._long_steps, view, raw), view.client)
         try:
             params = _decode(raw)
         except DECODING:
             params = explain(raw, CallParams, 1)
         if params.transaction is None:
             params = explain(raw, CallParams, 1)
-        return self._simulations.run(partial(paced, self._steps(view, params)), view.client)
+        return self._scheduler.run(partial(paced, self._steps(view, params)), view.client)
 
     def _steps(self, view: LedgerView, params: CallParams) -> Steps[bytes]:
         assert params.transaction is not None, "explain refuses a missing one"
@@ -62,15 +62,15 @@ class EstimateMethods:
         if params.block_overrides is not None:
             changes = read_block_overrides(params.block_overrides, 3)
         block = view.resolve(named)
-        around = block.surroundings if changes is None else overridden(block, changes)
+        context = block.context if changes is None else overridden(block, changes)
         gas_cap = self._reader.gas_cap
-        found = yield from estimate_gas(call, view.state(block), around, overrides, gas_cap)
+        found = yield from estimate_gas(call, view.state(block), context, overrides, gas_cap)
         return _text(found)
 
     def _long_steps(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[bytes]:
         asked = yield from self._long.steps(view, raw, pace)
         found = yield from estimate_gas_in_steps(
-            asked.call, asked.state, asked.around, asked.overrides, self._reader.gas_cap, pace
+            asked.call, asked.state, asked.context, asked.overrides, self._reader.gas_cap, pace
         )
         return _text(found)
 
@@ -81,4 +81,4 @@ class EstimateMethods:
 
 
 def _text(found: int | Outcome) -> bytes:
-    return quantity(found) if isinstance(found, int) else result_of(found)
+    return write_quantity(found) if isinstance(found, int) else result_of(found)

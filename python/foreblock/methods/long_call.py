@@ -12,7 +12,7 @@ from msgspec import Raw, Struct
 from foreblock.ledger.calls.block_overrides import overridden
 from foreblock.ledger.calls.call import Call, State
 from foreblock.ledger.calls.overrides import AccountOverride
-from foreblock.ledger.reading.block_context import Surroundings
+from foreblock.ledger.reading.block_context import BlockContext
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.long_json import is_long
 from foreblock.methods.block_overrides import BlockOverridesObject, read_block_overrides
@@ -44,7 +44,7 @@ class LongCall(Struct, frozen=True):
 
     call: Call
     state: State
-    around: Surroundings
+    context: BlockContext
     overrides: dict[bytes, AccountOverride] | None
 
 
@@ -73,8 +73,8 @@ class LongCallReader:
         if params.block_overrides is not None:
             changes = read_block_overrides(params.block_overrides, 3)
         block = view.resolve(named)
-        around = block.surroundings if changes is None else overridden(block, changes)
-        return LongCall(call, view.state(block), around, overrides)
+        context = block.context if changes is None else overridden(block, changes)
+        return LongCall(call, view.state(block), context, overrides)
 
 
 def _read_params(raw: Raw, required: int, pace: Pace) -> Steps[LongCallParams]:

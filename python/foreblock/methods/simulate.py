@@ -8,8 +8,8 @@ from msgspec import Raw
 from msgspec.json import Decoder
 
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.run import simulate
+from foreblock.ledger.simulation.simulation_request import SimulationLimits
 from foreblock.methods.block_param import BlockParam, find_block
 from foreblock.methods.call_object import UNCAPPED
 from foreblock.methods.options import Options
@@ -23,8 +23,8 @@ from foreblock.methods.simulate_params import (
 )
 from foreblock.methods.simulate_text import BlockShape, render
 from foreblock.methods.simulate_usual import answer_usual
-from foreblock.methods.simulations import Simulations
 from foreblock.scheduling.reply import Text
+from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
 
 SHORT: Final = 256 * 1024  # bytes of params that the engine may read at once
@@ -37,9 +37,9 @@ _decode = Decoder(UsualParams).decode
 class SimulateMethods:
     """Methods that simulate blocks."""
 
-    def __init__(self, options: Options, simulations: Simulations) -> None:
+    def __init__(self, options: Options, scheduler: Scheduler) -> None:
         self._required = 2 if options.block_required else 1
-        self._simulations = simulations
+        self._scheduler = scheduler
         # Roots are zero in the published contract: nothing is committed to a trie.
         self._state_roots = options.dialect == "ethereum"
         self._dialect = options.dialect
@@ -77,7 +77,7 @@ class SimulateMethods:
     def _simulate(
         self, view: LedgerView, begin: Callable[[Pace], Steps[Text]]
     ) -> bytes | Awaitable[Text]:
-        text = self._simulations.run(begin, view.client)
+        text = self._scheduler.run(begin, view.client)
         assert not isinstance(text, list), "pieces come after a turn of others"
         return text
 

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
-from foreblock.ledger.simulation.request import PlainCalls
+from foreblock.ledger.simulation.simulation_request import PlainCalls
 from foreblock.long_json import LongPart, Portions, is_long
 from foreblock.methods.block_overrides import BlockOverridesObject
 from foreblock.methods.call_object import CallObject

@@ -16,12 +16,14 @@ from msgspec.json import Decoder
 from foreblock.errors import BadArgument
 from foreblock.ledger.calls.block_overrides import AS_IT_IS
 from foreblock.ledger.calls.overrides import AccountOverride
-from foreblock.ledger.simulation.limits import SimulationLimits, check_blocks, check_calls
-from foreblock.ledger.simulation.request import (
+from foreblock.ledger.simulation.simulation_request import (
     BlockRequest,
     CallRequest,
     PlainCalls,
+    SimulationLimits,
     SimulationRequest,
+    check_blocks,
+    check_calls,
 )
 from foreblock.long_json import is_long
 from foreblock.methods.block_overrides import BlockOverridesObject, read_simulated_overrides

@@ -11,8 +11,8 @@ from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.simulation.block import SimulatedBlock
-from foreblock.ledger.simulation.limits import SimulationLimits
+from foreblock.ledger.simulation.run import SimulatedBlock
+from foreblock.ledger.simulation.simulation_request import SimulationLimits
 from foreblock.ledger.simulation.usual import simulate_usual
 from foreblock.methods.block_param import find_block
 from foreblock.methods.options import Dialect

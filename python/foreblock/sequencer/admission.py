@@ -23,15 +23,14 @@ from foreblock.errors import (
     UnsupportedType,
     WrongChain,
 )
-from foreblock.ledger.rules.execution import BLOB, DEPOSIT
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.intrinsic_gas import MAX_INIT_CODE, floor_gas, intrinsic_gas
-from foreblock.ledger.rules.l1_fees import L1Fees
-from foreblock.ledger.transactions import Transaction, estimated_compressed_size
+from foreblock.ledger.rules.l1 import L1Fees
+from foreblock.ledger.rules.transaction_types import BLOB, DEPOSIT
+from foreblock.types import Transaction, estimated_compressed_size
 
 MAX_SIZE: Final = 128 * 1024  # bytes, geth: four slots of 32 KiB
 MAX_NONCE: Final = 2**64 - 1  # EIP-2681
-SET_CODE: Final = 4  # the type of EIP-7702
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,19 +12,17 @@ from typing import Final
 
 from foreblock.ledger.rules.forks import OptimismFork, Rules
 from foreblock.ledger.rules.header_rules import base_fee_after
-from foreblock.ledger.rules.l1_attributes import ATTRIBUTES_DEPOSITOR, L1_BLOCK
-from foreblock.ledger.rules.l1_fees import L1Fees
+from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR, L1_BLOCK, L1Fees
 from foreblock.ledger.rules.optimism_rules import (
     FeeParameters,
     decode_extra_data,
     encode_extra_data,
 )
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.transactions import Header, Transaction, deposit_transaction, keccak256
 from foreblock.sequencer.admission import Terms
 from foreblock.sequencer.predeploys import SEQUENCER_FEE_VAULT
 from foreblock.sequencer.sequencer_options import SequencerOptions
-from foreblock.types import Base
+from foreblock.types import Base, Header, Transaction, deposit_transaction, keccak256
 
 ATTRIBUTES_GAS: Final = 1_000_000  # OP, from Regolith on
 # op-geth: what a pool takes off the gas limit of a block for the attributes deposit.

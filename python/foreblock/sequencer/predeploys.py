@@ -1,4 +1,4 @@
-"""The accounts of a dev chain before its first transaction.
+"""What stands at which address before the first transaction of a dev chain.
 
 Code of our own comes from `contracts.json`, which `contracts/build.mjs` makes of the
 Solidity beside it. Where tools or consensus compare code, it is the published bytes.
@@ -11,9 +11,9 @@ from importlib import resources
 from typing import Final
 
 from foreblock.ledger.genesis.genesis_file import GenesisAccount
-from foreblock.ledger.genesis.solidity_storage import mapping_slot, short_string
+from foreblock.ledger.genesis.genesis_writer import mapping_slot, short_string
 from foreblock.ledger.rules.block_start import BEACON_ROOTS, HISTORY_STORAGE
-from foreblock.ledger.rules.l1_attributes import L1_BLOCK
+from foreblock.ledger.rules.l1 import L1_BLOCK
 from foreblock.ledger.rules.verification import MESSAGE_PASSER
 
 WETH: Final = bytes.fromhex("4200000000000000000000000000000000000006")

@@ -25,7 +25,6 @@ from foreblock.errors import AlreadyKnown, InvalidTransaction, OverBudget, PoolR
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.transactions import Account, Allowance, Header, Transaction
 from foreblock.sequencer.admission import Pooled
 from foreblock.sequencer.attributes import (
     attributes_deposit,
@@ -38,7 +37,7 @@ from foreblock.sequencer.load import Load
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.sequencer.timing import SECOND_NS, Schedule, next_timestamp, schedule
 from foreblock.sequencer.transaction_pool import TransactionPool
-from foreblock.types import Base, Flashblock
+from foreblock.types import Account, Allowance, Base, Flashblock, Header, Transaction
 
 # With `instant`, the least time from one flashblock to the next.
 INSTANT_GAP_NS: Final = 10 * 10**6

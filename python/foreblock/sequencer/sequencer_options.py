@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from foreblock.errors import InvalidArgument
-from foreblock.ledger.rules.l1_fees import L1Fees
+from foreblock.ledger.rules.l1 import L1Fees
 from foreblock.sequencer.timing import SECOND_NS, BlockPace
 
 _MILLISECOND_NS: Final = 10**6

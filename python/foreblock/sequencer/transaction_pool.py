@@ -22,10 +22,10 @@ from foreblock.errors import (
     SenderLimitReached,
     TransactionPoolFull,
 )
-from foreblock.ledger.transactions import Account, Transaction
 from foreblock.sequencer.admission import Pooled, Terms, admit
 from foreblock.sequencer.ranking import Cheapest, Ranking
 from foreblock.sequencer.sender_queue import SenderQueue
+from foreblock.types import Account, Transaction
 
 Accounts = Callable[[bytes], Account | None]
 

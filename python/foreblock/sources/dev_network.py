@@ -20,7 +20,6 @@ from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch
-from foreblock.ledger.transactions import Transaction, decode_transactions
 from foreblock.sequencer.chaos.chaotic_sequencer import ChaoticSequencer
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.chaos.faulty_feed import FaultyFeed
@@ -30,10 +29,10 @@ from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.sequencer.sequencer_options import SequencerOptions
-from foreblock.settings.network import DevChain, Network
+from foreblock.settings.networks import DevChain, Network
 from foreblock.sources.network_store import StaleReaders, open_network_store
 from foreblock.sources.network_writer import NetworkWriter
-from foreblock.types import Flashblock
+from foreblock.types import Flashblock, Transaction, decode_transactions
 
 log = structlog.get_logger()
 

@@ -16,23 +16,22 @@ from foreblock.bus.frames import Rejected, SourceFacts, Submit, ToWorker
 from foreblock.clock import Clock
 from foreblock.errors import SequencerUnavailable
 from foreblock.feed.client import FeedClient
-from foreblock.feed.client_options import ClientOptions
+from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.feed.inbox import Inbox
-from foreblock.ledger.blocks import Block
 from foreblock.ledger.following.bounds import PRICE_OF_OVERRUN
 from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.settings.network import FeedChain, Network
+from foreblock.settings.networks import FeedChain, Network
 from foreblock.sources.feed_facts import CanonicalState, FeedState, feed_facts
 from foreblock.sources.feed_source import Arrived, FeedSource
-from foreblock.types import Flashblock, FlashblockId
-from foreblock.upstream.reader import Head
+from foreblock.types import Block, Flashblock, FlashblockId
+from foreblock.upstream.reader import CanonicalHead
 from foreblock.upstream.source import CanonicalSource
 
 TELL_SECONDS: Final = 1.0  # between two times that workers hear how the source is
 
 LONGEST_REST: Final = 60.0
 _SECOND_NS: Final = 10**9
-_DEFAULT: Final = ClientOptions()
+_DEFAULT: Final = FeedClientOptions()
 
 T = TypeVar("T")
 
@@ -46,7 +45,7 @@ class FeedNetwork:
         clock: Clock,
         publish: Callable[[Flashblock], None],
         tell: Callable[[ToWorker], None],
-        heard: ClientOptions = _DEFAULT,
+        heard: FeedClientOptions = _DEFAULT,
         seen: SeenCommit | None = None,
     ) -> None:
         """`publish` and `tell` are called on the running loop; `open` comes next.
@@ -172,7 +171,7 @@ class FeedNetwork:
         """Read less from feeds that waste time."""
         for client in self._clients:
             if client.url in wasted:
-                client.let_wait(wasted[client.url] * PRICE_OF_OVERRUN / _SECOND_NS)
+                client.pause(wasted[client.url] * PRICE_OF_OVERRUN / _SECOND_NS)
 
     async def _rest(self, seconds: float) -> None:
         """Wait for what is due, or for something to come."""
@@ -239,7 +238,7 @@ class _Chain:
     def __init__(self, network: FeedNetwork) -> None:
         self._network: Final = network
 
-    async def latest(self) -> Head:
+    async def latest(self) -> CanonicalHead:
         return await self._network.on_thread(lambda: self._network.source.latest)
 
     async def earliest(self) -> int:

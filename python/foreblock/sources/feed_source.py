@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 from foreblock.clock import Clock
 from foreblock.errors import BadGenesis, MalformedFlashblock
 from foreblock.feed.messages import decode
-from foreblock.ledger.blocks import Block
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.following.buffer import BufferBounds
 from foreblock.ledger.following.follower import Follower
@@ -22,11 +21,11 @@ from foreblock.ledger.reading.partials import sealed_number
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch
-from foreblock.settings.network import Network
+from foreblock.settings.networks import Network
 from foreblock.sources.feed_facts import Following
 from foreblock.sources.network_store import StaleReaders, open_network_store
-from foreblock.types import Flashblock, FlashblockId
-from foreblock.upstream.reader import Head
+from foreblock.types import Block, Flashblock, FlashblockId
+from foreblock.upstream.reader import CanonicalHead
 
 
 class Arrived(NamedTuple):
@@ -113,9 +112,9 @@ class FeedSource:
         self._follower.heads(safe, finalized)
 
     @property
-    def latest(self) -> Head:
+    def latest(self) -> CanonicalHead:
         """The last sealed block."""
-        return Head(self._writer.latest.number, self._writer.latest.hash)
+        return CanonicalHead(self._writer.latest.number, self._writer.latest.hash)
 
     @property
     def earliest(self) -> int:

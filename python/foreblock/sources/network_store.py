@@ -12,10 +12,9 @@ import structlog
 
 from foreblock.clock import Clock
 from foreblock.ledger.genesis.genesis_file import Genesis
-from foreblock.ledger.storage.open_store import Room, Store, open_to_write
-from foreblock.ledger.storage.retention import Retention
+from foreblock.ledger.storage.open_store import Retention, Store, StoreLimits, open_to_write
 from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.settings.network import Network
+from foreblock.settings.networks import Network
 
 CLEAR_EVERY_NS: Final = 5 * 10**9
 
@@ -29,7 +28,7 @@ def open_network_store(network: Network, genesis: Genesis, seen: SeenCommit | No
         partials=network.keep_partials,
         nodes=network.keep_nodes,
     )
-    room = Room(network.map_size, network.max_readers)
+    room = StoreLimits(network.map_size, network.max_readers)
     return open_to_write(network.data, genesis, retention, seen, room)
 
 

@@ -11,7 +11,7 @@ from foreblock.errors import DifferentBlock, DifferentGenesis
 from foreblock.ledger.importing import importer
 from foreblock.ledger.importing.importer import Imported, import_files
 from foreblock.ledger.storage import rows
-from foreblock.ledger.storage.start import stored_profile
+from foreblock.ledger.storage.chain_head import stored_profile
 from support.chains import example as example_chain
 from support.chains.builder import ChainBuilder
 from support.chains.importing import contents, import_bytes, latest, refusing

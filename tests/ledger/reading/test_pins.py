@@ -21,9 +21,7 @@ from foreblock.errors import (
 )
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.importing.chain import Chain
-from foreblock.ledger.reading.block_id import BlockId, ByHash, ByPlace
-from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock
-from foreblock.ledger.reading.sealed_block import SealedBlock
+from foreblock.ledger.reading.blocks import BlockId, ByHash, ByPlace, PreconfirmedBlock, SealedBlock
 from foreblock.ledger.reading.stored_block import read_stored
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import partial_rows

@@ -14,7 +14,7 @@ from foreblock.ledger.following.buffer import BufferBounds
 from foreblock.ledger.following.follower import Follower
 from foreblock.ledger.importing.chain import Chain
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.storage.start import begin_chain
+from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.chaos.feed_faults import FeedFaults
 from foreblock.types import Flashblock

@@ -32,15 +32,13 @@ from foreblock.ledger.following.buffer import BufferBounds
 from foreblock.ledger.following.follower import Follower
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.importing.chain import Chain
-from foreblock.ledger.reading.block_id import ByHash, ByPlace
-from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock
-from foreblock.ledger.reading.sealed_block import SealedBlock
+from foreblock.ledger.reading.blocks import ByHash, ByPlace, PreconfirmedBlock, SealedBlock
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.header_rules import base_fee_after
-from foreblock.ledger.rules.l1_attributes import ATTRIBUTES_DEPOSITOR, L1_BLOCK
-from foreblock.ledger.storage.chain_head import read_header
+from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR, L1_BLOCK
+from foreblock.ledger.storage.chain_head import read_header, stored_profile
+from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.ledger.storage.rows import transaction_index_key
-from foreblock.ledger.storage.start import begin_chain, stored_profile
 from foreblock.types import Base, Flashblock, FlashblockId
 from support.chains.profiles import JOVIAN
 from support.chains.writing import (

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from foreblock.ledger.calls.overrides import AccountOverride
 from foreblock.ledger.calls.request import Call
-from foreblock.ledger.simulation.request import BlockRequest, CallRequest, PlainCalls
+from foreblock.ledger.simulation.simulation_request import BlockRequest, CallRequest, PlainCalls
 from support.payloads.bytecode import code
 
 PEOPLE = [bytes([0xA0 + i]) * 20 for i in range(4)]

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use alloy_primitives::Address;
 
 use super::{hex, slots};
+use crate::evm::overlay::Override;
 use crate::json_text::Text;
-use crate::overlay::Override;
 
 /// The overrides of an object of accounts, in the order of their addresses.
 ///

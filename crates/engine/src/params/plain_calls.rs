@@ -3,9 +3,9 @@
 use alloy_primitives::Address;
 
 use super::hex;
-use crate::body::PlainCall;
+use crate::evm::message::Message;
 use crate::json_text::Text;
-use crate::message::Message;
+use crate::simulate::body::PlainCall;
 
 /// An array of call objects; `None` for everything else.
 pub fn parse(text: &[u8]) -> Option<Vec<PlainCall>> {

@@ -16,12 +16,12 @@ use heed::RwTxn;
 
 use super::heads::{Fields, Heads};
 use super::lmdb;
-use super::nodes::Layers;
+use super::nodes::UnstoredNodes;
 use super::open::{Retention, Store, Tables};
 use super::record::{Partial, Trash};
-use crate::delta;
-use crate::entry::{self, RETIRED};
 use crate::error::{Error, Result};
+use crate::store::delta;
+use crate::store::entry::{self, RETIRED};
 
 /// The entry key from which folding block `folded + 1` goes on.
 pub(super) const FOLD_CURSOR: &[u8] = b"fold";
@@ -35,6 +35,10 @@ const KINDS: usize = 6;
 impl Store {
     /// Work on up to `entries` entries. Gives how many were worked on; none means
     /// that nothing is due.
+    ///
+    /// # Errors
+    ///
+    /// `StoreReadOnly`, `StoreFull`, `DiskFull`, or what the store failed with.
     pub fn maintain(&self, entries: usize) -> Result<usize> {
         self.maintain_within(entries, Duration::ZERO, true)
     }
@@ -42,6 +46,10 @@ impl Store {
     /// Work on slices of up to `entries` entries, in one durable transaction, until
     /// nothing is due or the time is over; one slice at least. Pruning may be left for
     /// another time: what goes lies on other pages than what comes.
+    ///
+    /// # Errors
+    ///
+    /// `StoreReadOnly`, `StoreFull`, `DiskFull`, or what the store failed with.
     pub fn maintain_within(&self, entries: usize, time: Duration, prune: bool) -> Result<usize> {
         let begun = Instant::now();
         let mut layers = self.layers()?;
@@ -75,7 +83,7 @@ pub(super) fn settle(
     tables: &Tables,
     txn: &mut RwTxn,
     heads: &mut Heads,
-    layers: &mut Layers,
+    layers: &mut UnstoredNodes,
 ) -> Result<()> {
     let left = usize::MAX;
     let mut slice = Slice { tables: *tables, txn, heads: heads.clone(), layers, left };
@@ -90,7 +98,7 @@ pub(super) struct Slice<'a, 'e> {
     pub tables: Tables,
     pub txn: &'a mut RwTxn<'e>,
     pub heads: Heads,
-    pub layers: &'a mut Layers,
+    pub layers: &'a mut UnstoredNodes,
     pub left: usize,
 }
 

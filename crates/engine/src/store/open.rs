@@ -10,7 +10,7 @@ use heed::{AnyTls, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, Withou
 
 use super::environment::Environment;
 use super::heads::Heads;
-use super::nodes::Layers;
+use super::nodes::UnstoredNodes;
 use super::snapshot::Lease;
 use super::{disk, lmdb, map};
 use crate::error::{Error, Result};
@@ -122,10 +122,14 @@ pub struct Store {
 
 /// What only the writing process has.
 struct Writer {
-    layers: Mutex<Layers>,
+    layers: Mutex<UnstoredNodes>,
 }
 
 impl Store {
+    /// # Errors
+    ///
+    /// `StoreMissing`, `StoreLocked`, `StoreOpenHere`, `UnknownStoreFormat`, `InvalidArgument` for
+    /// retention that cannot be, or what the disk failed with.
     pub fn open(path: &Path, options: &Options) -> Result<Self> {
         match options.mode {
             Mode::Write => Self::open_to_write(path, options),
@@ -189,16 +193,28 @@ impl Store {
     }
 
     /// How large the file may become before the map is raised.
+    ///
+    /// # Errors
+    ///
+    /// `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn map_size(&self) -> Result<usize> {
         Ok(self.env.using()?.info().map_size)
     }
 
     /// How long the file is, with the pages that are free.
+    ///
+    /// # Errors
+    ///
+    /// `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn file_bytes(&self) -> Result<u64> {
         file_bytes(&self.path).map_err(|error| cannot_open(&self.path, &error))
     }
 
     /// Bytes of the file that hold something.
+    ///
+    /// # Errors
+    ///
+    /// `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn used_bytes(&self) -> Result<u64> {
         // A view finds out whether enough is mapped.
         self.view()?.close();
@@ -207,6 +223,10 @@ impl Store {
 
     /// Free the slots of readers that died inside a view. Cheap; to be called every
     /// few seconds by the writer, so that a killed reader does not keep pages.
+    ///
+    /// # Errors
+    ///
+    /// `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn clear_stale_readers(&self) -> Result<usize> {
         self.env.using()?.clear_stale_readers().map_err(lmdb)
     }
@@ -219,7 +239,7 @@ impl Store {
         self.env.close();
     }
 
-    pub(super) fn layers(&self) -> Result<MutexGuard<'_, Layers>> {
+    pub(super) fn layers(&self) -> Result<MutexGuard<'_, UnstoredNodes>> {
         let writer = self.writer.as_ref().ok_or(Error::StoreReadOnly)?;
         // A panic while it was held left only layers that are derived data.
         Ok(writer.layers.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))

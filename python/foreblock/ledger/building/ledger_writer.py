@@ -24,12 +24,9 @@ from foreblock.ledger.building.parent_state import on_partial, on_sealed
 from foreblock.ledger.building.resume_block import resume_pending
 from foreblock.ledger.reading.partials import sealed_number
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.storage.chain_head import read_header
+from foreblock.ledger.storage.chain_head import read_header, stored_profile
 from foreblock.ledger.storage.freshness import Freshness, Quiet, decode_freshness
-from foreblock.ledger.storage.maintenance import PRUNE_HEIGHTS
-from foreblock.ledger.storage.pruning import prunable
-from foreblock.ledger.storage.start import stored_profile
-from foreblock.ledger.storage.upkeep import Upkeep
+from foreblock.ledger.storage.upkeep import PRUNE_HEIGHTS, Upkeep, prunable
 from foreblock.types import Base, Flashblock, FlashblockId
 
 FRESH_FOR_BLOCKS: Final = 2  # how many block times a pending block counts as fresh

@@ -14,7 +14,7 @@ from foreblock.ledger.reading.partials import made_of
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage.chain_head import read_header, rules_of
-from foreblock.ledger.storage.quiet_indices import last_index_of
+from foreblock.ledger.storage.freshness import last_index_of
 from foreblock.types import FlashblockId
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from foreblock._engine import Overlay, Precompiles, Slots
 from foreblock.errors import NotAPrecompile, RefusedOverride
-from foreblock.ledger.rules.checksum import checksum_address
+from foreblock.ledger.rules.addresses import checksum_address
 from foreblock.ledger.rules.forks import Rules
 from foreblock.scheduling.steps import Pace, Steps
 

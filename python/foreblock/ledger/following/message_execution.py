@@ -55,7 +55,7 @@ from foreblock.ledger.following.verdict import (
     judge,
     judge_state_root,
 )
-from foreblock.ledger.rules.execution import BLOB
+from foreblock.ledger.rules.transaction_types import BLOB
 from foreblock.primitives import ZERO_HASH, format_data
 from foreblock.types import Base, ClaimedReceipt, Claims, Diff, Flashblock
 

@@ -10,7 +10,7 @@ from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.verification import Verified, check_before_execution, verify
 from foreblock.ledger.rules.working_state import WorkingState
-from foreblock.ledger.storage.chain_head import read_tip
+from foreblock.ledger.storage.chain_head import read_chain_head
 
 
 class Chain:
@@ -21,7 +21,7 @@ class Chain:
         self._store = store
         self._profile = profile
         with store.view() as view:
-            self._tip = read_tip(view, profile)
+            self._tip = read_chain_head(view, profile)
         self._begin_commit()
 
     @property

@@ -19,7 +19,7 @@ from foreblock.ledger.importing.chain import Chain
 from foreblock.ledger.importing.chain_file import ChainItem, read_items
 from foreblock.ledger.rules.check import Check
 from foreblock.ledger.storage import rows
-from foreblock.ledger.storage.start import begin_chain
+from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.primitives import format_data
 
 # A commit costs a flush to disk whatever it holds; a batch costs memory and, when the

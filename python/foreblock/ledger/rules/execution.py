@@ -29,6 +29,7 @@ from foreblock.ledger.rules.empty_roots import EMPTY_REQUESTS_HASH
 from foreblock.ledger.rules.fees import blob_base_fee
 from foreblock.ledger.rules.forks import OSAKA, EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.profile import ChainProfile
+from foreblock.ledger.rules.transaction_types import BLOB, DEPOSIT
 from foreblock.ledger.rules.working_state import WorkingState
 
 WITHDRAWAL_REQUESTS: Final = bytes.fromhex("00000961ef480eb55e80d19ad83579a64c007002")  # EIP-7002
@@ -42,8 +43,6 @@ CONSOLIDATION_REQUEST: Final = 2  # EIP-7251
 WEI_PER_GWEI: Final = 10**9
 BLOBS_PER_TRANSACTION: Final = 6  # EIP-7594, from Osaka on
 
-BLOB: Final = 3  # the type of a transaction that carries blobs, EIP-4844
-DEPOSIT: Final = 0x7E  # the type of a transaction that an OP chain makes of an L1 event
 DEPOSIT_RECEIPT_VERSION: Final = 1  # OP, from Canyon on
 
 

@@ -7,7 +7,7 @@ After a block is refused both have seen parts of it and must be thrown away.
 
 from dataclasses import dataclass, field
 
-from foreblock._engine import BranchTrie, Changes, NodeWrites, Overlay, StateTrie
+from foreblock._engine import Changes, NodeWrites, Overlay, StateTrie
 
 
 @dataclass(slots=True)
@@ -15,7 +15,7 @@ class WorkingState:
     """An overlay and its trie, with the changes since the last `finish`."""
 
     overlay: Overlay
-    trie: StateTrie | BranchTrie  # only that of the latest block gives nodes
+    trie: StateTrie  # only that of the latest block gives nodes
     number: int = 0  # the store's number for the block; new accounts are stored under it
     _changes: Changes | None = field(default=None, init=False)
 
@@ -34,4 +34,4 @@ class WorkingState:
         """The block's changes, to the state and to the trie, as of the last `root`."""
         assert self._changes is not None, "finish follows root"
         changes, self._changes = self._changes, None
-        return changes, self.trie.take() if isinstance(self.trie, StateTrie) else None
+        return changes, self.trie.take()

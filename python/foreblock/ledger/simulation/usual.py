@@ -9,12 +9,12 @@ from typing import Final
 
 from typing_extensions import Buffer
 
-from foreblock._engine import Opening, Sealed, State
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock._engine import Opening, SealedBody, State
+from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.rules.block_start import start_calls
 from foreblock.ledger.rules.forks import BYZANTIUM, SHANGHAI
-from foreblock.ledger.simulation.limits import SimulationLimits, check_calls
 from foreblock.ledger.simulation.open_block import blob_gas_used, has_queues, type_of_plain
+from foreblock.ledger.simulation.simulation_request import SimulationLimits, check_calls
 from foreblock.primitives import ZERO_HASH
 
 IN_PLACE_US: Final = 500  # for all of it
@@ -23,22 +23,22 @@ PRECOMPILE_GAS: Final = 100_000  # one precompile that takes more is not begun
 
 def simulate_usual(
     base: ReadableBlock, state: State, calls: Buffer, accounts: Buffer, limits: SimulationLimits
-) -> Sealed | None:
+) -> SealedBody | None:
     """The block after `base`, if somebody has simulated it before; its state root is zero.
 
     Calls and overrides of accounts are JSON. Neither fees nor nonces are judged, and transfers
     are not traced. Raises `RefusedSimulation`.
     """
-    around = base.following
-    if around is None:
+    context = base.following
+    if context is None:
         return None
-    opening = around.opening or _opening(base)
+    opening = context.opening or _opening(base)
     if opening is None:
         return None
     body = opening.fill(state, calls, accounts, limits.gas, IN_PLACE_US, PRECOMPILE_GAS)
     if body is None:
         return None
-    count, header, rules = len(body), around.header, around.rules
+    count, header, rules = len(body), context.header, context.rules
     check_calls(count, count, limits)
     blob_gas = blob_gas_used(rules, body.overlay, count, 0)
     withdrawals = None if rules.ethereum < SHANGHAI else ()
@@ -47,10 +47,10 @@ def simulate_usual(
 
 def _opening(base: ReadableBlock) -> Opening | None:
     """What the engine is to know of the block after this one; none if there is more to it."""
-    around = base.following
-    if around is None or around.rules.ethereum < BYZANTIUM or has_queues(around.rules):
+    context = base.following
+    if context is None or context.rules.ethereum < BYZANTIUM or has_queues(context.rules):
         return None
-    system = start_calls(around.header, around.rules)
-    kind = type_of_plain(around)
-    around.opening = Opening(around.priced, kind, base.number, base.hash, system)
-    return around.opening
+    system = start_calls(context.header, context.rules)
+    kind = type_of_plain(context)
+    context.opening = Opening(context.priced, kind, base.number, base.hash, system)
+    return context.opening

@@ -20,9 +20,8 @@ from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.parent_state import on_sealed
 from foreblock.ledger.building.resume_block import resume, transactions_in
 from foreblock.ledger.reading.partials import made_of
-from foreblock.ledger.rules.l1_attributes import DEPOSIT
+from foreblock.ledger.rules.transaction_types import DEPOSIT
 from foreblock.ledger.storage.chain_head import read_header
-from foreblock.ledger.transactions import Header, Transaction
 from foreblock.sequencer.attributes import (
     attributes_deposit,
     next_base,
@@ -34,7 +33,7 @@ from foreblock.sequencer.chaos.side_branch import SideBranch
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.sequencer.sequencer_options import SequencerOptions
-from foreblock.types import Base, Flashblock
+from foreblock.types import Base, Flashblock, Header, Transaction
 
 LONGEST_REORG: Final = 3  # sealed blocks that are given up at once
 

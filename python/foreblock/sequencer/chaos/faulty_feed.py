@@ -11,8 +11,8 @@ from foreblock.types import Flashblock
 _SECOND_NS: Final = 10**9
 
 
-class FeedOutlet(Protocol):
-    """The end of a feed that sends."""
+class Publisher(Protocol):
+    """The server of a feed."""
 
     def publish(self, flashblock: Flashblock) -> None:
         """Send a flashblock."""
@@ -24,7 +24,7 @@ class FeedOutlet(Protocol):
 class FaultyFeed:
     """Publishes what is left of a chain's flashblocks; on one loop."""
 
-    def __init__(self, server: FeedOutlet, faults: Faults, clock: Clock) -> None:
+    def __init__(self, server: Publisher, faults: Faults, clock: Clock) -> None:
         self._server: Final = server
         self._faults: Final = FeedFaults(faults)
         self._clock: Final = clock

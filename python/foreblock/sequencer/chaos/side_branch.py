@@ -12,8 +12,7 @@ from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.parent_state import on_sealed
-from foreblock.ledger.transactions import Header
-from foreblock.types import Base, Flashblock
+from foreblock.types import Base, Flashblock, Header
 
 
 class SideBranch:

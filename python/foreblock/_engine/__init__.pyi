@@ -1,0 +1,23 @@
+"""The engine: EVM execution over a durable store of every state.
+
+The engine does the work per opcode and per byte. Python decides: which fork is in force,
+what a header must hold, in which order things happen in a block.
+
+Values are plain: addresses, hashes and data are bytes, numbers are int. An argument of the
+wrong type is a TypeError; bytes of the wrong length or a number out of range is
+`InvalidArgument`; every other failure is a class of `foreblock.errors`. A default shown as
+`...` is 0 or empty. The interpreter's lock is released around execution, commits, roots
+and decoding.
+
+The chapters exist in the stub only: at run time this is one module.
+"""
+
+from foreblock._engine.codec import *
+from foreblock._engine.evm import *
+from foreblock._engine.fast_path import *
+from foreblock._engine.params import *
+from foreblock._engine.simulate import *
+from foreblock._engine.state import *
+from foreblock._engine.store import *
+from foreblock._engine.stored import *
+from foreblock._engine.transactions import *

@@ -1,0 +1,124 @@
+"""State: accounts and storage as of a block, changes to them, and tries over both."""
+
+from typing import Final, Self, final
+
+from foreblock._engine.evm import Env, Message, Outcome, Overlay
+
+@final
+class Account:
+    """An existing account; one that does not exist is None, an empty one is not."""
+
+    nonce: Final[int]
+    balance: Final[int]
+    code_hash: Final[bytes]
+    generation: Final[int]  # the number under which this life of the account began
+
+    def __new__(
+        cls,
+        *,
+        nonce: int = ...,
+        balance: int = ...,
+        code_hash: bytes | None = None,
+        generation: int = ...,
+    ) -> Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class State:
+    """State as of one block or partial block of a view."""
+
+    def account(self, address: bytes) -> Account | None: ...
+    def balance(self, address: bytes) -> int: ...
+    def nonce(self, address: bytes) -> int: ...
+    def code(self, address: bytes) -> bytes: ...
+    def storage(self, address: bytes, slot: int) -> int: ...
+    def block_hash(self, number: int) -> bytes:
+        """The hash of a block at or below this one; 32 zero bytes when unknown."""
+
+    def index(self, key: bytes) -> bytes | None:
+        """A row that came with a block of this state's chain."""
+
+    def accounts(self, after: bytes | None, limit: int) -> list[tuple[bytes, Account]]:
+        """Up to `limit` existing accounts above the address `after`, in order."""
+
+    def slots(self, address: bytes, after: int | None, limit: int) -> list[tuple[int, int]]:
+        """Up to `limit` non-zero slots above the slot `after`, in order."""
+
+    def overlay(self) -> Overlay:
+        """An empty overlay above this state."""
+
+    def trie(self, *, rebuild: bool = False) -> StateTrie:
+        """The trie of this state, for roots after changes: `PrunedState`.
+
+        Only nodes of the last blocks are kept. With `rebuild` it is built from an older state,
+        in time proportional to the size of that state.
+        """
+
+    def call(
+        self,
+        env: Env,
+        message: Message,
+        *,
+        check_base_fee: bool = True,
+        check_block_gas_limit: bool = False,
+        timeout_us: int | None = None,
+        step_us: int | None = None,
+    ) -> Outcome:
+        """`Overlay.call` on an empty overlay."""
+
+@final
+class Changes:
+    """Changes of state by account, before and after."""
+
+    # Address, account before and after, new values of its slots.
+    accounts: Final[list[tuple[bytes, Account | None, Account | None, dict[int, int]]]]
+    entries: Final[int]  # the number of accounts and slots that changed
+
+    def touches(self, address: bytes) -> bool:
+        """Whether something of this account changed."""
+
+    def merge(self, later: Changes) -> Changes:
+        """Both, one after the other."""
+
+    def __len__(self) -> int:
+        """The number of accounts that changed."""
+
+@final
+class StateTrie:
+    """The trie of one state with changes applied above it.
+
+    After an exception it must not be used again.
+    """
+
+    def apply(self, changes: Changes) -> None:
+        """Apply changes that start from the current state of the trie."""
+
+    def root(self) -> bytes: ...
+    def storage_root(self, address: bytes) -> bytes:
+        """The current storage root of an account."""
+
+    def take(self) -> NodeWrites | None:
+        """The nodes that changed since the last take, for `Batch.append` or `Batch.seal`.
+
+        None for a trie of `State.trie`: only nodes of the latest block are written.
+        """
+
+@final
+class NodeWrites:
+    """Trie nodes to be written or removed."""
+
+    def __len__(self) -> int: ...
+
+@final
+class GrowingRoot:
+    """The root of an ordered list that grows; adding costs the same at any length.
+
+    For the transactions and receipts of a block in progress.
+    """
+
+    def __new__(cls) -> Self: ...
+    def push(self, item: bytes) -> None:
+        """Add the next item, encoded as in the trie."""
+
+    def root(self) -> bytes: ...
+    def __len__(self) -> int: ...

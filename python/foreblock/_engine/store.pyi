@@ -1,0 +1,230 @@
+"""The store: commits, and the views that see them."""
+
+from typing import Final, Literal, Self, final
+
+from foreblock._engine.state import Account, Changes, NodeWrites, State, StateTrie
+
+@final
+class Store:
+    """A store folder: an LMDB environment with every retained state.
+
+    One process may write, any number may read. Objects of a closed store raise
+    `StoreClosed`; its folder can be opened again at once.
+    """
+
+    def __new__(
+        cls,
+        path: str,
+        *,
+        write: bool = False,
+        map_size: int | None = None,
+        max_readers: int | None = None,
+        keep_states: int | None = None,
+        keep_partials: int | None = None,
+        keep_nodes: int | None = None,
+    ) -> Self:
+        """Open the store at `path`.
+
+        With `write`, a missing folder or store is created and the writer's lock is taken:
+        `StoreLocked` when another process has it. Without, `StoreMissing` when there is no
+        store. `StoreOpenHere` when this process has it open.
+
+        `map_size` is the part of the file that is mapped at first, in bytes and whole pages
+        (default 256 GiB, which takes no disk); it grows when it is full.
+        `keep_states` is the number of blocks behind latest whose state is kept (default
+        all), `keep_partials` the same for partial blocks (64), `keep_nodes` for versions of
+        trie nodes (128). States are kept for longer than partials: `InvalidArgument`
+        otherwise.
+        """
+
+    path: Final[str]
+    @property
+    def map_size(self) -> int: ...
+    @property
+    def file_bytes(self) -> int:
+        """The length of the file."""
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of the file in use."""
+
+    def copy(self, to: str) -> None:
+        """Write the last commit to a new file, without free pages: `StoreFailed`, `DiskFull`."""
+
+    def view(self) -> View:
+        """The snapshot of the last commit; the caller closes it.
+
+        All views of a commit share one transaction of the store.
+        """
+
+    def forget_old(self) -> None:
+        """Release the transaction kept for the next view, if there is a newer commit.
+
+        An idle process would otherwise keep old pages from being reused.
+        """
+
+    def batch(self) -> Batch:
+        """An empty batch that follows the last commit."""
+
+    def commit(self, batch: Batch) -> Heads:
+        """Apply a batch in one durable transaction and give the new heads.
+
+        After an exception nothing of the batch is stored: `StaleBatch` when another commit
+        came after the batch was made, `RefusedCommit` with the reason when a step does not
+        fit, `StoreFull`, `DiskFull`. A batch can be committed once, even if that failed.
+        """
+
+    def maintain(self, entries: int, seconds: float = 0.0, *, prune: bool = True) -> int:
+        """Do slices of the work behind the heads, of up to `entries` entries each.
+
+        Clears what is out of reach, folds sealed deltas into the flat table, writes trie
+        nodes and, with `prune`, prunes, in one durable transaction that changes no answer.
+        Begins slices until `seconds` have passed, at least one. Gives the number of entries
+        it worked on; 0 when nothing is due.
+        """
+
+    def load(self, accounts: list[tuple[bytes, Account]]) -> None:
+        """Add accounts of block 0 to a store without blocks, addresses ascending."""
+
+    def pages(self) -> list[tuple[str, int]]:
+        """The tables by name, each with its number of pages."""
+
+    def trie(self) -> StateTrie:
+        """The state trie at the latest block. Only for the writer (`StoreReadOnly`)."""
+
+    def clear_stale_readers(self) -> int:
+        """Free the slots of readers that died inside a view; gives their number."""
+
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, kind: object, value: object, trace: object, /) -> None: ...
+
+@final
+class Heads:
+    """The heads of the store as of one commit."""
+
+    store_id: Final[bytes]  # 16 random bytes, made with the store
+    commit: Final[int]  # the last number drawn; raised by every commit that changes an answer
+    # Number and hash of the last sealed block; None in an empty store.
+    latest: Final[tuple[int, bytes] | None]
+    safe: Final[tuple[int, bytes] | None]
+    finalized: Final[tuple[int, bytes] | None]
+    earliest: Final[int]  # the oldest block whose state can be read
+    folded: Final[int]  # up to this block, state is in the flat table
+    nodes: Final[int | None]  # up to this block, trie nodes are stored; None when there are none
+    pending: Final[int | None]  # the partial block that `pending` means
+    note: Final[bytes]  # of `Batch.note`
+
+@final
+class Partial:
+    """A partial block: its place and what became of it."""
+
+    block: Final[int]
+    index: Final[int]
+    hash: Final[bytes]
+    parent_hash: Final[bytes]  # as its block names it
+    # The partial its block stands on, if that is not a sealed block.
+    stacked_on: Final[int | None]
+    status: Final[Literal["live", "sealed", "dropped"]]
+    reason: Final[str | None]  # why it was dropped
+
+@final
+class View:
+    """One snapshot: everything that one request sees.
+
+    It keeps old pages from being reused, so it lives for one request and is closed before
+    the answer is written. Any thread may use it.
+    """
+
+    heads: Final[Heads]  # the same object until the next commit
+    to_be_cleared: Final[int]  # the number of things out of reach that are not cleared yet
+
+    def sealed(self, block: int) -> tuple[bytes, int] | None:
+        """Hash and delta number of a sealed block, also of one whose state was pruned."""
+
+    def partial(self, number: int) -> Partial | None: ...
+    def row(self, key: bytes) -> bytes | None:
+        """A row that `Batch.put` wrote; a key has 1 to 511 bytes."""
+
+    def rows(self, prefix: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+        """Up to `limit` rows whose keys begin with `prefix`, which is not empty, in order."""
+
+    def state(self, block: int) -> State:
+        """State after a sealed block: `UnknownBlock`, `PrunedState`."""
+
+    def state_of_partial(self, number: int) -> State:
+        """State after a partial block: `UnknownPartial`, `DroppedPartial`, `PrunedState`."""
+
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, kind: object, value: object, trace: object, /) -> None: ...
+
+@final
+class Batch:
+    """Steps to commit together; nothing is written before `Store.commit`."""
+
+    @property
+    def next(self) -> int:
+        """The number that will be drawn next."""
+
+    def draw(self) -> int:
+        """Draw a number for `Overlay.take`. A committed number is never drawn again."""
+
+    def append(
+        self,
+        block: int,
+        hash: bytes,
+        changes: Changes,
+        nodes: NodeWrites | None = None,
+        index: dict[bytes, bytes] | None = None,
+    ) -> int:
+        """Add a sealed block with changes of its own; gives the number of its delta.
+
+        `index` are rows that `State.index` finds from this block on and above. The first
+        block of a store may have any number; later ones follow the latest.
+        """
+
+    def extend(
+        self,
+        block: int,
+        index: int,
+        hash: bytes,
+        changes: Changes,
+        *,
+        on_block: int | None = None,
+        parent: int | None = None,
+        parent_hash: bytes | None = None,
+        rows: dict[bytes, bytes] | None = None,
+    ) -> int:
+        """Add a partial block; gives its number.
+
+        It stands on the sealed block `on_block` (index 0), follows the partial `parent` of
+        its own block, or, with `parent_hash`, begins the block after that of the partial
+        `parent`, which is not sealed yet. `changes` are relative to what it stands on;
+        `rows` is as `index` of `append`.
+        """
+
+    def seal(self, partial: int, hash: bytes, nodes: tuple[int, NodeWrites] | None = None) -> None:
+        """Make a partial the sealed block of its height. `nodes` names that height."""
+
+    def drop(self, partials: list[int], reason: str) -> None:
+        """Put these partials out of reach."""
+
+    def revive(self, partials: list[int]) -> None:
+        """Take back a drop. A partial that was sealed and rewound stays dropped."""
+
+    def rewind(self, block: int) -> None:
+        """Make `block` the latest again; blocks above it are out of reach at once."""
+
+    def pending(self, partial: int | None) -> None: ...
+    def safe(self, block: int) -> None: ...
+    def finalized(self, block: int) -> None: ...
+    def note(self, note: bytes) -> None:
+        """Replace `Heads.note`."""
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Write a row; a key has 1 to 511 bytes."""
+
+    def delete(self, key: bytes) -> None: ...
+    def settle(self) -> None:
+        """Fold everything and write all nodes in this same commit."""

@@ -1,0 +1,100 @@
+"""Rows of blocks, read in place.
+
+A row of items is a count (4 bytes), then each item as its length (4) and its bytes. Any
+other row raises `StoreDamaged`.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Self, final
+
+from foreblock._engine.codec import Header
+from foreblock._engine.store import View
+
+def row_part(view: View, key: bytes, start: int, length: int) -> tuple[int, bytes] | None:
+    """The length of a row and up to `length` bytes of it; None where there is no such row.
+
+    A negative `start` counts from the end. Nothing else of the row is copied.
+    """
+
+def item_at(view: View, key: bytes, index: int) -> bytes | None:
+    """An item of a row of items; None beyond the last."""
+
+def receipt_at(view: View, key: bytes, index: int) -> tuple[bytes, int | None, int] | None:
+    """A receipt of a row, the gas of the block before it and the number of logs before it.
+
+    Both count the receipts before it in the row; the gas is None for the first. None beyond
+    the last.
+    """
+
+def receipts_end(view: View, key: bytes) -> tuple[int, int, int | None]:
+    """The number of receipts in a row, of their logs, and the gas of the block up to the last."""
+
+@final
+class StoredItems:
+    """A row of transactions or receipts, read some at a time.
+
+    `start` and `stop` are as in slices; a `start` beyond the end is `InvalidArgument`.
+    """
+
+    end: Final[int]  # where the items end in the row
+    encoded_size: Final[int]  # the length of all items as transactions inside a block
+
+    def __new__(cls, row: bytes) -> Self:
+        """The items that a row begins with; bytes after them are ignored."""
+
+    def take(self, start: int, stop: int) -> list[bytes]: ...
+    def encode(self, start: int, stop: int) -> bytes:
+        """Transactions as they stand inside a block, one after the other."""
+
+    def hashes(self, start: int, stop: int) -> bytes:
+        """The hashes of items as JSON strings, joined by commas."""
+
+    def fragments(
+        self,
+        receipts: StoredItems,
+        start: int,
+        stop: int,
+        *,
+        header: Header,
+        first: int,
+        homestead: bool,
+        senders: bytes | None = None,
+    ) -> list[bytes]:
+        """Each transaction as `Transaction.fragment` gives it.
+
+        `first` is the place of the first item in the block of `header`, `senders` are 20
+        bytes for each item; without them they are recovered, with the interpreter released.
+        """
+
+    def __len__(self) -> int: ...
+
+@final
+class Bids:
+    """The bids of a block's transactions, gathered from its rows."""
+
+    def __new__(cls, base_fee: int | None) -> Self: ...
+    def add(self, view: View, transactions: bytes, receipts: bytes, start: int, stop: int) -> int:
+        """Add the bids from `start` up to `stop` of the rows under two keys.
+
+        Those of a block must come in their order. Gives how many transactions the row has.
+        """
+
+    def finish(self) -> BlockTips:
+        """Everything gathered since the start; none is left here."""
+
+@final
+class BlockTips:
+    """Tips in wei with the gas used at each, 12 bytes a transaction in most blocks."""
+
+    size: Final[int]  # approximate size in memory, in bytes
+
+    def __new__(cls, bids: Sequence[tuple[int, int]]) -> Self:
+        """`bids` are tips with the gas used at them."""
+
+    def lowest(self, wanted: int) -> list[int]:
+        """The lowest tips, at most `wanted`."""
+
+    def percentiles(self, wanted: Sequence[float]) -> bytes:
+        """The tips at these percentiles of the gas used, as a JSON array; 0 without bids."""
+
+    def __len__(self) -> int: ...
