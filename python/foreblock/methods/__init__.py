@@ -68,6 +68,7 @@ def make_methods(
         "eth_accounts": node.accounts,
         "eth_syncing": node.syncing,
         "net_version": node.network_version,
+        "net_listening": node.listening,
         "web3_clientVersion": node.client_version,
         "debug_getRawBlock": blocks.get_raw_block,
     }

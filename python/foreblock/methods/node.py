@@ -35,6 +35,12 @@ def network_version(view: LedgerView, raw: Raw) -> bytes:
     return b'"%d"' % view.profile.chain_id
 
 
+def listening(_view: LedgerView, raw: Raw) -> bytes:
+    """True: a service that answers is reachable."""
+    take_none(raw)
+    return b"true"
+
+
 def client_version(_view: LedgerView, raw: Raw) -> bytes:
     """Name and version of this software."""
     take_none(raw)

@@ -1,5 +1,4 @@
-//! What the execution layer asks of the consensus layer (EIP-7685): the hash in the
-//! header, and deposits found in logs (EIP-6110).
+//! Requests to the consensus layer (EIP-7685): their hash, and deposits in logs (EIP-6110).
 //!
 //! Withdrawal and consolidation requests come out of system calls, so they are not
 //! found here; they are hashed here like any other.

@@ -1,5 +1,4 @@
-//! Running messages: a call that leaves nothing behind, a run that does, and the
-//! calls the system itself makes at the edges of a block.
+//! Run messages: calls that keep nothing, runs that do, and the system calls of a block.
 //!
 //! The caller has already judged the message in the order that decides which error
 //! wins; what revm still refuses comes back as `Error::InvalidMessage`. Checks that
