@@ -60,7 +60,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What is fixed for a block before its first transaction: the inputs of its header."""
+    """The inputs of a block's header that are fixed before its first transaction."""
 
     parent_hash: bytes  # of the sealed parent
     parent_beacon_block_root: bytes
@@ -75,7 +75,7 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """What a flashblock adds: its transactions, and the header of its block so far."""
+    """The additions of a flashblock: its transactions, and the header of its block so far."""
 
     state_root: bytes  # 32 zero bytes where the sequencer does not compute it
     receipts_root: bytes
@@ -97,7 +97,7 @@ class FlashblockId:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedReceipt:
-    """What a sequencer says became of a transaction."""
+    """A receipt as a sequencer claims it."""
 
     success: bool
     cumulative_gas_used: int
@@ -107,7 +107,7 @@ class ClaimedReceipt:
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a sequencer says beside the block, in some dialects; nothing may depend on it."""
+    """Claims of a sequencer beside the block, in some dialects; nothing may depend on them."""
 
     receipts: Mapping[bytes, ClaimedReceipt]  # by hash, of this flashblock's transactions
     balances: Mapping[bytes, int]  # after it, of accounts that its block has changed

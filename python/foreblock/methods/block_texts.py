@@ -1,9 +1,9 @@
 """Blocks as JSON, rendered when they are asked for and kept.
 
-What a flashblock brought is rendered once: the next partial of its block, and the sealed
-block, take it from here. Whole texts are kept as well, for the requests that follow. A block
-of many transactions is rendered in steps, and once for all who wait for it; what one of them
-has rendered is kept at every step, so that another one goes on where it ended.
+The transactions of a flashblock are rendered once: the next partial of its block, and the
+sealed block, reuse them. Whole texts are cached as well, for later requests. A block of many
+transactions is rendered in steps, and once for all requests that wait for it; each step is
+cached, so that another request continues where the first ended.
 """
 
 from collections.abc import Awaitable

@@ -4,7 +4,7 @@ a failed call     preconf: `error` is a text, revert data is what it returned
                   ethereum: `error` is an object with the data, nothing is returned
 fillers           preconf: left out; ethereum: shown
 
-What no dialect decides, the engine writes: headers, results, logs.
+The engine writes the parts that are equal in both dialects: headers, results, logs.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ LOWERED: Final = " (gas limit was capped by the RPC server's global gas cap)"
 
 
 class BlockShape(Struct, frozen=True):
-    """What is shown of a block."""
+    """The options for the text of a block."""
 
     dialect: Dialect
     full_transactions: bool
@@ -119,7 +119,7 @@ def _full_transactions(simulated: SimulatedBlock, pace: Pace) -> Steps[bytes]:
 
 
 def _failure(outcome: Outcome, dialect: Dialect, *, lowered: bool) -> tuple[bytes, bytes]:
-    """What a failed call is said to have returned, and its `error` member.
+    """The `returnData` and `error` members of a failed call.
 
     `lowered` tells whether it could have had more gas in its block.
     """

@@ -50,7 +50,7 @@ class Request(Struct, gc=False, frozen=True):
 
 
 class Malformed(Struct, gc=False, frozen=True):
-    """What stands where a request should: the fault, and the id to answer it with."""
+    """An item that is not a request: the fault, and the id to answer it with."""
 
     fault: Fault
     id: Raw = NULL
@@ -82,7 +82,7 @@ def read_usual(body: bytes) -> Asked | None:
 
 
 def read(body: bytes, most: int) -> Item | list[Item]:
-    """What a body holds: one request, or those of a batch in their order.
+    """Read a body: one request, or those of a batch in their order.
 
     Of more than `most` that are not all requests, one more is looked at.
     """

@@ -4,8 +4,8 @@ Long work runs in slices, one slice in each round of the loop (`FairQueue`). So 
 request waits for one slice at most, however many requests take long. Work that is done
 without waiting is charged to the round it is done in (`RoundBudget`).
 
-Half-done work holds memory. A thousand simulations that take turns would hold a thousand
-times as much as one and end no sooner, so only some are begun; the others wait for a place,
+Half-done work holds memory. A thousand simulations in turn would hold a thousand times as
+much as one and end no sooner, so only some are started; the others wait for a place,
 addresses in turn (`WorkSlots`).
 """
 

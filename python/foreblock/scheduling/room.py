@@ -3,7 +3,7 @@
 One `Room` for each worker, shared by all its networks. A waiting request holds a
 `WaitingPlace`, the body of a long request `ReceivedBytes` from its announcement to its
 answer, and a long answer a `LongText`. Each counts for as long as the object lives, so that
-it is given back however the request ends: answered, cancelled, never begun.
+it is released however the request ends: answered, cancelled, never started.
 
 A long answer counts by its pieces, each for its whole length until all of it is sent; a piece
 that several answers share, such as the text of a block, counts once. Short answers are never

@@ -10,14 +10,14 @@
 - Calls (`calls`) run in place or on a thread.
 
 Everything has one deadline from its arrival. Half-done work holds memory, so a bounded
-number is begun: other simulations drop what their first slice made, wait for a place, and
-begin again.
+number is started: other simulations drop the result of their first slice, wait for a place,
+and start again.
 
 A text that many clients ask for at once is made once (`share`), by one of them, on its own
-view. When that one goes away or runs out of time the next continues on its own view with
-what is cached by then, so nothing is read from a closed view.
+view. If that one disconnects or runs out of time, the next continues on its own view with
+the results cached so far, so no closed view is read.
 
-What runs comes as steps, work or a call: nothing here knows of Ethereum or JSON.
+Work comes as steps, a function or a call: this package does not know Ethereum or JSON.
 """
 
 import asyncio

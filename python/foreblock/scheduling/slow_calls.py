@@ -5,14 +5,14 @@ running it. So a call is tried in place and stopped when it takes long, or befor
 takes long by itself; a stopped run is discarded and started again on a thread, which never
 takes the interpreter's lock (`CallRunner`).
 
-What a call costs depends on its arguments and on state, so no kind of call is trusted for
-what it cost before; only a stopped one is remembered, for a minute (`SlowCalls`, which
-decides and has no clock). Where many kinds are stopped in a short time, a client is making up
+The cost of a call depends on its arguments and on state, so a cheap call proves nothing about
+the next of its kind; only a stopped one is remembered, for a minute (`SlowCalls`, which
+decides and has no clock). If many kinds are stopped in a short time, a client is making up
 new ones, and for that time every kind counts as slow.
 
-The clock also runs while the system has this process halted. So no call is taken for a slow
-one by one look at the clock: a stopped call is tried in place once more, and one that ended
-late is remembered when its kind does so twice running.
+The clock also runs while the system has this process halted. So a single measurement does not
+make a call slow: a stopped call is tried in place once more, and one that ended late is
+remembered when its kind does so twice in a row.
 """
 
 import time

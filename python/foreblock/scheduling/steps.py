@@ -7,7 +7,7 @@
 
 The driver sets the pace: `Scheduler` in a worker.
 
-A later result is an awaitable. One that nobody will await is given up (`give_up`): a
+A later result is an awaitable. One that will not be awaited is discarded (`give_up`): a
 coroutine is closed, a future cancelled. A coroutine that holds another awaitable would leave
 that one behind, so a result that follows from another is a `Then`, which starts neither
 before it is awaited.
@@ -100,7 +100,7 @@ class Then(Generic[T, U]):
 
 
 def give_up(result: Awaitable[object]) -> None:
-    """Discard a result that nobody has started to await."""
+    """Discard a result that was not awaited yet."""
     if isinstance(result, asyncio.Future):
         result.cancel()
     elif isinstance(result, Coroutine | Then):

@@ -25,7 +25,7 @@ class Thresholds(Struct, frozen=True):
     call_tries: int = 2
     # A call in place that ended this late was not a short one, though nothing stopped it.
     late_call_seconds: float = 0.001
-    # A stopped kind goes to threads for so long; the least recently stopped is forgotten first.
+    # A stopped kind runs on threads for this time; the least recently stopped is dropped first.
     slow_call_seconds: float = 60.0
     slow_call_kinds: int = 4096
     # After 5 stops in 0.1 s every kind goes to threads: at most 2 % of the loop is lost to

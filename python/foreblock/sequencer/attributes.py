@@ -98,7 +98,7 @@ def attributes_deposit(base: Base, options: SequencerOptions) -> Transaction:
 
 
 def stray_deposit(base: Base, options: SequencerOptions) -> Transaction:
-    """A deposit of nothing, by nobody, which no user asked for."""
+    """An empty deposit from a derived address."""
     return deposit_transaction(
         source_hash=derive(options.seed, "stray", base.block_number, base.parent_hash),
         sender=derive(options.seed, "stranger", base.block_number)[12:],

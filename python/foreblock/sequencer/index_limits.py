@@ -1,17 +1,16 @@
 """How much may go into an index: gas and data by its slot, time by its interval.
 
 A share of the gas limit that grows with the slots, for gas and for the data footprint alike,
-keeps room in a crowded block for what comes later in it. A transaction larger than one share
-waits until enough of them have come together. Nobody posts the data of a dev chain, so there
-is no limit of bytes.
+keeps room in a crowded block for later transactions. A transaction larger than one share
+waits until the shares add up. The data of a dev chain is not posted, so bytes have no limit.
 
-No clock is asked here. Transactions have until three quarters of an interval after their index
-is due, or a quarter from now where it is later already; so none makes an index late by more
-than one interval. One that has not ended by then is stopped and put aside. It is tried once
-more, as the first of an index, for which it has all the time there is; then it is dropped.
+This module does not read the clock. Transactions have until three quarters of an interval
+after their index is due, or a quarter from now if it is later already; so none makes an index
+late by more than one interval. One that has not ended by then is stopped and put aside. It is
+tried once more, as the first of an index, with its whole time; then it is dropped.
 
 The rest of an index that was overrun, and the whole next one, are for small transactions that
-never overran: whatever is sent, these get in with every second index.
+never overran, so these are included in at least every second index.
 """
 
 from collections.abc import Container

@@ -1,8 +1,8 @@
 """Generated load: transfers and token transfers at a constant rate.
 
 The n-th transaction is the same for the same options. Signing takes longer than all the
-rest, so it is done ahead in small portions, when there is time. No clock is asked here: how
-much is due follows from the time that is passed in.
+rest, so it is done ahead in small portions, when there is time. The caller passes the time,
+which determines how much is due.
 """
 
 from collections import deque
@@ -94,7 +94,7 @@ class Load:
         return self._since_ns + (self._sent + PORTION) * SECOND_NS // self._tps
 
     def refused(self, transaction: Transaction) -> None:
-        """Somebody else uses the account too: begin anew with its nonce."""
+        """The account has another user too: start again from its nonce."""
         sender = transaction.sender
         self._nonces.pop(sender, None)
         self._ready = deque(each for each in self._ready if each.sender != sender)

@@ -1,13 +1,13 @@
 """Orders of the pool's transactions: which runs next, and which makes room.
 
-`Ranking` is a heap in which a member that has lost its place stays until it comes to the
-top, where it is checked. So every change costs a push at most, and nothing is searched for.
+`Ranking` is a heap that keeps an outdated member until it reaches the top, where it is
+checked. So every change costs at most a push, and there is no search.
 
-`Cheapest` orders who makes room in a full pool: the lowest tip first, of equals the last.
-Transactions that wait for a nonce go before those that can run, and of those only the last
-of each sender, which leaves no gap. Candidates are named one after the other and nothing
-goes meanwhile, so that a newcomer may still be refused. Orders are made when they are first
-needed in a block and kept up to date from then on.
+`Cheapest` orders the transactions that make room in a full pool: the lowest tip first, of
+equal tips the last. Transactions that wait for a nonce go before those that can run, and of
+those only the last of each sender, which leaves no gap. Candidates are yielded one by one and
+removed later, so that a newcomer may still be refused. Orders are made when they are first
+needed in a block and updated from then on.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
@@ -56,7 +56,7 @@ class Ranking:
         heappop(self._heap)
 
     def in_turn(self, after: Callable[[Pooled], Pooled | None] = _none) -> Generator[Pooled]:
-        """All that hold their place, the first first, as if each went when the next is asked for.
+        """All current members in order, as if each were removed before the next.
 
         `after` gives the member that would come into the order then. The order stays as it is.
         """

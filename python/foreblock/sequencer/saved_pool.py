@@ -1,12 +1,12 @@
 """The pool over a clean stop: a file of the transactions that waited.
 
 A line that names the format, then a record for each transaction in the order in which they
-came: a mark, its length, a checksum and its bytes. What is damaged is passed over up to the
-next mark, and the rest counts. Both ways the file goes through memory a record at a time.
+came: a mark, its length, a checksum and its bytes. Damaged bytes are skipped up to the next
+mark, and the rest counts. Reading and writing hold one record in memory at a time.
 
-The file is for one start: it goes when its transactions are in a pool, so that an older one
-never brings back what was replaced since, and no sooner, so that a start that fails loses
-none of them. Files of earlier versions, lines of hex, are read as well.
+The file is for one start: it is removed when its transactions are in a pool, so that an older
+one never restores replaced transactions, and not before, so that a failed start loses none.
+Files of earlier versions, lines of hex, are read as well.
 """
 
 import os

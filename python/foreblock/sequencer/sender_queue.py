@@ -94,7 +94,7 @@ class SenderQueue:
         self.size -= self._by_nonce.pop(nonce).size
 
     def move_to(self, nonce: int) -> list[Pooled]:
-        """The sender's nonce is this one: lets go of those below, and gives them."""
+        """Set the sender's nonce; removes the transactions below it and returns them."""
         if nonce == self.first:
             return []
         below = [self._by_nonce.pop(each) for each in sorted(self._by_nonce) if each < nonce]

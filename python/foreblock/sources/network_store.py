@@ -2,8 +2,8 @@
 
 A process that is killed inside a view leaves its slot in the store's table of readers, and
 with it every page that was freed since: the file grows, and in the end the table is full.
-Whether a slot's process lives is asked of the system, which takes microseconds; so the writer
-asks every few seconds, on the thread that writes, and not only when it opens the store.
+Asking the system whether a slot's process lives takes microseconds, so the writer does it
+every few seconds, on the thread that writes, and not only when it opens the store.
 """
 
 from typing import Final

@@ -1,8 +1,8 @@
 """A network that is restarted when it fails, so that it never ends the others.
 
-A failed network is closed, and begun again after a wait that grows. Meanwhile its readers
-see the last commit, transactions are refused, and its status gives the reason of the
-failure, not of one that closing or restarting had in its wake.
+A failed network is closed, and restarted after a wait that grows. Meanwhile its readers see
+the last commit, transactions are refused, and its status gives the reason of the first
+failure, not of a later one in closing or restarting.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """What a request costs, beside other servers on the same machine.
 
     chain       one chain for all: accounts, a contract, a block of 200 transfers
-    questions   what is asked, and what the answer must be held against
-    simulations what is asked of eth_simulateV1
+    questions   requests, and the limits of their cost
+    simulations requests of eth_simulateV1
     peers       how each server is found, started and given the chain
     processes   CPU time of a server with all its processes
     load        wrk, and the scripts it runs

@@ -95,7 +95,7 @@ class CommitBuilder:
         )
 
     def end_quietly(self, block: int, index: int, partial: int) -> None:
-        """Let the last partial of a sealed block stand for its last index, too."""
+        """Store the last partial of a sealed block under its last index, too."""
         key = partial_rows.by_place_key(block, index)
         self.batch.put(key, partial_rows.encode_numbers((partial,)))
 

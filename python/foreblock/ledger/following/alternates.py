@@ -1,8 +1,7 @@
 """Which messages of a job can follow one another, told by their hashes alone.
 
-A block hash commits to all transactions of the block so far. So where a sequencer or a feed
-has said two things for one place, the messages that come after it tell which one they
-follow, and nothing has to be executed to see it.
+A block hash commits to all transactions of the block so far. So if a sequencer or a feed sent
+two contents for one index, later messages show which one they follow, without execution.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

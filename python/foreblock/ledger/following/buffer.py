@@ -1,14 +1,14 @@
 """Flashblocks that cannot be executed yet, or perhaps never: kept within bounds.
 
-A message that does not fit drives out the oldest, first of its own feed, then of all; so a
-feed that sends garbage loses its own messages first. A height has room for few jobs of
-a feed: one more drives out the one that was heard of first. Everything driven out is counted.
+A message that does not fit evicts the oldest, first of its own feed, then of all; so a feed
+that sends garbage loses its own messages first. A height has room for few jobs of a feed: one
+more evicts the oldest. Evictions are counted.
 
 Bounds are of memory, not of bytes on the wire: a message of many small parts takes several
 times its length. `memory_of` says what a message takes at most.
 
-There are at most a few hundred messages, so totals are taken anew when they are needed and
-cannot fall out of step.
+There are at most a few hundred messages, so totals are computed when they are needed and
+cannot become inconsistent.
 """
 
 from collections.abc import Callable, Iterator

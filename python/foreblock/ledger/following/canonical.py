@@ -2,7 +2,7 @@
 
 A block that one of our partials seals as is sealed by that, without execution. Any other is
 executed and verified to the state root; then it stands in the place of ours. A block whose
-parent is not known waits, and the parent is asked for.
+parent is not known waits, and the parent is requested.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,8 +25,8 @@ Find = Callable[[int, bytes], bool]
 class WaitingBlocks:
     """Sealed blocks that came before their parents, by the hash of the parent.
 
-    A missing parent is asked for, then its parent, and so on down to a block that is known.
-    Beyond the bounds the highest is dropped; it can be asked for again once those below are
+    A missing parent is requested, then its parent, and so on down to a known block.
+    Beyond the bounds the highest is dropped; it can be requested again once those below are
     sealed.
     """
 

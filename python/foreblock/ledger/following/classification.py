@@ -8,8 +8,8 @@ the predecessor only where no hash can yet: what a block will seal as is known o
 root is computed, and the next block's `base.parent_hash` found among these says which prefix
 was sealed.
 
-Nothing is executed, kept or dropped here; an outcome states the facts, and its docstring
-what follows from them. Whether the message is true, execution decides.
+Nothing is executed, kept or dropped here; an outcome states the facts, and its docstring the
+consequences. Execution verifies the message later.
 """
 
 from collections.abc import Iterator, Mapping
@@ -227,8 +227,8 @@ class Old:
 class DroppedJob:
     """Of a job that lost: count it, and buffer it until its height is sealed.
 
-    Where a block waits for its parent, this may be what was missing of it: the job that lost
-    was right if, with its buffered messages executed, one of its partials seals as that.
+    If a block waits for its parent, this may be the missing part: the dropped job was right
+    if, with its buffered messages executed, one of its partials seals as that parent.
     """
 
 
@@ -253,7 +253,7 @@ Outcome = (
 
 
 def classify(message: Flashblock, known: Known) -> Outcome:
-    """Where the message stands; one that is tried again must have left its job's `held`."""
+    """Classify a message; one that is tried again must have left its job's `held`."""
     job = known.job(message.block_number, message.payload_id)
     if job is not None:
         hashes = tuple(job.hashes_at(message.index))

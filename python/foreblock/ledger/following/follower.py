@@ -6,8 +6,8 @@ Synchronous, on one thread, without sockets and without waiting. Each message is
 bounds and classified again when something has changed. Nothing that a feed sends raises: it
 is counted.
 
-Only the store raises: a disk that is full, a file that is damaged. The next call begins with
-what the last commit has left.
+Only the store raises: a disk that is full, a file that is damaged. The next call continues
+from the last commit.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """How the served chain grows: blocks begin, gain indices, and learn their state roots.
 
-A message is executed first and then added to the commit, so what is refused leaves no trace
-there. Which way to go is decided elsewhere, by classification and by canonical blocks.
+A message is executed first and then added to the commit, so a refused one leaves no trace
+there. Classification and canonical blocks decide elsewhere which branch grows.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """How partials of served, dropped and probed jobs become sealed blocks.
 
-No block is sealed but by a hash that was computed here, or as a block that was verified
-whole. What stands on a sealed block stays; what contradicts it is given up.
+A block is sealed only by a hash that was computed here, or after the whole block was
+verified. Partials on top of a sealed block stay; those that contradict it are dropped.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class Sealing:
     def seal_if_proven(self) -> bool:
         """Seal the block after the latest if the block on it has proven it to be right.
 
-        Where it has proven to be wrong, what stands there is given up.
+        If it has proven to be wrong, the blocks on it are dropped.
         """
         chain = self._chain
         served = chain.jobs.above(chain.latest.number)[:2]
@@ -64,8 +64,8 @@ class Sealing:
     def append(self, verifier: CanonicalVerifier, verified: Sequence[Verified], fork: int) -> None:
         """Seal verified blocks, with changes of their own, on the sealed block `fork`.
 
-        What is served of their heights stays as far as they begin with it; what stands on
-        that is given up.
+        Served partials of their heights stay as far as the blocks begin with them; others are
+        dropped.
         """
         chain = self._chain
         is_reorg = fork < chain.latest.number

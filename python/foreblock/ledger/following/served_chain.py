@@ -195,14 +195,14 @@ class ServedChain:
     # --- Losing ------------------------------------------------------------------------
 
     def drop_from(self, block: int, why: str) -> None:
-        """Drop what is served from this height on; it can be revived while it is kept."""
+        """Drop the served blocks from this height on; they can be revived while they are kept."""
         for job in self.jobs.above(max(block - 1, self.latest.number)):
             self.builder.drop(job.partials(), why)
             job.standing = Standing.DROPPED
             job.close()
 
     def give_up_from(self, block: int, why: str) -> None:
-        """Drop what is served from this height on, and classify its messages anew."""
+        """Drop the served blocks from this height on, and classify their messages again."""
         jobs = self.jobs.above(max(block - 1, self.latest.number))
         self.drop_from(block, why)
         for job in jobs:

@@ -2,7 +2,7 @@
 
 Pure. A message is first compared with itself and its predecessor, which is cheap, then with
 the header that its transactions lead to here. `block_hash` commits to all transactions of
-the block so far: where it alone does not fit, the message follows another prefix than ours.
+the block so far: if only it differs, the message follows another prefix than ours.
 """
 
 from dataclasses import dataclass

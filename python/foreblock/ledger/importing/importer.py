@@ -118,7 +118,7 @@ class _Import:
         self.commit()
 
     def commit(self) -> None:
-        """Store what waits and begin anew."""
+        """Commit the waiting blocks and begin a new batch."""
         self.chain.commit()
         self._begin_batch()
         self._advance(replace(self.progress, stored=self.chain.number))

@@ -1,8 +1,8 @@
 """A compacted copy of a store that may be in use.
 
 The copy is written beside its destination under a temporary name, opened, compared and made
-durable, then renamed. So a folder with the final name is complete, whatever happens meanwhile;
-what an interruption leaves can be deleted.
+durable, then renamed. So a directory with the final name is always complete; leftovers of an
+interruption can be deleted.
 """
 
 import os
