@@ -1,4 +1,4 @@
-"""What verbs that query an endpoint share: options, the query, values in and out as text."""
+"""Shared by verbs that query an endpoint: options, the query, values in and out as text."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence

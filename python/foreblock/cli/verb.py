@@ -1,4 +1,4 @@
-"""What all verbs share: help with sections, options for output, and how a verb fails.
+"""Shared by all verbs: help with sections, options for output, and reports of failures.
 
 Every failure that foreblock raises on purpose ends as one line on standard error and exit code
 1. Nothing else is caught: a traceback is a defect to be reported.

@@ -1,4 +1,4 @@
-"""Who goes next in a loop: slices in order, a budget for each round, places for half-done work.
+"""Share a loop: slices in order, a budget for each round, places for half-done work.
 
 Long work runs in slices, one slice in each round of the loop (`FairQueue`). So an ordinary
 request waits for one slice at most, however many requests take long. Work that is done

@@ -1,4 +1,4 @@
-"""Where calls run: in place at first, on threads when their kind is slow.
+"""Run calls: in place at first, on threads when their kind is slow.
 
 Nearly every call ends within microseconds, and handing it to a thread would cost more than
 running it. So a call is tried in place and stopped when it takes long, or before a step that

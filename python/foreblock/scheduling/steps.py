@@ -1,4 +1,4 @@
-"""Work that does not end at once: as steps that somebody drives, or as a later result.
+"""Work that does not end at once: as steps that a driver runs, or as a later result.
 
     steps = simulate(…, pace)      a generator
     work = next(steps)             work that took too long in place, to be run on a thread,

@@ -1,4 +1,4 @@
-"""How much may go into an index: gas and data by its slot, time by its interval.
+"""Limits of an index: gas and data by its slot, time by its interval.
 
 A share of the gas limit that grows with the slots, for gas and for the data footprint alike,
 keeps room in a crowded block for later transactions. A transaction larger than one share

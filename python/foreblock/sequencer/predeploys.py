@@ -1,4 +1,4 @@
-"""What stands at which address before the first transaction of a dev chain.
+"""Accounts and contracts in the genesis of a dev chain.
 
 Code of our own comes from `contracts.json`, which `contracts/build.mjs` makes of the
 Solidity beside it. Where tools or consensus compare code, it is the published bytes.

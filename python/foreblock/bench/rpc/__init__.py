@@ -1,4 +1,4 @@
-"""What a request costs, beside other servers on the same machine.
+"""The cost of a request, beside other servers on the same machine.
 
     chain       one chain for all: accounts, a contract, a block of 200 transfers
     questions   requests, and the limits of their cost

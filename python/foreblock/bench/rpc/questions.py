@@ -1,4 +1,4 @@
-"""What is asked, and how the cost of the answer is to compare with other servers.
+"""Requests of the benchmark, and the limits of their cost relative to other servers.
 
 A repeated question sends the same bytes each time, a distinct one goes through a thousand
 addresses or slots (64 batches), so that a cache of answers cannot carry the result.

@@ -1,4 +1,4 @@
-"""Which messages of a job can follow one another, told by their hashes alone.
+"""Find the messages of a job that can follow one another, by their hashes alone.
 
 A block hash commits to all transactions of the block so far. So if a sequencer or a feed sent
 two contents for one index, later messages show which one they follow, without execution.

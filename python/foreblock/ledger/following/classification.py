@@ -1,4 +1,4 @@
-"""Where an incoming flashblock stands: one pure function, one named outcome.
+"""Classify an incoming flashblock: one pure function, one named outcome.
 
     classify(message, known) -> Outcome
 

@@ -1,4 +1,4 @@
-"""How the served chain grows: blocks begin, gain indices, and learn their state roots.
+"""Grow the served chain: begin blocks, add indices, and set state roots.
 
 A message is executed first and then added to the commit, so a refused one leaves no trace
 there. Classification and canonical blocks decide elsewhere which branch grows.

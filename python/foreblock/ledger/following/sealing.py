@@ -1,4 +1,4 @@
-"""How partials of served, dropped and probed jobs become sealed blocks.
+"""Seal blocks from partials of served, dropped and probed jobs.
 
 A block is sealed only by a hash that was computed here, or after the whole block was
 verified. Partials on top of a sealed block stay; those that contradict it are dropped.

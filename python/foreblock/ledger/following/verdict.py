@@ -1,4 +1,4 @@
-"""Whether a flashblock is true: its claims about its block against the execution here.
+"""Verify a flashblock: compare its claims about its block with the execution here.
 
 Pure. A message is first compared with itself and its predecessor, which is cheap, then with
 the header that its transactions lead to here. `block_hash` commits to all transactions of

@@ -1,4 +1,4 @@
-"""Whether a network can be served, and whether it is ready.
+"""Decide whether a network can be served, and whether it is ready.
 
 A worker whose store was removed or replaced keeps running with an `AbsentLedger`, which
 refuses every request with the reason. If the worker ended instead, it would be restarted
