@@ -59,7 +59,7 @@ BELOW = {
     ),
     # Where answers go.
     "methods": (
-        "_engine errors long_json primitives scheduling"
+        "_engine errors scheduling"
         " ledger ledger/calls ledger/reading ledger/rules ledger/simulation ledger/storage"
     ),
     "service": (

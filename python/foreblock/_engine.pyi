@@ -10,11 +10,12 @@ The interpreter's lock is released around execution, commits, roots and decoding
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Self, TypedDict, Unpack, final
+from typing import Any, Literal, Self, TypeAlias, TypedDict, Unpack, final
 
 from typing_extensions import Buffer
 
 __all__ = [
+    "AccessList",
     "Account",
     "Allowance",
     "Authorization",
@@ -37,6 +38,7 @@ __all__ = [
     "Opening",
     "Outcome",
     "Overlay",
+    "Overrides",
     "Partial",
     "Parts",
     "PlainCalls",
@@ -45,7 +47,6 @@ __all__ = [
     "Receipt",
     "Sealed",
     "SealedText",
-    "Slots",
     "State",
     "StateTrie",
     "Store",
@@ -68,11 +69,13 @@ __all__ = [
     "ommers_hash",
     "public_key",
     "read_address",
+    "read_call",
     "read_data",
     "read_hash",
     "read_parts",
     "read_quantity",
-    "read_slots",
+    "read_simulation",
+    "read_slot",
     "receipt_at",
     "receipts_end",
     "receipts_root",
@@ -612,7 +615,7 @@ class Message:
         gas_price: int | None = None,
         max_fee_per_gas: int | None = None,
         max_priority_fee_per_gas: int | None = None,
-        access_list: list[tuple[bytes, list[bytes]]] | None = None,
+        access_list: AccessList | list[tuple[bytes, list[bytes]]] | None = None,
         blob_hashes: list[bytes] | None = None,
         max_fee_per_blob_gas: int | None = None,
         authorization_list: list[Authorization] | None = None,
@@ -675,8 +678,8 @@ class Overlay:
         balance: int | None = None,
         nonce: int | None = None,
         code: bytes | None = None,
-        state: Slots | dict[int, int] | None = None,
-        state_diff: Slots | dict[int, int] | None = None,
+        state: dict[int, int] | None = None,
+        state_diff: dict[int, int] | None = None,
     ) -> None:
         """Override fields of an account; `state` replaces all its storage."""
 
@@ -1014,32 +1017,9 @@ class GrowingRoot:
 # --- Simulated blocks ----------------------------------------------------------------
 
 @final
-class Slots:
-    """Slots of an account and their values, for overrides."""
-
-    def __new__(cls, slots: dict[int, int]) -> Self: ...
-    def items(self) -> list[tuple[int, int]]: ...
-    def __len__(self) -> int: ...
-    def __eq__(self, other: object, /) -> bool: ...
-
-@final
 class PlainCalls:
     """Calls that say no more than who calls whom with what, for a block to run at once."""
 
-    def __new__(cls) -> Self: ...
-    def add(
-        self, sender: bytes, to: bytes | None, value: int, data: bytes, gas: int | None = None
-    ) -> None: ...
-    @staticmethod
-    def read(json: Buffer, /) -> PlainCalls | None:
-        """The calls of a JSON array of call objects.
-
-        None when one of them says anything else, or the same twice, or something that
-        `read_address`, `read_quantity` or `read_data` could not read, or when anything is
-        written with escapes. A call without a sender is the zero address's.
-        """
-    def read_more(self, json: Buffer, /) -> bool:
-        """Add the calls of such an array, if it is one."""
     def __len__(self) -> int: ...
     def __getitem__(self, index: int, /) -> tuple[bytes, bytes | None, int, bytes, int | None]:
         """Sender, recipient, value, data and gas."""
@@ -1142,19 +1122,17 @@ class Opening:
     def fill(
         self,
         state: State,
-        calls: Buffer,
-        overrides: Buffer,
+        calls: PlainCalls,
+        overrides: Overrides | None,
         budget: int,
         timeout_us: int | None = None,
         step_us: int | None = None,
     ) -> Body | None:
-        """The body of the block above `state`, of texts as JSON has them.
+        """The body of the block above `state`.
 
-        Sets overrides as `Overlay.set` does, in the order of addresses, makes the calls of the
-        system and runs the calls as `Body.run_plain` does. None where that would end before
-        the last, all of it would take longer than `timeout_us`, a precompile is overridden,
-        `PlainCalls.read` reads no calls, or something else than balance, nonce, code and either
-        `state` or `stateDiff` is said of an account.
+        Lays overrides, makes the calls of the system and runs the calls as `Body.run_plain`
+        does. None where that would end before the last, all of it would take longer than
+        `timeout_us`, or a precompile is overridden.
         """
 
 @final
@@ -1687,28 +1665,82 @@ def requests_hash(requests: Sequence[tuple[int, bytes]]) -> bytes:
 
 def keccak256(data: bytes) -> bytes: ...
 
-# --- Hex texts -------------------------------------------------------------------------
+# --- Parameters of requests --------------------------------------------------------------
 #
-# Of requests, where they must cost next to nothing. None is for a text that is not what
-# the function reads: whoever asked knows where it stood and says so. A prefix of 0x or
-# 0X is needed, digits may have either case.
+# JSON to values. Every refusal names the argument and the place in it: `BadArgument`.
 
-def read_address(text: str, /) -> bytes | None:
-    """The 20 bytes of an address."""
+@final
+class AccessList:
+    """The addresses and slots that a call says it will use."""
 
-def read_hash(text: str, /) -> bytes | None:
-    """The 32 bytes of a hash."""
+    @property
+    def addresses(self) -> int:
+        """How many there are."""
+    @property
+    def slots(self) -> int:
+        """How many all addresses have."""
 
-def read_data(text: str, /) -> bytes | None:
-    """Bytes, two digits each, possibly none."""
+@final
+class Overrides:
+    """Accounts as a call asks to see them, and hashes of blocks."""
 
-def read_slots(json: Buffer, /) -> Slots | None:
-    """The slots of a JSON object of hashes as `read_hash` reads them, without escapes.
+    @property
+    def is_large(self) -> bool:
+        """Whether laying them over a state takes more than about a millisecond."""
+    def lay(self, overlay: Overlay, rules: str, /) -> Precompiles | None:
+        """Lay them over a state; gives the precompiles they leave, where they touch any.
 
-    Of a slot that is there twice the last value counts.
+        Raises `RefusedOverride` for the lowest address whose override cannot be meant, after
+        which the overlay is of no use.
+        """
+
+# To, sender, data, value, gas, nonce; and for a call that says more, False, chain id, gas price,
+# the two fees of EIP-1559, access list, blob hashes, blob fee and authorizations.
+_CallFields: TypeAlias = tuple[
+    bytes | None, bytes, bytes, int, int | None, int | None, tuple[Any, ...] | None
+]
+
+def read_call(
+    params: Buffer, required: int, creates: bool, /
+) -> tuple[_CallFields, bytes | None, Overrides | None, tuple[Any, ...] | None, Exception | None]:
+    """The params of eth_call: the call, its block, overrides, those of the block.
+
+    The block is a text, or JSON whose types are right where it is no plain string.
+    The first `required` arguments must be there, and a recipient unless the call `creates`.
+    Block overrides are in the order of the fields of `BlockOverrides`. Overrides are refused
+    after the block, so their refusal comes back last. Params of 16 KiB and more are read
+    without the interpreter's lock. Raises `InvalidParams`.
     """
 
-def read_quantity(text: str, bits: int, /) -> int | None:
+def read_simulation(
+    params: Buffer, required: int, blocks: int, block_calls: int, calls: int, /
+) -> tuple[
+    list[tuple[PlainCalls | list[_CallFields], Overrides | None, tuple[Any, ...] | None]],
+    tuple[bool, bool, bool],
+    str | bytes | None,
+]:
+    """The params of eth_simulateV1: blocks, three choices, and the base block.
+
+    A block is its calls, overrides, and overrides of the block, as `read_call` has them. The
+    choices are validation, tracing of transfers and full transactions. Raises `InvalidParams`,
+    and `RefusedSimulation` for more blocks, calls in a block or calls than may be.
+    """
+
+# Hex texts with a prefix of 0x or 0X and digits of either case.
+
+def read_address(text: str, argument: int, path: str = "", /) -> bytes:
+    """The 20 bytes of an address."""
+
+def read_hash(text: str, argument: int, path: str = "", /) -> bytes:
+    """The 32 bytes of a hash."""
+
+def read_data(text: str, argument: int, path: str = "", /) -> bytes:
+    """Bytes, two digits each; an empty text has none, as in geth."""
+
+def read_slot(text: str, argument: int, path: str = "", /) -> int:
+    """The place of a word in storage: at most 32 bytes, written as a number or as a hash is."""
+
+def read_quantity(text: str, bits: int, argument: int, path: str = "", /) -> int:
     """A number at most `bits` wide (256 at most), without leading zeros."""
 
 # --- Long JSON texts -------------------------------------------------------------------

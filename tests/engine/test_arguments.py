@@ -34,13 +34,13 @@ from foreblock._engine import (
     Message,
     Opening,
     Overlay,
+    Overrides,
     Parts,
     PlainCalls,
     Pool,
     Precompiles,
     Sealed,
     SealedText,
-    Slots,
     State,
     StateTrie,
     Store,
@@ -48,12 +48,15 @@ from foreblock._engine import (
     View,
     decode_transaction,
     item_at,
+    read_call,
     read_parts,
+    read_simulation,
     receipt_at,
     receipts_end,
     row_part,
 )
 from foreblock.errors import ForeblockError
+from support.payloads.params import overrides, plain_calls
 from support.payloads.small_store import ALICE, CONTRACT, append, env, message, with_code
 
 HEADER = Header(
@@ -118,14 +121,9 @@ class Objects:
             "creation": Message(sender=ALICE, gas=2**64 - 1, data=b"\x60\x00\xf3"),
             "store": self.store,
             "header": HEADER,
-            "calls": plain_calls(),
+            "calls": CALLS,
+            "overrides": OVERRIDES,
         }
-
-
-def plain_calls() -> PlainCalls:
-    calls = PlainCalls()
-    calls.add(ALICE, CONTRACT, 0, b"")
-    return calls
 
 
 @pytest.fixture(scope="module")
@@ -263,6 +261,10 @@ def methods(kind: type) -> list[str]:
     return [name for name in public if callable(getattr(kind, name))]
 
 
+CALLS = plain_calls((ALICE, CONTRACT, 0, b"", None))
+OVERRIDES = overrides({ALICE: {"balance": 1, "stateDiff": {1: 2}}})
+
+
 def made(objects: Objects, kind: type) -> object:
     """The object whose method is called; a new one where a call uses it up."""
     makers: dict[type, Callable[[], object]] = {
@@ -279,8 +281,8 @@ def made(objects: Objects, kind: type) -> object:
         Opening: lambda: Opening(objects.env, 2, 1, bytes(32), [(CONTRACT, bytes(32))]),
         SealedText: lambda: written(sealed(objects)),
         Parts: lambda: read_parts(b'[1,{"a":2},"\\u00e9",[]]'),
-        Slots: lambda: Slots({1: 2}),
-        PlainCalls: PlainCalls,
+        Overrides: lambda: OVERRIDES,
+        PlainCalls: lambda: CALLS,
         Changes: lambda: objects.changes,
         Executed: lambda: objects.executed,
         Express: lambda: express(objects.store),
@@ -302,9 +304,7 @@ def sealed(objects: Objects) -> Sealed:
     overlay = objects.state.overlay()
     overlay.set(ALICE, balance=10**18)
     body = Body(overlay, objects.env)
-    calls = PlainCalls()
-    calls.add(ALICE, CONTRACT, 0, b"", 100_000)
-    calls.add(ALICE, None, 0, b"\xfe", 100_000)
+    calls = plain_calls((ALICE, CONTRACT, 0, b"", 100_000), (ALICE, None, 0, b"\xfe", 100_000))
     body.run_plain(calls, 0, 2, 10**6, 10**6)
     return body.seal(HEADER, state_root=bytes(32))
 
@@ -315,7 +315,8 @@ def written(block: Sealed) -> SealedText:
 
 KINDS = [
     Store, View, State, Batch, Overlay, StateTrie, BranchTrie, GrowingRoot, Body, Changes, Executed,
-    Opening, Parts, Sealed, SealedText, Slots, PlainCalls, Express, StoredItems, Bids, BlockTips,
+    Opening, Parts, Sealed, SealedText, Overrides, PlainCalls, Express, StoredItems, Bids,
+    BlockTips,
 ]  # fmt: skip
 METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]
 many = settings(
@@ -354,8 +355,9 @@ def test_methods_raise_what_is_documented(
 @pytest.mark.parametrize(
     "kind",
     [
-        Account, Allowance, Message, Precompiles, Env, GrowingRoot, Body, Slots, Express,
-        StoredItems, Bids, BlockTips, row_part, item_at, receipt_at, receipts_end,
+        Account, Allowance, Message, Precompiles, Env, GrowingRoot, Body, Express,
+        StoredItems, Bids, BlockTips, read_call, read_simulation, row_part, item_at, receipt_at,
+        receipts_end,
     ],
 )  # fmt: skip
 @many

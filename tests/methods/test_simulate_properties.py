@@ -3,7 +3,6 @@
 from hypothesis import given, settings
 
 from foreblock._engine import Overlay
-from foreblock.ledger.calls.overrides import apply
 from foreblock.ledger.simulation.block import SimulatedBlock, run_block
 from foreblock.ledger.simulation.branch import Branch
 from foreblock.ledger.simulation.limits import SimulationLimits
@@ -46,7 +45,7 @@ def test_ether_is_neither_made_nor_lost(chain: Chain, requests: list[BlockReques
     try:
         base = view.latest
         branch = Branch(base, view.state(base), view.unused, request, SimulationLimits())
-        apply(asked[0].accounts, branch.overlay, base.rules)
+        accounts().lay(branch.overlay, base.rules.engine_name)
         supply(branch.overlay, view.unused)  # what overrides make is not counted
         burns = branch.profile.optimism is None
         places = timeline(asked, base.number, base.header.timestamp, 12, 256)

@@ -14,10 +14,11 @@ use alloy_primitives::map::{DefaultHashBuilder, HashSet};
 use foreblock_engine::env::Env as EngineEnv;
 use foreblock_engine::error::{Error, Result};
 use foreblock_engine::execute::{self, Options};
-use foreblock_engine::express::{self, Asked, Call, Question, Tag};
+use foreblock_engine::express::{self, Asked, Question, Tag};
 use foreblock_engine::json;
 use foreblock_engine::message::Message;
 use foreblock_engine::overlay::Overlay;
+use foreblock_engine::params::Call;
 use foreblock_engine::state::StateReader;
 use foreblock_engine::store;
 use memchr::memmem;
@@ -288,31 +289,30 @@ impl Reader<'_> {
         out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
         out.extend_from_slice(asked.id);
         out.extend_from_slice(b",\"result\":");
-        match asked.question {
+        match &asked.question {
             Question::Balance { address, at } => {
-                let account = self.state(at).ok()?.account(&address).ok()?;
+                let account = self.state(*at).ok()?.account(address).ok()?;
                 json::wide_quantity(out, account.map(|it| it.balance).unwrap_or_default());
             }
             Question::Block { at, full } => {
-                let text = self.snapshot.blocks[at as usize][usize::from(full)].as_ref()?;
+                let text = self.snapshot.blocks[*at as usize][usize::from(*full)].as_ref()?;
                 out.extend_from_slice(text.as_bytes(py));
             }
-            Question::Call { call, at } => self.call(&call, at, out)?,
+            Question::Call { call, at } => self.call(call, *at, out)?,
         }
         out.push(b'}');
         Some(())
     }
 
     /// A call of a kind that is short and that ends well, with what it returns.
-    fn call(&mut self, call: &Call<'_>, at: Tag, out: &mut Vec<u8>) -> Option<()> {
+    fn call(&mut self, call: &Call, at: Tag, out: &mut Vec<u8>) -> Option<()> {
         let env = self.snapshot.envs[at as usize].as_ref()?;
-        let data = call.data()?;
-        let kind = kind(call.to, &data);
+        let (from, to, data) = (call.from, call.to, call.data.clone());
+        let kind = kind(to?, &data);
         if !self.light.contains(&kind) {
             return None;
         }
         let &Bounds { call_gas: gas, call_us, step_us, .. } = self.bounds;
-        let (from, to) = (call.from, Some(call.to));
         let message = Message { from, to, data, gas, ..Message::default() };
         let limits = limits(Some(Arg(call_us)), Some(Arg(step_us)));
         let long_after = limits.deadline.map(|deadline| deadline + LONG);

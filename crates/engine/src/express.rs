@@ -1,45 +1,29 @@
 //! The requests that are asked most, recognised in one pass over their bytes.
 //!
-//! A balance, a block or a call at `latest` or `pending`, alone or in a batch, written as
-//! JSON writers write them: members in any order, spaces between tokens, no escapes. Of a
-//! call, no more than who calls whom with what.
-//! Whatever else a body holds is not recognised and no judgement on it: the long way reads
-//! it anew, and answers it or says what is wrong. So this may be strict, and whatever it
-//! recognises must mean to the long way what it means here.
+//! A balance, a block or a call at `latest` or `pending`, alone or in a batch. Of a call, no more
+//! than who calls whom with what. Whatever else a body holds is not recognised and no judgement
+//! on it: the long way reads it anew, and answers it or says what is wrong. So this may be
+//! strict, and whatever it recognises must mean to the long way what it means here.
 
-use alloy_primitives::{Address, Bytes, hex};
+use alloy_primitives::Address;
 
-use crate::json_text::Text;
+use crate::params::{
+    Call, hex, read_call,
+    text::{Kind, Malformed, Text},
+};
 
 /// A request, and its id as it was sent.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Asked<'b> {
     pub id: &'b [u8],
-    pub question: Question<'b>,
+    pub question: Question,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Question<'b> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Question {
     Balance { address: Address, at: Tag },
     Block { at: Tag, full: bool },
-    Call { call: Call<'b>, at: Tag },
-}
-
-/// Who calls whom, and the digits of what with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call<'b> {
-    pub from: Address,
-    pub to: Address,
-    data: &'b [u8],
-}
-
-impl Call<'_> {
-    /// The data, if these are digits.
-    pub fn data(&self) -> Option<Bytes> {
-        let mut bytes = vec![0; self.data.len() / 2];
-        decode(self.data, &mut bytes)?;
-        Some(bytes.into())
-    }
+    Call { call: Call, at: Tag },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,23 +42,26 @@ impl Tag {
     }
 }
 
-/// The requests of a body, of which there may be so many, and whether they are a batch.
+/// The requests of a body, of which there may be `most`, and whether they are a batch.
 pub fn read(body: &[u8], most: usize) -> Option<(Vec<Asked<'_>>, bool)> {
     let mut text = Text::new(body);
-    let batch = text.next()? == b'[';
+    let batch = text.kind().ok()? == Kind::Array;
     let mut asked = Vec::new();
     if batch {
         asked.reserve(most.min(body.len() / SHORTEST));
-        text.list(*b"[]", |text| {
+        text.array(|text, index| {
             asked.push(request(text)?);
-            (asked.len() <= most).then_some(())
-        })?;
+            recognised(index < most)
+        })
+        .ok()?;
     } else {
-        asked.push(request(&mut text)?);
+        asked.push(request(&mut text).ok()?);
     }
-    text.end()?;
+    text.end().ok()?;
     (!asked.is_empty()).then_some((asked, batch))
 }
+
+type Result<T> = std::result::Result<T, Malformed>;
 
 /// No request that is recognised takes fewer bytes.
 const SHORTEST: usize = 64;
@@ -82,24 +69,37 @@ const SHORTEST: usize = 64;
 /// Longer ids are not usual.
 const LONGEST_ID: usize = 40;
 
-fn request<'b>(text: &mut Text<'b>) -> Option<Asked<'b>> {
+fn request<'b>(text: &mut Text<'b>) -> Result<Asked<'b>> {
     let (mut version, mut id, mut method, mut params) = (None, None, None, None);
-    text.object(|text, name| match name {
+    text.object(|text, name| match name.as_ref() {
         b"jsonrpc" => once(&mut version, text.plain_string()?),
-        b"id" => once(&mut id, text.scalar().filter(|id| id.len() <= LONGEST_ID)?),
+        b"id" => once(&mut id, scalar(text)?),
         b"method" => once(&mut method, text.plain_string()?),
         b"params" => once(&mut params, Params::read(text)?),
-        _ => None,
+        _ => Err(Malformed),
     })?;
-    if version? != b"2.0" {
-        return None;
+    recognised(version == Some(b"2.0"))?;
+    match (id, method, params) {
+        (Some(id), Some(method), Some(params)) => {
+            Ok(Asked { id, question: question(method, params)? })
+        }
+        _ => Err(Malformed),
     }
-    Some(Asked { id: id?, question: question(method?, params?)? })
+}
+
+fn recognised(is: bool) -> Result<()> {
+    if is { Ok(()) } else { Err(Malformed) }
 }
 
 /// Of equal names the last one counts on the long way; here they are not recognised.
-fn once<T>(place: &mut Option<T>, value: T) -> Option<()> {
-    place.replace(value).is_none().then_some(())
+fn once<T>(place: &mut Option<T>, value: T) -> Result<()> {
+    recognised(place.replace(value).is_none())
+}
+
+/// A number or a string that is short, as it is written.
+fn scalar<'b>(text: &mut Text<'b>) -> Result<&'b [u8]> {
+    recognised(matches!(text.kind()?, Kind::Number | Kind::String))?;
+    text.skip().and_then(|id| recognised(id.len() <= LONGEST_ID).map(|()| id))
 }
 
 /// Two arguments.
@@ -108,68 +108,51 @@ struct Params<'b>(Argument<'b>, Argument<'b>);
 enum Argument<'b> {
     Text(&'b [u8]),
     Choice(bool),
-    Call(Call<'b>),
+    Call(Call),
 }
 
 impl<'b> Params<'b> {
-    fn read(text: &mut Text<'b>) -> Option<Self> {
+    fn read(text: &mut Text<'b>) -> Result<Self> {
         let (mut first, mut second) = (None, None);
-        text.list(*b"[]", |text| match first {
+        text.array(|text, _| match first {
             None => once(&mut first, Argument::read(text)?),
             Some(_) => once(&mut second, Argument::read(text)?),
         })?;
-        Some(Self(first?, second?))
+        first.zip(second).map(|(first, second)| Self(first, second)).ok_or(Malformed)
     }
 }
 
 impl<'b> Argument<'b> {
-    fn read(text: &mut Text<'b>) -> Option<Self> {
-        match text.next()? {
-            b'"' => text.plain_string().map(Self::Text),
-            b'{' => call(text).map(Self::Call),
-            b't' => text.word(b"true").map(|()| Self::Choice(true)),
-            _ => text.word(b"false").map(|()| Self::Choice(false)),
+    fn read(text: &mut Text<'b>) -> Result<Self> {
+        match text.kind()? {
+            Kind::String => text.plain_string().map(Self::Text),
+            Kind::Object => call(text).map(Self::Call),
+            _ => text.boolean().map(Self::Choice),
         }
     }
 }
 
-fn call<'b>(text: &mut Text<'b>) -> Option<Call<'b>> {
-    let (mut from, mut to, mut data) = (None, None, None);
-    text.object(|text, name| match name {
-        b"from" => once(&mut from, address(text.plain_string()?)?),
-        b"to" => once(&mut to, address(text.plain_string()?)?),
-        b"data" | b"input" => once(&mut data, text.plain_string()?.strip_prefix(b"0x")?),
-        _ => None,
-    })?;
-    Some(Call { from: from.unwrap_or_default(), to: to?, data: data.unwrap_or_default() })
+/// A call that says no more than who calls whom with what.
+fn call(text: &mut Text<'_>) -> Result<Call> {
+    let call = read_call(text)?;
+    recognised(call.rest.is_none() && call.gas.is_none() && call.value.is_zero())?;
+    Ok(call)
 }
 
-fn question<'b>(method: &[u8], params: Params<'b>) -> Option<Question<'b>> {
+fn question(method: &[u8], params: Params<'_>) -> Result<Question> {
     use Argument::{Call, Choice, Text};
+    let tag = |text| Tag::read(text).ok_or(Malformed);
     match (method, params) {
         (b"eth_getBalance", Params(Text(who), Text(at))) => {
-            Some(Question::Balance { address: address(who)?, at: Tag::read(at)? })
+            let address = hex::fixed(who).map(Address::new).ok_or(Malformed)?;
+            Ok(Question::Balance { address, at: tag(at)? })
         }
         (b"eth_getBlockByNumber", Params(Text(at), Choice(full))) => {
-            Some(Question::Block { at: Tag::read(at)?, full })
+            Ok(Question::Block { at: tag(at)?, full })
         }
-        (b"eth_call", Params(Call(call), Text(at))) => {
-            Some(Question::Call { call, at: Tag::read(at)? })
-        }
-        _ => None,
+        (b"eth_call", Params(Call(call), Text(at))) => Ok(Question::Call { call, at: tag(at)? }),
+        _ => Err(Malformed),
     }
-}
-
-fn address(text: &[u8]) -> Option<Address> {
-    let mut bytes = [0; 20];
-    decode(text.strip_prefix(b"0x")?, &mut bytes)?;
-    Some(Address::new(bytes))
-}
-
-/// Exactly as many digits as fill the bytes: the decoder alone would take a prefix as well.
-fn decode(digits: &[u8], bytes: &mut [u8]) -> Option<()> {
-    (digits.len() == 2 * bytes.len()).then_some(())?;
-    hex::decode_to_slice(digits, bytes).ok()
 }
 
 #[cfg(test)]

@@ -17,7 +17,6 @@ pub mod body;
 pub mod header;
 pub mod json;
 pub mod json_parts;
-pub mod json_text;
 pub mod keccak;
 pub mod keys;
 pub mod opening;

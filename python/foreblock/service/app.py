@@ -21,7 +21,7 @@ from foreblock.ledger.reading.readiness import readiness
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.methods import make_methods
-from foreblock.methods.call_object import UNCAPPED
+from foreblock.methods.call_params import UNCAPPED
 from foreblock.methods.options import Options
 from foreblock.methods.placement import IN_PLACE_STEP_US, IN_PLACE_US, Placement
 from foreblock.methods.reads import ReadBudget, Reads

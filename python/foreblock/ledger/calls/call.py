@@ -21,10 +21,8 @@ from foreblock._engine import (
 )
 from foreblock.errors import InvalidMessage, RefusedCall
 from foreblock.ledger.calls.checks import check, check_fields
-from foreblock.ledger.calls.overrides import AccountOverride, apply, apply_in_steps, forget
-from foreblock.ledger.calls.request import Call
+from foreblock.ledger.calls.request import Call, Overrides
 from foreblock.ledger.reading.block_context import Surroundings
-from foreblock.scheduling.steps import Pace, Steps
 
 __all__ = [
     "FEE_LIMIT",
@@ -36,9 +34,7 @@ __all__ = [
     "State",
     "message",
     "overlaid",
-    "overlaid_in_steps",
     "prepare",
-    "prepare_in_steps",
     "ready",
 ]
 
@@ -101,57 +97,24 @@ class Run(Struct, frozen=True, gc=False):
 
 
 def prepare(
-    call: Call, state: State, around: Surroundings, overrides: dict[bytes, AccountOverride] | None
+    call: Call,
+    state: State,
+    around: Surroundings,
+    overrides: Overrides | None,
+    **_limits: int | None,
 ) -> Run:
     """Make a call ready; raises `RefusedOverride`, `RefusedCall`."""
     return ready(call, state, around, *overlaid(state, around, overrides))
 
 
-def prepare_in_steps(
-    call: Call,
-    state: State,
-    around: Surroundings,
-    overrides: dict[bytes, AccountOverride] | None,
-    pace: Pace,
-) -> Steps[Run]:
-    """The same with very many overrides, others having their turn in between."""
-    above = yield from overlaid_in_steps(state, around, overrides, pace)
-    return ready(call, state, around, *above)
-
-
 def overlaid(
-    state: State, around: Surroundings, overrides: dict[bytes, AccountOverride] | None
+    state: State, around: Surroundings, overrides: Overrides | None, **_limits: int | None
 ) -> Overlaid:
     """What overrides put above a state, if anything; raises `RefusedOverride`."""
-    if not overrides and not around.block_hashes:
+    if overrides is None:
         return None, None
     overlay = state.overlay()
-    precompiles = apply(overrides or {}, overlay, around.rules)
-    _set_block_hashes(overlay, around)
-    return overlay, precompiles
-
-
-def overlaid_in_steps(
-    state: State,
-    around: Surroundings,
-    overrides: dict[bytes, AccountOverride] | None,
-    pace: Pace,
-) -> Steps[Overlaid]:
-    """The same in steps, after which the overrides are let go of."""
-    if not overrides and not around.block_hashes:
-        return None, None
-    overlay = state.overlay()
-    precompiles = None
-    if overrides:
-        precompiles = yield from apply_in_steps(overrides, overlay, around.rules, pace)
-        yield from forget(overrides, pace)
-    _set_block_hashes(overlay, around)
-    return overlay, precompiles
-
-
-def _set_block_hashes(overlay: Overlay, around: Surroundings) -> None:
-    for number, block_hash in around.block_hashes.items():
-        overlay.set_block_hash(number, block_hash)
+    return overlay, overrides.lay(overlay, around.rules.engine_name)
 
 
 def ready(
@@ -203,7 +166,7 @@ def message(call: Call, base_fee: int | None) -> Message:
         gas_price=call.gas_price if cap is None and tip is None else None,
         max_fee_per_gas=cap,
         max_priority_fee_per_gas=tip,
-        access_list=[(address, list(slots)) for address, slots in call.access_list],
+        access_list=call.access_list,
         blob_hashes=None if call.blob_hashes is None else list(call.blob_hashes),
         max_fee_per_blob_gas=call.max_fee_per_blob_gas,
         authorization_list=None if call.authorizations is None else list(call.authorizations),

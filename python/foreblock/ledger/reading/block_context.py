@@ -5,7 +5,6 @@ gas, the base fee reads 0, and likewise for blobs, so that what it pays is never
 what the block asks for (as in geth).
 """
 
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Final
 
@@ -25,12 +24,10 @@ class Surroundings:
         rules: Rules,
         profile: ChainProfile,
         blob_fee: int | None = None,
-        block_hashes: Mapping[int, bytes] | None = None,
     ) -> None:
         self.header: Final = header
         self.rules: Final = rules
         self.profile: Final = profile
-        self.block_hashes: Final = block_hashes or {}
         # What a unit of gas costs at least; none before London.
         self.base_fee: Final = header.base_fee_per_gas
         self._blob_fee: Final = blob_fee

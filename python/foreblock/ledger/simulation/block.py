@@ -6,10 +6,17 @@ from typing import Final
 
 from msgspec import Struct
 
-from foreblock._engine import Outcome, Precompiles, Sealed, SealedText, requests_hash
+from foreblock._engine import (
+    Outcome,
+    Overlay,
+    Overrides,
+    Precompiles,
+    Sealed,
+    SealedText,
+    requests_hash,
+)
 from foreblock.errors import DeadlineExceeded, RefusedOverride, RefusedSimulation, Rule, Undecodable
 from foreblock.ledger.calls.block_overrides import AS_IT_IS, BlockOverrides
-from foreblock.ledger.calls.overrides import apply, apply_in_steps, forget
 from foreblock.ledger.reading.block_context import Surroundings
 from foreblock.ledger.rules.checksum import checksum_address
 from foreblock.ledger.rules.execution import (
@@ -20,7 +27,7 @@ from foreblock.ledger.rules.execution import (
     WITHDRAWAL_REQUEST,
     WITHDRAWAL_REQUESTS,
 )
-from foreblock.ledger.rules.forks import PARIS
+from foreblock.ledger.rules.forks import PARIS, Rules
 from foreblock.ledger.simulation.branch import Branch
 from foreblock.ledger.simulation.calls import run_at_once, run_calls
 from foreblock.ledger.simulation.header import header_after, open_header
@@ -49,33 +56,28 @@ def run_block(branch: Branch, place: Place) -> SimulatedBlock | Steps[SimulatedB
     """
     asked = FILLER if place.request is None else place.request
     around = _surroundings(branch, place, asked.block)
-    if asked.in_steps:
-        return _override(branch, asked, around)
-    precompiles = None
-    if asked.accounts:
-        precompiles = apply(asked.accounts, branch.overlay, around.rules)
-    return _run(_open(branch, asked, around, precompiles))
+    if asked.overrides is None:
+        return _run(OpenBlock(branch, asked, around, None))
+    lay = partial(_lay, branch.overlay, asked.overrides, around.rules)
+    if asked.overrides.is_large:
+        return _run_overridden(branch, asked, around, lay)
+    return _run(OpenBlock(branch, asked, around, lay()))
 
 
-def _override(branch: Branch, asked: BlockRequest, around: Surroundings) -> Steps[SimulatedBlock]:
+def _lay(
+    overlay: Overlay, overrides: Overrides, rules: Rules, **_limits: int | None
+) -> Precompiles | None:
+    """Lay overrides over the state; a precompile moved here is back for the next block."""
+    return overrides.lay(overlay, rules.engine_name)
+
+
+def _run_overridden(
+    branch: Branch, asked: BlockRequest, around: Surroundings, lay: Work
+) -> Steps[SimulatedBlock]:
     """A block with very many overrides."""
-    precompiles = yield from apply_in_steps(
-        asked.accounts, branch.overlay, around.rules, branch.pace
-    )
-    if isinstance(asked.accounts, dict):
-        yield from forget(asked.accounts, branch.pace)
-    found = _run(_open(branch, asked, around, precompiles))
+    precompiles = yield lay
+    found = _run(OpenBlock(branch, asked, around, precompiles))
     return found if isinstance(found, SimulatedBlock) else (yield from found)
-
-
-def _open(
-    branch: Branch, asked: BlockRequest, around: Surroundings, precompiles: Precompiles | None
-) -> OpenBlock:
-    """The block after its overrides; a precompile moved for it is back for the next one."""
-    if asked.block.block_hashes:
-        for number, block_hash in asked.block.block_hashes.items():
-            branch.overlay.set_block_hash(number, block_hash)
-    return OpenBlock(branch, asked, around, precompiles)
 
 
 def _run(block: OpenBlock) -> SimulatedBlock | Steps[SimulatedBlock]:

@@ -1,13 +1,12 @@
 """What a simulation is asked for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
 
-from foreblock._engine import PlainCalls
+from foreblock._engine import Overrides, PlainCalls
 from foreblock.ledger.calls.block_overrides import AS_IT_IS, BlockOverrides
-from foreblock.ledger.calls.overrides import AccountOverride
 from foreblock.ledger.calls.request import Call
 
 __all__ = [
@@ -38,10 +37,8 @@ class BlockRequest(Struct, frozen=True):
     """A block to be simulated. Its calls are plain ones where all of them are."""
 
     calls: Sequence[CallRequest] | PlainCalls = ()
-    accounts: Mapping[bytes, AccountOverride] = {}
+    overrides: Overrides | None = None
     block: BlockOverrides = AS_IT_IS
-    # Whether there are so many accounts or slots, which are then forgotten on the way.
-    in_steps: bool = False
 
 
 FILLER: Final = BlockRequest()  # a block that nobody asked for

@@ -1,0 +1,56 @@
+"""One block of plain calls with nothing said of the block: what most simulations ask for.
+
+A fast path through `block`, in one call of the engine and half the time; a test holds one
+against the other. It answers wholly or not at all: where anything has to be decided or takes
+long, the state it ran on is dropped and nothing has happened.
+"""
+
+from typing import Final
+
+from foreblock._engine import Opening, PlainCalls, Sealed, State
+from foreblock.ledger.calls.block_overrides import AS_IT_IS
+from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.rules.forks import BYZANTIUM, SHANGHAI
+from foreblock.ledger.simulation.limits import SimulationLimits
+from foreblock.ledger.simulation.open_block import blob_gas_used, has_queues, told, type_of_plain
+from foreblock.ledger.simulation.request import SimulationRequest
+from foreblock.primitives import ZERO_HASH
+
+IN_PLACE_US: Final = 500  # for all of it
+PRECOMPILE_GAS: Final = 100_000  # one precompile that takes more is not begun
+
+
+def simulate_single_block(
+    base: ReadableBlock, state: State, request: SimulationRequest, limits: SimulationLimits
+) -> Sealed | None:
+    """The block after `base`, if somebody has simulated it before; its state root is zero.
+
+    Raises `RefusedOverride`.
+    """
+    if request.validation or request.trace_transfers or request.state_roots:
+        return None
+    around, (asked, *more) = base.following, request.blocks
+    calls, overrides = asked.calls, asked.overrides
+    if more or asked.block is not AS_IT_IS or not isinstance(calls, PlainCalls) or around is None:
+        return None
+    opening = around.opening or _opening(base)
+    if opening is None or (overrides is not None and overrides.is_large):
+        return None
+    body = opening.fill(state, calls, overrides, limits.gas, IN_PLACE_US, PRECOMPILE_GAS)
+    if body is None:
+        return None
+    header, rules = around.header, around.rules
+    blob_gas = blob_gas_used(rules, body.overlay, len(calls), 0)
+    withdrawals = None if rules.ethereum < SHANGHAI else ()
+    return body.seal(header, ZERO_HASH, blob_gas, header.requests_hash, withdrawals)
+
+
+def _opening(base: ReadableBlock) -> Opening | None:
+    """What the engine is to know of the block after this one; none if there is more to it."""
+    around = base.following
+    if around is None or around.rules.ethereum < BYZANTIUM or has_queues(around.rules):
+        return None
+    system = told(around.header, around.rules)
+    kind = type_of_plain(around)
+    around.opening = Opening(around.priced, kind, base.number, base.hash, system)
+    return around.opening
