@@ -16,6 +16,8 @@ MINUTES ?= 1
 SEED ?= 0
 CALLS ?= 200
 TARGETS ?=
+# The stub is a package, the engine one module: its chapters are not there when it runs.
+STUB_ONLY := __all__ $(filter-out __init__,$(basename $(notdir $(wildcard python/foreblock/_engine/*.pyi))))
 ENGINE_SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 
 # PyO3 asks this interpreter for its layout; the same one every time, so that
@@ -50,7 +52,7 @@ lint: build ## check format, style and types of both languages, and the engine's
 	@$(BIN)/ruff format --check
 	@$(BIN)/ruff check
 	@$(BIN)/mypy
-	@$(BIN)/python -m mypy.stubtest foreblock._engine
+	@$(BIN)/python -m mypy.stubtest foreblock._engine --allowlist <(printf 'foreblock._engine.%s\n' $(STUB_ONLY))
 	@cargo fmt --all --check
 	@cargo fmt --manifest-path fuzz/Cargo.toml --check
 	@cargo clippy --locked --workspace --all-targets -- --deny warnings

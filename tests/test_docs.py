@@ -18,7 +18,7 @@ from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from foreblock.settings import EverySetting, declared
 from support.servers.asking import Asker
-from support.servers.long_work import long_work
+from support.servers.long_work import scheduler
 
 ERRORS = [
     name
@@ -85,7 +85,7 @@ def test_every_method_is_documented_with_a_request_that_is_answered(
     sections = dict(
         re.findall(r"^## `(\w+)`\n(.*?)(?=^## |\Z)", text, flags=re.DOTALL | re.MULTILINE)
     )
-    assert set(sections) == set(make_methods(Options(), *long_work(1)))
+    assert set(sections) == set(make_methods(Options(), scheduler(1)))
     for name, section in sections.items():
         assert f"| `{name}` |" in text, f"{name} is not in the table"
         curl = re.search(r"curl .* -d '(.*)'", section)

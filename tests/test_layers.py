@@ -20,7 +20,7 @@ BELOW = {
     "clock": "",
     "backoff": "",
     "foreign_text": "",
-    "types": "",
+    "types": "_engine",
     "setting": "errors",
     "long_json": "_engine",
     # How a worker shares its time, and what it serves; nothing of Ethereum.
@@ -31,7 +31,7 @@ BELOW = {
     "rpc": "errors long_json scheduling",
     "feed": "backoff clock errors foreign_text primitives types",
     # The chain and its state.
-    "ledger": "_engine",
+    "ledger": "",
     "ledger/rules": "_engine errors primitives",
     "ledger/genesis": "_engine errors primitives ledger/rules",
     "ledger/storage": "_engine clock errors primitives ledger/genesis ledger/rules",
@@ -49,32 +49,30 @@ BELOW = {
     ),
     "ledger/importing": "_engine errors primitives ledger/genesis ledger/rules ledger/storage",
     # Where blocks come from.
-    "upstream": "backoff clock errors foreign_text primitives ledger",
-    "sequencer": (
-        "clock errors primitives types ledger ledger/building ledger/genesis ledger/rules"
-    ),
+    "upstream": "backoff clock errors foreign_text primitives types",
+    "sequencer": "clock errors primitives types ledger/building ledger/genesis ledger/rules",
     "sources": (
         "backoff bus clock errors feed foreign_text settings types sequencer upstream"
-        " ledger ledger/building ledger/following ledger/genesis ledger/reading ledger/storage"
+        " ledger/building ledger/following ledger/genesis ledger/reading ledger/storage"
     ),
     # Where answers go.
     "methods": (
-        "_engine errors scheduling"
-        " ledger ledger/calls ledger/reading ledger/rules ledger/simulation ledger/storage"
+        "_engine errors scheduling types"
+        " ledger/calls ledger/reading ledger/rules ledger/simulation ledger/storage"
     ),
     "service": (
         "bus clock errors feed methods rpc scheduling server settings sources types upstream"
         " ledger/calls ledger/reading ledger/storage"
     ),
     # What people start.
-    "conformance": "_engine errors primitives service upstream ledger/importing",
+    "conformance": "errors primitives service types upstream ledger/importing",
     "bench": (
         "_engine clock errors feed primitives sequencer service types upstream"
-        " ledger ledger/building ledger/genesis ledger/importing ledger/storage"
+        " ledger/building ledger/genesis ledger/importing ledger/storage"
     ),
     "cli": (
-        "_engine bench clock conformance errors feed primitives sequencer server service settings"
-        " upstream ledger ledger/importing ledger/rules ledger/storage"
+        "bench clock conformance errors feed primitives sequencer server service settings types"
+        " upstream ledger/importing ledger/rules ledger/storage"
     ),
     "__main__": "cli",
 }
@@ -160,15 +158,37 @@ def test_rules_do_no_input_or_output(path: Path) -> None:
     assert "Store" not in source
 
 
-def test_methods_take_nothing_but_hex_texts_from_the_engine() -> None:
-    for path in (PACKAGE / "methods").glob("*.py"):
-        names = {
-            name.name
-            for node in ast.walk(ast.parse(path.read_text("utf-8")))
-            if isinstance(node, ast.ImportFrom) and node.module == "foreblock._engine"
-            for name in node.names
-        }
-        assert all(name.startswith("read_") for name in names), path.name
+def of_the_engine(path: Path) -> set[str]:
+    """The names of the engine that a module imports."""
+    found = imports(path.read_text("utf-8"))
+    return {name.split(".")[2] for name in found if name.startswith("foreblock._engine.")}
+
+
+def stubs(*chapters: str) -> set[str]:
+    """The names that chapters of the engine's stub define."""
+    sources = (PACKAGE / "_engine" / f"{chapter}.pyi" for chapter in chapters)
+    return {
+        node.name
+        for source in sources
+        for node in ast.parse(source.read_text("utf-8")).body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef)
+    }
+
+
+def test_operations_of_the_engine_are_used_by_the_ledger() -> None:
+    """Anybody has its values from `types`, and the benchmarks measure its operations."""
+    values = stubs("codec", "transactions") | {"Account", "Allowance", "Message"}
+    reading = {name for name in stubs("params") if name.startswith("read_")} | {"Parts"}
+    others = {
+        "types": values,
+        "bench": stubs("evm", "state", "store") - values,
+        "methods": reading,
+        "long_json": reading,
+    }
+    for name, path in modules():
+        part = name.split(".")[1]
+        if part != "ledger":
+            assert of_the_engine(path) <= others.get(part, set()), name
 
 
 def test_the_check_itself_sees_an_upward_import() -> None:

@@ -6,12 +6,12 @@
 use alloy_consensus::{EthereumTxEnvelope, TxEip4844};
 use alloy_eips::eip2718::Decodable2718;
 use alloy_primitives::{Address, Log, LogData, keccak256};
-use foreblock_engine::block::{Block, decode_block, ommers_hash, transactions_root};
+use foreblock_engine::codec::block::{Block, decode_block, ommers_hash, transactions_root};
+use foreblock_engine::codec::header::Header;
+use foreblock_engine::codec::receipt::Receipt;
+use foreblock_engine::codec::requests::{DEPOSIT_EVENT, deposit_requests};
+use foreblock_engine::codec::transaction::{self, DEPOSIT_TYPE};
 use foreblock_engine::error::{Error, Result};
-use foreblock_engine::header::Header;
-use foreblock_engine::receipt::Receipt;
-use foreblock_engine::requests::{DEPOSIT_EVENT, deposit_requests};
-use foreblock_engine::transaction::{self, DEPOSIT_TYPE};
 
 pub fn run(data: &[u8]) {
     let Some((kind, bytes)) = data.split_first() else { return };

@@ -401,10 +401,13 @@ class Halted(ExecutionError):
 class TimedOut(ExecutionError):
     """A call took longer than calls may."""
 
-    timeout: str
+    timeout_ms: int
 
     def __str__(self) -> str:
-        return f"execution aborted (timeout = {self.timeout})"
+        """The time as other nodes write it: 5s, 1.5s, 20ms."""
+        milliseconds = self.timeout_ms
+        time = f"{milliseconds / 1000:g}s" if milliseconds >= 1000 else f"{milliseconds}ms"
+        return f"execution aborted (timeout = {time})"
 
 
 @dataclass(eq=False)

@@ -1,11 +1,61 @@
-"""Flashblocks as values: what a sequencer announces, and what a feed carries.
+"""Values that every part may import: blocks, transactions and flashblocks.
 
-Frozen, and free of any encoding: JSON, hex and compression belong to `feed`. A field is
-named as on the wire, except where the wire's name would mislead.
+Blocks, transactions and the functions of bytes that make them are the engine's own. Its
+operations, such as `Store` and `Overlay`, are not here: they belong to `ledger`.
+
+Flashblocks are what a sequencer announces and a feed carries. They are frozen, and free of
+any encoding: JSON, hex and compression belong to `feed`. A field is named as on the wire,
+except where the wire's name would mislead.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from foreblock._engine import (
+    Account,
+    Allowance,
+    Block,
+    Header,
+    Message,
+    Transaction,
+    Withdrawal,
+    address_of,
+    decode_block,
+    decode_transaction,
+    decode_transactions,
+    deposit_transaction,
+    estimated_compressed_size,
+    keccak256,
+    public_key,
+    sign_transaction,
+    transactions_root,
+)
+
+__all__ = [
+    "Account",
+    "Allowance",
+    "Base",
+    "Block",
+    "ClaimedReceipt",
+    "Claims",
+    "Diff",
+    "Flashblock",
+    "FlashblockId",
+    "Header",
+    "Message",
+    "Transaction",
+    "Withdrawal",
+    "address_of",
+    "decode_block",
+    "decode_transaction",
+    "decode_transactions",
+    "deposit_transaction",
+    "estimated_compressed_size",
+    "keccak256",
+    "public_key",
+    "sign_transaction",
+    "transactions_root",
+]
 
 
 @dataclass(frozen=True, slots=True)

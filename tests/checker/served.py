@@ -14,16 +14,13 @@ from foreblock.clock import DrivenClock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
-from foreblock.methods.placement import Placement
-from foreblock.methods.reads import Reads
-from foreblock.methods.simulations import Simulations
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
 from foreblock.scheduling.reply import Client, Reply, Text
 from foreblock.sequencer.predeploys import TOKEN
 from support.servers.asked_by import ANYBODY, body_of
-from support.servers.long_work import threads
+from support.servers.long_work import scheduler
 
 TIMEOUT_MS = 5_000
 
@@ -45,14 +42,8 @@ class Served:
         self._clock = clock
         self._journal = journal
         self._loop = asyncio.new_event_loop()  # one, because long calls come back to it
-        self._threads = threads()
-        simulations = Simulations(self._threads, TIMEOUT_MS)
-        methods = make_methods(
-            Options(pending_nonce="state"),
-            Placement(self._threads, TIMEOUT_MS),
-            simulations,
-            Reads(simulations),
-        )
+        self._scheduler = scheduler(TIMEOUT_MS)
+        methods = make_methods(Options(pending_nonce="state"), self._scheduler)
         self.dispatcher = Dispatcher(
             {name: wrap(name, method) for name, method in methods.items()},
             open_view,
@@ -62,7 +53,7 @@ class Served:
 
     def close(self) -> None:
         """Let go of everything."""
-        self._threads.close()
+        self._scheduler.close()
         self._loop.close()
 
     def ask(self, requests: list[tuple[str, list[Any]]]) -> list[Any]:

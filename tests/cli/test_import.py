@@ -77,7 +77,7 @@ def test_missing_file_is_a_usage_error(example: ChainFiles, tmp_path: Path) -> N
 INTERRUPTED = """
 import os, signal
 from foreblock.cli import main
-from foreblock.ledger import importer
+from foreblock.ledger.importing import importer
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
 importer.BLOCKS_PER_COMMIT = 5

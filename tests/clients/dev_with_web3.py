@@ -13,13 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import rlp
 from eth_account import Account
 from web3 import HTTPProvider, Web3
 from web3.exceptions import ContractLogicError, TransactionNotFound
 from web3.middleware import SignAndSendRawMiddlewareBuilder
 from web3.utils import get_create_address
 
-from support.payloads import rlp
 from telling import tell
 from with_web3 import CONTRACT, ETHER, failure, result
 

@@ -11,7 +11,7 @@ from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from support.servers.client_libraries import HERE, run
 from support.servers.dev_processes import Network, dev_chain
-from support.servers.long_work import long_work
+from support.servers.long_work import scheduler
 
 CHECKOUT = HERE.parent.parent
 PAGE = (CHECKOUT / "docs" / "clients.md").read_text("utf-8")
@@ -82,4 +82,4 @@ def test_methods_that_are_said_not_to_be_served_are_not() -> None:
     table = PAGE.split("## What is not served", 1)[1]
     named = set(re.findall(r"`((?:eth|debug)_\w+)`", table))
     assert named
-    assert named.isdisjoint(make_methods(Options(), *long_work(1)))
+    assert named.isdisjoint(make_methods(Options(), scheduler(1)))

@@ -20,7 +20,7 @@ KILLS = 25
 IMPORT = """
 import sys
 from pathlib import Path
-from foreblock.ledger import importer
+from foreblock.ledger.importing import importer
 from foreblock.ledger.importing.import_files import import_files
 
 importer.BLOCKS_PER_COMMIT = 1

@@ -142,7 +142,8 @@ class Writer:
         if (changes := self.changes.get(number)) and self.random.random() < 0.5:
             trie = self.store.trie()
             trie.apply(changes)
-            nodes = (after.latest, trie.take())
+            if taken := trie.take():
+                nodes = (after.latest, taken)
         batch.seal(number, after.blocks[after.latest].hash, nodes)
         batch.put(block_row(after.latest), after.commit.to_bytes(8))
 

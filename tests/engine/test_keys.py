@@ -60,7 +60,7 @@ def test_a_deposit_has_no_signature_and_is_its_own_encoding() -> None:
         input=b"\1\2",
     )
     assert decode_transaction(deposit.raw) == deposit
-    assert (deposit.type, deposit.sender, deposit.mint, deposit.to) == (0x7E, OWNER, 3, None)
+    assert (deposit.type, deposit.sender, deposit.to) == (0x7E, OWNER, None)
     with pytest.raises(InvalidArgument, match="128 bits"):
         deposit_transaction(
             source_hash=bytes(32),

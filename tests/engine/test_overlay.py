@@ -58,26 +58,15 @@ def test_take_gives_what_changed_since_and_names_new_lives() -> None:
 def test_call_keeps_nothing_and_run_keeps_its_effects() -> None:
     overlay = with_code("6001600055")  # SSTORE(0, 1)
     outcome = overlay.call(env(), message(value=5))
-    assert (outcome.status, outcome.collected, outcome.next_log_index) == ("success", None, None)
+    assert outcome.status == "success"
     assert (overlay.storage(CONTRACT, 0), overlay.account(ALICE)) == (0, Account(balance=10**18))
     outcome = overlay.run(env(), message(value=5))
-    assert (outcome.status, outcome.collected, outcome.next_log_index) == ("success", [], 0)
+    assert outcome.status == "success"
     assert overlay.storage(CONTRACT, 0) == 1
     assert overlay.account(ALICE) == Account(balance=10**18 - 5, nonce=1)
     contract = overlay.account(CONTRACT)
     assert contract is not None
     assert contract.balance == 5
-
-
-def test_run_collects_logs_and_transfers_with_their_indices() -> None:
-    overlay = with_code("600760006000a100")  # LOG1 with topic 7 and no data
-    outcome = overlay.run(env(), message(value=5), trace_transfers=True, next_log_index=10)
-    assert outcome.collected is not None
-    (first, transfer), (second, log) = outcome.collected
-    assert (first, second, outcome.next_log_index) == (10, 11, 12)
-    assert (transfer.address, transfer.data) == (b"\xee" * 20, word(5))
-    assert (log.address, log.topics, log.data) == (CONTRACT, (word(7),), b"")
-    assert outcome.logs == (log,), "a receipt knows nothing of traced transfers"
 
 
 def test_block_hash_of_a_block_that_is_only_here() -> None:

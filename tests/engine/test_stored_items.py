@@ -33,6 +33,8 @@ from foreblock.errors import StoreDamaged
 from foreblock.ledger.rules.deposit_receipt import deposit_fields
 from foreblock.ledger.storage.rows import encode_items
 from foreblock.methods import shapes
+from foreblock.upstream.fields import Fields
+from foreblock.upstream.transaction_json import encode_transaction
 from support.chains.writing import KEYS, SENDERS
 from support.payloads.small_store import append
 from support.payloads.typed_transactions import BLOB, SET_CODE
@@ -211,7 +213,7 @@ def receipt_for(transaction: Transaction, gas: int) -> bytes:
 
 @often
 @given(st.lists(transactions(), min_size=1, max_size=5), st.none() | st.integers(0, 2**64 - 1))
-def test_a_transaction_is_written_as_python_writes_it(
+def test_a_transaction_can_be_read_back_from_its_json(
     chosen: list[Transaction], base_fee: int | None
 ) -> None:
     block, first = header(base_fee), 100
@@ -219,9 +221,10 @@ def test_a_transaction_is_written_as_python_writes_it(
     encoded = [receipt_for(each, 21_000 * place) for place, each in enumerate(chosen, 1)]
     items, theirs = StoredItems(encode_items(raws)), StoredItems(encode_items(encoded))
     expected = [
-        shapes.fragment(each, first + place, block, deposit_fields(receipt))
+        each.fragment(block, first + place, deposit_fields(receipt))
         for place, (each, receipt) in enumerate(zip(chosen, encoded, strict=True))
     ]
+    assert [encode_transaction(Fields(json.loads(b"{%b}" % text))) for text in expected] == raws
     senders = b"".join(each.sender for each in chosen)
     for known in (senders, senders + bytes(16), None):
         found = items.fragments(
@@ -240,15 +243,15 @@ def test_a_transaction_is_written_as_python_writes_it(
 @pytest.mark.parametrize(
     ("raw", "member"), [(BLOB, "blobVersionedHashes"), (SET_CODE, "authorizationList")]
 )
-def test_blobs_and_authorizations_are_written_as_python_writes_them(
-    raw: bytes, member: str
-) -> None:
+def test_blobs_and_authorizations_can_be_read_back_from_their_json(raw: bytes, member: str) -> None:
     transaction = decode_transaction(raw)
     receipt = StoredItems(encode_items([receipt_for(transaction, 21_000)]))
     items = StoredItems(encode_items([raw]))
     found = items.fragments(receipt, 0, 1, header=header(7), first=0, homestead=True)
-    assert found == [shapes.fragment(transaction, 0, header(7))]
-    assert json.loads(b"{%b}" % found[0])[member]
+    assert found == [transaction.fragment(header(7), 0)]
+    shown = json.loads(b"{%b}" % found[0])
+    assert shown[member]
+    assert encode_transaction(Fields(shown)) == raw
 
 
 def test_a_sender_that_is_missing_is_damage() -> None:

@@ -25,7 +25,7 @@ class TwoWays:
         self._ways = Ways(ledger, options or Options())
 
     def close(self) -> None:
-        self._ways.scheduling.close()
+        self._ways.scheduler.close()
         self._chain.close()
 
     def disagreement(self, data: bytes) -> tuple[bytes, bytes] | None:

@@ -9,9 +9,9 @@ import pytest
 from conftest import ChainFiles
 from foreblock._engine import decode_block
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods import portion_text
 from support.chains.long_chain import CROWD, CROWDED
 from support.servers.asking import Asker, asker
+from support.thresholds import thresholds
 
 ALWAYS = {
     "number", "hash", "parentHash", "nonce", "sha3Uncles", "logsBloom", "transactionsRoot",
@@ -118,14 +118,11 @@ def test_withdrawals_are_shown(preconf: Asker) -> None:
     assert preconf.ask("eth_getBlockByNumber", "0x29", False)["withdrawals"] == []
 
 
-def test_block_of_many_transactions_is_rendered_in_portions(
-    long_ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_block_of_many_transactions_is_rendered_in_portions(long_ledger: Ledger) -> None:
     """Whatever the portion, the text is the same."""
     texts = set()
     for portion in (1, 7, CROWD, 100):
-        monkeypatch.setattr(portion_text, "RECOVERED", portion)
-        with asker(long_ledger) as client:
+        with thresholds(recovered_senders=portion), asker(long_ledger) as client:
             block = client.ask("eth_getBlockByNumber", hex(CROWDED), True)
             texts.add(json.dumps(block))
             assert client.ask("eth_getBlockByNumber", hex(CROWDED), True) == block  # the kept one

@@ -18,7 +18,7 @@ from foreblock.ledger.reading.stored_block import Header, Portion, read_stored
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, Position
-from foreblock.methods import block_places, portion_text, reads, receipts_text
+from foreblock.methods import block_places
 from foreblock.methods import priority_fees as tips
 from foreblock.methods.block_places import BlockPlaces
 from foreblock.methods.block_texts import BlockTexts
@@ -26,13 +26,15 @@ from foreblock.methods.options import Options
 from foreblock.methods.priority_fees import KEPT_BYTES
 from foreblock.methods.receipts_text import ReceiptsText
 from foreblock.scheduling.reply import Reply
-from foreblock.scheduling.steps import finish
-from foreblock.service.app import Scheduling, Service, ServiceOptions
+from foreblock.scheduling.scheduler import Scheduler
+from foreblock.service.app import Service, ServiceOptions, make_scheduler
 from support.chains.importing import import_bytes
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.servers.asked_by import ANYBODY, body_of
 from support.servers.asking import Asker, request
-from support.servers.long_work import long_work
+from support.servers.long_work import scheduler
+from support.steps import finish
+from support.thresholds import thresholds
 
 PORTIONS = (3, 0, 4, 1, 0, 2)  # transactions of the indices after the first
 
@@ -62,14 +64,17 @@ def client(ledger: Ledger) -> Iterator[Asker]:
 
 
 @pytest.fixture
-def in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+def in_turns() -> Iterator[None]:
     """Every step of a read waits for its turn, and texts are left in pieces."""
-    monkeypatch.setattr(reads, "LONG", 1_000)
-    monkeypatch.setattr(reads, "ROUND_SECONDS", 0.0)
-    monkeypatch.setattr(reads, "SLICE_SECONDS", 1e-9)
-    monkeypatch.setattr(portion_text, "FRAGMENTS", 1)
-    monkeypatch.setattr(portion_text, "HASHES", 1)
-    monkeypatch.setattr(receipts_text, "AT_ONCE", 1)
+    with thresholds(
+        pieces_bytes=1_000,
+        read_round_seconds=0.0,
+        read_slice_seconds=1e-9,
+        rendered_transactions=1,
+        rendered_hashes=1,
+        rendered_receipts=1,
+    ):
+        yield
 
 
 def transactions(client: Asker, block: str) -> list[str]:
@@ -233,8 +238,6 @@ def test_what_is_made_in_steps_is_what_is_made_at_once(
 
 def test_no_step_makes_more_than_a_few(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted, not timed: between two turns of others at most so many are rendered."""
-    monkeypatch.setattr(portion_text, "FRAGMENTS", 2)
-    monkeypatch.setattr(receipts_text, "AT_ONCE", 2)
     rendered: list[int] = []
     render = Portion.fragments
 
@@ -248,17 +251,18 @@ def test_no_step_makes_more_than_a_few(ledger: Ledger, monkeypatch: pytest.Monke
     monkeypatch.setattr(Portion, "fragments", counting)
     view = ledger.view()
     block = view.resolve(1)
-    _, _, shared = long_work(5_000)
-    texts = BlockTexts(Options(), shared)
-    for _ in texts.render(view, block, full=True):
-        assert sum(rendered) <= 2
-        rendered.clear()
+    texts = BlockTexts(Options(), scheduler(5_000))
+    with thresholds(rendered_transactions=2):
+        for _ in texts.render(view, block, full=True):
+            assert sum(rendered) <= 2
+            rendered.clear()
     found = texts.show(view, block, full=True)
     assert isinstance(found, bytes)
     assert len(json.loads(found)["transactions"]) == 1 + sum(PORTIONS)
     text, sizes = ReceiptsText(), [0]
     steps = text.render(view, block, BlockPlaces().shape(view, block))
-    sizes.extend(text.count for _ in steps)
+    with thresholds(rendered_receipts=2):
+        sizes.extend(text.count for _ in steps)
     assert max(after - before for before, after in pairwise(sizes)) == 2
     assert text.count == 1 + sum(PORTIONS)
     view.close()
@@ -287,30 +291,30 @@ def test_equal_requests_render_once_and_go_on_when_the_first_one_leaves(
     monkeypatch.setattr("foreblock.ledger.reading.stored_block.StoredItems", counting)
 
     async def main() -> tuple[list[Reply], list[Reply]]:
-        service, scheduling = _service(ledger)
+        service, scheduler = _service(ledger)
         tasks = [asyncio.ensure_future(_ask(service, body)) for _ in range(8)]
         together = await asyncio.gather(*tasks)
-        scheduling.close()
+        scheduler.close()
         once = len(portions)
         assert once == 2 * (1 + len(PORTIONS)), "each portion and its receipts are read once"
-        service, scheduling = _service(ledger)
+        service, scheduler = _service(ledger)
         tasks = [asyncio.ensure_future(_ask(service, body)) for _ in range(4)]
         for _ in range(9):
             await asyncio.sleep(0)
         assert once < len(portions) < 2 * once, "it is under way"
         tasks[0].cancel()
         rest = await asyncio.gather(*tasks[1:])
-        scheduling.close()
+        scheduler.close()
         return together, rest
 
     together, rest = asyncio.run(main())
     assert {reply.body for reply in (*together, *rest)} == {expected}
 
 
-def _service(ledger: Ledger) -> tuple[Service, Scheduling]:
+def _service(ledger: Ledger) -> tuple[Service, Scheduler]:
     options = ServiceOptions()
-    scheduling = Scheduling(options)
-    return Service(ledger, options, scheduling), scheduling
+    scheduler = make_scheduler(options)
+    return Service(ledger, options, scheduler), scheduler
 
 
 async def _ask(service: Service, body: bytes) -> Reply:
@@ -342,7 +346,7 @@ def test_a_history_that_ran_out_of_time_leaves_what_it_has_read(
     body = request("eth_feeHistory", "0x3", "pending", [50])
 
     async def main() -> None:
-        service, scheduling = _service(ledger)
+        service, scheduler = _service(ledger)
         task = asyncio.ensure_future(_ask(service, body))
         for _ in range(20):
             await asyncio.sleep(0)
@@ -351,7 +355,7 @@ def test_a_history_that_ran_out_of_time_leaves_what_it_has_read(
         answered = json.loads((await _ask(service, body)).body)["result"]
         assert len(answered["reward"]) == 3
         assert read.count(1) == 1, "the first blocks are not read again"
-        scheduling.close()
+        scheduler.close()
 
     asyncio.run(main())
 
@@ -380,13 +384,13 @@ def test_networks_of_a_worker_are_not_given_each_others_blocks(tmp_path: Path, b
         asker.close()
     assert alone[0] != alone[1]
     options = ServiceOptions()
-    scheduling = Scheduling(options)
-    services = [Service(ledger, options, scheduling) for ledger in ledgers]
+    scheduler = make_scheduler(options)
+    services = [Service(ledger, options, scheduler) for ledger in ledgers]
 
     async def together() -> list[Reply]:
         return await asyncio.gather(*(_ask(service, body) for service in services))
 
     assert [reply.body for reply in asyncio.run(together())] == alone
-    scheduling.close()
+    scheduler.close()
     for chain in chains:
         chain.close()

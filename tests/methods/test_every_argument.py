@@ -22,11 +22,11 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from support.servers.asking import Asker, asker
-from support.servers.long_work import long_work
+from support.servers.long_work import scheduler
 
 Params = list[Any]
 
-METHODS = list(make_methods(Options(), *long_work(1)))
+METHODS = list(make_methods(Options(), scheduler(1)))
 DOCS = (CHECKOUT / "docs" / "rpc.md").read_text("utf-8")
 ADDRESS = "0x" + "35" * 20
 WORD = "0x" + "0" * 63 + "1"

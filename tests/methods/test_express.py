@@ -9,9 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from foreblock.errors import InvalidArgument
-from foreblock.ledger.reading.fast_path import LONGEST_TEXT, MOST_ITEMS, tell_snapshot
+from foreblock.ledger.reading.fast_path import tell_snapshot
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Options
+from foreblock.scheduling.thresholds import THRESHOLDS
 from support.chains.preconfirming import PAID, PreconfirmingChain
 from support.servers.asking import request
 from support.servers.expressing import Ways, bounds
@@ -48,7 +49,7 @@ def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
 def ways(chain: PreconfirmingChain, request: pytest.FixtureRequest) -> Iterator[Ways]:
     found = Ways(Ledger(chain.store, clock=chain.clock), request.param)
     yield found
-    found.scheduling.close()
+    found.scheduler.close()
 
 
 def test_usual_questions_never_reach_the_long_way(ways: Ways) -> None:
@@ -157,16 +158,16 @@ def test_text_of_a_pending_block_is_refused_after_its_deadline(
 
 def test_long_blocks_go_the_long_way(ways: Ways) -> None:
     view = ways.ledger.view()
-    view.tell_block("latest", b'"' + b"x" * LONGEST_TEXT + b'"', full=True)
+    view.tell_block("latest", b'"' + b"x" * THRESHOLDS.fast_text_bytes + b'"', full=True)
     view.tell_block("safe", b'"safe"', full=True)
     view.close()
     assert ways.at_once(block(full=True)) is None
 
 
-@pytest.mark.parametrize("count", [MOST_ITEMS, MOST_ITEMS + 1])
+@pytest.mark.parametrize("count", [THRESHOLDS.fast_batch_items, THRESHOLDS.fast_batch_items + 1])
 def test_batches_go_the_long_way_beyond_a_number_of_items(ways: Ways, count: int) -> None:
     body = b"[" + b",".join([balance()] * count) + b"]"
-    assert (ways.at_once(body) is not None) == (count <= MOST_ITEMS)
+    assert (ways.at_once(body) is not None) == (count <= THRESHOLDS.fast_batch_items)
 
 
 def test_batches_go_the_long_way_beyond_a_number_of_bytes(chain: PreconfirmingChain) -> None:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.created_address import created_address
-from foreblock.methods import placement
 from foreblock.methods.options import Options
 from support.chains.long_chain import DELEGATED, EMITTER, REVERTER, SURROUNDED
 from support.chains.preconfirming import COUNTER, SENDER, PreconfirmingChain
@@ -19,6 +18,7 @@ from support.payloads.bytecode import LOOP
 from support.servers.asking import asker, request
 from support.servers.expressing import UNHURRIED_US, Ways
 from support.servers.wire import post
+from support.thresholds import thresholds
 
 CONTRACTS = [
     SURROUNDED,
@@ -49,7 +49,7 @@ PRESENT = {"to": CONTRACTS[0], "data": "0x12345678", "from": CONTRACTS[1]}
 def ways(long_ledger: Ledger, request: pytest.FixtureRequest) -> Iterator[Ways]:
     found = Ways(long_ledger, Options(request.param))
     yield found
-    found.scheduling.close()
+    found.scheduler.close()
     long_ledger.express = None
 
 
@@ -126,7 +126,7 @@ def test_kind_that_takes_long_once_is_short_no_more(chain: PreconfirmingChain) -
     assert ways.express.answer(short, b"") is not None
     assert ways.express.answer(long, b"") is None
     assert ways.express.answer(short, b"") is None
-    ways.scheduling.close()
+    ways.scheduler.close()
 
 
 def test_call_sees_the_block_that_it_names(chain: PreconfirmingChain) -> None:
@@ -138,14 +138,14 @@ def test_call_sees_the_block_that_it_names(chain: PreconfirmingChain) -> None:
         short, long = ways.both(called(call, "pending"))
         assert short == long
     assert ways.at_once(called(call, "pending")) is not None
-    ways.scheduling.close()
+    ways.scheduler.close()
 
 
-def test_loop_with_an_override_does_not_make_the_usual_call_heavy(
-    long_ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(placement, "IN_PLACE_US", UNHURRIED_US)
-    with asker(long_ledger, call_timeout_ms=50, gas_cap=0, pool_capacity=1) as client:
+def test_loop_with_an_override_does_not_make_the_usual_call_slow(long_ledger: Ledger) -> None:
+    with (
+        thresholds(call_us=UNHURRIED_US),
+        asker(long_ledger, call_timeout_ms=50, gas_cap=0, pool_capacity=1) as client,
+    ):
         contract = CONTRACTS[0]
         loop = request("eth_call", {"to": contract}, "latest", {contract: {"code": LOOP}})
         usual = request("eth_call", {"to": contract}, "latest")

@@ -11,7 +11,7 @@ from foreblock.methods.options import Options
 from support.chains.long_chain import EMITTER as ADDRESS
 from support.chains.long_chain import HEAD_HASH as HASH
 from support.servers.asking import Asker, request
-from support.servers.long_work import long_work
+from support.servers.long_work import scheduler
 
 TEXTS = st.sampled_from(
     ["0x", "0x0", "0x1", "0x01", "0xzz", "latest", "pending", "0x36", "0x37", ADDRESS, HASH,
@@ -41,7 +41,7 @@ CALLS = st.fixed_dictionaries(
          "authorizationList"], JSON
     ),
 )  # fmt: skip
-METHODS = st.sampled_from(list(make_methods(Options(), *long_work(1))))
+METHODS = st.sampled_from(list(make_methods(Options(), scheduler(1))))
 CODES = {3, 4444, -32000, -32005, -32601, -32602}
 
 

@@ -12,7 +12,7 @@ import pytest
 from abuse.hogs import KINDS, hog
 from foreblock.ledger.reading.view import Ledger
 from foreblock.scheduling.reply import Reply
-from foreblock.service.app import Scheduling, Service, ServiceOptions
+from foreblock.service.app import Service, ServiceOptions, make_scheduler
 from support.servers.asked_by import ANYBODY
 
 LONGEST = 0.01  # seconds of one round; straight code that hashes took 0.7
@@ -22,8 +22,8 @@ ROUNDS = 5
 @pytest.mark.parametrize("name", KINDS)
 def test_no_code_holds_the_loop(long_ledger: Ledger, name: str) -> None:
     options = ServiceOptions()
-    scheduling = Scheduling(options)
-    service = Service(long_ledger, options, scheduling)
+    scheduler = make_scheduler(options)
+    service = Service(long_ledger, options, scheduler)
 
     async def rounds() -> list[float]:
         """What the loop does for a request until that waits for a thread, or is answered."""
@@ -41,5 +41,5 @@ def test_no_code_holds_the_loop(long_ledger: Ledger, name: str) -> None:
         return times
 
     times = asyncio.run(rounds())
-    scheduling.close()
+    scheduler.close()
     assert sorted(times)[len(times) // 2] < LONGEST, times

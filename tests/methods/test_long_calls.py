@@ -1,13 +1,14 @@
 """Params of eth_call and eth_estimateGas that are read on a thread: nothing else differs."""
 
+from itertools import chain, repeat
 from typing import Any
 
 import pytest
 
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods import calls, estimates
-from foreblock.methods.placement import Placement
 from foreblock.rpc import dispatch
+from foreblock.scheduling.scheduler import Scheduler
 from support.payloads.bytecode import LOOP, returning
 from support.servers.asking import Asker, asker, error, request
 from support.servers.simulating import A0, A1, A2, funded, word
@@ -64,7 +65,8 @@ PARAMS: dict[str, list[Any]] = {
 
 def make_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nearly everything counts as long from now on."""
-    for module in (dispatch, calls, estimates):
+    monkeypatch.setattr(dispatch, "LONG_BODY", 64)
+    for module in (calls, estimates):
         monkeypatch.setattr(module, "LONG", 64)
 
 
@@ -149,7 +151,8 @@ def test_reading_and_running_have_one_deadline(
     long_ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A call that never ends, and of whose time nothing is left when it begins."""
-    monkeypatch.setattr(Placement, "deadline", lambda placement: placement._clock())
+    left = chain([0.0], repeat(3_600.0))  # of the call, then of reading it
+    monkeypatch.setattr(Scheduler, "deadline", lambda self: self._clock() + next(left))
     overrides = {A1: {"code": LOOP}, **many_accounts(2_000)}
     with asker(long_ledger, call_timeout_ms=3_600_000, gas_cap=0) as client:
         answer = client.ask("eth_call", {"to": A1}, "latest", overrides)

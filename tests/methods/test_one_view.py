@@ -22,7 +22,7 @@ from support.chains.builder import ChainBuilder
 from support.chains.profiles import MERGED
 from support.payloads.bytecode import returning
 from support.servers.asked_by import ANYBODY, body_of
-from support.servers.long_work import long_work
+from support.servers.long_work import scheduler
 
 PAID = "0x" + "77" * 20
 GENESIS = json.dumps(
@@ -55,7 +55,7 @@ class Interrupting:
 
     def __init__(self, chain: ChainBuilder, ledger: Ledger) -> None:
         self._chain = chain
-        methods = make_methods(Options(), *long_work(5_000))
+        methods = make_methods(Options(), scheduler(5_000))
         self.dispatcher = Dispatcher(
             {name: partial(self._run, method) for name, method in methods.items()},
             ledger.view,

@@ -10,12 +10,12 @@ from foreblock._engine import Block, Receipt, decode_receipt, receipts_root, tra
 from foreblock.ledger.reading.stored_block import Header, Portion, read_stored
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.partial_rows import split_senders
-from foreblock.methods import portion_text
 from support.chains.importing import import_bytes
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.chains.writing import PASSER
 from support.payloads.header_hash import header_hash
 from support.servers.asking import Asker, asker, request
+from support.thresholds import thresholds
 
 
 @pytest.fixture
@@ -180,17 +180,14 @@ def test_transactions_are_rendered_once_for_all_partials_and_the_sealed_block(
     assert rendered == [0, 1, 2, 3]
 
 
-def test_rendering_in_portions_changes_nothing(
-    chain: PreconfirmingChain, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rendering_in_portions_changes_nothing(chain: PreconfirmingChain) -> None:
     """Also for requests that render the same block at the same time."""
     grow(chain)
     ledger = Ledger(chain.store, clock=chain.clock)
     body = request("eth_getBlockByNumber", "pending", True)
     answers = set()
     for budget in (1, 2, 3, 256):
-        monkeypatch.setattr(portion_text, "FRAGMENTS", budget)
-        with asker(ledger) as client:
+        with thresholds(rendered_transactions=budget), asker(ledger) as client:
             answers |= {reply.body for reply in client.replies([body, body, body])}
             answers.add(client.reply(body).body)
     assert len(answers) == 1
@@ -229,12 +226,13 @@ def test_identity_can_be_null_where_pending_is_asked_for(chain: PreconfirmingCha
             assert nameless.ask("eth_getBlockByNumber", "latest", full)["number"] == "0x0"
 
 
-def test_identity_is_null_also_in_a_text_that_takes_long(
-    chain: PreconfirmingChain, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(portion_text, "FRAGMENTS", 1)
+def test_identity_is_null_also_in_a_text_that_takes_long(chain: PreconfirmingChain) -> None:
     grow(chain)
-    with asker(Ledger(chain.store, clock=chain.clock), pending_identity="null") as nameless:
+    ledger = Ledger(chain.store, clock=chain.clock)
+    with (
+        thresholds(rendered_transactions=1),
+        asker(ledger, pending_identity="null") as nameless,
+    ):
         block = nameless.ask("eth_getBlockByNumber", "pending", True)
         assert (block["number"], block["hash"]) == (None, None)
         assert len(block["transactions"]) == 5

@@ -11,7 +11,7 @@ import pytest
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Reply
-from foreblock.service.app import Scheduling, Service, ServiceOptions
+from foreblock.service.app import Service, ServiceOptions, make_scheduler
 from support.payloads.bytecode import LOOP, returning
 from support.servers.asked_by import ANYBODY, body_of
 from support.servers.asking import UNHURRIED_MS, Asker, asker, error, request
@@ -173,8 +173,8 @@ def test_others_are_served_while_a_simulation_runs(long_ledger: Ledger) -> None:
     )
     short = request("eth_getBalance", A0, "latest")
     options = ServiceOptions(methods=Options(call_timeout_ms=UNHURRIED_MS))
-    scheduling = Scheduling(options)
-    service = Service(long_ledger, options, scheduling)
+    scheduler = make_scheduler(options)
+    service = Service(long_ledger, options, scheduler)
     order = count()
     ended: dict[bytes, int] = {}
 
@@ -189,7 +189,7 @@ def test_others_are_served_while_a_simulation_runs(long_ledger: Ledger) -> None:
         return list(await asyncio.gather(ask(long), ask(many), ask(short)))
 
     answers = asyncio.run(all_at_once())
-    scheduling.close()
+    scheduler.close()
     assert answers[0]["result"][0]["calls"][0]["error"].startswith("out of gas")
     assert len(answers[1]["result"][0]["calls"]) == 2000
     assert ended[short] == 0

@@ -19,7 +19,7 @@ from support.strategies.odd_overrides import ODD, ODD_OVERRIDES, SLOTS
 def long(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """Nearly everything counts as long."""
     with monkeypatch.context() as patch:
-        patch.setattr(dispatch, "LONG", 64)
+        patch.setattr(dispatch, "LONG_BODY", 64)
         patch.setattr(simulate, "LONG", 64)
         yield patch
 
@@ -84,7 +84,7 @@ def test_answers_do_not_depend_on_the_way(
 ) -> None:
     body = request("eth_simulateV1", *PARAMS[name])
     answers = [json.loads(client.reply(body).body) for client in (ethereum, preconf)]
-    monkeypatch.setattr(dispatch, "LONG", 64)
+    monkeypatch.setattr(dispatch, "LONG_BODY", 64)
     monkeypatch.setattr(simulate, "LONG", 64)
     assert [json.loads(client.reply(body).body) for client in (ethereum, preconf)] == answers
 

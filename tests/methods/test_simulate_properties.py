@@ -8,8 +8,8 @@ from foreblock.ledger.simulation.branch import Branch
 from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.request import BlockRequest, SimulationRequest
 from foreblock.ledger.simulation.timeline import timeline
-from foreblock.scheduling.steps import finish
 from support.chains.simulation_chain import BASE_FEE, Chain, priced, simulated
+from support.steps import finish
 from support.strategies.simulation_strategy import accounts, blocks, one_by_one
 
 often = settings(
@@ -101,4 +101,4 @@ def test_a_simulation_changes_nothing_that_is_stored(
     first = simulated(chain, priced(requests))
     second = simulated(chain, priced(requests))
     assert chain.digest() == before
-    assert [each.block.hash for each in first] == [each.block.hash for each in second]
+    assert [each.block.header.hash for each in first] == [each.block.header.hash for each in second]

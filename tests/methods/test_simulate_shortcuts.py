@@ -14,7 +14,7 @@ from foreblock.ledger.calls.block_overrides import AS_IT_IS, BlockOverrides
 from foreblock.ledger.calls.request import Call
 from foreblock.ledger.rules.intrinsic_gas import MAX_INIT_CODE
 from foreblock.ledger.simulation.block import SimulatedBlock
-from foreblock.ledger.simulation.branch import SMALL, Branch
+from foreblock.ledger.simulation.branch import Branch
 from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.request import (
     BlockRequest,
@@ -26,9 +26,11 @@ from foreblock.methods import shapes
 from foreblock.methods.options import Dialect
 from foreblock.methods.simulate_text import BlockShape, render
 from foreblock.scheduling.reply import whole
-from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work, finish
+from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work
+from foreblock.scheduling.thresholds import THRESHOLDS
 from support.chains.simulation_chain import Chain, priced, simulated, simulated_steps
 from support.payloads.params import plain_calls
+from support.steps import finish
 from support.strategies.simulation_strategy import CODES, CONTRACTS, PEOPLE, accounts, blocks
 
 T = TypeVar("T")
@@ -149,7 +151,7 @@ def outcome(
         found = simulated(chain, requests, validation=validation, limits=limits)
     except ForeblockError as refused:
         return type(refused), str(refused)
-    return [(each.block.hash, shown([each], "ethereum")) for each in found]
+    return [(each.block.header.hash, shown([each], "ethereum")) for each in found]
 
 
 @often
@@ -183,7 +185,7 @@ def test_plain_calls_go_on_in_slices(chain: Chain) -> None:
     found = []
     for calls, pace in ((requests, UNHURRIED), (at_once(requests), Short())):
         steps = simulated_steps(chain, [BlockRequest(calls, accounts())], pace)
-        found.append(finish(noting(steps, handed_out))[0].block.hash)
+        found.append(finish(noting(steps, handed_out))[0].block.header.hash)
     assert found[0] == found[1]
     assert None in handed_out
     assert any(handed_out)
@@ -203,7 +205,7 @@ def test_the_first_block_is_the_same_whether_it_is_kept_or_made(chain: Chain) ->
     assert kept is not None
     again = simulated(chain, request)
     assert vars(base)["following"] is kept
-    assert [each.block.hash for each in made] == [each.block.hash for each in again]
+    assert [each.block.header.hash for each in made] == [each.block.header.hash for each in again]
 
 
 def test_blocks_that_are_judged_or_overridden_are_not_kept(chain: Chain) -> None:
@@ -216,7 +218,7 @@ def test_blocks_that_are_judged_or_overridden_are_not_kept(chain: Chain) -> None
     assert base.following is None
     (usual,) = simulated(chain, [BlockRequest()])
     assert usual.block.header.base_fee_per_gas == 0
-    assert len({strict.block.hash, other.block.hash, usual.block.hash}) == 3
+    assert len({strict.block.header.hash, other.block.header.hash, usual.block.header.hash}) == 3
 
 
 # --- Blocks that are opened like those before them -------------------------------------
@@ -246,7 +248,7 @@ def test_blocks_are_opened_the_same_whether_like_the_last_or_anew(
         like.append(BlockRequest(block=AS_IT_IS if overrides is None else stated))
         anew.append(BlockRequest(block=stated))
     found = [
-        [each.block.hash for each in simulated(chain, requests, validation=validation)]
+        [each.block.header.hash for each in simulated(chain, requests, validation=validation)]
         for requests in (like, anew)
     ]
     assert found[0] == found[1]
@@ -255,7 +257,7 @@ def test_blocks_are_opened_the_same_whether_like_the_last_or_anew(
 # --- Large roots -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("slots", "handed_out"), [(3, 1), (SMALL + 1, 2)])
+@pytest.mark.parametrize(("slots", "handed_out"), [(3, 1), (THRESHOLDS.rooted_entries + 1, 2)])
 def test_the_trie_is_opened_elsewhere_and_so_are_roots_of_many_changes(
     chain: Chain, slots: int, handed_out: int
 ) -> None:

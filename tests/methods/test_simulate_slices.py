@@ -18,9 +18,10 @@ from abuse.simulations import EXCESSES
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods import simulate_text
 from foreblock.methods.options import Dialect, Options
-from foreblock.methods.simulate_text import PIECE, _pieces
+from foreblock.methods.simulate_text import _pieces
 from foreblock.scheduling.steps import Pace, Steps
-from foreblock.service.app import Scheduling, Service, ServiceOptions
+from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.service.app import Service, ServiceOptions, make_scheduler
 from support.servers.asked_by import ANYBODY
 
 
@@ -45,7 +46,7 @@ def longest(steps: Steps[Any], done: Callable[[], int]) -> tuple[int, Any]:
 
 def test_an_answer_is_written_in_pieces() -> None:
     class Text:
-        left = 20 * PIECE + 5
+        left = 20 * THRESHOLDS.piece_bytes + 5
 
         def take(self, size: int) -> bytes:
             size = min(size, self.left)
@@ -56,7 +57,7 @@ def test_an_answer_is_written_in_pieces() -> None:
     begun = text.left
     most, pieces = longest(_pieces(text, Over()), lambda: begun - text.left)
     assert sum(map(len, pieces)) == begun
-    assert most <= PIECE
+    assert most <= THRESHOLDS.piece_bytes
 
 
 def test_long_answers_are_never_joined() -> None:
@@ -77,8 +78,8 @@ def test_no_round_of_the_loop_has_all_the_work(
     Each is tens of milliseconds of work; slices are 2.
     """
     options = ServiceOptions(methods=Options(dialect))
-    scheduling = Scheduling(options)
-    service = Service(long_ledger, options, scheduling)
+    scheduler = make_scheduler(options)
+    service = Service(long_ledger, options, scheduler)
     body = EXCESSES[name](1.0).body
     rounds: list[float] = []
 
@@ -98,5 +99,5 @@ def test_no_round_of_the_loop_has_all_the_work(
         asyncio.run(watch())
     finally:
         gc.enable()
-    scheduling.close()
+    scheduler.close()
     assert max(rounds) < max(0.25 * sum(rounds), 0.01), [max(rounds), sum(rounds)]

@@ -15,7 +15,7 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.simulation import single_block
 from foreblock.methods import simulate
 from foreblock.methods.params import LONG
-from foreblock.methods.simulations import Simulations
+from foreblock.scheduling.scheduler import Scheduler
 from support.chains.simulation_chain import build_optimism
 from support.payloads.bytecode import LOOP, returning
 from support.servers.asking import Asker, asker, request
@@ -128,7 +128,7 @@ def test_single_block_does_take_the_fast_path(
     block = {"calls": [{"from": A0, "to": A1, "value": "0x1"}], "stateOverrides": funded(A0)}
     both_ways(client, block)
     monkeypatch.setattr(single_block, "IN_PLACE_US", 100_000)  # that nothing is preempted for
-    monkeypatch.setattr(Simulations, "run", None)
+    monkeypatch.setattr(Scheduler, "run", None)
     found = client.ask("eth_simulateV1", {"blockStateCalls": [block]}, "latest")
     assert ("code" in found) == ("long_chain" in request.node.name)
 

@@ -31,7 +31,7 @@ EXAMPLES = [
     errors.RefusedSimulation(errors.Rule.FUNDS, "err: … (supplied gas 5)"),
     errors.Reverted(b"\1\2", "because"),
     errors.Halted("out of gas"),
-    errors.TimedOut("5s"),
+    errors.TimedOut(5000),
     errors.RejectedTransaction("nonce too low: next nonce 7, tx nonce 5"),
     errors.SequencerUnavailable(),
     errors.NonceTooLow(7, 5),

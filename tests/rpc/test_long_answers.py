@@ -6,10 +6,13 @@ import pytest
 
 from foreblock.rpc.batch import Limits
 from foreblock.scheduling.reply import Reply
-from foreblock.scheduling.room import LONG, Room
+from foreblock.scheduling.room import Room
+from foreblock.scheduling.thresholds import THRESHOLDS
 from support.servers.asked_by import ANYBODY, body_of
 from support.servers.in_loop import turns
 from support.servers.toys import Toys, call, parse
+
+LONG = THRESHOLDS.long_bytes
 
 SIZE = LONG + 2  # of the text of a long result
 

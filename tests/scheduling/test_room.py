@@ -1,6 +1,9 @@
 """Places and bytes are counted for as long as somebody has what they were given for."""
 
-from foreblock.scheduling.room import PORTION, LongText, Room
+from foreblock.scheduling.room import LongText, Room
+from foreblock.scheduling.thresholds import THRESHOLDS
+
+PORTION = THRESHOLDS.piece_bytes
 
 
 def test_places_come_back_with_whoever_had_them() -> None:

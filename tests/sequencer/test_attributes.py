@@ -1,3 +1,4 @@
+import json
 import struct
 
 import pytest
@@ -55,11 +56,12 @@ def test_the_attributes_deposit_is_as_the_specification_has_it() -> None:
     assert deposit.sender.hex() == "deaddeaddeaddeaddeaddeaddeaddeaddead0001"
     assert deposit.to is not None
     assert deposit.to.hex() == "4200000000000000000000000000000000000015"
-    assert (deposit.mint, deposit.value, deposit.gas_limit) == (0, 0, 1_000_000)
-    assert deposit.is_system_transaction is False
+    assert (deposit.value, deposit.gas_limit) == (0, 1_000_000)
+    shown = json.loads(b"{%b}" % deposit.fragment(parent(), 0))
+    assert (shown["mint"], shown.get("isSystemTx")) == ("0x0", None)
     origin = l1_origin(0, 42, base.timestamp, 2)
     place = keccak256(origin.hash + origin.sequence_number.to_bytes(32))
-    assert deposit.source_hash == keccak256((1).to_bytes(32) + place)
+    assert shown["sourceHash"] == "0x" + keccak256((1).to_bytes(32) + place).hex()
 
 
 def test_an_origin_lasts_six_blocks() -> None:

@@ -20,7 +20,7 @@ SMALLEST = 10**8
 
 def at(attributes: Attributes) -> DevState:
     state = DevState()
-    assert state.deposit(attributes).success
+    assert state.deposit(attributes).receipt(0).status
     return state
 
 

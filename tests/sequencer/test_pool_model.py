@@ -9,9 +9,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from foreblock._engine import Transaction
 from foreblock.errors import PoolRefusal
-from foreblock.ledger.transactions import estimated_compressed_size
 from foreblock.sequencer.pool import Pool, PoolLimits
 from foreblock.sequencer.pooled import Terms
+from foreblock.types import estimated_compressed_size
 from support.chains.sequencing import ETHER, FEES, GWEI, SENDERS, TERMS, Accounts, transfer
 
 # A transfer has some 110 bytes. In one pool the numbers are reached first, in the other bytes.

@@ -6,11 +6,14 @@ from itertools import pairwise
 
 import pytest
 
-from foreblock.scheduling.room import LONG, PORTION, LongText, Room
-from foreblock.server.protocol import PORTIONS_PER_TURN
+from foreblock.scheduling.room import LongText, Room
+from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.reply import Client, Reply
 from support.servers.in_loop import in_loop, turns
 from support.servers.wire import Wire, answers, echo, endpoint_for, post
+
+LONG = THRESHOLDS.long_bytes
+PORTION = THRESHOLDS.piece_bytes
 
 
 def texts(data: bytes) -> list[str]:
@@ -49,13 +52,13 @@ def text_of(count: int) -> str:
 @in_loop
 async def test_a_long_answer_gives_others_a_turn() -> None:
     wire, _ = in_pieces()
-    count = 10 * PORTIONS_PER_TURN
+    count = 10 * THRESHOLDS.written_pieces
     wire.send(post(b"%d" % count) + post(b"1"))
     written = [0]
     while len(wire.transport.written) <= count:
         await asyncio.sleep(0)
         written.append(len(wire.transport.written))
-    assert max(after - before for before, after in pairwise(written)) <= PORTIONS_PER_TURN
+    assert max(after - before for before, after in pairwise(written)) <= THRESHOLDS.written_pieces
     await turns()
     assert texts(wire.out) == [text_of(count), text_of(1)]
 

@@ -5,13 +5,14 @@ from collections.abc import Awaitable
 
 import pytest
 
-from foreblock.scheduling.room import LONG
+from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.answers import SHORT
 from foreblock.server.flow import AHEAD_LIMIT
-from foreblock.server.protocol import REQUESTS_PER_TURN
 from foreblock.server.reply import Client, Handler, Reply
 from support.servers.in_loop import in_loop, turns
 from support.servers.wire import Wire, answer, answers, echo, post
+
+LONG = THRESHOLDS.long_bytes
 
 
 class Slow:
@@ -82,9 +83,9 @@ async def test_one_client_has_one_request_with_the_handler_at_a_time() -> None:
 async def test_many_requests_at_once_give_others_a_turn() -> None:
     wire = Wire(echo)
     other = Wire(echo, endpoint=wire.endpoint)
-    count = REQUESTS_PER_TURN * 2 + 3
+    count = THRESHOLDS.answered_requests * 2 + 3
     wire.send(b"".join(post(b"%d" % number) for number in range(count)))
-    assert len(answers(wire.out)) == REQUESTS_PER_TURN
+    assert len(answers(wire.out)) == THRESHOLDS.answered_requests
     assert answer(other.send(post())).status == 200
     await turns()
     assert texts(wire.out) == [f"<{number}>" for number in range(count)]

@@ -5,9 +5,12 @@ import asyncio
 import pytest
 
 from foreblock.scheduling.reply import Client, Reply
-from foreblock.scheduling.room import LONG, Room
+from foreblock.scheduling.room import Room
+from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.limits import ServerLimits
 from support.servers.wire import Wire, endpoint_for
+
+LONG = THRESHOLDS.long_bytes
 
 LIMIT = 4 * LONG
 REFUSED = b"503 Service Unavailable"

@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 import uvloop
 
-from foreblock.scheduling.room import PORTION, LongText, Room
+from foreblock.scheduling.room import LongText, Room
+from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.limits import ServerLimits
 from foreblock.server.protocol import Connection
 from foreblock.server.reply import Client, Reply
 from support.servers.wire import endpoint_for, post
+
+PORTION = THRESHOLDS.piece_bytes
 
 LIMITS = ServerLimits(write_timeout=5)
 ANSWER = 64 * PORTION  # 8 MiB, far more than the system takes at once

@@ -2,12 +2,13 @@
 
 import pytest
 
-from foreblock.scheduling.room import PORTION
+from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.limits import ServerLimits
 from foreblock.server.reply import Reply
 from foreblock.server.sweep import LINGER_SECONDS
 from support.servers.wire import Wire, answer, echo, post
 
+PORTION = THRESHOLDS.piece_bytes
 LIMITS = ServerLimits(header_timeout=3, body_timeout=5, idle_timeout=20, write_timeout=7)
 SLACK = 1.1  # a connection is looked at once a second
 

@@ -13,7 +13,7 @@ from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from foreblock.service.running import serving
 from foreblock.upstream.client import Endpoint
-from support.servers.long_work import long_work
+from support.servers.long_work import scheduler
 
 TEXT = (CHECKOUT / "docs" / "rpc.md").read_text("utf-8")
 README = (CHECKOUT / "README.md").read_text("utf-8")
@@ -43,7 +43,7 @@ def test_examples_answer_as_shown(endpoint: Endpoint, command: str, shown: str) 
 
 
 def test_every_method_has_a_row_and_an_example() -> None:
-    served = make_methods(Options(), *long_work(1))
+    served = make_methods(Options(), scheduler(1))
     assert list(served) == re.findall(r"^\| `(\w+_\w+)` \|", TEXT, flags=re.MULTILINE)
     for method in served:
         assert f"\n## `{method}`\n" in TEXT

@@ -3,8 +3,8 @@
 use std::sync::{Mutex, MutexGuard};
 
 use alloy_primitives::U256;
-use foreblock_engine::block_tips::{self as engine, Bid};
-use foreblock_engine::json;
+use foreblock_engine::codec::json;
+use foreblock_engine::stored::tips::{self as engine, Bid};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -52,7 +52,7 @@ impl Bids {
             let mut gathered = self.gathered();
             let (bids, gas) = &mut *gathered;
             *gas = engine::read_bids(rows, (start.0, stop.0), self.base_fee, *gas, bids)?;
-            Ok(foreblock_engine::stored_items::Items::new(rows.0)?.left())
+            Ok(foreblock_engine::stored::items::Items::new(rows.0)?.left())
         };
         view.view.with_rows([transactions, receipts], read).map_err(to_python)
     }

@@ -3,12 +3,12 @@
 use std::sync::{Mutex, MutexGuard};
 
 use alloy_primitives::{Address, B256};
-use foreblock_engine::body::{
-    Allowance, Body as EngineBody, RESULTS_END, Sealed as EngineSealed, Shown,
+use foreblock_engine::codec::json::{BlockText, FailureText};
+use foreblock_engine::codec::requests::deposit_requests;
+use foreblock_engine::evm::execute::Options;
+use foreblock_engine::simulate::body::{
+    Body as EngineBody, CallsBudget, RESULTS_END, SealedBody as EngineBlock, Shown,
 };
-use foreblock_engine::execute::Options;
-use foreblock_engine::json::{BlockText, FailureText};
-use foreblock_engine::requests::deposit_requests;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -23,8 +23,8 @@ use crate::params::PlainCalls;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Body>()?;
-    module.add_class::<Sealed>()?;
-    module.add_class::<SealedText>()
+    module.add_class::<SealedBody>()?;
+    module.add_class::<BodyText>()
 }
 
 /// A block being put together from calls that are run on an overlay.
@@ -112,7 +112,7 @@ impl Body {
         slice_us: Option<Arg<u64>>,
     ) -> PyResult<(usize, u64)> {
         let until = limits(slice_us, None).deadline;
-        let allowance = Allowance { block: gas_left.0, request: budget.0, until };
+        let budget = CallsBudget { block: gas_left.0, request: budget.0, until };
         let precompiles = self.precompiles.as_ref().map(|it| it.get().0.clone());
         let (timeout_us, step_us) = (timeout_us.map(|it| it.0), step_us.map(|it| it.0));
         let options = || Options {
@@ -126,7 +126,7 @@ impl Body {
         let ran = py.detach(|| {
             let rest = calls.0.get(start.0..).unwrap_or_default();
             let (mut body, mut overlay) = (self.body(), overlay.overlay());
-            body.run_plain(&mut overlay, &env.0, rest, r#type.0, allowance, trace, options)
+            body.run_plain(&mut overlay, &env.0, rest, r#type.0, budget, trace, options)
         });
         let ran = ran.map_err(to_python)?;
         Ok((start.0 + ran.calls, ran.gas_used))
@@ -139,11 +139,6 @@ impl Body {
     #[getter]
     fn overlay(&self, py: Python<'_>) -> Py<Overlay> {
         self.overlay.clone_ref(py)
-    }
-
-    #[getter]
-    fn gas_used(&self) -> u64 {
-        self.body().gas_used()
     }
 
     #[getter]
@@ -166,7 +161,7 @@ impl Body {
         blob_gas_used: Option<Arg<u64>>,
         requests_hash: Option<Arg<B256>>,
         withdrawals: Option<Vec<Py<Withdrawal>>>,
-    ) -> PyResult<Sealed> {
+    ) -> PyResult<SealedBody> {
         let withdrawals = withdrawals.map(|list| list.iter().map(|each| each.get().0).collect());
         let mut fields = header.0.fields().clone();
         fields.state_root = state_root.0;
@@ -176,7 +171,7 @@ impl Body {
         let sealed = py.detach(|| body.seal(fields, withdrawals)).map_err(to_python)?;
         let block = &sealed.block;
         self.overlay.get().overlay().set_block_hash(block.header.number, block.hash);
-        Ok(Sealed(sealed))
+        Ok(SealedBody(sealed))
     }
 
     fn __len__(&self) -> usize {
@@ -186,18 +181,13 @@ impl Body {
 
 /// A finished block with what came of its calls.
 #[pyclass(frozen, module = "foreblock._engine")]
-pub struct Sealed(EngineSealed);
+pub struct SealedBody(EngineBlock);
 
 #[pymethods]
-impl Sealed {
+impl SealedBody {
     #[getter]
     fn header(&self) -> Header {
         Header(self.0.block.header.clone())
-    }
-
-    #[getter]
-    fn hash(&self) -> [u8; 32] {
-        self.0.block.hash.0
     }
 
     #[getter]
@@ -244,12 +234,12 @@ impl Sealed {
         this: &Bound<'_, Self>,
         failures: Vec<Failure>,
         transactions: Option<&[u8]>,
-    ) -> PyResult<SealedText> {
+    ) -> PyResult<BodyText> {
         let sealed = &this.get().0;
         this.get().check_failures(&failures)?;
         let mut beginning = Vec::new();
         sealed.write_beginning(&mut beginning, transactions);
-        Ok(SealedText {
+        Ok(BodyText {
             sealed: this.clone().unbind(),
             failures,
             block: BlockText::new(&sealed.block.header),
@@ -258,7 +248,7 @@ impl Sealed {
     }
 }
 
-impl Sealed {
+impl SealedBody {
     fn check_failures(&self, failures: &[Failure]) -> PyResult<()> {
         let expected = self.0.outcomes().filter(|outcome| !outcome.is_success()).count();
         let given = failures.len();
@@ -278,8 +268,8 @@ fn told(Pair(returned, members): &Failure) -> FailureText<'_> {
 
 /// The text of a finished block, written a piece at a time.
 #[pyclass(frozen, module = "foreblock._engine")]
-pub struct SealedText {
-    sealed: Py<Sealed>,
+pub struct BodyText {
+    sealed: Py<SealedBody>,
     failures: Vec<Failure>,
     block: BlockText,
     progress: Mutex<Progress>,
@@ -296,7 +286,7 @@ struct Progress {
     ended: bool,
 }
 
-impl SealedText {
+impl BodyText {
     /// Writes results of calls until there are so many bytes, or all.
     fn write(&self, progress: &mut Progress, bytes: usize) {
         let sealed = &self.sealed.get().0;
@@ -318,7 +308,7 @@ impl SealedText {
 }
 
 #[pymethods]
-impl SealedText {
+impl BodyText {
     #[pyo3(signature = (bytes, /))]
     fn take<'py>(&self, py: Python<'py>, bytes: Arg<usize>) -> Bound<'py, PyBytes> {
         let mut progress = self.progress.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

@@ -51,7 +51,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyfunction]
 #[pyo3(signature = (raw, *, homestead = true))]
 fn decode_transaction(raw: &[u8], homestead: bool) -> PyResult<Transaction> {
-    engine::transaction::decode_at(raw, homestead).map(Transaction).map_err(to_python)
+    engine::codec::transaction::decode_at(raw, homestead).map(Transaction).map_err(to_python)
 }
 
 #[pyfunction]
@@ -67,10 +67,12 @@ fn decode_transactions(
     senders: Option<Vec<Arg<Address>>>,
 ) -> PyResult<Vec<Transaction>> {
     let decoded = match senders {
-        None => py.detach(|| engine::transaction::decode_all(&raws, homestead, threads.0)),
+        None => py.detach(|| engine::codec::transaction::decode_all(&raws, homestead, threads.0)),
         Some(senders) if senders.len() == raws.len() => {
             let known = raws.iter().zip(senders);
-            known.map(|(raw, Arg(who))| engine::transaction::decode_known(raw, who)).collect()
+            known
+                .map(|(raw, Arg(who))| engine::codec::transaction::decode_known(raw, who))
+                .collect()
         }
         Some(senders) => {
             let (found, wanted) = (senders.len(), raws.len());
@@ -104,7 +106,7 @@ fn deposit_transaction(
     input: Arg<Bytes>,
 ) -> PyResult<Transaction> {
     let mint = u128::try_from(mint.0).map_err(|_| invalid("a mint has at most 128 bits"))?;
-    Ok(Transaction(engine::transaction::deposit(engine::transaction::TxDeposit {
+    Ok(Transaction(engine::codec::transaction::deposit(engine::codec::transaction::TxDeposit {
         source_hash: source_hash.0,
         from: sender.0,
         to: to.map_or(TxKind::Create, |to| TxKind::Call(to.0)),
@@ -124,34 +126,34 @@ fn sign_transaction(
     nonce: Arg<u64>,
     secret: Arg<B256>,
 ) -> PyResult<Transaction> {
-    engine::keys::sign_transaction(&message.0, r#type.0, chain_id.0, nonce.0, &secret.0)
+    engine::codec::keys::sign_transaction(&message.0, r#type.0, chain_id.0, nonce.0, &secret.0)
         .map(Transaction)
         .map_err(to_python)
 }
 
 #[pyfunction]
 fn public_key(secret: Arg<B256>) -> PyResult<[u8; 33]> {
-    engine::keys::public_key(&secret.0).map_err(to_python)
+    engine::codec::keys::public_key(&secret.0).map_err(to_python)
 }
 
 #[pyfunction]
 fn address_of(secret: Arg<B256>) -> PyResult<[u8; 20]> {
-    engine::keys::address_of(&secret.0).map(Address::into_array).map_err(to_python)
+    engine::codec::keys::address_of(&secret.0).map(Address::into_array).map_err(to_python)
 }
 
 #[pyfunction]
 fn estimated_compressed_size(raw: &[u8]) -> u64 {
-    engine::transact::estimated_compressed_size(raw)
+    engine::evm::transact::estimated_compressed_size(raw)
 }
 
 #[pyfunction]
 fn decode_receipt(encoded: &[u8]) -> PyResult<Receipt> {
-    engine::receipt::Receipt::decode(encoded).map(Receipt).map_err(to_python)
+    engine::codec::receipt::Receipt::decode(encoded).map(Receipt).map_err(to_python)
 }
 
 #[pyfunction]
 fn decode_header(encoded: &[u8]) -> PyResult<Header> {
-    engine::header::Header::decode(encoded).map(Header).map_err(to_python)
+    engine::codec::header::Header::decode(encoded).map(Header).map_err(to_python)
 }
 
 #[pyfunction]
@@ -161,48 +163,49 @@ fn decode_block(py: Python<'_>, buffer: &[u8], offset: Arg<usize>) -> PyResult<(
     let rest = buffer.get(offset.0..).ok_or_else(|| {
         invalid(format!("offset {} lies beyond the {length} bytes of the buffer", offset.0))
     })?;
-    let (block, consumed) = py.detach(|| engine::block::decode_block(rest)).map_err(to_python)?;
+    let (block, consumed) =
+        py.detach(|| engine::codec::block::decode_block(rest)).map_err(to_python)?;
     Ok((Block(block), offset.0 + consumed))
 }
 
 #[pyfunction]
 fn transactions_root(py: Python<'_>, raws: Vec<PyBackedBytes>) -> [u8; 32] {
-    py.detach(|| engine::block::transactions_root(&raws)).0
+    py.detach(|| engine::codec::block::transactions_root(&raws)).0
 }
 
 #[pyfunction]
 fn receipts_root(py: Python<'_>, receipts: Vec<Py<Receipt>>) -> [u8; 32] {
     let receipts: Vec<_> = receipts.iter().map(|receipt| &receipt.get().0).collect();
-    py.detach(|| engine::receipt::receipts_root(&receipts)).0
+    py.detach(|| engine::codec::receipt::receipts_root(&receipts)).0
 }
 
 #[pyfunction]
 fn withdrawals_root(withdrawals: Vec<Py<Withdrawal>>) -> [u8; 32] {
     let withdrawals: Vec<_> = withdrawals.iter().map(|each| each.get().0).collect();
-    engine::block::withdrawals_root(&withdrawals).0
+    engine::codec::block::withdrawals_root(&withdrawals).0
 }
 
 #[pyfunction]
 fn ommers_hash(uncles: Vec<Py<Header>>) -> [u8; 32] {
     let uncles: Vec<_> = uncles.iter().map(|uncle| uncle.get().0.clone()).collect();
-    engine::block::ommers_hash(&uncles).0
+    engine::codec::block::ommers_hash(&uncles).0
 }
 
 #[pyfunction]
 fn logs_bloom(receipts: Vec<Py<Receipt>>) -> [u8; 256] {
-    engine::receipt::logs_bloom(receipts.iter().map(|receipt| &receipt.get().0)).into_array()
+    engine::codec::receipt::logs_bloom(receipts.iter().map(|receipt| &receipt.get().0)).into_array()
 }
 
 #[pyfunction]
 fn deposit_requests(receipts: Vec<Py<Receipt>>, contract: Arg<Address>) -> PyResult<Vec<u8>> {
     let logs = receipts.iter().flat_map(|receipt| &receipt.get().0.logs);
-    engine::requests::deposit_requests(logs, contract.0).map(Into::into).map_err(to_python)
+    engine::codec::requests::deposit_requests(logs, contract.0).map(Into::into).map_err(to_python)
 }
 
 #[pyfunction]
 fn requests_hash(requests: Vec<Pair<Arg<u8>, PyBackedBytes>>) -> [u8; 32] {
     let requests: Vec<_> = requests.into_iter().map(|Pair(kind, data)| (kind.0, data)).collect();
-    engine::requests::requests_hash(&requests).0
+    engine::codec::requests::requests_hash(&requests).0
 }
 
 #[pyfunction]

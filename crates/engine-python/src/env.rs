@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use alloy_eips::eip2930::{AccessList as EngineAccessList, AccessListItem};
 use alloy_primitives::{Address, B256, Bytes, U256};
-use foreblock_engine::deadline::Limits;
-use foreblock_engine::env::{BlockFields, Env as EngineEnv};
-use foreblock_engine::message::{Fees, Message as EngineMessage};
-use foreblock_engine::rules::Rules;
+use foreblock_engine::evm::deadline::Limits;
+use foreblock_engine::evm::env::{BlockFields, Env as EngineEnv};
+use foreblock_engine::evm::message::{Fees, Message as EngineMessage};
+use foreblock_engine::evm::rules::Rules;
 use pyo3::prelude::*;
 
 use crate::codec::{Authorization, Header};

@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 
 use alloy_primitives::Address;
 use alloy_primitives::map::{DefaultHashBuilder, HashSet};
-use foreblock_engine::env::Env as EngineEnv;
+use foreblock_engine::codec::json;
 use foreblock_engine::error::{Error, Result};
-use foreblock_engine::execute::{self, Options};
+use foreblock_engine::evm::env::Env as EngineEnv;
+use foreblock_engine::evm::execute::{self, Options};
+use foreblock_engine::evm::message::Message;
+use foreblock_engine::evm::overlay::Overlay;
 use foreblock_engine::express::{self, Asked, Question, Tag};
-use foreblock_engine::json;
-use foreblock_engine::message::Message;
-use foreblock_engine::overlay::Overlay;
 use foreblock_engine::params::Call;
 use foreblock_engine::state::StateReader;
 use foreblock_engine::store;

@@ -1,8 +1,8 @@
 //! What the block after another one begins with, kept for all simulations of it.
 
 use alloy_primitives::{Address, B256, Bytes};
-use foreblock_engine::opening::{Asked, Opening as EngineOpening};
-use foreblock_engine::overlay::Overlay as EngineOverlay;
+use foreblock_engine::evm::overlay::Overlay as EngineOverlay;
+use foreblock_engine::simulate::opening::{Asked, Opening as EngineOpening};
 use pyo3::prelude::*;
 
 use crate::body::Body;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use alloy_primitives::{B256, U256};
-use foreblock_engine::outcome::{Outcome as EngineOutcome, Status};
-use foreblock_engine::receipt::{Receipt as EngineReceipt, ReceiptOutcome};
-use foreblock_engine::transact::Executed as EngineExecuted;
+use foreblock_engine::codec::receipt::{Receipt as EngineReceipt, ReceiptOutcome};
+use foreblock_engine::evm::outcome::{Outcome as EngineOutcome, Status};
+use foreblock_engine::evm::transact::Executed as EngineExecuted;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
@@ -79,16 +79,6 @@ impl Outcome {
         Some(collected.logs.iter().map(|(index, log)| (*index, Log(log.clone()))).collect())
     }
 
-    #[getter]
-    fn next_log_index(&self) -> Option<u64> {
-        Some(self.0.collected.as_ref()?.next_index)
-    }
-
-    #[getter]
-    fn created<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
-        Some(PyBytes::new(py, self.0.created?.as_slice()))
-    }
-
     fn __repr__(&self) -> String {
         let status = match &self.0.status {
             Status::Halt(why) => format!("halt: {why}"),
@@ -108,26 +98,8 @@ pub struct Executed {
 #[pymethods]
 impl Executed {
     #[getter]
-    fn success(&self) -> bool {
-        self.executed.outcome.is_success()
-    }
-
-    #[getter]
-    fn halt(&self) -> Option<&str> {
-        match &self.executed.outcome.status {
-            Status::Halt(why) => Some(why),
-            _ => None,
-        }
-    }
-
-    #[getter]
     fn gas_used(&self) -> u64 {
         self.executed.outcome.gas_used
-    }
-
-    #[getter]
-    fn output<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.executed.outcome.output)
     }
 
     #[getter]
@@ -138,11 +110,6 @@ impl Executed {
     #[getter]
     fn created<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         Some(PyBytes::new(py, self.executed.outcome.created?.as_slice()))
-    }
-
-    #[getter]
-    fn deposit_nonce(&self) -> Option<u64> {
-        self.executed.deposit_nonce
     }
 
     #[getter]
@@ -169,7 +136,7 @@ impl Executed {
     ) -> Receipt {
         let outcome = match post_state {
             Some(root) => ReceiptOutcome::PostState(root.0),
-            None => ReceiptOutcome::Status(self.success()),
+            None => ReceiptOutcome::Status(self.executed.outcome.is_success()),
         };
         Receipt(EngineReceipt {
             tx_type: self.tx_type,

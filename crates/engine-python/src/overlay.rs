@@ -5,12 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
-use foreblock_engine::allowance::Allowance as EngineAllowance;
-use foreblock_engine::execute::{self, Options};
-use foreblock_engine::overlay::{Overlay as EngineOverlay, Override};
-use foreblock_engine::precompiles::PrecompileOverrides;
-use foreblock_engine::transact::{self, Progress};
-use foreblock_engine::transfers::Collect;
+use foreblock_engine::evm::allowance::Allowance as EngineAllowance;
+use foreblock_engine::evm::execute::{self, Options};
+use foreblock_engine::evm::overlay::{Overlay as EngineOverlay, Override};
+use foreblock_engine::evm::precompiles::PrecompileOverrides;
+use foreblock_engine::evm::transact::{self, Progress};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -201,8 +200,7 @@ impl Overlay {
 
     #[pyo3(signature = (
         env, message, *, check_base_fee = true, check_block_gas_limit = true,
-        precompiles = None, trace_transfers = false, next_log_index = Arg(0), timeout_us = None,
-        step_us = None
+        precompiles = None, timeout_us = None, step_us = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
     fn run(
@@ -213,16 +211,13 @@ impl Overlay {
         check_base_fee: bool,
         check_block_gas_limit: bool,
         precompiles: Option<&Precompiles>,
-        trace_transfers: bool,
-        next_log_index: Arg<u64>,
         timeout_us: Option<Arg<u64>>,
         step_us: Option<Arg<u64>>,
     ) -> PyResult<Outcome> {
-        let collect = Collect { transfers: trace_transfers, next_index: next_log_index.0 };
         let options = Options {
             limits: limits(timeout_us, step_us),
             precompiles: precompiles.map(|it| it.0.clone()),
-            collect: Some(collect),
+            collect: None,
             check_base_fee,
             check_block_gas_limit,
         };

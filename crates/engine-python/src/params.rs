@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use alloy_eips::eip2930::AccessList as EngineAccessList;
 use alloy_primitives::{Address, B256};
-use foreblock_engine::body::PlainCall;
 use foreblock_engine::params::text::Text;
 use foreblock_engine::params::{
     self, BlockOverrides, Call, CallParams, Calls, Limits, Overrides as EngineOverrides, Refused,
     SimulateParams,
 };
+use foreblock_engine::simulate::body::PlainCall;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;

@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
-use foreblock_engine::deadline::Limits;
-use foreblock_engine::execute::{self, Options};
-use foreblock_engine::outcome::Outcome as EngineOutcome;
+use foreblock_engine::evm::deadline::Limits;
+use foreblock_engine::evm::execute::{self, Options};
+use foreblock_engine::evm::outcome::Outcome as EngineOutcome;
 use foreblock_engine::pool::{self, Asker, Size};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256};
 use foreblock_engine::error::{Error, Result};
-use foreblock_engine::execute::{self, Options};
-use foreblock_engine::overlay::Overlay as EngineOverlay;
+use foreblock_engine::evm::execute::{self, Options};
+use foreblock_engine::evm::overlay::Overlay as EngineOverlay;
 use foreblock_engine::state::{AccountState, Changes as EngineChanges, StateReader};
 use foreblock_engine::store;
 use pyo3::prelude::*;
@@ -16,7 +16,7 @@ use crate::env::{Env, Message, limits};
 use crate::error::to_python;
 use crate::outcome::Outcome;
 use crate::overlay::Overlay;
-use crate::trie::BranchTrie;
+use crate::trie::StateTrie;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Account>()?;
@@ -131,8 +131,8 @@ impl State {
     }
 
     #[pyo3(signature = (*, rebuild = false))]
-    fn trie(&self, py: Python<'_>, rebuild: bool) -> PyResult<BranchTrie> {
-        py.detach(|| BranchTrie::open(&self.0, rebuild))
+    fn trie(&self, py: Python<'_>, rebuild: bool) -> PyResult<StateTrie> {
+        py.detach(|| StateTrie::of_state(&self.0, rebuild))
     }
 
     /// The same as `overlay().call(…)`, which it saves an object.

@@ -28,8 +28,6 @@ pub struct Store {
     last_heads: Mutex<Option<Py<Heads>>>,
     #[pyo3(get)]
     path: String,
-    #[pyo3(get)]
-    writable: bool,
 }
 
 impl Store {
@@ -88,7 +86,7 @@ impl Store {
         let path = path.0;
         let opened = py.detach(|| store::Store::open(Path::new(&path), &options));
         let opened = Mutex::new(Some(Arc::new(opened.map_err(to_python)?)));
-        Ok(Self { opened, last_heads: Mutex::default(), path, writable: write })
+        Ok(Self { opened, last_heads: Mutex::default(), path })
     }
 
     fn view(&self, py: Python<'_>) -> PyResult<View> {
@@ -127,7 +125,7 @@ impl Store {
 
     fn trie(&self, py: Python<'_>) -> PyResult<StateTrie> {
         let store = self.opened()?;
-        py.detach(|| StateTrie::open(store))
+        py.detach(|| StateTrie::at_head(store))
     }
 
     fn forget_old(&self) -> PyResult<()> {
@@ -191,9 +189,9 @@ impl Store {
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Heads(pub Arc<store::Heads>);
 
-type Sealed<'py> = Option<(u64, Bound<'py, PyBytes>)>;
+type NumberAndHash<'py> = Option<(u64, Bound<'py, PyBytes>)>;
 
-fn sealed<'py>(py: Python<'py>, head: &Option<store::Sealed>) -> Sealed<'py> {
+fn number_and_hash<'py>(py: Python<'py>, head: &Option<store::BlockRef>) -> NumberAndHash<'py> {
     head.map(|head| (head.number, PyBytes::new(py, head.hash.as_slice())))
 }
 
@@ -210,18 +208,18 @@ impl Heads {
     }
 
     #[getter]
-    fn latest<'py>(&self, py: Python<'py>) -> Sealed<'py> {
-        sealed(py, &self.0.latest)
+    fn latest<'py>(&self, py: Python<'py>) -> NumberAndHash<'py> {
+        number_and_hash(py, &self.0.latest)
     }
 
     #[getter]
-    fn safe<'py>(&self, py: Python<'py>) -> Sealed<'py> {
-        sealed(py, &self.0.safe)
+    fn safe<'py>(&self, py: Python<'py>) -> NumberAndHash<'py> {
+        number_and_hash(py, &self.0.safe)
     }
 
     #[getter]
-    fn finalized<'py>(&self, py: Python<'py>) -> Sealed<'py> {
-        sealed(py, &self.0.finalized)
+    fn finalized<'py>(&self, py: Python<'py>) -> NumberAndHash<'py> {
+        number_and_hash(py, &self.0.finalized)
     }
 
     #[getter]

@@ -1,13 +1,13 @@
 //! Rows of blocks, for Python: single items where they lie, and many in steps.
 
 use alloy_primitives::{Address, keccak256};
-use foreblock_engine::block::{encode_transaction, transaction_length};
+use foreblock_engine::codec::block::{encode_transaction, transaction_length};
+use foreblock_engine::codec::json;
+use foreblock_engine::codec::receipt::Receipt;
+use foreblock_engine::codec::transaction::{self, DEPOSIT_TYPE};
+use foreblock_engine::codec::transaction_json::{self, Place};
 use foreblock_engine::error::{Error, Result};
-use foreblock_engine::json;
-use foreblock_engine::receipt::Receipt;
-use foreblock_engine::stored_items::{self, Items};
-use foreblock_engine::transaction::{self, DEPOSIT_TYPE};
-use foreblock_engine::transaction_json::{self, Place};
+use foreblock_engine::stored::items::{self, Items};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -72,7 +72,7 @@ fn receipt_at<'py>(
     index: Arg<usize>,
 ) -> PyResult<Option<Found<'py>>> {
     let found = view.view.with_rows([key], |[row]| {
-        let found = stored_items::receipt_at(present(row)?, index.0)?;
+        let found = items::receipt_at(present(row)?, index.0)?;
         Ok(found.map(|it| (PyBytes::new(py, it.encoded), it.gas_before, it.logs_before)))
     });
     found.map_err(to_python)
@@ -81,7 +81,7 @@ fn receipt_at<'py>(
 /// How many receipts a row has, how many logs, and the gas of the block up to the last.
 #[pyfunction]
 fn receipts_end(view: &View, key: &[u8]) -> PyResult<(usize, u64, Option<u64>)> {
-    view.view.with_rows([key], |[row]| stored_items::receipts_end(present(row)?)).map_err(to_python)
+    view.view.with_rows([key], |[row]| items::receipts_end(present(row)?)).map_err(to_python)
 }
 
 pub fn present(row: Option<&[u8]>) -> Result<&[u8]> {

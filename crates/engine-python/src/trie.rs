@@ -1,12 +1,12 @@
-//! The state trie at the head and the roots of growing lists, for Python.
+//! State tries and the roots of growing lists, for Python.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use alloy_primitives::{Address, B256};
 use foreblock_engine::error::Result;
-use foreblock_engine::ordered_root;
-use foreblock_engine::store::{self, HeadTrie, Store};
+use foreblock_engine::store::{BranchTrie, HeadTrie, State, Store};
 use foreblock_engine::trie::NodeWrites as EngineWrites;
+use foreblock_engine::trie::ordered_root;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -17,7 +17,6 @@ use crate::state::Changes;
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<NodeWrites>()?;
     module.add_class::<GrowingRoot>()?;
-    module.add_class::<BranchTrie>()?;
     module.add_class::<StateTrie>()
 }
 
@@ -40,66 +39,50 @@ impl NodeWrites {
     }
 }
 
-#[pyclass(frozen, module = "foreblock._engine")]
-pub struct StateTrie(Mutex<HeadTrie>);
-
-impl StateTrie {
-    pub fn open(store: Arc<Store>) -> PyResult<Self> {
-        HeadTrie::open(store).map(|trie| Self(Mutex::new(trie))).map_err(to_python)
-    }
-
-    fn trie(&self) -> MutexGuard<'_, HeadTrie> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-}
-
-#[pymethods]
-impl StateTrie {
-    fn apply(&self, py: Python<'_>, changes: &Changes) -> PyResult<()> {
-        py.detach(|| self.trie().apply(&changes.0)).map_err(to_python)
-    }
-
-    fn root<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        hashed(py, || self.trie().root())
-    }
-
-    fn storage_root<'py>(
-        &self,
-        py: Python<'py>,
-        address: Arg<Address>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        hashed(py, || self.trie().storage_root(&address.0))
-    }
-
-    fn take(&self, py: Python<'_>) -> PyResult<NodeWrites> {
-        let writes = py.detach(|| self.trie().take()).map_err(to_python)?;
-        Ok(NodeWrites(Arc::new(writes)))
-    }
-}
-
 /// The state trie of one state, and after changes above it.
 #[pyclass(frozen, module = "foreblock._engine")]
-pub struct BranchTrie(Mutex<store::BranchTrie>);
+pub struct StateTrie(Mutex<Opened>);
 
-impl BranchTrie {
-    pub fn open(state: &store::State, rebuild: bool) -> PyResult<Self> {
-        let open = if rebuild { store::BranchTrie::rebuild } else { store::BranchTrie::open };
-        open(state).map(|trie| Self(Mutex::new(trie))).map_err(to_python)
+enum Opened {
+    /// At the latest block; its nodes are to be written.
+    Head(HeadTrie),
+    Branch(BranchTrie),
+}
+
+impl StateTrie {
+    pub fn at_head(store: Arc<Store>) -> PyResult<Self> {
+        Self::of(HeadTrie::open(store).map(Opened::Head))
     }
 
-    fn trie(&self) -> MutexGuard<'_, store::BranchTrie> {
+    pub fn of_state(state: &State, rebuild: bool) -> PyResult<Self> {
+        let open = if rebuild { BranchTrie::rebuild } else { BranchTrie::open };
+        Self::of(open(state).map(Opened::Branch))
+    }
+
+    fn of(opened: Result<Opened>) -> PyResult<Self> {
+        opened.map(|opened| Self(Mutex::new(opened))).map_err(to_python)
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Opened> {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
 #[pymethods]
-impl BranchTrie {
+impl StateTrie {
     fn apply(&self, py: Python<'_>, changes: &Changes) -> PyResult<()> {
-        py.detach(|| self.trie().apply(&changes.0)).map_err(to_python)
+        let apply = || match &mut *self.opened() {
+            Opened::Head(trie) => trie.apply(&changes.0),
+            Opened::Branch(trie) => trie.apply(&changes.0),
+        };
+        py.detach(apply).map_err(to_python)
     }
 
     fn root<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        hashed(py, || self.trie().root())
+        hashed(py, || match &mut *self.opened() {
+            Opened::Head(trie) => trie.root(),
+            Opened::Branch(trie) => trie.root(),
+        })
     }
 
     fn storage_root<'py>(
@@ -107,7 +90,19 @@ impl BranchTrie {
         py: Python<'py>,
         address: Arg<Address>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        hashed(py, || self.trie().storage_root(&address.0))
+        hashed(py, || match &mut *self.opened() {
+            Opened::Head(trie) => trie.storage_root(&address.0),
+            Opened::Branch(trie) => trie.storage_root(&address.0),
+        })
+    }
+
+    fn take(&self, py: Python<'_>) -> PyResult<Option<NodeWrites>> {
+        let take = || match &mut *self.opened() {
+            Opened::Head(trie) => trie.take().map(Some),
+            Opened::Branch(_) => Ok(None),
+        };
+        let writes = py.detach(take).map_err(to_python)?;
+        Ok(writes.map(|writes| NodeWrites(Arc::new(writes))))
     }
 }
 

@@ -13,6 +13,7 @@
 //! the threads; one that is inside a step that cannot be stopped is left behind.
 
 mod queue;
+pub mod shares;
 mod signal;
 
 use std::{
@@ -29,10 +30,9 @@ use std::{
 };
 
 use crate::{
-    deadline::Limits,
     error::{Error, Result},
-    evm::panicked,
-    shares::{Share, Shares},
+    evm::{deadline::Limits, machine::panicked},
+    pool::shares::{Share, Shares},
 };
 use queue::{Pushed, Queue};
 use signal::Signal;

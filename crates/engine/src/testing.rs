@@ -5,10 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256, keccak256};
 
 use crate::{
-    env::{BlockFields, Env},
     error::{Error, Result},
-    overlay::Overlay,
-    rules::Rules,
+    evm::{
+        env::{BlockFields, Env},
+        overlay::Overlay,
+        rules::Rules,
+    },
     state::{AccountState, Changes, StateReader},
 };
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, U256};
-use foreblock_engine::overlay::Override;
+use foreblock_engine::evm::overlay::Override;
 use foreblock_engine::params;
 use serde_json::Value;
 

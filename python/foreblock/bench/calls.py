@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
-from foreblock._engine import Message, Store
+from foreblock._engine import Store
 from foreblock.bench import fill
 from foreblock.bench.measure import Figure, per_second
+from foreblock.types import Message
 
 CALLS = 100_000
 ROUNDS = 7

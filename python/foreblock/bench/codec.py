@@ -3,8 +3,8 @@
 import os
 import time
 
-from foreblock._engine import decode_transactions
 from foreblock.bench.measure import Figure
+from foreblock.types import decode_transactions
 
 COUNT = 500
 ROUNDS = 7

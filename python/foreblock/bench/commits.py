@@ -6,9 +6,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from foreblock._engine import Batch, Changes, Env, Message, State, Store
+from foreblock._engine import Batch, Changes, Env, State, Store
 from foreblock.bench import fill
 from foreblock.bench.measure import Figure, milliseconds
+from foreblock.types import Message
 
 TRANSFERS = 100
 TOKEN_TRANSFERS = 100

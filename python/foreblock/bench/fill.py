@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from foreblock._engine import Account, Env, Overlay, Store
+from foreblock._engine import Env, Overlay, Store
+from foreblock.types import Account
 
 ETHER: Final = 10**18
 CHAIN_ID: Final = 31337

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from foreblock._engine import keccak256
 from foreblock.errors import InvalidArgument
 from foreblock.primitives import format_data, parse_address, parse_data, parse_number
+from foreblock.types import keccak256
 
 WORD: Final = 32
 ERROR_STRING: Final = bytes.fromhex("08c379a0")  # selector of Error(string)

@@ -13,8 +13,6 @@ from foreblock.cli.amounts import amount
 from foreblock.cli.asking import URL_OPTION, checked, connected
 from foreblock.cli.failure import stop
 from foreblock.errors import InvalidArgument, NotAnAnswer
-from foreblock.ledger.keys import address_of, sign_transaction
-from foreblock.ledger.transactions import Message
 from foreblock.primitives import (
     HASH_BYTES,
     format_data,
@@ -23,6 +21,7 @@ from foreblock.primitives import (
     parse_quantity,
 )
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
+from foreblock.types import Message, address_of, sign_transaction
 from foreblock.upstream.client import Endpoint
 
 DYNAMIC_FEE: Final = 2  # the type of a transaction with the fees of EIP-1559

@@ -1,7 +1,7 @@
 """The hash of a block as its JSON object states it."""
 
-from foreblock._engine import Header
 from foreblock.primitives import parse_data, parse_quantity
+from foreblock.types import Header
 
 
 def hash_of(block: dict[str, str]) -> bytes:

@@ -19,41 +19,37 @@ from foreblock.methods.estimates import EstimateMethods
 from foreblock.methods.fee_history import FeeHistoryMethods
 from foreblock.methods.fees import FeeMethods
 from foreblock.methods.options import Options
-from foreblock.methods.placement import Placement
 from foreblock.methods.priority_fees import Tips
-from foreblock.methods.reads import Reads
 from foreblock.methods.receipts import ReceiptMethods
 from foreblock.methods.sending import SendMethods
 from foreblock.methods.simulate import SimulateMethods
-from foreblock.methods.simulations import Simulations
 from foreblock.methods.state import StateMethods
 from foreblock.methods.submissions import NoSequencer, Submissions
 from foreblock.methods.transactions import TransactionMethods
 from foreblock.scheduling.reply import Text
+from foreblock.scheduling.scheduler import Scheduler
 
 Method = Callable[[LedgerView, Raw], bytes | Awaitable[Text]]
 
 
 def make_methods(
     options: Options,
-    placement: Placement,
-    simulations: Simulations,
-    reads: Reads,
+    scheduler: Scheduler,
     submissions: Submissions | None = None,
 ) -> dict[str, Method]:
     """The table of one service; without a way to a sequencer it only reads."""
     submissions = submissions or NoSequencer()
     places, tips = BlockPlaces(), Tips()
-    blocks = BlockMethods(options, reads)
+    blocks = BlockMethods(options, scheduler)
     state = StateMethods(options, submissions)
-    transactions = TransactionMethods(places, reads)
-    receipts = ReceiptMethods(options, places, reads)
-    fees = FeeMethods(tips, reads)
+    transactions = TransactionMethods(places, scheduler)
+    receipts = ReceiptMethods(options, places, scheduler)
+    fees = FeeMethods(tips, scheduler)
     return {
         "eth_getBlockByNumber": blocks.get_block_by_number,
         "eth_getBalance": state.get_balance,
-        "eth_call": CallMethods(options, placement, simulations).call,
-        "eth_simulateV1": SimulateMethods(options, simulations).simulate,
+        "eth_call": CallMethods(options, scheduler).call,
+        "eth_simulateV1": SimulateMethods(options, scheduler).simulate,
         "eth_getBlockByHash": blocks.get_block_by_hash,
         "eth_getTransactionByHash": transactions.get_by_hash,
         "eth_getTransactionByBlockNumberAndIndex": transactions.get_by_number_and_index,
@@ -65,10 +61,10 @@ def make_methods(
         "eth_getTransactionCount": state.get_transaction_count,
         "eth_getCode": state.get_code,
         "eth_getStorageAt": state.get_storage_at,
-        "eth_estimateGas": EstimateMethods(options, simulations).estimate_gas,
+        "eth_estimateGas": EstimateMethods(options, scheduler).estimate_gas,
         "eth_gasPrice": fees.gas_price,
         "eth_maxPriorityFeePerGas": fees.max_priority_fee_per_gas,
-        "eth_feeHistory": FeeHistoryMethods(tips, reads).fee_history,
+        "eth_feeHistory": FeeHistoryMethods(tips, scheduler).fee_history,
         "eth_blobBaseFee": fees.blob_base_fee,
         "eth_sendRawTransaction": SendMethods(submissions).send_raw_transaction,
         "eth_blockNumber": node.block_number,
@@ -77,5 +73,5 @@ def make_methods(
         "eth_syncing": node.syncing,
         "net_version": node.network_version,
         "web3_clientVersion": node.client_version,
-        "debug_getRawBlock": DebugMethods(reads).get_raw_block,
+        "debug_getRawBlock": DebugMethods(scheduler).get_raw_block,
     }

@@ -11,11 +11,9 @@ from typing import Final
 from foreblock.ledger.reading.stored_block import StoredBlock
 from foreblock.methods import shapes
 from foreblock.methods.portion_text import PortionText
-from foreblock.methods.reads import in_pieces, length_of
-from foreblock.scheduling.reply import Text
+from foreblock.scheduling.reply import Text, in_pieces, length_of
 from foreblock.scheduling.steps import Steps
-
-JOINED: Final = 256  # transactions at once
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 # Where number and hash, the identity of a block, end in its text.
 _AFTER_IDENTITY: Final = b',"parentHash":'
@@ -37,10 +35,11 @@ class BlockText:
         between = b'},{"blockHash":"0x%b",' % hexlify(self._hash) if full else b","
         before, end = (between[2:], b"}]}") if full else (b"", b"]}")
         pieces = [b'{%b,"transactions":[' % self._head]
+        some = THRESHOLDS.joined_transactions
         for portion in portions:
             texts = portion.fragments if full else portion.hashes
-            for start in range(0, len(texts), JOINED):
-                pieces.append(before + between.join(texts[start : start + JOINED]))
+            for start in range(0, len(texts), some):
+                pieces.append(before + between.join(texts[start : start + some]))
                 before = between
                 yield None
         pieces.append(end if len(pieces) > 1 else b"]}")

@@ -17,18 +17,18 @@ from foreblock.methods.block_text import BlockText
 from foreblock.methods.lru_cache import Kept
 from foreblock.methods.options import Options
 from foreblock.methods.portion_text import PortionText
-from foreblock.methods.reads import Reads
 from foreblock.scheduling.reply import Text
+from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
 
 
 class BlockTexts:
     """The texts of one service."""
 
-    def __init__(self, options: Options, reads: Reads) -> None:
+    def __init__(self, options: Options, scheduler: Scheduler) -> None:
         self._blocks: Final = Kept[BlockText](options.block_text_bytes)
         self._portions: Final = Kept[PortionText](options.flashblock_text_bytes)
-        self._reads: Final = reads
+        self._scheduler: Final = scheduler
 
     def show(
         self, view: LedgerView, block: ReadableBlock, *, full: bool
@@ -36,9 +36,9 @@ class BlockTexts:
         """A block of a view, with full transactions or with their hashes."""
         found = self._kept(block, full=full)
         if found is not None:
-            return self._reads.give(found)
+            return self._scheduler.give(found)
         begin = partial(self.render, view, block, full=full)
-        return self._reads.share(("block", block.key, full), begin)
+        return self._scheduler.share((self, block.key, full), begin)
 
     def _kept(self, block: ReadableBlock, *, full: bool) -> Text | None:
         text = self._blocks.get(block.key)

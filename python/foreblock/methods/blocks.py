@@ -13,9 +13,9 @@ from foreblock.methods.block_text import without_identity
 from foreblock.methods.block_texts import BlockTexts
 from foreblock.methods.options import Options
 from foreblock.methods.params import DECODING, explain, hash32
-from foreblock.methods.reads import Reads
-from foreblock.scheduling.later import Then
 from foreblock.scheduling.reply import Text
+from foreblock.scheduling.scheduler import Scheduler
+from foreblock.scheduling.steps import Then
 
 
 class BlockParams(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):
@@ -39,8 +39,8 @@ _decode_hash = Decoder(HashParams).decode
 class BlockMethods:
     """Methods that show a block."""
 
-    def __init__(self, options: Options, reads: Reads) -> None:
-        self._texts = BlockTexts(options, reads)
+    def __init__(self, options: Options, scheduler: Scheduler) -> None:
+        self._texts = BlockTexts(options, scheduler)
         self._nameless = options.pending_identity == "null"
 
     def get_block_by_number(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:

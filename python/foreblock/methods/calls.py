@@ -12,21 +12,19 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.call_params import CallReader
 from foreblock.methods.options import Options
 from foreblock.methods.params import LONG
-from foreblock.methods.placement import Placement
 from foreblock.methods.revert import revert_reason
-from foreblock.methods.simulations import Simulations
-from foreblock.scheduling.later import Then
-from foreblock.scheduling.steps import Pace, Steps
+from foreblock.scheduling.scheduler import Scheduler
+from foreblock.scheduling.steps import Pace, Steps, Then
 
 
 class CallMethods:
     """Methods that run something."""
 
-    def __init__(self, options: Options, placement: Placement, simulations: Simulations) -> None:
+    def __init__(self, options: Options, scheduler: Scheduler) -> None:
         required = 2 if options.block_required else 1
         self._reader = CallReader(options.gas_cap, required, "latest", creates=options.creates)
-        self._placement = placement
-        self._simulations = simulations
+        self._runner = scheduler.calls
+        self._scheduler = scheduler
 
     def call(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """What the call returned, as data.
@@ -42,25 +40,25 @@ class CallMethods:
         if asked.changes is not None:
             around = overridden(block, asked.changes)
         run = prepare(asked.call, view.state(block), around, asked.overrides)
-        outcome = self._placement.run(run, view.client)
+        outcome = self._runner.run(run, view.client)
         if not isinstance(outcome, Outcome):
             return Then(outcome, result_of)
         call, named = asked.call, asked.block
-        heavy = self._placement.is_heavy(run)
-        if plain and call.to is not None and isinstance(named, str) and not heavy:
+        slow = self._runner.is_slow(run)
+        if plain and call.to is not None and isinstance(named, str) and not slow:
             view.tell_call(named, around.unpriced, call.to, call.data)
         return result_of(outcome)
 
     def _call_long(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """A call that is read and made ready on a thread, then placed as any other."""
-        deadline = self._placement.deadline()
-        run = self._simulations.run(partial(self._prepare_long, view, raw), view.client)
+        deadline = self._scheduler.deadline()
+        run = self._scheduler.run(partial(self._prepare_long, view, raw), view.client)
         if not isinstance(run, Run):
             return Then(run, partial(self._run_ready, view.client, deadline))
         return self._run_ready(view.client, deadline, run)
 
     def _run_ready(self, client: Hashable, deadline: float, run: Run) -> bytes | Awaitable[bytes]:
-        outcome = self._placement.run(run, client, deadline)
+        outcome = self._runner.run(run, client, deadline)
         return result_of(outcome) if isinstance(outcome, Outcome) else Then(outcome, result_of)
 
     def _prepare_long(self, view: LedgerView, raw: Raw, _pace: Pace) -> Steps[Run]:

@@ -3,7 +3,6 @@
 from binascii import hexlify
 from collections.abc import Awaitable
 from functools import partial
-from typing import Final
 
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
@@ -14,11 +13,10 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.block_size import list_prefix
 from foreblock.methods.block_param import BlockParam, find_block
 from foreblock.methods.params import DECODING, explain
-from foreblock.methods.reads import Reads, in_pieces
-from foreblock.scheduling.reply import Text
+from foreblock.scheduling.reply import Text, in_pieces
+from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
-
-AT_ONCE: Final = 512  # transactions encoded at once
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 
 class RawBlockParams(Struct, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -33,8 +31,8 @@ _decode = Decoder(RawBlockParams).decode
 class DebugMethods:
     """Methods for other nodes."""
 
-    def __init__(self, reads: Reads) -> None:
-        self._reads = reads
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
 
     def get_raw_block(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The RLP of the block; an unknown one is an error, as in geth."""
@@ -45,7 +43,7 @@ class DebugMethods:
         if params.block is None:
             params = explain(raw, RawBlockParams, 1)
         block = find_block(view, params.block, 0)
-        return self._reads.share(("raw", block.key), partial(_encode, view, block))
+        return self._scheduler.share((self, block.key), partial(_encode, view, block))
 
 
 def _encode(view: LedgerView, block: ReadableBlock) -> Steps[Text]:
@@ -56,8 +54,9 @@ def _encode(view: LedgerView, block: ReadableBlock) -> Steps[Text]:
     for part in stored.parts:
         items = part.read().items
         size += items.encoded_size
-        for start in range(0, len(items), AT_ONCE):
-            texts.append(hexlify(items.encode(start, start + AT_ONCE)))
+        some = THRESHOLDS.encoded_transactions
+        for start in range(0, len(items), some):
+            texts.append(hexlify(items.encode(start, start + some)))
             yield None
     header, end = stored.header.encode(), stored.end()
     transactions = list_prefix(size)

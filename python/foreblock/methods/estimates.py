@@ -17,21 +17,21 @@ from foreblock.methods.calls import result_of
 from foreblock.methods.options import Options
 from foreblock.methods.params import LONG
 from foreblock.methods.shapes import quantity
-from foreblock.methods.simulations import Simulations
+from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
 
 
 class EstimateMethods:
     """The method that estimates."""
 
-    def __init__(self, options: Options, simulations: Simulations) -> None:
+    def __init__(self, options: Options, scheduler: Scheduler) -> None:
         # A call that names no gas may have a whole block's.
         self._reader = CallReader(options.gas_cap, 1, "pending", creates=True, gas=0)
-        self._simulations = simulations
+        self._scheduler = scheduler
 
     def estimate_gas(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The gas with which the transaction would succeed; its failure is an error."""
-        return self._simulations.run(partial(self._steps, view, raw), view.client)
+        return self._scheduler.run(partial(self._steps, view, raw), view.client)
 
     def _steps(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[bytes]:
         read = partial(self._reader.read, raw)

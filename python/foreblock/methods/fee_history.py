@@ -15,10 +15,10 @@ from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.methods.block_param import BlockParam, read_block
 from foreblock.methods.params import DECODING, explain, quantity, refuse
 from foreblock.methods.priority_fees import Tips
-from foreblock.methods.reads import Reads
 from foreblock.methods.shapes import array, members
 from foreblock.methods.shapes import quantity as shown
 from foreblock.scheduling.reply import Text
+from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
 
 MOST_BLOCKS: Final = 1024  # as in geth; more is lowered to it
@@ -42,9 +42,9 @@ _decode = Decoder(FeeHistoryParams).decode
 class FeeHistoryMethods:
     """The method that looks back."""
 
-    def __init__(self, tips: Tips, reads: Reads) -> None:
+    def __init__(self, tips: Tips, scheduler: Scheduler) -> None:
         self._tips = tips
-        self._reads = reads
+        self._scheduler = scheduler
 
     def fee_history(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """Base fees, how full blocks were, and tips at the percentiles asked for."""
@@ -60,8 +60,8 @@ class FeeHistoryMethods:
         percentiles = _check_percentiles(params.reward_percentiles or ())
         newest = view.resolve(read_block(params.newest_block, 1))
         count = min(count, newest.number + 1)
-        return self._reads.share(
-            ("fees", newest.key, count, tuple(percentiles)),
+        return self._scheduler.share(
+            (self, newest.key, count, tuple(percentiles)),
             partial(self._look_back, view, newest, count, percentiles),
         )
 

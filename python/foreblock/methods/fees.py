@@ -8,17 +8,17 @@ from foreblock.ledger.reading.next_fees import blob_fees_of, next_base_fee_of
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.node import take_none
 from foreblock.methods.priority_fees import Tips
-from foreblock.methods.reads import Reads
 from foreblock.methods.shapes import quantity
+from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
 
 
 class FeeMethods:
     """Methods that suggest a price."""
 
-    def __init__(self, tips: Tips, reads: Reads) -> None:
+    def __init__(self, tips: Tips, scheduler: Scheduler) -> None:
         self._tips = tips
-        self._reads = reads
+        self._scheduler = scheduler
 
     def gas_price(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """What a unit of gas costs now, a tip included."""
@@ -39,7 +39,7 @@ class FeeMethods:
         known = self._tips.known(view)
         if known is not None:
             return quantity(base_fee + known)
-        return self._reads.run(self._suggested(view, base_fee))
+        return self._scheduler.read(self._suggested(view, base_fee))
 
     def _suggested(self, view: LedgerView, base_fee: int) -> Steps[bytes]:
         return quantity(base_fee + (yield from self._tips.suggested(view)))

@@ -8,10 +8,7 @@ at a time, because a portion may be a whole block, and senders may have to be re
 from typing import Final
 
 from foreblock.ledger.reading.stored_block import Header, Portion
-
-HASHES: Final = 512  # at once
-FRAGMENTS: Final = 128  # transactions at once
-RECOVERED: Final = 16  # of those whose senders are recovered first
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 
 class PortionText:
@@ -42,7 +39,7 @@ class PortionText:
     def render_hashes(self) -> None:
         """Render the next hashes."""
         assert self._portion is not None, "there is something to render"
-        stop = min(self._hashed + HASHES, self.count)
+        stop = min(self._hashed + THRESHOLDS.rendered_hashes, self.count)
         text = self._portion.items.hashes(self._hashed, stop)
         self.hashes.append(text)
         self._hashed = stop
@@ -54,7 +51,10 @@ class PortionText:
         portion = self._portion
         assert portion is not None, "there is something to render"
         start = len(self.fragments)
-        stop = start + (RECOVERED if portion.senders is None else FRAGMENTS)
+        if portion.senders is None:
+            stop = start + THRESHOLDS.recovered_senders
+        else:
+            stop = start + THRESHOLDS.rendered_transactions
         texts = portion.fragments(start, stop, self._first, self._header)
         self.fragments.extend(texts)
         self.size += sum(map(len, texts))

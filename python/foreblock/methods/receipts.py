@@ -19,9 +19,9 @@ from foreblock.methods.block_places import BlockPlaces
 from foreblock.methods.lru_cache import Kept
 from foreblock.methods.options import Options
 from foreblock.methods.params import DECODING, explain, hash32
-from foreblock.methods.reads import Reads
 from foreblock.methods.receipts_text import ReceiptsText
 from foreblock.scheduling.reply import Text
+from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
 
 
@@ -46,14 +46,14 @@ _decode_block = Decoder(BlockReceiptsParams).decode
 class ReceiptMethods:
     """Methods that show receipts."""
 
-    def __init__(self, options: Options, places: BlockPlaces, reads: Reads) -> None:
+    def __init__(self, options: Options, places: BlockPlaces, scheduler: Scheduler) -> None:
         self._places = places
-        self._reads = reads
+        self._scheduler = scheduler
         self._kept = Kept[ReceiptsText](options.receipt_bytes)
 
     def get_transaction_receipt(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The receipt, or null where the transaction is in no block."""
-        return self._reads.run(self._find(view, read_hash(raw)))
+        return self._scheduler.read(self._find(view, read_hash(raw)))
 
     def get_block_receipts(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """All receipts of a block, or null where there is none."""
@@ -68,7 +68,7 @@ class ReceiptMethods:
             block = view.resolve(read_block(params.block, 0))
         except NotHere:
             return b"null"
-        return self._reads.share(("receipts", block.key), partial(self._show_all, view, block))
+        return self._scheduler.share((self, block.key), partial(self._show_all, view, block))
 
     def _find(self, view: LedgerView, transaction_hash: bytes) -> Steps[bytes]:
         found = find_transaction(view, transaction_hash)

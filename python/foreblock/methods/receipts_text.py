@@ -4,20 +4,15 @@ It is kept while it is rendered: whoever goes on with it does so where another o
 is left to render is read from the view of whoever renders.
 """
 
-from typing import Final
-
 from foreblock.ledger.reading.placed_receipts import some_receipts
 from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.reading.stored_block import Portion, read_stored
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.storage.partial_rows import Position
-from foreblock.methods.reads import in_pieces
 from foreblock.methods.receipt_text import ReceiptShape
-from foreblock.scheduling.reply import Text
+from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.steps import Steps
-
-PIECE: Final = 131_072  # bytes that are joined
-AT_ONCE: Final = 16  # receipts rendered at once: 1 ms where senders have to be recovered
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 
 class ReceiptsText:
@@ -51,7 +46,7 @@ class ReceiptsText:
         return self.whole
 
     def _render_some(self, portion: Portion, shape: ReceiptShape) -> None:
-        stop = self._index + AT_ONCE
+        stop = self._index + THRESHOLDS.rendered_receipts
         for placed in some_receipts(portion, self._index, stop, self._before):
             text = shape.receipt(placed)
             self._texts += (b"," if self.count else b"[", text)
@@ -59,7 +54,7 @@ class ReceiptsText:
             self._before = placed.end
             self._length += len(text)
             self.size += len(text)
-        if self._length >= PIECE:
+        if self._length >= THRESHOLDS.piece_bytes:
             self._join()
         self._index = stop
         if stop >= len(portion):

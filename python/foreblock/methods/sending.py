@@ -20,10 +20,10 @@ from foreblock.errors import (
     WrongChain,
 )
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.transactions import Transaction, decode_transaction
 from foreblock.methods import shapes
 from foreblock.methods.params import DECODING, data, explain
 from foreblock.methods.submissions import Submissions
+from foreblock.types import Transaction, decode_transaction
 
 MAX_SIZE: Final = 128 * 1024  # bytes, as in geth's pool
 UNSUPPORTED: Final = (3, 0x7E)  # first bytes of blob transactions, and of deposits: from L1 only

@@ -1,7 +1,7 @@
 """Blocks and transactions as JSON text.
 
-A transaction is rendered once, without the hash of its block and without its closing
-brace: a *fragment*. A block is put together by joining fragments, the hash being the
+A transaction is written once, by the engine, without the hash of its block and without
+braces: a *fragment*. A block is put together by joining fragments, the hash being the
 separator, because the hash of a block in progress changes with every flashblock while
 its transactions stay. Fields of later forks and of other transaction types are absent.
 """
@@ -9,7 +9,7 @@ its transactions stay. Fields of later forks and of other transaction types are 
 from binascii import hexlify
 from collections.abc import Sequence
 
-from foreblock.ledger.reading.stored_block import Authorization, Header, Transaction, Withdrawal
+from foreblock.ledger.reading.stored_block import Header, Withdrawal
 
 DEPOSIT = 0x7E
 
@@ -84,94 +84,6 @@ def withdrawal(value: Withdrawal) -> bytes:
             b"amount": quantity(value.amount),
         }
     )
-
-
-def fragment(
-    transaction: Transaction, index: int, header: Header, deposit: tuple[int, int] | None = None
-) -> bytes:
-    """A transaction of a block from its second member on, the closing brace left out.
-
-    `deposit` are the nonce of a deposit and the version of its receipt, where they are known.
-    """
-    fields = {
-        b"blockNumber": quantity(header.number),
-        b"blockTimestamp": quantity(header.timestamp),
-        b"transactionIndex": quantity(index),
-        b"type": quantity(transaction.type),
-        b"hash": data(transaction.hash),
-        b"from": data(transaction.sender),
-        b"to": b"null" if transaction.to is None else data(transaction.to),
-        b"nonce": quantity(transaction.nonce),
-        b"gas": quantity(transaction.gas_limit),
-        b"gasPrice": quantity(transaction.effective_gas_price(header.base_fee_per_gas)),
-        b"value": quantity(transaction.value),
-        b"input": data(transaction.input),
-        b"v": quantity(transaction.v),
-        b"r": quantity(transaction.r),
-        b"s": quantity(transaction.s),
-    }
-    if transaction.type == DEPOSIT:
-        fields |= _deposit_fields(transaction, deposit)
-    elif transaction.type:
-        fields |= _typed_fields(transaction)
-    if transaction.chain_id is not None:
-        fields[b"chainId"] = quantity(transaction.chain_id)
-    return members(fields)
-
-
-def _typed_fields(transaction: Transaction) -> dict[bytes, bytes]:
-    fields = {
-        b"yParity": quantity(transaction.y_parity),
-        b"accessList": array(
-            [
-                _object({b"address": data(address), b"storageKeys": array(list(map(data, keys)))})
-                for address, keys in transaction.access_list or ()
-            ]
-        ),
-    }
-    if transaction.max_fee_per_gas is not None:
-        fields[b"maxFeePerGas"] = quantity(transaction.max_fee_per_gas)
-    if transaction.max_priority_fee_per_gas is not None:
-        fields[b"maxPriorityFeePerGas"] = quantity(transaction.max_priority_fee_per_gas)
-    if transaction.max_fee_per_blob_gas is not None:
-        fields[b"maxFeePerBlobGas"] = quantity(transaction.max_fee_per_blob_gas)
-    if transaction.blob_versioned_hashes is not None:
-        hashes = list(map(data, transaction.blob_versioned_hashes))
-        fields[b"blobVersionedHashes"] = array(hashes)
-    if transaction.authorization_list is not None:
-        fields[b"authorizationList"] = array(
-            list(map(_authorization, transaction.authorization_list))
-        )
-    return fields
-
-
-def _authorization(value: Authorization) -> bytes:
-    return _object(
-        {
-            b"chainId": quantity(value.chain_id),
-            b"address": data(value.address),
-            b"nonce": quantity(value.nonce),
-            b"yParity": quantity(value.y_parity),
-            b"r": quantity(value.r),
-            b"s": quantity(value.s),
-        }
-    )
-
-
-def _deposit_fields(
-    transaction: Transaction, deposit: tuple[int, int] | None
-) -> dict[bytes, bytes]:
-    fields = {
-        b"sourceHash": data(transaction.source_hash or b""),
-        b"mint": quantity(transaction.mint or 0),
-        b"yParity": quantity(0),
-    }
-    if deposit is not None:
-        fields[b"nonce"] = quantity(deposit[0])
-        fields[b"depositReceiptVersion"] = quantity(deposit[1])
-    if transaction.is_system_transaction:
-        fields[b"isSystemTx"] = b"true"
-    return fields
 
 
 def whole_transaction(block_hash: bytes, fragment: bytes) -> bytes:

@@ -15,16 +15,16 @@ from foreblock.methods.options import Options
 from foreblock.methods.params import LONG
 from foreblock.methods.simulate_params import SimulateParams, read_params
 from foreblock.methods.simulate_text import BlockShape, is_long_block, render, render_block
-from foreblock.methods.simulations import Simulations
 from foreblock.scheduling.reply import Text
+from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
 
 
 class SimulateMethods:
     """Methods that simulate blocks."""
 
-    def __init__(self, options: Options, simulations: Simulations) -> None:
-        self._simulations = simulations
+    def __init__(self, options: Options, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
         self._dialect = options.dialect
         self._limits = SimulationLimits(
             blocks=options.simulate_blocks,
@@ -57,7 +57,7 @@ class SimulateMethods:
     def _run(
         self, view: LedgerView, begin: Callable[[Pace], Steps[Text]]
     ) -> bytes | Awaitable[Text]:
-        text = self._simulations.run(begin, view.client)
+        text = self._scheduler.run(begin, view.client)
         assert not isinstance(text, list), "pieces come after a turn of others"
         return text
 

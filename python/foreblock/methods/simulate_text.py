@@ -14,17 +14,15 @@ import msgspec
 from msgspec import Struct
 
 from foreblock.ledger.calls.call import Outcome
-from foreblock.ledger.simulation.block import Sealed, SealedText, SimulatedBlock
+from foreblock.ledger.simulation.block import BodyText, SealedBody, SimulatedBlock
 from foreblock.methods import shapes
 from foreblock.methods.options import Dialect
 from foreblock.methods.revert import revert_reason
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.steps import Pace, Steps
+from foreblock.scheduling.thresholds import THRESHOLDS
 
-PORTION: Final = 64  # transactions rendered at once
 REVERTED: Final = 3  # the code of a call that reverted, in `ethereum`
-LONG: Final = 256 * 1024  # bytes of an answer that is not put together at once
-PIECE: Final = 128 * 1024
 VM_ERROR: Final = -32015  # the code of one that failed otherwise
 LOWERED: Final = " (gas limit was capped by the RPC server's global gas cap)"
 
@@ -50,24 +48,24 @@ def render(blocks: Sequence[SimulatedBlock], shape: BlockShape, pace: Pace) -> S
             transactions = yield from _full_transactions(block, pace)
         if is_long_block(block.block):
             texts.append((yield from _long_block(block.block, shape, transactions, pace)))
-            size += LONG
+            size += THRESHOLDS.pieces_bytes
         else:
             text = _block(block.block, shape.dialect, transactions)
             texts.append(text)
             size += len(text)
-    if size < LONG:
+    if size < THRESHOLDS.pieces_bytes:
         return shapes.array(texts)  # type: ignore[arg-type]  # nothing long is among them
     yield None
     return _join(texts)
 
 
-def is_long_block(block: Sealed) -> bool:
+def is_long_block(block: SealedBody) -> bool:
     """Whether the text of a block has to be written in pieces."""
-    return block.results_size > LONG
+    return block.results_size > THRESHOLDS.pieces_bytes
 
 
 def _long_block(
-    block: Sealed, shape: BlockShape, transactions: bytes | None, pace: Pace
+    block: SealedBody, shape: BlockShape, transactions: bytes | None, pace: Pace
 ) -> Steps[list[bytes]]:
     failures: list[tuple[bytes, bytes]] = []
     for outcome, lowered in block.failures:
@@ -77,9 +75,9 @@ def _long_block(
     return (yield from _pieces(block.long_json(failures, transactions), pace))
 
 
-def _pieces(text: SealedText, pace: Pace) -> Steps[list[bytes]]:
+def _pieces(text: BodyText, pace: Pace) -> Steps[list[bytes]]:
     pieces: list[bytes] = []
-    while piece := text.take(PIECE):
+    while piece := text.take(THRESHOLDS.piece_bytes):
         pieces.append(piece)
         if pace.is_over():
             yield None
@@ -99,12 +97,12 @@ def _join(texts: Sequence[Text]) -> list[bytes]:
     return pieces
 
 
-def render_block(block: Sealed, dialect: Dialect) -> bytes:
+def render_block(block: SealedBody, dialect: Dialect) -> bytes:
     """One block alone, with the hashes of its transactions."""
     return shapes.array((_block(block, dialect),))
 
 
-def _block(block: Sealed, dialect: Dialect, transactions: bytes | None = None) -> bytes:
+def _block(block: SealedBody, dialect: Dialect, transactions: bytes | None = None) -> bytes:
     failures = [_failure(outcome, dialect, lowered=lowered) for outcome, lowered in block.failures]
     return block.json(failures, transactions)
 
@@ -112,9 +110,10 @@ def _block(block: Sealed, dialect: Dialect, transactions: bytes | None = None) -
 def _full_transactions(simulated: SimulatedBlock, pace: Pace) -> Steps[bytes]:
     header = simulated.block.header
     fragments = []
+    some = THRESHOLDS.rendered_simulated
     for index, transaction in enumerate(simulated.block.transactions()):
-        fragments.append(shapes.fragment(transaction, index, header))
-        if index % PORTION == PORTION - 1 and pace.is_over():
+        fragments.append(transaction.fragment(header, index))
+        if index % some == some - 1 and pace.is_over():
             yield None
     return shapes.join_fragments(header.hash, fragments)
 

@@ -21,8 +21,8 @@ from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockParam, read_block
 from foreblock.methods.block_places import BlockPlaces
 from foreblock.methods.params import DECODING, explain, hash32, quantity
-from foreblock.methods.reads import Reads
 from foreblock.methods.receipts import read_hash
+from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
 
 
@@ -67,13 +67,13 @@ _decode_hash_index = Decoder(HashAndIndexParams).decode
 class TransactionMethods:
     """Methods that show transactions."""
 
-    def __init__(self, places: BlockPlaces, reads: Reads) -> None:
+    def __init__(self, places: BlockPlaces, scheduler: Scheduler) -> None:
         self._places = places
-        self._reads = reads
+        self._scheduler = scheduler
 
     def get_by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """A transaction of the chain or of the pending block, or null."""
-        return self._reads.run(self._find(view, read_hash(raw)))
+        return self._scheduler.read(self._find(view, read_hash(raw)))
 
     def get_by_number_and_index(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The transaction at a place of a block, or null where either is not there."""
@@ -127,7 +127,7 @@ class TransactionMethods:
             block = view.resolve(named)
         except NotHere:
             return b"null"
-        return self._reads.run(self._show(view, block, place))
+        return self._scheduler.read(self._show(view, block, place))
 
     def _find(self, view: LedgerView, transaction_hash: bytes) -> Steps[bytes]:
         found = find_transaction(view, transaction_hash)
@@ -141,7 +141,7 @@ class TransactionMethods:
         deposit = None
         if transaction.type == DEPOSIT:
             deposit = deposit_fields(encoded_receipt(view, portion, place) or b"\0")
-        fragment = shapes.fragment(transaction, place, block.header, deposit)
+        fragment = transaction.fragment(block.header, place, deposit)
         return shapes.whole_transaction(block.hash, fragment)
 
     def _count(self, view: LedgerView, named: BlockId) -> bytes | Awaitable[bytes]:
@@ -149,7 +149,7 @@ class TransactionMethods:
             block = view.resolve(named)
         except NotHere:
             return b"null"
-        return self._reads.run(_counted(view, block))
+        return self._scheduler.read(_counted(view, block))
 
 
 def _counted(view: LedgerView, block: ReadableBlock) -> Steps[bytes]:

@@ -1,9 +1,8 @@
-"""A batch on its way: what is answered, what is left, and when it has had enough.
+"""The state of a batch: its answers, the requests that are left, and its limits.
 
-A value without a clock or a loop; the dispatcher asks it what comes next. The limits
-and their answers are geth's: too many items refuse the whole batch, too many bytes or
-too long a time refuse what is left, and what was answered stays. So does a worker that has
-no room for more answers.
+A value without a clock or a loop; the dispatcher drives it. The limits and their faults are
+geth's: too many items refuse the whole batch; too many bytes or too long a time refuse the
+requests that are left, and so does a worker without room for more answers.
 
 A batch of short answers is joined at its end. From 64 KiB on it becomes a long text, which
 is counted while it grows, and whose long pieces are never joined.
@@ -26,18 +25,19 @@ from foreblock.rpc.envelope import (
     join,
 )
 from foreblock.rpc.fault import Fault
-from foreblock.scheduling.later import give_up
 from foreblock.scheduling.reply import Reply, Text
-from foreblock.scheduling.room import LONG, LongText, Room
+from foreblock.scheduling.room import LongText, Room
+from foreblock.scheduling.steps import give_up
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 
 class Limits(Struct, frozen=True):
-    """What one body may ask for."""
+    """The limits of one body."""
 
     batch_items: int = 1000
     batch_bytes: int = 25_000_000
     batch_seconds: float = 30.0  # after which no further request of a batch is begun
-    slice_seconds: float = 0.002  # after which a batch lets others run
+    slice_seconds: float = THRESHOLDS.slice_seconds  # of a batch before others run
 
 
 class Waiting(NamedTuple):
@@ -60,7 +60,7 @@ class Batch:
     ) -> None:
         self.slice: Final = limits.slice_seconds
         self.until: Final = now + limits.batch_seconds
-        self.rest: Final[Iterator[Item]] = iter(items)  # whoever takes an item, answers it
+        self.rest: Final[Iterator[Item]] = iter(items)  # who takes an item answers it
         self.done = False  # whether nothing is left to take
         self.answers: list[bytes] = []  # the last ones, which are not in the text yet
         self.bytes_left = limits.batch_bytes
@@ -70,7 +70,7 @@ class Batch:
         self._fault: Final = fault
 
     def take(self, item: Item, answer: Text) -> None:
-        """Note the answer to an item that was taken; an empty one is no answer."""
+        """Add the answer to an item that was taken; an empty one is no answer."""
         if isinstance(answer, list):
             self._take_long(item, answer)
         elif answer:
@@ -89,7 +89,7 @@ class Batch:
                 self.refuse(self._no_room())
 
     def refuse_beyond_limits(self, now: float) -> None:
-        """Answer all the rest, if nothing further may run."""
+        """Answer all the rest with a fault once a limit is passed."""
         if self.bytes_left < 0:
             self.refuse(RESPONSE_TOO_LARGE)
         elif now >= self.until:
@@ -102,7 +102,7 @@ class Batch:
         self.done = True
 
     def refuse_to_wait(self, waiting: Waiting | None, fault: Fault) -> None:
-        """Answer all the rest with this fault, what would have to be waited for as well."""
+        """Answer all the rest with this fault, the request that waits as well."""
         if waiting is not None:
             give_up(waiting.result)
             self.take(waiting.asked, failure(waiting.asked, fault))
@@ -138,7 +138,7 @@ class Batch:
         self._text.add(pieces)
 
     def _next_gathering(self) -> int:
-        return max(0, self.bytes_left - LONG)
+        return max(0, self.bytes_left - THRESHOLDS.long_bytes)
 
     def _no_room(self) -> Fault:
         return self._fault(TooMuchUnsent(self._room.limit))

@@ -1,12 +1,12 @@
-"""Requests and a table of methods to answers: one request, a batch, a notification.
+"""Answers requests from a table of methods: one request, a batch, a notification.
 
-Everything that one body asks for is answered in one context, so that it sees one
-state; the context is closed before the answer is handed over. What needs no waiting is
-answered without a coroutine. Nothing is raised: what a method raises becomes a fault.
-How a batch goes on is in `batch`.
+All requests of one body share one context, so that they see one state; it is closed before
+the answer is handed over. A request that needs no waiting is answered without a coroutine.
+Nothing is raised: an exception of a method becomes a fault. The state of a batch is in
+`batch`.
 
-What has to be waited for takes a place of the worker's room, and a long answer takes of its
-bytes; where there is none left it is refused.
+A request that waits takes a place of the worker's room, and a long answer takes bytes of it;
+when none are left it is refused. Long bodies and batches run in slices, in the worker's queue.
 """
 
 import time
@@ -31,14 +31,15 @@ from foreblock.rpc.envelope import (
 from foreblock.rpc.fault import Fault
 from foreblock.rpc.long_body import LONG as LONG_BODY
 from foreblock.rpc.long_body import Reading, read_long
-from foreblock.scheduling.later import give_up
+from foreblock.scheduling.fair_queue import FairQueue
 from foreblock.scheduling.reply import Client, Reply, Text
-from foreblock.scheduling.room import AT_ONCE, LONG, LongText, Place, Room
-from foreblock.scheduling.turns import Turns
+from foreblock.scheduling.room import LongText, Room, WaitingPlace
+from foreblock.scheduling.steps import give_up
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 
 class Context(Protocol):
-    """What all requests of one body share."""
+    """The state that all requests of one body see."""
 
     @property
     def headers(self) -> bytes:
@@ -64,20 +65,20 @@ class Dispatcher(Generic[C]):
         fault: Callable[[Exception], Fault],
         limits: Limits,
         clock: Callable[[], float] = time.monotonic,
-        turns: Turns | None = None,
+        queue: FairQueue | None = None,
         room: Room | None = None,
     ) -> None:
-        """`turns` are those of everything that takes long in the same loop, `room` as well."""
+        """`queue` and `room` are those of the worker."""
         self._methods: Final = methods
         self._open: Final = open_context
         self._fault: Final = fault
         self._limits: Final = limits
         self._clock: Final = clock
-        self._turns: Final = turns or Turns()
+        self._queue: Final = queue or FairQueue()
         self._room: Final = room or Room()
 
     def answer(self, body: bytes, client: Client) -> Reply | Awaitable[Reply]:
-        """The reply to a body, at once where nothing has to be waited for."""
+        """The reply to a body, at once unless a request of it waits."""
         if len(body) >= LONG_BODY:
             place = self._room.place()
             if place is None:
@@ -85,14 +86,14 @@ class Dispatcher(Generic[C]):
             return self._answer_long(body, client, place)
         return self._answer(read_usual(body) or read(body, self._limits.batch_items), client)
 
-    async def _answer_long(self, body: bytes, client: Client, place: Place) -> Reply:
+    async def _answer_long(self, body: bytes, client: Client, place: WaitingPlace) -> Reply:
         """The reply to a body that is read in slices."""
         reading = read_long(body, self._limits.batch_items)
         asked: Item | list[Item] | None = None
         while asked is None:
-            await self._turns.wait()
+            await self._queue.wait()
             asked = self._read_on(reading)
-        await self._turns.wait()
+        await self._queue.wait()
         del place  # what follows takes one of its own where it has to wait
         reply = self._answer(asked, client)
         return reply if isinstance(reply, Reply) else await reply
@@ -130,10 +131,7 @@ class Dispatcher(Generic[C]):
         return self._finish(context, asked, answer, place)
 
     def _answer_request(self, context: C, asked: Asked) -> Text | Awaitable[Text]:
-        """The answer to one request, or what its result will be.
-
-        Nothing for a notification, which runs all the same.
-        """
+        """The answer to one request, or its later result; empty for a notification."""
         request, opening = asked
         method = self._methods.get(request.method)
         if method is None:
@@ -143,7 +141,7 @@ class Dispatcher(Generic[C]):
         except Exception as error:  # noqa: BLE001, every failure is answered
             return failure(asked, self._fault(error))
         if isinstance(result, bytes):
-            if len(result) >= LONG:
+            if len(result) >= THRESHOLDS.long_bytes:
                 return enveloped(opening, result)
             return b"".join((opening, result, b"}")) if opening else b""
         return result
@@ -156,7 +154,7 @@ class Dispatcher(Generic[C]):
         return enveloped(asked[1], text)
 
     async def _finish(
-        self, context: C, asked: Asked, result: Awaitable[Text], place: Place
+        self, context: C, asked: Asked, result: Awaitable[Text], place: WaitingPlace
     ) -> Reply:
         try:
             answer = await self._await(asked, result)
@@ -170,17 +168,18 @@ class Dispatcher(Generic[C]):
     def _reply_long(self, asked: Asked, answer: list[bytes], headers: bytes) -> Reply:
         """The reply in pieces, unless there is no room for them.
 
-        What is written at once is counted by whoever writes it, if anything is left of it.
+        One that is written in one go is counted by the server, if anything of it is left.
         """
         room = self._room
-        if room.bytes_left >= AT_ONCE and sum(map(len, answer)) <= AT_ONCE:
+        at_once = THRESHOLDS.whole_bytes
+        if room.bytes_left >= at_once and sum(map(len, answer)) <= at_once:
             return Reply(b"", headers, answer)
         if room.has_for(answer):
             return Reply(b"", headers, LongText(room, answer))
         return Reply(failure(asked, self._fault(TooMuchUnsent(room.limit))), headers)
 
     def _crowded(self) -> Fault:
-        """What is said to those who would have to wait and cannot."""
+        """The fault of a request that would have to wait and has no place."""
         return self._fault(TooManyWaiting(self._room.places))
 
     def _answer_unusual(
@@ -211,7 +210,7 @@ class Dispatcher(Generic[C]):
         return batch.reply(context.headers)
 
     def _advance(self, context: C, batch: Batch) -> Waiting | None:
-        """Answer items until one has to be waited for, or others should have their turn."""
+        """Answer items until one has to be waited for, or the slice is over."""
         clock, answers = self._clock, batch.answers
         now = clock()
         until = min(now + batch.slice, batch.until)
@@ -241,12 +240,12 @@ class Dispatcher(Generic[C]):
         return None
 
     async def _finish_batch(
-        self, context: C, batch: Batch, waiting: Waiting | None, place: Place
+        self, context: C, batch: Batch, waiting: Waiting | None, place: WaitingPlace
     ) -> Reply:
         try:
             while not batch.done:
                 if waiting is None:
-                    await self._turns.wait()
+                    await self._queue.wait()
                 else:
                     batch.take(waiting.asked, await self._await(*waiting))
                     batch.gather()

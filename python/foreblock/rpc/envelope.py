@@ -18,7 +18,7 @@ from msgspec import DecodeError, Raw, Struct
 
 from foreblock.rpc.fault import Fault
 from foreblock.scheduling.reply import Text
-from foreblock.scheduling.room import LONG
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 NULL: Final = Raw(b"null")
 NO_PARAMS: Final = Raw(b"null")
@@ -171,7 +171,7 @@ def enveloped(opening: bytes, text: Text) -> Text:
         return b""
     if isinstance(text, list):
         return [opening, *text, b"}"]
-    if len(text) >= LONG:
+    if len(text) >= THRESHOLDS.long_bytes:
         return [opening, text, b"}"]
     return b"".join((opening, text, b"}"))
 

@@ -1,1 +1,1 @@
-"""How a worker shares its time: slices of the loop, fair queues, threads, room for answers."""
+"""How a worker shares its time: one scheduler for all its networks (start with `scheduler`)."""

@@ -1,4 +1,4 @@
-"""What a handler gives back for one HTTP body, known to the server and to JSON-RPC alike."""
+"""Replies and the handlers that make them: what the server and JSON-RPC know of each other."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, Protocol
@@ -6,8 +6,9 @@ from typing import Final, NamedTuple, Protocol
 from msgspec import Struct
 
 from foreblock.scheduling.room import LongText
+from foreblock.scheduling.thresholds import THRESHOLDS
 
-# A text, or one so long that it is left in pieces: joining it would hold up others.
+# A text, or the pieces of one that is too long to be joined in one go.
 Text = bytes | list[bytes]
 
 
@@ -16,16 +17,27 @@ def whole(text: Text) -> bytes:
     return text if isinstance(text, bytes) else b"".join(text)
 
 
+def in_pieces(pieces: list[bytes]) -> Text:
+    """The text of these pieces, joined unless it is long."""
+    long = sum(map(len, pieces)) >= THRESHOLDS.pieces_bytes
+    return pieces if long else b"".join(pieces)
+
+
+def length_of(text: Text) -> int:
+    """The number of bytes of a text."""
+    return len(text) if isinstance(text, bytes) else sum(map(len, text))
+
+
 class Reply(Struct, frozen=True, gc=False):
     """An answer: its bytes, and header lines that go with them.
 
-    An empty body is the answer to notifications, which have none. A Struct because every
-    request makes one: a NamedTuple takes ten times as long to make.
+    Notifications have an empty one. A Struct because every request makes one: a NamedTuple
+    takes ten times as long to make.
     """
 
     body: bytes
     headers: bytes = b""  # whole lines, each ending in CRLF
-    # Of a body that is too long to be joined; a list where it is to be written all at once.
+    # The rest of a long body; a list is written in one go.
     rest: LongText | list[bytes] | None = None
 
     @property
@@ -41,21 +53,21 @@ class Reply(Struct, frozen=True, gc=False):
 
 
 class Client(Struct, frozen=True, gc=False):
-    """Who asks, as far as fairness between clients needs to know it."""
+    """The sender of a request, as far as fairness needs to know it."""
 
     address: str  # of the other end; empty where there is none
     connection: int  # a number that no other connection of the worker has
 
 
 class Readiness(NamedTuple):
-    """Whether a network can be served as promised, and the facts that say so."""
+    """Whether a network can be served as promised, and the facts that tell why."""
 
     ready: bool
     facts: tuple[str, ...]
 
 
-# From a request's body, and who sent it, to a reply. It never raises. It answers at once where
-# it can; an awaitable keeps its place in the order of answers and is cancelled when the client
+# From a request's body and its sender to a reply; never raises. It answers at once where it
+# can; an awaitable keeps its place in the order of answers and is cancelled when the client
 # goes away.
 Handler = Callable[[bytes, Client], Reply | Awaitable[Reply]]
 

@@ -1,24 +1,21 @@
-"""What the requests of one worker may hold together: places to wait, and bytes either way.
+"""Bounds of what all requests of a worker hold: waiting requests, bytes in, bytes out.
 
-One `Room` for each worker, shared by all its networks. What was given is counted for as long
-as the object that stands for it lives, a `Place` or a `LongText`, and given back when nobody
-has it any more, however that comes about: answered, cancelled, never begun. The same is so
-for the bodies of long requests, as `Received`, from their announcement to their answer.
+One `Room` for each worker, shared by all its networks. A waiting request holds a
+`WaitingPlace`, the body of a long request `ReceivedBytes` from its announcement to its
+answer, and a long answer a `LongText`. Each counts for as long as the object lives, so that
+it is given back however the request ends: answered, cancelled, never begun.
 
-Only long answers are counted by their pieces, each for its whole length until all of it is
-sent; a piece that several answers share, such as the text of a block, is counted once.
-Short ones go out however little room there is. What the system takes at once is never
-counted: to do so costs a block of 200 transactions a fifth of its time.
+A long answer counts by its pieces, each for its whole length until all of it is sent; a piece
+that several answers share, such as the text of a block, counts once. Short answers are never
+refused. Bytes that the system takes at once are not counted: counting them makes a block of
+200 transactions a fifth slower.
 """
 
 from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
-LONG: Final = 64 * 1024  # bytes; an answer of so many is a long one
-PORTION: Final = 128 * 1024  # bytes that are handed to a transport at once, if there are more
-AT_ONCE: Final = 2 * PORTION  # bytes; a whole answer of no more is not divided
-SMALL: Final = 1024  # bytes; a piece of less goes with those before it
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 DEFAULT_PLACES: Final = 1024
 DEFAULT_BYTES: Final = 256 * 1024 * 1024
@@ -26,7 +23,7 @@ DEFAULT_RECEIVED: Final = 64 * 1024 * 1024
 
 
 class Room:
-    """How many requests may wait, and how many bytes of answers and requests there may be."""
+    """The places and bytes that are left."""
 
     __slots__ = (
         "_holders", "bytes_left", "limit", "places", "places_left", "received_left", "wanted",
@@ -41,26 +38,26 @@ class Room:
         self.places: Final = places
         self.places_left = places
         self.limit: Final = limit
-        self.bytes_left = limit  # below zero where answers could not be refused any more
-        self.received_left = received  # of long requests that were not answered yet
-        self.wanted = False  # whether an answer was refused since this was last set
-        self._holders: dict[int, int] = {}  # of each piece, by its identity while it lives
+        self.bytes_left = limit  # negative when an answer could not be refused any more
+        self.received_left = received  # bytes of long requests that are not answered yet
+        self.wanted = False  # whether an answer was refused since this was cleared
+        self._holders: dict[int, int] = {}  # of each piece, by its identity
 
     @property
     def held(self) -> int:
         """Bytes of answers that are held now."""
         return self.limit - self.bytes_left
 
-    def place(self) -> "Place | None":
-        """A place to wait in, unless all are taken."""
-        return Place(self) if self.places_left > 0 else None
+    def place(self) -> "WaitingPlace | None":
+        """A place to wait in; None when all are taken."""
+        return WaitingPlace(self) if self.places_left > 0 else None
 
-    def receive(self, size: int) -> "Received | None":
-        """Room for so many bytes of a request, if there is."""
-        return Received(self, size) if size <= self.received_left else None
+    def receive(self, size: int) -> "ReceivedBytes | None":
+        """Room for the body of a request; None when there is not enough."""
+        return ReceivedBytes(self, size) if size <= self.received_left else None
 
     def has_for(self, pieces: Iterable[bytes]) -> bool:
-        """Whether these may be added to an answer; that they may not is noted."""
+        """Whether these pieces may be added to an answer; sets `wanted` if not."""
         holders = self._holders
         if sum(len(each) for each in pieces if id(each) not in holders) <= self.bytes_left:
             return True
@@ -68,14 +65,14 @@ class Room:
         return False
 
     def hold(self, piece: bytes) -> None:
-        """Count a piece that somebody has from now on."""
+        """Count one more holder of a piece."""
         holders = self._holders.get(id(piece), 0)
         self._holders[id(piece)] = holders + 1
         if not holders:
             self.bytes_left -= len(piece)
 
     def release(self, piece: bytes) -> None:
-        """Somebody who has a piece lets go of it."""
+        """Count one holder less."""
         holders = self._holders.pop(id(piece))
         if holders > 1:
             self._holders[id(piece)] = holders - 1
@@ -83,8 +80,8 @@ class Room:
             self.bytes_left += len(piece)
 
 
-class Place:
-    """One request that waits."""
+class WaitingPlace:
+    """The place of one request that waits."""
 
     __slots__ = ("_room",)
 
@@ -96,8 +93,8 @@ class Place:
         self._room.places_left += 1
 
 
-class Received:
-    """Bytes of a request that comes in or waits for its answer."""
+class ReceivedBytes:
+    """The body of a request that is received or waits for its answer."""
 
     __slots__ = ("_room", "size")
 
@@ -119,28 +116,29 @@ class LongText:
         self._room: Final = room
         self._pieces: Final[deque[bytes]] = deque()
         self._going: list[bytes] = []
-        self.size = 0  # bytes that were not taken yet
+        self.size = 0  # bytes that are not taken yet
         self.add(pieces)
 
     @classmethod
     def going(cls, room: Room, pieces: Iterable[bytes]) -> "LongText":
-        """One that was handed over and is not sent yet."""
+        """A text that was handed to the transport and is not sent yet."""
         text = cls(room, pieces)
         while text.take():
             pass
         return text
 
     def add(self, pieces: Iterable[bytes]) -> None:
-        """Add to its end. Whether there is room is for the caller to ask first."""
+        """Append pieces; the caller has asked whether there is room."""
         for piece in pieces:
             self._room.hold(piece)
             self._pieces.append(piece)
             self.size += len(piece)
 
     def take(self) -> list[bytes]:
-        """The next pieces, about a portion, which are going from now on; none at its end."""
+        """The next pieces to send, about `piece_bytes`; none at the end."""
         taken, size = [], 0
-        while self._pieces and (size < PORTION or len(self._pieces[0]) < SMALL):
+        most, small = THRESHOLDS.piece_bytes, THRESHOLDS.small_piece_bytes
+        while self._pieces and (size < most or len(self._pieces[0]) < small):
             piece = self._pieces.popleft()
             taken.append(piece)
             size += len(piece)
@@ -149,7 +147,7 @@ class LongText:
         return taken
 
     def sent(self) -> None:
-        """All that was taken is sent, and nobody needs it any more."""
+        """Release all that was taken."""
         for piece in self._going:
             self._room.release(piece)
         self._going.clear()

@@ -1,23 +1,30 @@
-"""How a simulation goes on: it runs what is short itself, and hands out what is not.
+"""Work that does not end at once: as steps that somebody drives, or as a later result.
 
     steps = simulate(…, pace)      a generator
-    work = next(steps)             a run that took too long in place, to be run elsewhere,
-                                   or None: it is time for others to have their turn
-    steps.send(work(timeout_us=…)) goes on; what the work raised is thrown in instead
+    work = next(steps)             work that took too long in place, to be run on a thread,
+                                   or None: the slice is over
+    steps.send(work(timeout_us=…)) continues; an exception of the work is thrown in instead
 
-Whoever drives it sets the pace. `finish` is the plain driver: everything at once.
+The driver sets the pace: `Scheduler` in a worker.
+
+A later result is an awaitable. One that nobody will await is given up (`give_up`): a
+coroutine is closed, a future cancelled. A coroutine that holds another awaitable would leave
+that one behind, so a result that follows from another is a `Then`, which starts neither
+before it is awaited.
 """
 
-from collections.abc import Generator
-from typing import Any, Protocol, TypeVar
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from foreblock.errors import DeadlineExceeded
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 class Work(Protocol):
-    """Something of the engine's; stopped, it has changed nothing and can be run again."""
+    """Work of the engine; when it is stopped it has changed nothing and can run again."""
 
     def __call__(self, *, timeout_us: int | None = None, step_us: int | None = None) -> Any:  # noqa: ANN401, who yields it knows
         """Run it; raises `DeadlineExceeded` and what the engine refuses with."""
@@ -27,18 +34,18 @@ Steps = Generator[Work | None, Any, T]
 
 
 class Pace:
-    """How long a simulation may hold whoever drives it. As it is, forever."""
+    """How long steps may run before they yield; this one sets no limits."""
 
-    # What one run in place is limited to.
+    # Limits of one run in place.
     timeout_us: int | None = None
     step_us: int | None = None
 
     def is_over(self) -> bool:
-        """Whether others should have their turn."""
+        """Whether the slice is used up."""
         return False
 
     def slice_us(self) -> int | None:
-        """For how many microseconds it may go on."""
+        """Microseconds left of the slice."""
         return None
 
 
@@ -46,10 +53,7 @@ UNHURRIED = Pace()
 
 
 def paced(steps: Steps[T], pace: Pace) -> Steps[T]:
-    """Steps that hand out everything, at this pace: what is short is run here.
-
-    Turns that they offer are taken when it is time. For steps that know no pace.
-    """
+    """Drive steps that know no pace: run short work here, and yield when the slice is over."""
     outcome: object = None
     failure: Exception | None = None
     while True:
@@ -75,19 +79,29 @@ def _here_or_elsewhere(work: Work, pace: Pace) -> Steps[object]:
         return (yield work)
 
 
-def finish(steps: Steps[T]) -> T:
-    """Run all steps here and now."""
-    outcome: object = None
-    failure: Exception | None = None
-    try:
-        while True:
-            work = steps.send(outcome) if failure is None else steps.throw(failure)
-            outcome = failure = None
-            if work is not None:
-                try:
-                    outcome = work()
-                except Exception as raised:  # noqa: BLE001, the simulation judges it
-                    failure = raised
-    except StopIteration as done:
-        result: T = done.value
-        return result
+class Then(Generic[T, U]):
+    """A function of a result that comes later."""
+
+    __slots__ = ("_first", "_function")
+
+    def __init__(self, first: Awaitable[T], function: Callable[[T], U | Awaitable[U]]) -> None:
+        self._first: Final = first
+        self._function: Final = function
+
+    def __await__(self) -> Generator[Any, None, U]:
+        found = self._function((yield from self._first.__await__()))
+        if isinstance(found, Awaitable):
+            return (yield from found.__await__())
+        return found
+
+    def close(self) -> None:
+        """Give up the result it follows from."""
+        give_up(self._first)
+
+
+def give_up(result: Awaitable[object]) -> None:
+    """Discard a result that nobody has started to await."""
+    if isinstance(result, asyncio.Future):
+        result.cancel()
+    elif isinstance(result, Coroutine | Then):
+        result.close()

@@ -22,8 +22,8 @@ from foreblock.errors import (
 )
 from foreblock.ledger.rules.execution import BLOB, DEPOSIT
 from foreblock.ledger.rules.intrinsic_gas import MAX_INIT_CODE, floor_gas, intrinsic_gas
-from foreblock.ledger.transactions import Transaction, estimated_compressed_size
 from foreblock.sequencer.pooled import Pooled, Terms
+from foreblock.types import Transaction, estimated_compressed_size
 
 MAX_SIZE: Final = 128 * 1024  # bytes, geth: four slots of 32 KiB
 MAX_NONCE: Final = 2**64 - 1  # EIP-2681

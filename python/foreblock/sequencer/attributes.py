@@ -17,12 +17,11 @@ from foreblock.ledger.rules.optimism_rules import (
     encode_extra_data,
 )
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.transactions import Header, Transaction, deposit_transaction, keccak256
 from foreblock.sequencer.l1_origin import L1Origin, derive, l1_origin
 from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.pooled import Terms
 from foreblock.sequencer.predeploys import SEQUENCER_FEE_VAULT
-from foreblock.types import Base
+from foreblock.types import Base, Header, Transaction, deposit_transaction, keccak256
 
 ATTRIBUTES_GAS: Final = 1_000_000  # OP, from Regolith on
 # op-geth: what a pool takes off the gas limit of a block for the attributes deposit.

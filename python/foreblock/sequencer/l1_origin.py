@@ -7,7 +7,7 @@ prices do not move.
 from dataclasses import dataclass
 from typing import Final
 
-from foreblock.ledger.transactions import keccak256
+from foreblock.types import keccak256
 
 BLOCKS_PER_ORIGIN: Final = 6  # 12 s of L1 over 2 s of L2
 FIRST_NUMBER: Final = 1  # the origin of the L2's genesis

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from foreblock.errors import InvalidArgument
-from foreblock.ledger.keys import sign_transaction
-from foreblock.ledger.transactions import Message, Transaction, keccak256
 from foreblock.sequencer.mnemonic import DevAccount
 from foreblock.sequencer.predeploys import TOKEN
+from foreblock.types import Message, Transaction, keccak256, sign_transaction
 
 SECOND_NS: Final = 10**9
 GWEI: Final = 10**9

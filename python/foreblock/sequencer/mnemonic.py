@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, Self
 
 from foreblock.errors import InvalidArgument
-from foreblock.ledger.keys import address_of, public_key
+from foreblock.types import address_of, public_key
 
 # The mnemonic of every dev chain; its keys are known to everybody.
 TEST_MNEMONIC: Final = "test test test test test test test test test test test junk"

@@ -22,12 +22,12 @@ from foreblock.errors import (
     SenderLimitReached,
     TransactionPoolFull,
 )
-from foreblock.ledger.transactions import Account, Transaction
 from foreblock.sequencer.admission import admit
 from foreblock.sequencer.cheapest import Cheapest
 from foreblock.sequencer.pooled import Pooled, Terms
 from foreblock.sequencer.ranking import Ranking
 from foreblock.sequencer.sender_queue import SenderQueue
+from foreblock.types import Account, Transaction
 
 Accounts = Callable[[bytes], Account | None]
 

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.l1_fees import L1Fees
-from foreblock.ledger.transactions import Transaction
+from foreblock.types import Transaction
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from typing import BinaryIO, Final
 from zlib import crc32
 
 from foreblock.errors import Undecodable
-from foreblock.ledger.transactions import Transaction, decode_transaction
+from foreblock.types import Transaction, decode_transaction
 
 FORMAT: Final = b"foreblock pool 2\n"
 MARK: Final = b"\xfetx\xff"

@@ -27,7 +27,6 @@ from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.side_branch import SideBranch
 from foreblock.ledger.rules.l1_attributes import DEPOSIT
-from foreblock.ledger.transactions import Account, Allowance, Header, Transaction
 from foreblock.sequencer.attributes import (
     attributes_deposit,
     next_base,
@@ -43,7 +42,7 @@ from foreblock.sequencer.overruns import LEAST_US, Overruns, runs_until_ns
 from foreblock.sequencer.pool import Pool
 from foreblock.sequencer.pooled import Pooled
 from foreblock.sequencer.timing import SECOND_NS, Schedule, next_timestamp, schedule
-from foreblock.types import Base, Flashblock
+from foreblock.types import Account, Allowance, Base, Flashblock, Header, Transaction
 
 # With `instant`, the least time from one flashblock to the next.
 INSTANT_GAP_NS: Final = 10 * 10**6

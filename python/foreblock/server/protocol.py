@@ -17,7 +17,8 @@ from typing import Final, cast
 
 import structlog
 
-from foreblock.scheduling.room import LONG, LongText, Received
+from foreblock.scheduling.room import LongText, ReceivedBytes
+from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server import answers
 from foreblock.server.answers import Answer, Probe, render, reply_parts
 from foreblock.server.checks import Accepted, Refused
@@ -28,13 +29,6 @@ from foreblock.server.phase import Phase
 from foreblock.server.reader import HEAD_END, Request, RequestReader
 from foreblock.server.reply import NO_EXPRESS, Client, Reply
 from foreblock.server.unread import Unread
-
-# A client that sends many requests at once gets so many answers before others have a turn.
-REQUESTS_PER_TURN: Final = 32
-# Answers are handed to the transport at the latest when so much has gathered.
-WRITE_SIZE: Final = 64 * 1024
-# Of a long answer, so many portions are written before others have a turn: half a megabyte.
-PORTIONS_PER_TURN: Final = 4
 
 _IDLE: Final = Phase.IDLE  # a name of the module is found faster than a member of the class
 _READING: Final = frozenset({Phase.IDLE, Phase.HEAD, Phase.BODY})
@@ -93,7 +87,7 @@ class Connection(asyncio.Protocol):
         self._whole: list[bytes] | None = None  # while it is written, a long answer
         # How far it has come.
         self._task: asyncio.Future[Reply] | None = None
-        self._received: Received | None = None  # of the request that is being answered
+        self._received: ReceivedBytes | None = None  # of the request that is being answered
         self._ended = False  # the client will send no more
         self._draining = False
         self.phase = Phase.IDLE
@@ -108,7 +102,7 @@ class Connection(asyncio.Protocol):
         # What the system does not take at once is waited for, and counted, from here on; of
         # an answer in pieces from its first byte on. To do so for all costs a block of 200
         # transactions a third of its time.
-        self._transport.set_write_buffer_limits(high=LONG)
+        self._transport.set_write_buffer_limits(high=THRESHOLDS.long_bytes)
         self._unread = Unread(self._transport, self._endpoint.room)
         self._client = Client(_address(transport), next(_numbers))
         match self._endpoint.admit(self):
@@ -247,7 +241,7 @@ class Connection(asyncio.Protocol):
         """Take a turn: answer what can be answered, in order, and write it at once."""
         if self._long is not None and not self._write_on(self._long):
             return
-        for _ in range(REQUESTS_PER_TURN):
+        for _ in range(THRESHOLDS.answered_requests):
             if self._gate.unread_answers:
                 self._enter(Phase.WRITING)
                 return
@@ -331,7 +325,7 @@ class Connection(asyncio.Protocol):
             self._out.append(render(answer, date, headers))
         if last:
             self._end()
-        elif self._out_size > WRITE_SIZE:
+        elif self._out_size > THRESHOLDS.gathered_bytes:
             self._flush()
         return not last
 
@@ -372,13 +366,13 @@ class Connection(asyncio.Protocol):
 
     def _write_on(self, text: LongText) -> bool:
         """Write some of a long answer; true when all of it is sent and more may follow."""
-        for _ in range(PORTIONS_PER_TURN):
+        for _ in range(THRESHOLDS.written_pieces):
             if self._gate.unread_answers:
                 break
             text.sent()
             if not text.size:
                 self._long = None
-                self._transport.set_write_buffer_limits(high=LONG)
+                self._transport.set_write_buffer_limits(high=THRESHOLDS.long_bytes)
                 if self._last:
                     self._end()
                 return not self._last

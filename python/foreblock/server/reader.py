@@ -9,7 +9,8 @@ framed by what the checks found in the head.
 import re
 from typing import Final, NamedTuple
 
-from foreblock.scheduling.room import LONG, Received, Room
+from foreblock.scheduling.room import ReceivedBytes, Room
+from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server import answers
 from foreblock.server.checks import CHUNKED, Accepted, Refused, Rules
 from foreblock.server.chunked import BadChunk, BodyTooLarge, ChunkedBody
@@ -28,7 +29,7 @@ class Request(NamedTuple):
 
     body: bytes
     accepted: Accepted
-    received: Received | None = None  # to be kept until it is answered, if it is long
+    received: ReceivedBytes | None = None  # to be kept until it is answered, if it is long
 
 
 class ExpectsContinue(NamedTuple):
@@ -58,7 +59,7 @@ class RequestReader:
         self._head = bytearray()
         self._accepted: Accepted | None = None
         self._body: bytearray | ChunkedBody | None = None
-        self._received: Received | None = None
+        self._received: ReceivedBytes | None = None
 
     @property
     def unread(self) -> int:
@@ -97,7 +98,8 @@ class RequestReader:
 
     def _has_room_for(self, size: int) -> bool:
         """Whether a body may have so many bytes; for a long one room is taken."""
-        if size < LONG or (self._received is not None and size <= self._received.size):
+        held = 0 if self._received is None else self._received.size
+        if size < THRESHOLDS.long_bytes or size <= held:
             return True
         self._received = None
         self._received = self._room.receive(size)
@@ -198,4 +200,4 @@ class RequestReader:
 
 def _rounded(size: int) -> int:
     """What is taken for a body whose length is not known: the next power of two."""
-    return 1 << (size - 1).bit_length() if size >= LONG else size
+    return 1 << (size - 1).bit_length() if size >= THRESHOLDS.long_bytes else size

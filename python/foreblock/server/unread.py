@@ -14,7 +14,8 @@ import sys
 import termios
 from typing import Final
 
-from foreblock.scheduling.room import LONG, PORTION, LongText, Room
+from foreblock.scheduling.room import LongText, Room
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 # Bytes a second. Who takes less is the first to go when others want the room.
 STEADY: Final = 64 * 1024
@@ -54,7 +55,7 @@ class Unread:
             return True
         self._counted = size = self._transport.get_write_buffer_size()
         self._room.bytes_left -= size
-        if size < LONG or self._room.bytes_left >= 0:
+        if size < THRESHOLDS.long_bytes or self._room.bytes_left >= 0:
             return True
         self._room.wanted = True
         return False
@@ -72,7 +73,7 @@ class Unread:
         steady = self._taken - self._looked >= STEADY
         self._looked = self._taken
         self.slow_seconds = 0 if steady else self.slow_seconds + 1
-        if self._taken - self._renewed < PORTION:
+        if self._taken - self._renewed < THRESHOLDS.piece_bytes:
             return False
         self._renewed = self._taken
         return True

@@ -23,17 +23,15 @@ from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.methods import make_methods
 from foreblock.methods.call_params import UNCAPPED
 from foreblock.methods.options import Options
-from foreblock.methods.placement import IN_PLACE_STEP_US, IN_PLACE_US, Placement
-from foreblock.methods.reads import ReadBudget, Reads
-from foreblock.methods.simulations import Simulations
 from foreblock.methods.submissions import Submissions
-from foreblock.methods.threads import Threads
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
+from foreblock.scheduling.call_threads import CallThreads
 from foreblock.scheduling.reply import Handler, Readiness, Served
-from foreblock.scheduling.room import LONG, Room
-from foreblock.scheduling.turns import Turns
+from foreblock.scheduling.room import Room
+from foreblock.scheduling.scheduler import Scheduler
+from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.settings import Settings
 from foreblock.settings.network import Network
 
@@ -57,22 +55,11 @@ class ServiceOptions:
     pool_capacity: int = 64  # long calls that may wait
 
 
-class Scheduling:
-    """What all networks of a worker share: turns in its loop, threads beside it, and room."""
-
-    def __init__(self, options: ServiceOptions, room: Room | None = None) -> None:
-        running, begun = options.pool_threads, max(options.pool_threads, options.pool_begun)
-        pool = Pool(threads=running, begun=begun, capacity=options.pool_capacity)
-        self.threads: Final = Threads(pool)
-        self.turns: Final = Turns()
-        timeout_ms = options.methods.call_timeout_ms
-        self.simulations: Final = Simulations(self.threads, timeout_ms, turns=self.turns)
-        self.read_budget: Final = ReadBudget()
-        self.room: Final = room or Room()
-
-    def close(self) -> None:
-        """Stop what runs on threads; whoever waits for it is told that it was cancelled."""
-        self.threads.close()
+def make_scheduler(options: ServiceOptions, room: Room | None = None) -> Scheduler:
+    """The scheduler that all networks of a worker share."""
+    running, begun = options.pool_threads, max(options.pool_threads, options.pool_begun)
+    pool = Pool(threads=running, begun=begun, capacity=options.pool_capacity)
+    return Scheduler(CallThreads(pool), options.methods.call_timeout_ms, room)
 
 
 class Service:
@@ -82,20 +69,17 @@ class Service:
         self,
         ledger: Ledger | AbsentLedger,
         options: ServiceOptions,
-        scheduling: Scheduling,
+        scheduler: Scheduler,
         submissions: Submissions | None = None,
     ) -> None:
         """Without `submissions`, the way to a sequencer, it only reads."""
-        simulations = scheduling.simulations
-        placement = Placement(scheduling.threads, options.methods.call_timeout_ms)
-        reads = Reads(simulations, budget=scheduling.read_budget)
         dispatcher = Dispatcher(
-            make_methods(options.methods, placement, simulations, reads, submissions),
+            make_methods(options.methods, scheduler, submissions),
             ledger.view,
             partial(fault_of, dialect=options.methods.dialect),
             options.limits,
-            turns=scheduling.turns,
-            room=scheduling.room,
+            queue=scheduler.queue,
+            room=scheduler.room,
         )
         # The reply to a body; never raises. This is the handler that a server needs.
         self.answer: Final[Handler] = dispatcher.answer
@@ -129,7 +113,7 @@ def make_served(
     Raises what opening a store raises, where it was not served before.
     """
     options, loop = options_of(settings), asyncio.get_running_loop()
-    scheduling = Scheduling(options, room)
+    scheduler = make_scheduler(options, room)
     ledgers = [
         open_served(
             network.data,
@@ -143,7 +127,7 @@ def make_served(
     watches = [each.watch(which) for each, which in zip(ledgers, seen, strict=True)]
     _watch_stores(loop, watches)
     return [
-        _served(ledger, network, options, scheduling, link)
+        _served(ledger, network, options, scheduler, link)
         for ledger, network in zip(ledgers, networks, strict=True)
     ]
 
@@ -152,11 +136,11 @@ def _served(
     ledger: Ledger | AbsentLedger,
     network: Network,
     options: ServiceOptions,
-    scheduling: Scheduling,
+    scheduler: Scheduler,
     link: WriterLink | None,
 ) -> Served:
     submissions = None if link is None else WriterSubmissions(link, network.name)
-    service = Service(ledger, options, scheduling, submissions)
+    service = Service(ledger, options, scheduler, submissions)
     readiness = partial(_readiness, ledger, network, link)
     if isinstance(ledger, AbsentLedger):
         return Served(service.answer, readiness)
@@ -189,10 +173,10 @@ def express_bounds(options: ServiceOptions) -> ExpressBounds:
     """What may be answered without the dispatcher, so that both ways have the same limits."""
     return ExpressBounds(
         batch_items=options.limits.batch_items,
-        batch_bytes=min(options.limits.batch_bytes, LONG),
+        batch_bytes=min(options.limits.batch_bytes, THRESHOLDS.long_bytes),
         call_gas=options.methods.gas_cap or UNCAPPED,
-        call_us=IN_PLACE_US,
-        step_us=IN_PLACE_STEP_US,
+        call_us=THRESHOLDS.call_us,
+        step_us=THRESHOLDS.call_step_us,
     )
 
 

@@ -20,7 +20,6 @@ from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
 from foreblock.ledger.storage.open_store import Store, open_to_write
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch
-from foreblock.ledger.transactions import Transaction, decode_transactions
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
 from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.load import Load, first_of_load
@@ -33,7 +32,7 @@ from foreblock.sources.faulty_feed import FaultyFeed
 from foreblock.sources.kept_states import kept, room
 from foreblock.sources.network_writer import NetworkWriter
 from foreblock.sources.stale_readers import StaleReaders
-from foreblock.types import Flashblock
+from foreblock.types import Flashblock, Transaction, decode_transactions
 
 log = structlog.get_logger()
 

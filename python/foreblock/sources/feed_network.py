@@ -18,13 +18,12 @@ from foreblock.errors import SequencerUnavailable
 from foreblock.feed.client import FeedClient
 from foreblock.feed.client_options import ClientOptions
 from foreblock.feed.inbox import Inbox
-from foreblock.ledger.blocks import Block
 from foreblock.ledger.following.bounds import PRICE_OF_OVERRUN
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.settings.network import FeedChain, Network
 from foreblock.sources.feed_facts import CanonicalState, FeedState, feed_facts
 from foreblock.sources.feed_source import Arrived, FeedSource
-from foreblock.types import Flashblock, FlashblockId
+from foreblock.types import Block, Flashblock, FlashblockId
 from foreblock.upstream.reader import Head
 from foreblock.upstream.source import CanonicalSource
 

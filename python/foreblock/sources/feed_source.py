@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 from foreblock.clock import Clock
 from foreblock.errors import BadGenesis, MalformedFlashblock
 from foreblock.feed.messages import decode
-from foreblock.ledger.blocks import Block
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.following.buffer import BufferBounds
 from foreblock.ledger.following.follower import Follower
@@ -26,7 +25,7 @@ from foreblock.settings.network import Network
 from foreblock.sources.feed_facts import Following
 from foreblock.sources.kept_states import kept, room
 from foreblock.sources.stale_readers import StaleReaders
-from foreblock.types import Flashblock, FlashblockId
+from foreblock.types import Block, Flashblock, FlashblockId
 from foreblock.upstream.reader import Head
 
 

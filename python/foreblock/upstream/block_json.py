@@ -4,7 +4,7 @@ For endpoints that do not give a block's own bytes. Uncles cannot be rebuilt, si
 names them by their hashes only; chains that need this have none.
 """
 
-from foreblock.ledger.blocks import Block, Header, Withdrawal
+from foreblock.types import Block, Header, Withdrawal
 from foreblock.upstream.fields import Fields
 from foreblock.upstream.transaction_json import encode_transaction
 

@@ -8,8 +8,8 @@ for, with the transactions that its header commits to, or an `EndpointError`.
 from typing import Final, NamedTuple
 
 from foreblock.errors import CallerError, NoSuchBlock, NotAnAnswer, Refused
-from foreblock.ledger.blocks import Block, decode_block, transactions_root
 from foreblock.primitives import format_data, format_quantity, parse_data
+from foreblock.types import Block, decode_block, transactions_root
 from foreblock.upstream.block_json import rebuild_block
 from foreblock.upstream.client import Endpoint
 from foreblock.upstream.fields import Fields

@@ -23,7 +23,7 @@ from foreblock.backoff import Backoff
 from foreblock.clock import Clock
 from foreblock.errors import EndpointError, NoSuchBlock, Unreachable
 from foreblock.foreign_text import harmless
-from foreblock.ledger.blocks import Block
+from foreblock.types import Block
 from foreblock.upstream.client import Endpoint
 from foreblock.upstream.fork_search import ForkSearch
 from foreblock.upstream.options import CanonicalOptions

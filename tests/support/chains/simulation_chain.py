@@ -13,9 +13,10 @@ from foreblock.ledger.simulation.block import SimulatedBlock
 from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.request import BlockRequest, SimulationRequest
 from foreblock.ledger.simulation.run import simulate
-from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, finish
+from foreblock.scheduling.steps import UNHURRIED, Pace, Steps
 from support.chains.builder import ChainBuilder
 from support.chains.profiles import JOVIAN
+from support.steps import finish
 from support.strategies.simulation_strategy import COINBASE, accounts
 
 BASE_FEE = 20

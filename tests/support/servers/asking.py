@@ -11,7 +11,7 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Dialect, Options
 from foreblock.methods.submissions import Submissions
 from foreblock.scheduling.reply import Reply
-from foreblock.service.app import Scheduling, Service, ServiceOptions
+from foreblock.service.app import Service, ServiceOptions, make_scheduler
 from support.servers.asked_by import ANYBODY, body_of
 
 UNHURRIED_MS = 600_000  # for what takes seconds at most: no call ends by being preempted
@@ -27,12 +27,12 @@ class Asker:
         submissions: Submissions | None = None,
     ) -> None:
         chosen = options or ServiceOptions()
-        self._scheduling = Scheduling(chosen)
-        self._service = Service(ledger, chosen, self._scheduling, submissions)
+        self._scheduler = make_scheduler(chosen)
+        self._service = Service(ledger, chosen, self._scheduler, submissions)
         self._loop = asyncio.new_event_loop()
 
     def close(self) -> None:
-        self._scheduling.close()
+        self._scheduler.close()
         self._loop.close()
 
     def reply(self, body: bytes) -> Reply:

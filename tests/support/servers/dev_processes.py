@@ -27,7 +27,7 @@ def children(pid: int) -> dict[str, list[int]]:
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has just ended
         for kind, pids in found.items():
-            if f"foreblock.{kind}".encode() in command:
+            if f"foreblock.service.{kind}".encode() in command:
                 pids.append(child)
     return found
 

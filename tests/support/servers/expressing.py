@@ -2,25 +2,26 @@
 
 import asyncio
 
-import pytest
 from msgspec import structs
 
-from foreblock.ledger.reading import fast_path as express
 from foreblock.ledger.reading.fast_path import ExpressBounds, tell_snapshot
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods import placement, reads
 from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Client, Reply
 from foreblock.server.limits import ServerLimits
-from foreblock.service.app import Scheduling, Service, ServiceOptions, express_bounds
+from foreblock.service.app import Service, ServiceOptions, express_bounds, make_scheduler
 from support.servers.waiting import PATIENCE
 from support.servers.wire import Wire, endpoint_for, post
+from support.thresholds import thresholds
 
 LIMITS = ServerLimits(body_limit=1_000_000)
 UNHURRIED_US = 20_000  # for what takes few: so nothing leaves the short way by being preempted
-HURRIED = (
-    (placement, "LONG_SECONDS"), (reads, "ROUND_SECONDS"), (reads, "SLICE_SECONDS"),
-)  # fmt: skip
+UNHURRIED: dict[str, float] = {
+    "call_us": UNHURRIED_US,
+    "late_call_seconds": PATIENCE,
+    "read_round_seconds": PATIENCE,
+    "read_slice_seconds": PATIENCE,
+}
 
 
 def bounds(options: Options | None = None, batch_bytes: int = 20_000) -> ExpressBounds:
@@ -35,10 +36,9 @@ class Ways:
     def __init__(self, ledger: Ledger, options: Options) -> None:
         self.ledger = ledger
         chosen = ServiceOptions(methods=options)
-        self.scheduling = Scheduling(chosen)
-        self.service = Service(ledger, chosen, self.scheduling)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(express, "MOST_BATCH_US", UNHURRIED_US)
+        self.scheduler = make_scheduler(chosen)
+        self.service = Service(ledger, chosen, self.scheduler)
+        with thresholds(fast_batch_us=UNHURRIED_US):
             self.express = ledger.open_express(bounds(options))
         self.asked = 0
         with_express = endpoint_for(self.answer, LIMITS, express=self.express)
@@ -47,10 +47,7 @@ class Ways:
 
     def answer(self, body: bytes, client: Client) -> Reply:
         self.asked += 1
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(placement, "IN_PLACE_US", UNHURRIED_US)
-            for module, name in HURRIED:
-                patch.setattr(module, name, PATIENCE)
+        with thresholds(**UNHURRIED):
             return asyncio.run(self._answer(body, client))
 
     async def _answer(self, body: bytes, client: Client) -> Reply:

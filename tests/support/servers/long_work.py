@@ -1,19 +1,27 @@
-"""Threads beside a loop, as a worker has them, for tests of what runs on them."""
+"""The scheduler of a worker, for tests of what runs on it."""
+
+import time
+from collections.abc import Callable
 
 from foreblock.ledger.calls.call import Pool
-from foreblock.methods.placement import Placement
-from foreblock.methods.reads import Reads
-from foreblock.methods.simulations import Simulations
-from foreblock.methods.threads import Threads
+from foreblock.scheduling.call_threads import CallThreads
+from foreblock.scheduling.scheduler import Scheduler
 
 
-def threads(running: int = 1, begun: int = 4, capacity: int = 8) -> Threads:
+class Clock:
+    """Moves when a test moves it."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def threads(running: int = 1, begun: int = 4, capacity: int = 8) -> CallThreads:
     """A set of threads of its own."""
-    return Threads(Pool(threads=running, begun=begun, capacity=capacity))
+    return CallThreads(Pool(threads=running, begun=begun, capacity=capacity))
 
 
-def long_work(timeout_ms: int) -> tuple[Placement, Simulations, Reads]:
-    """Where calls, simulations and reads run, as methods are given it."""
-    shared = threads()
-    simulations = Simulations(shared, timeout_ms)
-    return Placement(shared, timeout_ms), simulations, Reads(simulations)
+def scheduler(timeout_ms: int, clock: Callable[[], float] = time.monotonic) -> Scheduler:
+    """A scheduler with threads of its own."""
+    return Scheduler(threads(), timeout_ms, clock=clock)

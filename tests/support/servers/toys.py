@@ -10,8 +10,11 @@ from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher, Method
 from foreblock.rpc.fault import Fault
 from foreblock.scheduling.reply import Client, Reply
-from foreblock.scheduling.room import LONG, Room
+from foreblock.scheduling.room import Room
+from foreblock.scheduling.thresholds import THRESHOLDS
 from support.servers.asked_by import ANYBODY, body_of
+
+LONG = THRESHOLDS.long_bytes
 
 
 class ToyContext:

@@ -4,13 +4,16 @@ import asyncio
 import re
 from dataclasses import dataclass
 
-from foreblock.scheduling.room import LONG, Room
+from foreblock.scheduling.room import Room
+from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.checks import Rules
 from foreblock.server.endpoint import Endpoint
 from foreblock.server.limits import Access, ServerLimits
 from foreblock.server.protocol import Connection
 from foreblock.server.reply import NO_EXPRESS, Client, Express, Handler, Readiness, Reply, Served
 from foreblock.server.sweep import TICKS_PER_SECOND, Ticker
+
+LONG = THRESHOLDS.long_bytes
 
 LIMITS = ServerLimits(body_limit=1000, header_limit=600, connections=4)
 ACCESS = Access(hosts=("localhost", "node.example"))

@@ -12,7 +12,7 @@ use crate::error::to_python;
 /// A block as bytes: header, raw transactions, uncles, withdrawals.
 #[pyclass(frozen, eq, hash, module = "foreblock._engine")]
 #[derive(PartialEq, Hash)]
-pub struct Block(pub engine::block::Block);
+pub struct Block(pub engine::codec::block::Block);
 
 #[pymethods]
 impl Block {
@@ -26,13 +26,14 @@ impl Block {
     ) -> PyResult<Self> {
         let transactions: Vec<Bytes> = transactions.into_iter().map(|raw| raw.0).collect();
         for (index, raw) in transactions.iter().enumerate() {
-            engine::transaction::check(raw).map_err(|error| to_python(at_index(index, error)))?;
+            engine::codec::transaction::check(raw)
+                .map_err(|error| to_python(at_index(index, error)))?;
         }
         let uncles = uncles.iter().map(|uncle| uncle.get().0.clone()).collect();
         let withdrawals =
             withdrawals.map(|list| list.iter().map(|withdrawal| withdrawal.get().0).collect());
         let header = header.get().0.clone();
-        Ok(Self(engine::block::Block::new(header, transactions, uncles, withdrawals)))
+        Ok(Self(engine::codec::block::Block::new(header, transactions, uncles, withdrawals)))
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -78,7 +79,7 @@ impl Block {
 /// A withdrawal from the consensus layer.
 #[pyclass(frozen, eq, hash, module = "foreblock._engine")]
 #[derive(PartialEq, Hash)]
-pub struct Withdrawal(pub engine::block::Withdrawal);
+pub struct Withdrawal(pub engine::codec::block::Withdrawal);
 
 #[pymethods]
 impl Withdrawal {
@@ -89,7 +90,7 @@ impl Withdrawal {
         address: Arg<Address>,
         amount: Arg<u64>,
     ) -> Self {
-        Self(engine::block::Withdrawal {
+        Self(engine::codec::block::Withdrawal {
             index: index.0,
             validator_index: validator_index.0,
             address: address.0,

@@ -1,6 +1,6 @@
 //! Headers, which Python also makes: fields are set by name, for a new one and for a copy.
 
-use foreblock_engine::header as engine;
+use foreblock_engine::codec::header as engine;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;

@@ -1,7 +1,7 @@
 //! Receipts and logs, which execution makes and Python may make for itself.
 
 use alloy_primitives::{Address, B256, Bytes, LogData};
-use foreblock_engine::receipt::{self as engine, ReceiptOutcome};
+use foreblock_engine::codec::receipt::{self as engine, ReceiptOutcome};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -77,11 +77,6 @@ impl Receipt {
 
     fn encode(&self) -> Vec<u8> {
         self.0.encode()
-    }
-
-    #[getter]
-    fn r#type(&self) -> u8 {
-        self.0.tx_type
     }
 
     #[getter]

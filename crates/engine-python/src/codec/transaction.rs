@@ -4,11 +4,13 @@ use std::hash::{Hash, Hasher};
 
 use alloy_eips::eip7702::Authorization as UnsignedAuthorization;
 use alloy_primitives::{Address, U256};
-use foreblock_engine::transaction as engine;
+use foreblock_engine::codec::transaction as engine;
+use foreblock_engine::codec::transaction_json::{Place, fragment};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::convert::{Arg, Integer};
+use super::Header;
+use crate::convert::{Arg, Integer, Pair};
 
 /// A decoded transaction with its sender.
 #[pyclass(frozen, eq, hash, module = "foreblock._engine")]
@@ -92,11 +94,6 @@ impl Transaction {
         self.0.fields().max_priority_fee_per_gas().map(Integer::from)
     }
 
-    #[getter]
-    fn max_fee_per_blob_gas(&self) -> Option<Integer> {
-        self.0.fields().max_fee_per_blob_gas().map(Integer::from)
-    }
-
     #[pyo3(signature = (base_fee_per_gas))]
     fn effective_gas_price(&self, base_fee_per_gas: Option<Arg<u64>>) -> Integer {
         self.0.fields().effective_gas_price(base_fee_per_gas.map(|fee| fee.0)).into()
@@ -127,39 +124,18 @@ impl Transaction {
         list.map(|list| PyTuple::new(py, list.iter().cloned().map(Authorization))).transpose()
     }
 
-    #[getter]
-    fn v(&self) -> Integer {
-        self.0.v().into()
-    }
-
-    #[getter]
-    fn y_parity(&self) -> u8 {
-        self.0.signature().map_or(0, |signature| signature.v().into())
-    }
-
-    #[getter]
-    fn r(&self) -> Integer {
-        Integer(self.0.signature().map_or(U256::ZERO, |signature| signature.r()))
-    }
-
-    #[getter]
-    fn s(&self) -> Integer {
-        Integer(self.0.signature().map_or(U256::ZERO, |signature| signature.s()))
-    }
-
-    #[getter]
-    fn source_hash(&self) -> Option<[u8; 32]> {
-        self.0.deposit().map(|deposit| deposit.source_hash.0)
-    }
-
-    #[getter]
-    fn mint(&self) -> Option<Integer> {
-        self.0.deposit().map(|deposit| deposit.mint.into())
-    }
-
-    #[getter]
-    fn is_system_transaction(&self) -> Option<bool> {
-        self.0.deposit().map(|deposit| deposit.is_system_transaction)
+    #[pyo3(signature = (header, index, deposit = None))]
+    fn fragment(
+        &self,
+        header: &Header,
+        index: Arg<u64>,
+        deposit: Option<Pair<Arg<u64>, Arg<u64>>>,
+    ) -> Vec<u8> {
+        let deposit = deposit.map(|Pair(nonce, version)| (nonce.0, version.0));
+        let place = Place { header: &header.0, index: index.0, deposit };
+        let mut out = Vec::with_capacity(1024 + 2 * self.0.raw.len());
+        fragment(&mut out, &self.0, &place);
+        out
     }
 
     fn __repr__(&self) -> String {
@@ -186,39 +162,5 @@ impl Authorization {
         let inner =
             UnsignedAuthorization { chain_id: chain_id.0, address: address.0, nonce: nonce.0 };
         Self(engine::SignedAuthorization::new_unchecked(inner, y_parity.0, r.0, s.0))
-    }
-
-    #[getter]
-    fn chain_id(&self) -> Integer {
-        Integer(*self.0.chain_id())
-    }
-
-    #[getter]
-    fn address(&self) -> [u8; 20] {
-        self.0.address().into_array()
-    }
-
-    #[getter]
-    fn nonce(&self) -> u64 {
-        self.0.nonce()
-    }
-
-    #[getter]
-    fn y_parity(&self) -> u8 {
-        self.0.y_parity()
-    }
-
-    #[getter]
-    fn r(&self) -> Integer {
-        Integer(self.0.r())
-    }
-
-    #[getter]
-    fn s(&self) -> Integer {
-        Integer(self.0.s())
-    }
-
-    fn authority(&self) -> Option<[u8; 20]> {
-        engine::authority(&self.0).map(|authority| authority.into_array())
     }
 }

@@ -11,7 +11,7 @@ use super::{
     refusal, string,
     text::{Kind, Text},
 };
-use crate::block::Withdrawal;
+use crate::codec::block::Withdrawal;
 
 /// Characters of a block number that are shown where its hash is refused.
 const NUMBER_TEXT: usize = 18;

@@ -15,9 +15,11 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    overlay::{Overlay, Override},
-    precompiles::PrecompileOverrides,
-    rules::Rules,
+    evm::{
+        overlay::{Overlay, Override},
+        precompiles::PrecompileOverrides,
+        rules::Rules,
+    },
 };
 
 /// Accounts, or bytes of code, slots and hashes, that take a millisecond to lay over a state.

@@ -9,7 +9,7 @@ use super::{
     object, optional_array, optional_boolean, optional_object, require,
     text::{Kind, Text},
 };
-use crate::{body::PlainCall, message::Message};
+use crate::{evm::message::Message, simulate::body::PlainCall};
 
 /// How much one simulation may ask for.
 #[derive(Debug, Clone, Copy)]

@@ -154,12 +154,15 @@ impl<'a> Text<'a> {
 
     /// Begins an array or object; whether there is anything in it.
     fn opens(&mut self, begin: &[u8], end: &[u8; 1], open: &mut Vec<u8>) -> Result<bool> {
+        if open.len() == DEEPEST {
+            return Err(Malformed);
+        }
         self.takes(begin);
         if self.takes(end) {
             return Ok(false);
         }
         open.push(end[0]);
-        if open.len() > DEEPEST { Err(Malformed) } else { Ok(true) }
+        Ok(true)
     }
 
     fn key(&mut self) -> Result<()> {

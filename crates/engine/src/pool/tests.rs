@@ -4,9 +4,11 @@ use revm::bytecode::opcode;
 
 use super::*;
 use crate::{
-    execute::{Options, call},
-    message::Message,
-    outcome::{Outcome, Status},
+    evm::{
+        execute::{Options, call},
+        message::Message,
+        outcome::{Outcome, Status},
+    },
     testing::{Asm, MemoryState, addr, env, ethereum},
 };
 

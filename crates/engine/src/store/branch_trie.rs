@@ -17,11 +17,11 @@ use super::state::State;
 use super::view::View;
 use crate::error::{Error, Result};
 use crate::state::Changes;
-use crate::state_root::StateTrie;
-use crate::trie::{Layers, NodeWrites};
+use crate::trie::state_root::StateRoot;
+use crate::trie::{LayeredNodes, NodeWrites};
 
 pub struct BranchTrie {
-    trie: StateTrie,
+    trie: StateRoot,
     stored: StoredNodes,
     /// All nodes of the state, where none are stored.
     built: Option<Arc<NodeWrites>>,
@@ -64,24 +64,24 @@ impl BranchTrie {
     }
 
     fn start(stored: StoredNodes, built: Option<Arc<NodeWrites>>) -> Result<Self> {
-        let nodes = Layers { layers: built.iter().cloned().collect(), base: &stored };
-        let trie = StateTrie::open(root_of(&nodes)?);
+        let nodes = LayeredNodes { layers: built.iter().cloned().collect(), base: &stored };
+        let trie = StateRoot::open(root_of(&nodes)?);
         Ok(Self { trie, stored, built })
     }
 
     /// Takes in changes that start from the state as it stands here.
     pub fn apply(&mut self, changes: &Changes) -> Result<()> {
         let layers = self.built.iter().cloned().collect();
-        self.trie.apply(changes, &Layers { layers, base: &self.stored })
+        self.trie.apply(changes, &LayeredNodes { layers, base: &self.stored })
     }
 
     pub fn root(&mut self) -> Result<B256> {
         let layers = self.built.iter().cloned().collect();
-        self.trie.root(&Layers { layers, base: &self.stored })
+        self.trie.root(&LayeredNodes { layers, base: &self.stored })
     }
 
     pub fn storage_root(&mut self, address: &Address) -> Result<B256> {
         let layers = self.built.iter().cloned().collect();
-        self.trie.storage_root(address, &Layers { layers, base: &self.stored })
+        self.trie.storage_root(address, &LayeredNodes { layers, base: &self.stored })
     }
 }

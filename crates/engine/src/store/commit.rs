@@ -8,16 +8,16 @@ use alloy_primitives::B256;
 use heed::RwTxn;
 
 use super::batch::{Batch, IndexRows, NewPartial, Parent, Step};
-use super::heads::{Heads, Sealed};
+use super::heads::{BlockRef, Heads};
 use super::lmdb;
 use super::maintain::{self, FOLD_CURSOR};
-use super::nodes::Layers;
+use super::nodes::UnstoredNodes;
 use super::open::{Store, Tables};
 use super::record::{Partial, SealedBlock, Start, Status, Trash};
-use crate::delta;
-use crate::entry::{self, Entries};
 use crate::error::{Error, Result};
 use crate::state::Changes;
+use crate::store::delta;
+use crate::store::entry::{self, Entries};
 
 impl Store {
     pub fn batch(&self) -> Result<Batch> {
@@ -61,7 +61,7 @@ struct Applying<'a, 'e> {
     tables: Tables,
     txn: &'a mut RwTxn<'e>,
     heads: Heads,
-    layers: &'a mut Layers,
+    layers: &'a mut UnstoredNodes,
 }
 
 impl Applying<'_, '_> {
@@ -138,7 +138,7 @@ impl Applying<'_, '_> {
         check(block < u64::MAX, || format!("no block can follow block {block}"))?;
         let key = block.to_be_bytes();
         self.tables.sealed.put(self.txn, &key, &sealed.encode()).map_err(lmdb)?;
-        self.heads.latest = Some(Sealed { number: block, hash: sealed.hash });
+        self.heads.latest = Some(BlockRef { number: block, hash: sealed.hash });
         Ok(())
     }
 
@@ -242,7 +242,7 @@ impl Applying<'_, '_> {
         }
         self.heads.latest = Some(self.known(block)?);
         self.heads.folded = self.heads.folded.min(block);
-        let keep = |head: Option<Sealed>| head.filter(|head| head.number <= block);
+        let keep = |head: Option<BlockRef>| head.filter(|head| head.number <= block);
         (self.heads.safe, self.heads.finalized) =
             (keep(self.heads.safe), keep(self.heads.finalized));
         self.heads.pending = None;
@@ -333,8 +333,8 @@ impl Applying<'_, '_> {
         self.tables.sealed_block(self.txn, block)?.ok_or(Error::UnknownBlock(block))
     }
 
-    fn known(&self, block: u64) -> Result<Sealed> {
-        Ok(Sealed { number: block, hash: self.sealed(block)?.hash })
+    fn known(&self, block: u64) -> Result<BlockRef> {
+        Ok(BlockRef { number: block, hash: self.sealed(block)?.hash })
     }
 }
 

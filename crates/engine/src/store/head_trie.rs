@@ -16,17 +16,17 @@ use super::nodes::StoredNodes;
 use super::open::Store;
 use super::state::State;
 use super::view::View;
-use crate::bulk_root::{BulkRoot, bulk_storage_root};
-use crate::delta;
-use crate::entry::{self, ACCOUNT, SLOT};
 use crate::error::{Error, Result};
 use crate::state::{AccountChange, AccountState, Changes, StateReader};
-use crate::state_root::StateTrie;
-use crate::trie::{Layers, NodeReader, NodeWrites, Owner, leaf, node_key};
+use crate::store::delta;
+use crate::store::entry::{self, ACCOUNT, SLOT};
+use crate::trie::bulk_root::{BulkRoot, bulk_storage_root};
+use crate::trie::state_root::StateRoot;
+use crate::trie::{LayeredNodes, NodeReader, NodeWrites, Owner, leaf, node_key};
 
 pub struct HeadTrie {
     store: Arc<Store>,
-    trie: StateTrie,
+    trie: StateRoot,
     /// Nodes are read as of this block; `None` in an empty store.
     block: Option<u64>,
 }
@@ -39,7 +39,7 @@ impl HeadTrie {
             restore_layers(&store, &view, latest)?;
         }
         let root = with_nodes(&store, block, root_of)?;
-        Ok(Self { store, trie: StateTrie::open(root), block })
+        Ok(Self { store, trie: StateRoot::open(root), block })
     }
 
     /// Takes in changes that start from the state as it stands here.
@@ -70,7 +70,7 @@ fn with_nodes<T>(
     let block = block.unwrap_or_default();
     let base = StoredNodes::at(&view, block);
     let layers = store.node_layers(block)?.into_iter().map(|(_, writes)| writes).collect();
-    read(&Layers { layers, base: &base })
+    read(&LayeredNodes { layers, base: &base })
 }
 
 /// The root of the state that `nodes` show: the row of a root is always there.
@@ -88,7 +88,7 @@ fn restore_layers(store: &Store, view: &View, latest: u64) -> Result<()> {
     if known >= latest {
         return Ok(());
     }
-    let mut trie = StateTrie::open(with_nodes(store, Some(known), root_of)?);
+    let mut trie = StateRoot::open(with_nodes(store, Some(known), root_of)?);
     for block in known + 1..=latest {
         let sealed = view.sealed(block)?.ok_or(Error::UnknownBlock(block))?;
         let changes = changes_of(view, &view.state(block - 1)?, sealed.delta)?;

@@ -21,9 +21,9 @@ pub struct Heads {
     /// The last number drawn. Strictly increases with every commit that a reader
     /// can see a difference by; folding and pruning draw none.
     pub commit: u64,
-    pub latest: Option<Sealed>,
-    pub safe: Option<Sealed>,
-    pub finalized: Option<Sealed>,
+    pub latest: Option<BlockRef>,
+    pub safe: Option<BlockRef>,
+    pub finalized: Option<BlockRef>,
     /// The oldest block whose state can be read.
     pub earliest: u64,
     /// Up to this block, state is in the flat table.
@@ -40,7 +40,7 @@ pub struct Heads {
 
 /// A sealed block by number and hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sealed {
+pub struct BlockRef {
     pub number: u64,
     pub hash: B256,
 }
@@ -108,7 +108,7 @@ impl Heads {
     /// What holds after every commit, and what work from block to block relies on to end.
     fn check(&self) -> Result<()> {
         let top = self.latest.map_or(0, |latest| latest.number);
-        let at_most = |head: Option<Sealed>| head.is_none_or(|head| head.number <= top);
+        let at_most = |head: Option<BlockRef>| head.is_none_or(|head| head.number <= top);
         let sound = self.commit <= MOST_COMMITS
             && top < u64::MAX
             && self.earliest <= self.folded
@@ -148,9 +148,9 @@ impl Fields<'_> {
         optional(present, number, number == 0)
     }
 
-    fn sealed(&mut self) -> Result<Option<Sealed>> {
+    fn sealed(&mut self) -> Result<Option<BlockRef>> {
         let [present] = self.take::<1>()?;
-        let sealed = Sealed { number: self.number()?, hash: self.hash()? };
+        let sealed = BlockRef { number: self.number()?, hash: self.hash()? };
         optional(present, sealed, sealed.number == 0 && sealed.hash.is_zero())
     }
 
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn heads_come_back_as_they_were() {
-        let sealed = |number| Some(Sealed { number, hash: B256::repeat_byte(number as u8) });
+        let sealed = |number| Some(BlockRef { number, hash: B256::repeat_byte(number as u8) });
         let heads = Heads {
             commit: 9,
             latest: sealed(8),
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn heads_that_contradict_each_other_are_damage() {
-        let at = |number| Some(Sealed { number, hash: B256::ZERO });
+        let at = |number| Some(BlockRef { number, hash: B256::ZERO });
         let sound = Heads {
             latest: at(8),
             earliest: 2,
@@ -215,12 +215,12 @@ mod tests {
         assert_eq!(Heads::decode(&sound.encode()), Ok(sound.clone()));
         let spoil: [fn(&mut Heads); 8] = [
             |heads| heads.commit = u64::MAX,
-            |heads| heads.latest = Some(Sealed { number: u64::MAX, hash: B256::ZERO }),
+            |heads| heads.latest = Some(BlockRef { number: u64::MAX, hash: B256::ZERO }),
             |heads| heads.earliest = 7,
             |heads| heads.folded = 9,
             |heads| heads.nodes = Some(1 << 60),
             |heads| heads.nodes_earliest = 8,
-            |heads| heads.safe = Some(Sealed { number: 9, hash: B256::ZERO }),
+            |heads| heads.safe = Some(BlockRef { number: 9, hash: B256::ZERO }),
             |heads| heads.latest = None,
         ];
         for (place, spoil) in spoil.into_iter().enumerate() {

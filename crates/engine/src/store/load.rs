@@ -9,9 +9,9 @@ use heed::PutFlags;
 
 use super::lmdb;
 use super::open::Store;
-use crate::entry;
 use crate::error::{Error, Result};
 use crate::state::AccountState;
+use crate::store::entry;
 
 impl Store {
     /// Add accounts as of block 0. Addresses ascend within a call and from call to

@@ -16,12 +16,12 @@ use heed::RwTxn;
 
 use super::heads::{Fields, Heads};
 use super::lmdb;
-use super::nodes::Layers;
+use super::nodes::UnstoredNodes;
 use super::open::{Retention, Store, Tables};
 use super::record::{Partial, Trash};
-use crate::delta;
-use crate::entry::{self, RETIRED};
 use crate::error::{Error, Result};
+use crate::store::delta;
+use crate::store::entry::{self, RETIRED};
 
 /// The entry key from which folding block `folded + 1` goes on.
 pub(super) const FOLD_CURSOR: &[u8] = b"fold";
@@ -75,7 +75,7 @@ pub(super) fn settle(
     tables: &Tables,
     txn: &mut RwTxn,
     heads: &mut Heads,
-    layers: &mut Layers,
+    layers: &mut UnstoredNodes,
 ) -> Result<()> {
     let left = usize::MAX;
     let mut slice = Slice { tables: *tables, txn, heads: heads.clone(), layers, left };
@@ -90,7 +90,7 @@ pub(super) struct Slice<'a, 'e> {
     pub tables: Tables,
     pub txn: &'a mut RwTxn<'e>,
     pub heads: Heads,
-    pub layers: &'a mut Layers,
+    pub layers: &'a mut UnstoredNodes,
     pub left: usize,
 }
 

@@ -12,7 +12,9 @@ mod batch;
 mod branch_trie;
 mod commit;
 mod copy;
+mod delta;
 mod disk;
+mod entry;
 mod environment;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
@@ -39,7 +41,7 @@ pub(crate) use tests::folder as test_folder;
 pub use batch::{Batch, Parent};
 pub use branch_trie::BranchTrie;
 pub use head_trie::HeadTrie;
-pub use heads::{Heads, Sealed};
+pub use heads::{BlockRef, Heads};
 pub use open::{Mode, Options, Retention, Store, Tables};
 pub use record::{Partial, SealedBlock, Start, Status};
 pub use state::State;

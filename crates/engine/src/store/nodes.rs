@@ -17,8 +17,8 @@ use super::open::Store;
 use super::record::Trash;
 use super::snapshot::Lease;
 use super::view::View;
-use crate::entry;
 use crate::error::{Error, Result};
+use crate::store::entry;
 use crate::trie::NodeWrites;
 use crate::trie::{NodeReader, Owner, is_node_key, is_storage_prefix, node_key, owner_prefix};
 
@@ -27,7 +27,7 @@ const CHANGES_BYTES: usize = 4 * 4096 - 16;
 
 /// What sealed blocks wrote that is not stored yet, oldest first.
 #[derive(Clone, Default)]
-pub struct Layers(Vec<Layer>);
+pub struct UnstoredNodes(Vec<Layer>);
 
 #[derive(Clone)]
 struct Layer {
@@ -37,7 +37,7 @@ struct Layer {
     stored: usize,
 }
 
-impl Layers {
+impl UnstoredNodes {
     pub fn push(&mut self, block: u64, writes: Arc<NodeWrites>) {
         self.rewind(block.saturating_sub(1));
         self.0.push(Layer { block, writes, stored: 0 });
@@ -144,7 +144,7 @@ impl Slice<'_, '_> {
     /// Gives how many writes of the layer are stored now. The first layer of a store
     /// replaces nothing, so it needs no list of changes.
     fn write_layer(&mut self, layer: &Layer, first: bool) -> Result<usize> {
-        let mut changes = Changes::default();
+        let mut changes = NodeKeyRows::default();
         if layer.stored == 0 {
             for owner in &layer.writes.retired {
                 changes.push(RETIRED_OWNER, &owner_prefix(owner));
@@ -166,7 +166,7 @@ impl Slice<'_, '_> {
         Ok(stored)
     }
 
-    fn write_changes(&mut self, block: u64, changes: Changes) -> Result<()> {
+    fn write_changes(&mut self, block: u64, changes: NodeKeyRows) -> Result<()> {
         let table = self.tables.node_changes;
         let prefix = block.to_be_bytes();
         let last = table.rev_prefix_iter(self.txn, &prefix).map_err(lmdb)?.next();
@@ -258,11 +258,11 @@ const RETIRED_OWNER: u8 = 1;
 
 /// A list of node keys in rows; each is its kind, its length and itself.
 #[derive(Default)]
-struct Changes {
+struct NodeKeyRows {
     rows: Vec<Vec<u8>>,
 }
 
-impl Changes {
+impl NodeKeyRows {
     fn push(&mut self, kind: u8, key: &[u8]) {
         if self.rows.last().is_none_or(|row| row.len() + key.len() + 2 > CHANGES_BYTES) {
             self.rows.push(Vec::new());

@@ -10,7 +10,7 @@ use heed::{AnyTls, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, Withou
 
 use super::environment::Environment;
 use super::heads::Heads;
-use super::nodes::Layers;
+use super::nodes::UnstoredNodes;
 use super::snapshot::Lease;
 use super::{disk, lmdb, map};
 use crate::error::{Error, Result};
@@ -122,7 +122,7 @@ pub struct Store {
 
 /// What only the writing process has.
 struct Writer {
-    layers: Mutex<Layers>,
+    layers: Mutex<UnstoredNodes>,
 }
 
 impl Store {
@@ -219,7 +219,7 @@ impl Store {
         self.env.close();
     }
 
-    pub(super) fn layers(&self) -> Result<MutexGuard<'_, Layers>> {
+    pub(super) fn layers(&self) -> Result<MutexGuard<'_, UnstoredNodes>> {
         let writer = self.writer.as_ref().ok_or(Error::StoreReadOnly)?;
         // A panic while it was held left only layers that are derived data.
         Ok(writer.layers.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))

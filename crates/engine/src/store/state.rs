@@ -16,10 +16,10 @@ use super::lmdb;
 use super::record::{Start, Status};
 use super::snapshot::{Lease, StateOf};
 
-use crate::delta;
-use crate::entry::{self, ACCOUNT};
 use crate::error::{Error, Result};
 use crate::state::{AccountState, StateReader};
+use crate::store::delta;
+use crate::store::entry::{self, ACCOUNT};
 
 #[derive(Clone)]
 pub struct State {

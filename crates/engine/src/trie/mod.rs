@@ -10,18 +10,22 @@
 //! as `NodeWrites`. What the leaves of the state tries mean is in `leaf` and
 //! `state_root`.
 
+pub mod bulk_root;
 mod edit;
+pub mod keccak;
 mod key;
 pub mod leaf;
 mod node;
+pub mod ordered_root;
 mod rows;
+pub mod state_root;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tree;
 
 pub use alloy_trie::{EMPTY_ROOT_HASH, Nibbles};
 pub use key::{Owner, is_node_key, is_storage_prefix, node_key, owner_prefix};
-pub use rows::{Layers, NodeReader, NodeWrites, Rows};
+pub use rows::{LayeredNodes, NodeReader, NodeWrites, Rows};
 pub use tree::Trie;
 
 /// The shortest RLP that its parent refers to by hash (yellow paper, appendix D).

@@ -64,13 +64,13 @@ pub struct NodeWrites {
 }
 
 /// Writes that are not stored yet, above the nodes that are.
-pub struct Layers<'a> {
+pub struct LayeredNodes<'a> {
     /// Oldest first.
     pub layers: Vec<Arc<NodeWrites>>,
     pub base: &'a dyn NodeReader,
 }
 
-impl NodeReader for Layers<'_> {
+impl NodeReader for LayeredNodes<'_> {
     fn node(&self, owner: &Owner, path: &Nibbles) -> Result<Option<Vec<u8>>> {
         if !self.layers.is_empty() {
             let key = node_key(owner, path);

@@ -12,8 +12,8 @@ use proptest::{collection::vec, prelude::*};
 
 use super::{NodeReader, NodeWrites, Owner, Rows, Trie, node_key, owner_prefix};
 use crate::{
-    bulk_root::BulkRoot,
     error::{Error, Result},
+    trie::bulk_root::BulkRoot,
 };
 
 /// Rows as a store would hold them.

@@ -25,7 +25,6 @@ from foreblock.feed.server import FeedServer
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
 from foreblock.ledger.storage.open_store import open_to_write
-from foreblock.ledger.transactions import Transaction
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
@@ -33,7 +32,7 @@ from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.service.logs import configure
 from foreblock.service.running import HOST
-from foreblock.types import Flashblock
+from foreblock.types import Flashblock, Transaction
 
 ACCOUNTS: Final = 20
 LINGER_SECONDS: Final = 1.0  # after the last message, before the feed ends

@@ -14,10 +14,9 @@ from typing import Final
 from foreblock.bench.preconf.part import tell, wait_to_begin
 from foreblock.bench.preconf.wire import Connection, request
 from foreblock.errors import NotAnAnswer
-from foreblock.ledger.keys import sign_transaction
-from foreblock.ledger.transactions import Message
 from foreblock.primitives import format_data
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, DevAccount, dev_accounts
+from foreblock.types import Message, sign_transaction
 
 GWEI: Final = 10**9
 PAUSE_SECONDS: Final = 0.2  # at most, between two payments

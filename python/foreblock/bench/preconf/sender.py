@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 from foreblock.bench.preconf.part import tell, wait_to_begin
 from foreblock.bench.preconf.wire import request
-from foreblock.ledger.transactions import Transaction
 from foreblock.primitives import format_data
 from foreblock.sequencer.load import PORTION, Load
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
+from foreblock.types import Transaction
 
 CHAIN_ID: Final = 31337
 CONNECTIONS: Final = 64  # on each, requests are answered one after the other

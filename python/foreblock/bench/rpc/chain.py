@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from foreblock._engine import decode_block
 from foreblock.bench.fill import ETHER, address
 from foreblock.primitives import format_data, format_quantity
+from foreblock.types import decode_block
 
 CHAIN_ID: Final = 1337
 GAS_LIMIT: Final = 30_000_000

@@ -14,9 +14,9 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from foreblock._engine import BranchTrie, Changes, Header, NodeWrites, StateTrie
+from foreblock._engine import Changes, Header, NodeWrites, StateTrie
 
-OpenTrie = Callable[[], StateTrie | BranchTrie]
+OpenTrie = Callable[[], StateTrie]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class StateRoots:
         """`whole` says that the trie stands where the block began, not amid it."""
         self._open = open_trie
         self._whole = whole
-        self._trie: StateTrie | BranchTrie | None = None
+        self._trie: StateTrie | None = None
         self._changes: list[Changes] = []  # of the block, in order
         self._applied = 0
         self._waiting: deque[_Waiting] = deque()
@@ -94,9 +94,9 @@ class StateRoots:
         """The nodes to store with the sealed block; none where the store makes them."""
         if self._nodes is not None:
             return self._nodes
-        return self._trie.take() if isinstance(self._trie, StateTrie) else None
+        return None if self._trie is None else self._trie.take()
 
-    def hand_over(self) -> StateTrie | BranchTrie:
+    def hand_over(self) -> StateTrie:
         """The trie after all that was taken in, to whom it belongs from then on."""
         self.root()
         self._nodes = self.take_nodes()
@@ -112,7 +112,7 @@ class StateRoots:
         if self._whole:
             self._open, self._trie, self._applied, self._nodes = open_trie, None, 0, None
 
-    def _trie_after(self, count: int) -> StateTrie | BranchTrie:
+    def _trie_after(self, count: int) -> StateTrie:
         if self._trie is None:
             self._trie = self._open()
         for changes in self._changes[self._applied : count]:

@@ -55,6 +55,13 @@ class Run(Struct, frozen=True, gc=False):
     message: Message
     precompiles: Precompiles | None
 
+    @property
+    def kind(self) -> tuple[int, bytes | None, bytes, bool]:
+        """The network, contract and selector, and whether state is overridden."""
+        call = self.call
+        chain_id = self.around.profile.chain_id
+        return chain_id, call.to, call.data[:4], self.overlay is not None
+
     def here(self, timeout_us: int | None = None, step_us: int | None = None) -> Outcome:
         """Run it on this thread; raises `RefusedCall`, `DeadlineExceeded`."""
         try:

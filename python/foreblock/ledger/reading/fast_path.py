@@ -12,15 +12,9 @@ from msgspec import Struct
 
 from foreblock._engine import Express, Store
 from foreblock.ledger.reading.snapshot import Snapshot
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 ANSWERED_TAGS: Final = ("latest", "pending")
-
-# Longer texts are handed to the transport in parts, since copying them costs more than that.
-LONGEST_TEXT: Final = 32 * 1024  # bytes
-
-# Larger batches let others have their turn in between.
-MOST_ITEMS: Final = 256
-MOST_BATCH_US: Final = 500
 
 
 class ExpressBounds(Struct, frozen=True):
@@ -37,9 +31,9 @@ def make_express(store: Store, bounds: ExpressBounds) -> Express:
     """What answers from the snapshots of a store; it knows none yet."""
     return Express(
         store,
-        batch_items=min(bounds.batch_items, MOST_ITEMS),
+        batch_items=min(bounds.batch_items, THRESHOLDS.fast_batch_items),
         batch_bytes=bounds.batch_bytes,
-        batch_us=MOST_BATCH_US,
+        batch_us=THRESHOLDS.fast_batch_us,
         call_gas=bounds.call_gas,
         call_us=bounds.call_us,
         step_us=bounds.step_us,

@@ -23,6 +23,7 @@ from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.reading.stored_block import Portion
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.created_address import created_address
+from foreblock.ledger.rules.deposit_receipt import DEPOSIT
 from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, Position
 
@@ -55,7 +56,7 @@ class PlacedReceipt:
         transaction, nonce = self.transaction, self.transaction.nonce
         if transaction.to is not None:
             return None
-        if transaction.source_hash is not None:
+        if transaction.type == DEPOSIT:
             if self.receipt.deposit_nonce is None:
                 return None
             nonce = self.receipt.deposit_nonce

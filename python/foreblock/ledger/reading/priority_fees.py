@@ -4,17 +4,14 @@ Deposits bid nothing and are left out. The engine walks over the rows of a block
 lie, decodes nothing, and takes some 100 ns a transaction.
 """
 
-from typing import Final
-
 from foreblock._engine import Bids, BlockTips
 from foreblock.ledger.reading.portion_places import portion_rows
 from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.scheduling.steps import Steps
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 __all__ = ["BlockTips", "read_tips"]
-
-AT_ONCE: Final = 2048  # transactions
 
 
 def read_tips(view: LedgerView, block: ReadableBlock) -> Steps[BlockTips]:
@@ -24,7 +21,7 @@ def read_tips(view: LedgerView, block: ReadableBlock) -> Steps[BlockTips]:
         stored = portion_rows(block, number)
         start, count = 0, 1
         while start < count:
-            stop = start + AT_ONCE
+            stop = start + THRESHOLDS.read_tips
             count = bids.add(view.stored, stored.transactions, stored.receipts, start, stop)
             start = stop
             yield None

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from foreblock._engine import (
-    Authorization,
     Block,
     Header,
     StoredItems,
@@ -33,7 +32,6 @@ from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.partial_rows import split_senders
 
 __all__ = [
-    "Authorization",
     "Header",
     "Part",
     "Portion",
@@ -77,7 +75,7 @@ class Portion:
         )
 
     def fragments(self, start: int, stop: int, first: int, header: Header) -> list[bytes]:
-        """Some of the transactions as JSON, see `shapes.fragment`.
+        """Some of the transactions as JSON, see `Transaction.fragment`.
 
         `first` is the place of the portion in the block of this header.
         """

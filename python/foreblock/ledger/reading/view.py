@@ -27,7 +27,6 @@ from foreblock.errors import (
 from foreblock.ledger.reading.block_id import BlockId, ByHash, ByPlace
 from foreblock.ledger.reading.fast_path import (
     ANSWERED_TAGS,
-    LONGEST_TEXT,
     ExpressBounds,
     make_express,
     tell_snapshot,
@@ -44,6 +43,7 @@ from foreblock.ledger.storage.freshness import decode_freshness
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.start import stored_profile
 from foreblock.ledger.storage.store_watch import StoreWatch, check_goes_on
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 
 class Ledger:
@@ -185,7 +185,7 @@ class LedgerView(Struct, frozen=True, gc=False):
     def tell_block(self, tag: str, text: bytes, *, full: bool) -> None:
         """How the block at a tag reads, for those who ask for it in the same snapshot."""
         express = self._ledger.express
-        if express is not None and tag in ANSWERED_TAGS and len(text) <= LONGEST_TEXT:
+        if express is not None and tag in ANSWERED_TAGS and len(text) <= THRESHOLDS.fast_text_bytes:
             express.keep_block(self._view.heads, self._pending_partial, tag, full, text)
 
     def tell_call(self, tag: str, env: Env, to: bytes, data: bytes) -> None:

@@ -7,7 +7,7 @@ store. After a block is refused both have seen parts of it and must be thrown aw
 
 from dataclasses import dataclass, field
 
-from foreblock._engine import BranchTrie, Changes, NodeWrites, Overlay, StateTrie
+from foreblock._engine import Changes, NodeWrites, Overlay, StateTrie
 
 
 @dataclass(slots=True)
@@ -15,7 +15,7 @@ class Scratch:
     """An overlay and its trie, with what changed since the last `finish`."""
 
     overlay: Overlay
-    trie: StateTrie | BranchTrie  # only that of the latest block gives nodes
+    trie: StateTrie  # only that of the latest block gives nodes
     number: int  # the store's number for the block in progress; new accounts are born under it
     _changes: Changes | None = field(default=None, init=False)
 
@@ -34,4 +34,4 @@ class Scratch:
         """What the block changed, in state and in the trie, as of the last `root`."""
         assert self._changes is not None, "finish follows root"
         changes, self._changes = self._changes, None
-        return changes, self.trie.take() if isinstance(self.trie, StateTrie) else None
+        return changes, self.trie.take()

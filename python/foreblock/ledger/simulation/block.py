@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
 
 from msgspec import Struct
 
 from foreblock._engine import (
+    BodyText,
     Outcome,
     Overlay,
     Overrides,
     Precompiles,
-    Sealed,
-    SealedText,
+    SealedBody,
     requests_hash,
 )
 from foreblock.errors import DeadlineExceeded, RefusedOverride, RefusedSimulation, Rule, Undecodable
@@ -36,16 +35,15 @@ from foreblock.ledger.simulation.request import FILLER, BlockRequest
 from foreblock.ledger.simulation.timeline import Place
 from foreblock.primitives import ZERO_HASH
 from foreblock.scheduling.steps import Steps, Work
+from foreblock.scheduling.thresholds import THRESHOLDS
 
-__all__ = ["Sealed", "SealedText", "SimulatedBlock", "run_block"]
-
-LARGE: Final = 512  # calls of a block that is not sealed in place, which takes a millisecond
+__all__ = ["BodyText", "SealedBody", "SimulatedBlock", "run_block"]
 
 
 class SimulatedBlock(Struct, frozen=True):
     """A finished block."""
 
-    block: Sealed
+    block: SealedBody
     is_filler: bool
 
 
@@ -86,7 +84,7 @@ def _run(block: OpenBlock) -> SimulatedBlock | Steps[SimulatedBlock]:
     done = 0 if late else run_at_once(block, calls)
     if late or done < len(calls) or block.branch.has_roots or has_queues(block.rules):
         return _go_on(block, late, done)
-    if done > LARGE:
+    if done > THRESHOLDS.sealed_calls:
         return _go_on(block, late, done)
     _pay(block)
     return _finished(block, _seal(block, ZERO_HASH, block.header.requests_hash))
@@ -102,22 +100,22 @@ def _go_on(block: OpenBlock, late: Sequence[Work], done: int) -> Steps[Simulated
         requests = yield from _requests(block)
     _pay(block)
     root = yield from block.branch.state_root()
-    if len(block.body) > LARGE:
-        sealed: Sealed = yield partial(_seal, block, root, requests)
+    if len(block.body) > THRESHOLDS.sealed_calls:
+        sealed: SealedBody = yield partial(_seal, block, root, requests)
         return _finished(block, sealed)
     return _finished(block, _seal(block, root, requests))
 
 
 def _seal(
     block: OpenBlock, state_root: bytes, requests: bytes | None, **_limits: int | None
-) -> Sealed:
+) -> SealedBody:
     """It cannot be stopped, and takes longer the more calls there are."""
     return block.body.seal(
         block.header, state_root, block.blob_gas_used, requests, block.withdrawals
     )
 
 
-def _finished(block: OpenBlock, sealed: Sealed) -> SimulatedBlock:
+def _finished(block: OpenBlock, sealed: SealedBody) -> SimulatedBlock:
     block.branch.extend(sealed, block.rules)
     return SimulatedBlock(sealed, block.is_filler)
 

@@ -9,7 +9,7 @@ than a few changes. All blocks together use the gas of one request.
 from functools import partial
 from typing import Final
 
-from foreblock._engine import BranchTrie, Changes, Header, Sealed, State
+from foreblock._engine import Changes, Header, SealedBody, State, StateTrie
 from foreblock.ledger.reading.block_context import Surroundings
 from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.rules.forks import PARIS, Rules
@@ -17,8 +17,7 @@ from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.request import SimulationRequest
 from foreblock.primitives import ZERO_HASH
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps
-
-SMALL: Final = 16  # accounts and slots whose root is computed in place: each takes 30 µs at most
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 
 class Branch:
@@ -49,10 +48,10 @@ class Branch:
         self.rules = base.rules  # of the parent
         # What calls saw of the last block, if nothing was said of it and nothing is judged.
         self.usual: Surroundings | None = None
-        self._last: Sealed | None = None
+        self._last: SealedBody | None = None
         self._total_difficulty = base.total_difficulty
         self._state: Final = state
-        self._trie: BranchTrie | None = None  # opened with the first root
+        self._trie: StateTrie | None = None  # opened with the first root
         self.has_roots: Final = request.state_roots  # whether state roots are computed
         self._unused = unused
 
@@ -83,12 +82,12 @@ class Branch:
         # Lives of accounts that begin after this root must not be taken for those before.
         changes = self.overlay.take(self._unused)
         self._unused += 1
-        if changes.entries <= SMALL:
+        if changes.entries <= THRESHOLDS.rooted_entries:
             return _root(self._trie, changes)
         root: bytes = yield partial(_root, self._trie, changes)
         return root
 
-    def extend(self, block: Sealed, rules: Rules) -> None:
+    def extend(self, block: SealedBody, rules: Rules) -> None:
         """The block is finished, and the next one's parent."""
         self.rules = rules
         self._last = block
@@ -96,12 +95,12 @@ class Branch:
             self._total_difficulty += block.header.difficulty
 
 
-def _open(state: State, **_limits: int | None) -> BranchTrie:
+def _open(state: State, **_limits: int | None) -> StateTrie:
     """The trie of a state; it cannot be stopped, and changes nothing."""
     return state.trie()
 
 
-def _root(trie: BranchTrie, changes: Changes, **_limits: int | None) -> bytes:
+def _root(trie: StateTrie, changes: Changes, **_limits: int | None) -> bytes:
     """The root after the changes; it cannot be stopped, and takes longer the more there are."""
     trie.apply(changes)
     return trie.root()

@@ -7,7 +7,7 @@ long, the state it ran on is dropped and nothing has happened.
 
 from typing import Final
 
-from foreblock._engine import Opening, PlainCalls, Sealed, State
+from foreblock._engine import Opening, PlainCalls, SealedBody, State
 from foreblock.ledger.calls.block_overrides import AS_IT_IS
 from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.rules.forks import BYZANTIUM, SHANGHAI
@@ -22,7 +22,7 @@ PRECOMPILE_GAS: Final = 100_000  # one precompile that takes more is not begun
 
 def simulate_single_block(
     base: ReadableBlock, state: State, request: SimulationRequest, limits: SimulationLimits
-) -> Sealed | None:
+) -> SealedBody | None:
     """The block after `base`, if somebody has simulated it before; its state root is zero.
 
     Raises `RefusedOverride`.

@@ -12,9 +12,9 @@ use heed::RwTxn;
 
 use super::is_about_the_store;
 use super::sample::{ACCOUNTS, address, options};
-use crate::delta::Table;
 use crate::error::{Error, Result};
 use crate::state::{Changes, StateReader};
+use crate::store::delta::Table;
 use crate::store::{BranchTrie, HeadTrie, Parent, Start, State, Store, Tables, View, lmdb};
 
 /// Spoils the store in `folder` as `steps` say and uses it in every way.

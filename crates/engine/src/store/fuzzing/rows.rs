@@ -4,9 +4,9 @@ use alloy_primitives::{B256, keccak256};
 use alloy_trie::Nibbles;
 
 use super::is_about_the_store;
-use crate::delta;
-use crate::entry;
 use crate::error::{Error, Result};
+use crate::store::delta;
+use crate::store::entry;
 use crate::store::heads::Heads;
 use crate::store::nodes::next_change;
 use crate::store::record::{Partial, SealedBlock, Trash};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::*;
-use crate::overlay::Overlay;
+use crate::evm::overlay::Overlay;
 
 #[test]
 fn whatever_refers_to_a_closed_store_answers_so_and_the_folder_is_free() {

@@ -1,0 +1,201 @@
+//! What JSON-RPC shows of a simulated block, as text.
+//!
+//! Only what no rule and no dialect decides: the header, the hashes of transactions, and
+//! results of calls with their logs. What a failed call says of its failure is handed in.
+//! Texts grow a buffer, for a block has hundreds of numbers and hashes in it.
+
+use alloy_primitives::{B256, U256, hex};
+
+use crate::{
+    codec::{block::Withdrawal, header::Header},
+    evm::{outcome::Outcome, transfers::Collected},
+};
+
+/// The members of a block object that its header decides, and its size; without braces.
+pub fn header(out: &mut Vec<u8>, header: &Header, size: usize) {
+    member(out, b"\"number\":", |out| quantity(out, header.number));
+    member(out, b",\"hash\":", |out| data(out, header.hash()));
+    member(out, b",\"parentHash\":", |out| data(out, header.parent_hash));
+    member(out, b",\"nonce\":", |out| data(out, header.nonce));
+    member(out, b",\"sha3Uncles\":", |out| data(out, header.ommers_hash));
+    member(out, b",\"logsBloom\":", |out| data(out, header.logs_bloom));
+    member(out, b",\"transactionsRoot\":", |out| data(out, header.transactions_root));
+    member(out, b",\"stateRoot\":", |out| data(out, header.state_root));
+    member(out, b",\"receiptsRoot\":", |out| data(out, header.receipts_root));
+    member(out, b",\"miner\":", |out| data(out, header.beneficiary));
+    member(out, b",\"difficulty\":", |out| wide_quantity(out, header.difficulty));
+    member(out, b",\"mixHash\":", |out| data(out, header.mix_hash));
+    member(out, b",\"extraData\":", |out| data(out, &header.extra_data));
+    member(out, b",\"size\":", |out| quantity(out, size as u64));
+    member(out, b",\"gasLimit\":", |out| quantity(out, header.gas_limit));
+    member(out, b",\"gasUsed\":", |out| quantity(out, header.gas_used));
+    member(out, b",\"timestamp\":", |out| quantity(out, header.timestamp));
+    optional(out, b",\"baseFeePerGas\":", header.base_fee_per_gas, quantity);
+    optional(out, b",\"withdrawalsRoot\":", header.withdrawals_root, data);
+    optional(out, b",\"blobGasUsed\":", header.blob_gas_used, quantity);
+    optional(out, b",\"excessBlobGas\":", header.excess_blob_gas, quantity);
+    optional(out, b",\"parentBeaconBlockRoot\":", header.parent_beacon_block_root, data);
+    optional(out, b",\"requestsHash\":", header.requests_hash, data);
+}
+
+pub fn withdrawal(out: &mut Vec<u8>, withdrawal: &Withdrawal) {
+    member(out, b"{\"index\":", |out| quantity(out, withdrawal.index));
+    member(out, b",\"validatorIndex\":", |out| quantity(out, withdrawal.validator_index));
+    member(out, b",\"address\":", |out| data(out, withdrawal.address));
+    member(out, b",\"amount\":", |out| quantity(out, withdrawal.amount));
+    out.push(b'}');
+}
+
+/// An array of what `item` writes.
+pub fn array<T>(
+    out: &mut Vec<u8>,
+    items: impl IntoIterator<Item = T>,
+    mut item: impl FnMut(&mut Vec<u8>, T),
+) {
+    out.push(b'[');
+    for (place, each) in items.into_iter().enumerate() {
+        if place > 0 {
+            out.push(b',');
+        }
+        item(out, each);
+    }
+    out.push(b']');
+}
+
+/// Bytes, quoted.
+pub fn data(out: &mut Vec<u8>, bytes: impl AsRef<[u8]>) {
+    let bytes = bytes.as_ref();
+    out.extend_from_slice(b"\"0x");
+    let start = out.len();
+    out.resize(start + 2 * bytes.len(), 0);
+    // It fails only for a length other than this one.
+    let _ = hex::encode_to_slice(bytes, &mut out[start..]);
+    out.push(b'"');
+}
+
+/// A number, quoted.
+pub fn quantity(out: &mut Vec<u8>, number: u64) {
+    wide_quantity(out, U256::from(number));
+}
+
+/// The same for numbers of up to 256 bits.
+pub fn wide_quantity(out: &mut Vec<u8>, number: U256) {
+    let mut digits = hex::Buffer::<32>::new();
+    let digits = digits.format(&number.to_be_bytes()).as_bytes();
+    let first = (number.leading_zeros() / 4).min(digits.len() - 1);
+    out.extend_from_slice(b"\"0x");
+    out.extend_from_slice(&digits[first..]);
+    out.push(b'"');
+}
+
+/// What is told of a call that failed: what it returned, and the text of further members,
+/// a comma before each.
+pub struct FailureText<'a> {
+    pub returned: &'a [u8],
+    pub members: &'a [u8],
+}
+
+/// What all logs of a block say of it, written once.
+pub struct BlockText(Vec<u8>);
+
+impl BlockText {
+    pub fn new(header: &Header) -> Self {
+        let mut out = Vec::with_capacity(160);
+        member(&mut out, b",\"blockNumber\":", |out| quantity(out, header.number));
+        member(&mut out, b",\"blockHash\":", |out| data(out, header.hash()));
+        member(&mut out, b",\"blockTimestamp\":", |out| quantity(out, header.timestamp));
+        Self(out)
+    }
+}
+
+/// The place of a call in its block, for its logs.
+pub struct Place<'a> {
+    pub block: &'a BlockText,
+    pub transaction_hash: B256,
+    pub index: usize,
+}
+
+/// The result of a call.
+pub fn call(
+    out: &mut Vec<u8>,
+    outcome: &Outcome,
+    place: &Place<'_>,
+    failure: Option<FailureText<'_>>,
+) {
+    let status = if outcome.is_success() { b"{\"status\":\"0x1\"" } else { b"{\"status\":\"0x0\"" };
+    out.extend_from_slice(status);
+    let returned = failure.as_ref().map_or(&outcome.output[..], |failure| failure.returned);
+    member(out, b",\"returnData\":", |out| data(out, returned));
+    member(out, b",\"gasUsed\":", |out| quantity(out, outcome.gas_used));
+    member(out, b",\"maxUsedGas\":", |out| quantity(out, outcome.max_gas_used));
+    out.extend_from_slice(b",\"logs\":");
+    match &outcome.collected {
+        Some(collected) if !collected.logs.is_empty() => logs(out, collected, place),
+        _ => out.extend_from_slice(b"[]"),
+    }
+    out.extend_from_slice(failure.map_or(&[], |failure| failure.members));
+    out.push(b'}');
+}
+
+fn logs(out: &mut Vec<u8>, collected: &Collected, place: &Place<'_>) {
+    let mut end = Vec::with_capacity(300);
+    member(&mut end, b",\"transactionHash\":", |out| data(out, place.transaction_hash));
+    member(&mut end, b",\"transactionIndex\":", |out| quantity(out, place.index as u64));
+    end.extend_from_slice(&place.block.0);
+    end.extend_from_slice(b",\"removed\":false}");
+    array(out, &collected.logs, |out, (index, log)| {
+        member(out, b"{\"address\":", |out| data(out, log.address));
+        member(out, b",\"topics\":", |out| array(out, log.topics(), data));
+        member(out, b",\"data\":", |out| data(out, &log.data.data));
+        member(out, b",\"logIndex\":", |out| quantity(out, *index));
+        out.extend_from_slice(&end);
+    });
+}
+
+pub(crate) fn member(out: &mut Vec<u8>, name: &[u8], value: impl FnOnce(&mut Vec<u8>)) {
+    out.extend_from_slice(name);
+    value(out);
+}
+
+pub(crate) fn optional<T>(
+    out: &mut Vec<u8>,
+    name: &[u8],
+    value: Option<T>,
+    write: impl FnOnce(&mut Vec<u8>, T),
+) {
+    if let Some(value) = value {
+        member(out, name, |out| write(out, value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).expect("ASCII")
+    }
+
+    #[test]
+    fn quantities_have_no_leading_zeros_and_zero_has_one_digit() {
+        assert_eq!(text(|out| quantity(out, 0)), "\"0x0\"");
+        assert_eq!(text(|out| quantity(out, 0x0fed)), "\"0xfed\"");
+        assert_eq!(text(|out| quantity(out, u64::MAX)), "\"0xffffffffffffffff\"");
+        let widest = format!("\"0x{}\"", "f".repeat(64));
+        assert_eq!(text(|out| wide_quantity(out, U256::MAX)), widest);
+    }
+
+    #[test]
+    fn data_has_two_digits_a_byte() {
+        assert_eq!(text(|out| data(out, [])), "\"0x\"");
+        assert_eq!(text(|out| data(out, [0, 0xab])), "\"0x00ab\"");
+    }
+
+    #[test]
+    fn arrays_have_commas_between_their_items() {
+        assert_eq!(text(|out| array(out, [] as [u64; 0], quantity)), "[]");
+        assert_eq!(text(|out| array(out, [1, 2], quantity)), "[\"0x1\",\"0x2\"]");
+    }
+}

@@ -1,0 +1,111 @@
+//! Transactions that nobody signed, as eth_simulateV1 shows them.
+//!
+//! They are encoded and hashed like signed ones whose signature is all zeros. A legacy
+//! one says 0 for `v` as well, which no signature could, so it never decodes.
+
+use alloy_consensus::{TxLegacy, transaction::RlpEcdsaEncodableTx};
+use alloy_eips::eip2718::Encodable2718;
+use alloy_primitives::{Bytes, Signature, U256, keccak256};
+use alloy_rlp::Encodable;
+
+use super::typed::{Typed, typed};
+use super::{Envelope, Signed, Transaction};
+use crate::error::{Error, Result};
+use crate::evm::message::Message;
+
+const ACCESS_LIST: u8 = 1;
+
+/// The message as a transaction of type `tx_type` (0, 2, 3 or 4) with this nonce.
+///
+/// Fields that the type does not have are left out, whatever the message says.
+pub fn unsigned(message: &Message, tx_type: u8, chain_id: u64, nonce: u64) -> Result<Transaction> {
+    let envelope = envelope(message, tx_type, chain_id, nonce)?;
+    let raw = encode(&envelope);
+    let hash = keccak256(&raw);
+    Ok(Transaction { envelope: Envelope::Unsigned(envelope), hash, sender: message.from, raw })
+}
+
+/// The encoding of the same transaction, which nothing is hashed for.
+pub fn encode_unsigned(message: &Message, tx_type: u8, chain_id: u64, nonce: u64) -> Result<Bytes> {
+    Ok(encode(&envelope(message, tx_type, chain_id, nonce)?))
+}
+
+fn envelope(message: &Message, tx_type: u8, chain_id: u64, nonce: u64) -> Result<Signed> {
+    if tx_type == ACCESS_LIST {
+        return Err(Error::invalid("no call makes a transaction of type 1"));
+    }
+    let mut typed = typed(message, tx_type, chain_id, nonce)?;
+    if let Typed::Legacy(legacy) = &mut typed {
+        legacy.chain_id = None;
+    }
+    Ok(typed.into_envelope(Signature::new(U256::ZERO, U256::ZERO, false)))
+}
+
+fn encode(envelope: &Signed) -> Bytes {
+    match envelope {
+        Signed::Legacy(legacy) => encode_legacy(legacy.tx()),
+        typed => typed.encoded_2718().into(),
+    }
+}
+
+fn encode_legacy(transaction: &TxLegacy) -> Bytes {
+    const ZERO: u8 = 0;
+    let payload_length = transaction.rlp_encoded_fields_length() + 3 * ZERO.length();
+    let mut out = Vec::with_capacity(payload_length + 9);
+    alloy_rlp::Header { list: true, payload_length }.encode(&mut out);
+    transaction.rlp_encode_fields(&mut out);
+    [ZERO; 3].iter().for_each(|zero| zero.encode(&mut out));
+    out.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy_primitives::{Address, B256, b256, hex};
+
+    use super::*;
+    use crate::codec::transaction::decode;
+
+    fn message() -> Message {
+        Message {
+            from: Address::repeat_byte(0xc0),
+            to: Some(Address::repeat_byte(0xc1)),
+            value: U256::from(1000),
+            data: Bytes::from_static(&[1, 2]),
+            gas: 21_000,
+            ..Message::default()
+        }
+    }
+
+    #[test]
+    fn a_legacy_one_ends_in_three_zeros() {
+        let made = unsigned(&message(), 0, 1, 7).expect("a transaction");
+        let list = hex!(
+            "e3 07 80 825208 94c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1 8203e8 820102 80 80 80"
+        );
+        assert_eq!(made.raw, list[..].to_vec());
+        assert_eq!(made.hash, keccak256(list));
+        assert_eq!((made.v(), made.fields().chain_id()), (0, None));
+        assert!(decode(&made.raw).is_err());
+    }
+
+    #[test]
+    fn a_creation_with_no_fields_has_the_hash_that_is_published_for_it() {
+        // Case ethSimulate-no-fields-call of the public suite.
+        let empty = Message { gas: 50_000_000, ..Message::default() };
+        let made = unsigned(&empty, 2, 3503995874084926, 0).expect("a transaction");
+        assert_eq!(made.fields().ty(), 2);
+        assert_eq!(made.hash, NO_FIELDS);
+    }
+
+    const NO_FIELDS: B256 =
+        b256!("0xaab6995ceb3fb6183ef81e8cdaa904e2c96f3907215d19771607e47dec9f8c14");
+
+    #[test]
+    fn what_needs_a_recipient_is_refused_without_one() {
+        let create = Message { to: None, ..message() };
+        assert!(unsigned(&create, 2, 1, 0).is_ok());
+        assert!(unsigned(&create, 3, 1, 0).is_err());
+        assert!(unsigned(&create, 4, 1, 0).is_err());
+        assert!(unsigned(&message(), 1, 1, 0).is_err());
+    }
+}

@@ -1,0 +1,334 @@
+//! Stopping a run: by the clock, by another thread, or before a step that would take long.
+//!
+//! A run counts its work in nanoseconds, by what each thing takes at most (`work`), and
+//! looks at its watch whenever enough has come together. So the time between two looks
+//! is bounded by work that was done, whatever the code is made of. The clock is read
+//! rarely, because reading it costs as much as ten opcodes.
+//!
+//! Some steps cannot be stopped once they have begun: hashing a megabyte, a precompile.
+//! A run that must not hold its thread says how long a step may take (`Limits::step`),
+//! and ends before one that would take longer.
+//!
+//! Transactions are bounded in two more ways: by the gas that they spend, and by what
+//! they touch, because all of that is kept in memory until they end (`allowance`).
+//!
+//! A stopped run has no outcome: it ends as `Error::DeadlineExceeded`, or as
+//! `Error::OverBudget` where it was not the time, and its EVM is thrown away.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use crate::{
+    error::{Error, Result},
+    pool::shares::Share,
+};
+
+/// Work between two looks at the clock.
+const LOOK_AFTER_NS: u64 = 20_000;
+/// Where nothing is limited.
+const ANY: u64 = u64::MAX;
+
+/// What a run may not exceed. Nothing is limited by default.
+#[derive(Debug, Clone, Default)]
+pub struct Limits {
+    pub deadline: Option<Instant>,
+    /// Stops the run when another thread sets it.
+    pub cancel: Option<Arc<AtomicBool>>,
+    /// The longest step that may be begun, by estimate: for runs that must not hold
+    /// their thread for long.
+    pub step: Option<Duration>,
+    /// The part of the machine that the run has; it waits for its turn where it looks.
+    pub share: Option<Arc<Share>>,
+    /// Work that may be done however late it is, in nanoseconds.
+    pub least_work: u64,
+    /// Gas that all frames of the run may have spent together, refunds not counted.
+    pub gas: Option<u64>,
+    /// Accounts and slots that may be looked up, and writes and logs that may be made.
+    pub touched: Option<u64>,
+}
+
+/// Why a run was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    Time,
+    Gas,
+    Touched,
+}
+
+impl Limits {
+    /// `DeadlineExceeded` when the first step takes longer than a step may take.
+    pub(crate) fn check_step(&self, nanoseconds: u64) -> Result<()> {
+        match self.step {
+            Some(step) if u128::from(nanoseconds) > step.as_nanos() => Err(Error::DeadlineExceeded),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The limits of the run in progress and what became of them.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    limits: Limits,
+    /// Work since the last look.
+    spent: u64,
+    /// The gas that was left at the last jump.
+    gas_left: u64,
+    step_ns: u64,
+    /// Work before the last look.
+    done: u64,
+    gas: u64,
+    /// There was a look that could not see the gas: the next jump has to.
+    gas_is_due: bool,
+    /// Gas spent in the frames below one, by its depth.
+    below: Vec<u64>,
+    touched_left: u64,
+    stopped: Option<Stop>,
+    /// The deepest frame entered, which decides whether the EVM is worth keeping.
+    pub(crate) deepest: usize,
+    /// The last byte executed that is no opcode of the fork.
+    pub(crate) undefined_opcode: Option<u8>,
+}
+
+impl Watch {
+    pub(crate) fn new(limits: Limits) -> Self {
+        let step_ns = limits.step.map_or(u64::MAX, |step| step.as_nanos() as u64);
+        let (gas, touched_left) = (limits.gas.unwrap_or(ANY), limits.touched.unwrap_or(ANY));
+        Self {
+            limits,
+            spent: 0,
+            gas_left: 0,
+            step_ns,
+            done: 0,
+            gas,
+            gas_is_due: false,
+            below: Vec::new(),
+            touched_left,
+            stopped: None,
+            deepest: 0,
+            undefined_opcode: None,
+        }
+    }
+
+    /// What a run that was stopped ends with.
+    pub(crate) fn error(&self) -> Option<Error> {
+        let what = match self.stopped? {
+            Stop::Time => return Some(Error::DeadlineExceeded),
+            Stop::Gas => "gas",
+            Stop::Touched => "accounts and slots",
+        };
+        Some(Error::OverBudget { index: 0, what })
+    }
+
+    /// All work so far.
+    pub(crate) fn worked_in_all(&self) -> u64 {
+        self.done.saturating_add(self.spent)
+    }
+
+    pub(crate) fn touched_left(&self) -> Option<u64> {
+        self.limits.touched.map(|_| self.touched_left)
+    }
+
+    /// Called before a step, with how long it takes at most. True: the run must end here.
+    #[inline]
+    pub(crate) fn work(&mut self, nanoseconds: u64) -> bool {
+        self.spent = self.spent.saturating_add(nanoseconds);
+        self.spent >= LOOK_AFTER_NS && self.look(nanoseconds)
+    }
+
+    /// Before a step that keeps something in memory, with how long it takes at most.
+    #[inline]
+    pub(crate) fn touch(&mut self, nanoseconds: u64) -> bool {
+        match self.touched_left.checked_sub(1) {
+            Some(left) => {
+                self.touched_left = left;
+                self.work(nanoseconds)
+            }
+            None => self.end(Stop::Touched),
+        }
+    }
+
+    /// At a jump, with what gas is left. What ran since the last one cost a nanosecond
+    /// for each gas at most, or has said so itself. Of another frame there may be more
+    /// left; its first jump counts nothing. True: a look is due, by `look_at_jump`.
+    #[inline]
+    pub(crate) fn jump(&mut self, gas_left: u64) -> bool {
+        let used = self.gas_left.saturating_sub(gas_left);
+        self.gas_left = gas_left;
+        self.spent = self.spent.saturating_add(used);
+        self.spent >= LOOK_AFTER_NS || self.gas_is_due
+    }
+
+    /// With what the frame of this depth has spent, what it called included.
+    #[cold]
+    pub(crate) fn look_at_jump(&mut self, depth: usize, gas_spent: u64) -> bool {
+        self.gas_is_due = false;
+        self.is_over_gas(depth, gas_spent) || self.spent >= LOOK_AFTER_NS && self.look(0)
+    }
+
+    /// Before a frame is entered from this depth, where so much has been spent.
+    #[inline]
+    pub(crate) fn frame(&mut self, depth: usize, gas_spent: u64, nanoseconds: u64) -> bool {
+        self.deepest = self.deepest.max(depth);
+        self.gas != ANY && self.enter(depth, gas_spent) || self.work(nanoseconds)
+    }
+
+    #[inline(never)]
+    fn enter(&mut self, depth: usize, gas_spent: u64) -> bool {
+        let within = self.spent_below(depth).saturating_add(gas_spent);
+        self.below.resize(depth + 2, 0);
+        self.below[depth + 1] = within;
+        within > self.gas && self.end(Stop::Gas)
+    }
+
+    fn is_over_gas(&mut self, depth: usize, gas_spent: u64) -> bool {
+        let within = self.spent_below(depth).saturating_add(gas_spent);
+        within > self.gas && self.end(Stop::Gas)
+    }
+
+    fn spent_below(&self, depth: usize) -> u64 {
+        self.below.get(depth).copied().unwrap_or(0)
+    }
+
+    /// The gas to offer a precompile that was forwarded this much and takes so long for
+    /// each gas.
+    pub(crate) fn precompile_gas(&mut self, forwarded: u64, nanoseconds: u64) -> u64 {
+        let left = self.limits.deadline.map_or(u64::MAX, |deadline| {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let least = self.limits.least_work.saturating_sub(self.worked_in_all());
+            u64::try_from(left.as_nanos()).unwrap_or(u64::MAX).max(least)
+        });
+        forwarded.min(self.step_ns.min(left) / nanoseconds)
+    }
+
+    /// After work that could not be stopped.
+    pub(crate) fn worked(&mut self, nanoseconds: u64) {
+        self.spent = self.spent.saturating_add(nanoseconds);
+    }
+
+    pub(crate) fn stop(&mut self) {
+        self.stopped = Some(Stop::Time);
+    }
+
+    #[cold]
+    fn end(&mut self, why: Stop) -> bool {
+        self.stopped = Some(why);
+        true
+    }
+
+    #[cold]
+    fn look(&mut self, nanoseconds: u64) -> bool {
+        self.done = self.worked_in_all();
+        self.spent = 0;
+        self.gas_is_due = self.gas != ANY;
+        let Limits { deadline, cancel, share, .. } = &self.limits;
+        let cancelled = || cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed));
+        if let Some(share) = share {
+            share.wait_for_turn(&cancelled);
+        }
+        let late = self.done >= self.limits.least_work
+            && deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        let stops = late || cancelled() || nanoseconds > self.step_ns;
+        stops && self.end(Stop::Time)
+    }
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self::new(Limits::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cancelled() -> Limits {
+        Limits { cancel: Some(Arc::new(AtomicBool::new(true))), ..Limits::default() }
+    }
+
+    #[test]
+    fn a_deadline_that_is_over_stops_at_the_first_look() {
+        let limits = Limits { deadline: Some(Instant::now()), ..Limits::default() };
+        assert!(Watch::new(limits).work(LOOK_AFTER_NS));
+    }
+
+    #[test]
+    fn a_look_is_due_after_enough_work_of_any_kind() {
+        let mut watch = Watch::new(cancelled());
+        assert!(!watch.work(LOOK_AFTER_NS - 1));
+        assert!(watch.work(1));
+        let mut watch = Watch::new(cancelled());
+        watch.worked(LOOK_AFTER_NS);
+        assert!(watch.work(0));
+    }
+
+    #[test]
+    fn jumps_count_the_gas_that_was_used_in_between() {
+        let mut watch = Watch::new(Limits::default());
+        assert!(!watch.jump(1_000_000), "the first of a frame");
+        assert!(!watch.jump(1_000_000 - LOOK_AFTER_NS + 1));
+        assert!(!watch.jump(2_000_000), "back in the frame above");
+        assert!(watch.jump(2_000_000 - 1));
+    }
+
+    #[test]
+    fn a_step_that_is_too_long_is_not_begun() {
+        let limits = Limits { step: Some(Duration::from_micros(100)), ..Limits::default() };
+        let mut watch = Watch::new(limits);
+        assert!(!watch.work(100_000));
+        assert!(watch.work(100_001));
+        assert_eq!(watch.precompile_gas(1_000_000, 50), 2_000);
+        assert_eq!(watch.precompile_gas(1_000, 50), 1_000);
+    }
+
+    #[test]
+    fn a_precompile_is_offered_no_more_than_there_is_time_for() {
+        let deadline = Some(Instant::now() + Duration::from_secs(1));
+        let mut watch = Watch::new(Limits { deadline, ..Limits::default() });
+        assert!(watch.precompile_gas(u64::MAX, 50) <= 20_000_000);
+    }
+
+    #[test]
+    fn a_little_work_is_done_however_late_it_is() {
+        let late = Some(Instant::now());
+        let least_work = 3 * LOOK_AFTER_NS;
+        let mut watch = Watch::new(Limits { deadline: late, least_work, ..Limits::default() });
+        assert_eq!(watch.precompile_gas(u64::MAX, 1), least_work);
+        assert!(!watch.work(LOOK_AFTER_NS));
+        assert!(!watch.work(LOOK_AFTER_NS));
+        assert_eq!(watch.precompile_gas(u64::MAX, 1), LOOK_AFTER_NS);
+        assert!(watch.work(LOOK_AFTER_NS));
+        assert_eq!(watch.error(), Some(Error::DeadlineExceeded));
+    }
+
+    #[test]
+    fn what_is_touched_is_counted() {
+        let mut watch = Watch::new(Limits { touched: Some(2), ..Limits::default() });
+        assert!(!watch.touch(1));
+        assert_eq!(watch.touched_left(), Some(1));
+        assert!(!watch.touch(1));
+        assert!(watch.touch(1));
+        let what = "accounts and slots";
+        assert_eq!(watch.error(), Some(Error::OverBudget { index: 0, what }));
+    }
+
+    #[test]
+    fn gas_is_counted_over_all_frames() {
+        let mut watch = Watch::new(Limits { gas: Some(100), ..Limits::default() });
+        assert!(!watch.look_at_jump(1, 100));
+        assert!(!watch.frame(1, 60, 1), "calls");
+        assert!(!watch.look_at_jump(2, 40));
+        assert!(watch.look_at_jump(2, 41));
+        assert!(!watch.frame(2, 30, 1), "calls in turn");
+        assert!(!watch.look_at_jump(3, 10));
+        assert!(watch.look_at_jump(3, 11));
+        assert!(!watch.look_at_jump(1, 90), "back in the first");
+        assert!(watch.frame(1, 101, 1));
+        assert_eq!(watch.error(), Some(Error::OverBudget { index: 0, what: "gas" }));
+    }
+}

@@ -1,0 +1,74 @@
+//! The EVM with revm's own handler.
+
+use std::thread::LocalKey;
+
+use alloy_primitives::{Address, Bytes};
+use op_revm::OpHaltReason;
+use revm::{
+    ExecuteEvm, InspectEvm, SystemCallEvm,
+    context::TxEnv,
+    context_interface::result::{EVMError, ExecutionResult},
+    primitives::hardfork::SpecId,
+    state::EvmState,
+};
+
+use super::{
+    Inner, Machine, Setup, Stock, Unloaded, in_words, load_inner, new_inner, unload_inner,
+};
+use crate::{
+    error::{Error, Result},
+    evm::{overlay::Overlay, rules::Rules},
+};
+
+pub(crate) struct Ethereum(Inner<TxEnv, SpecId, ()>);
+
+#[expect(clippy::large_enum_variant, reason = "moved once per run, never stored")]
+pub(crate) enum EthereumInput {
+    Transaction(TxEnv),
+    /// A call by the system itself: no fee, no nonce, no checks.
+    System {
+        contract: Address,
+        data: Bytes,
+    },
+}
+
+thread_local! {
+    static STOCK: Stock<Ethereum> = Stock::default();
+}
+
+impl Machine for Ethereum {
+    type Input = EthereumInput;
+
+    fn new(rules: Rules) -> Result<Self> {
+        Ok(Self(new_inner(rules, rules.spec_id())))
+    }
+
+    fn stock() -> &'static LocalKey<Stock<Self>> {
+        &STOCK
+    }
+
+    fn load(&mut self, overlay: Overlay, setup: Setup<'_>) {
+        load_inner(&mut self.0, overlay, setup);
+    }
+
+    fn execute(
+        &mut self,
+        input: EthereumInput,
+        inspect: bool,
+    ) -> Result<ExecutionResult<OpHaltReason>, EVMError<Error, String>> {
+        let result = match input {
+            EthereumInput::Transaction(tx) if inspect => self.0.inspect_one_tx(tx),
+            EthereumInput::Transaction(tx) => self.0.transact_one(tx),
+            EthereumInput::System { contract, data } => self.0.system_call_one(contract, data),
+        };
+        result.map(|result| result.map_haltreason(OpHaltReason::Base)).map_err(in_words)
+    }
+
+    fn finalize(&mut self) -> EvmState {
+        self.0.finalize()
+    }
+
+    fn unload(&mut self) -> Unloaded {
+        unload_inner(&mut self.0)
+    }
+}

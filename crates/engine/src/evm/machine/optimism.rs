@@ -1,0 +1,84 @@
+//! The EVM with Optimism's handler.
+//!
+//! op-revm keeps the L1 fee values it has read until the block number changes, which
+//! on a reused EVM may be another state altogether. Here every run brings its own,
+//! and they are gone after it.
+
+use std::thread::LocalKey;
+
+use op_revm::{L1BlockInfo, OpEvm, OpHaltReason, OpSpecId, OpTransaction};
+use revm::{
+    ExecuteEvm, InspectEvm,
+    context::TxEnv,
+    context_interface::result::{EVMError, ExecutionResult},
+    handler::instructions::EthInstructions,
+    interpreter::interpreter::EthInterpreter,
+    state::EvmState,
+};
+
+use super::{Ctx, Machine, Setup, Stock, Unloaded, in_words, load_inner, new_inner, unload_inner};
+use crate::{
+    error::{Error, Result},
+    evm::{overlay::Overlay, precompiles::ForkPrecompiles, rules::Rules, transfers::Collector},
+};
+
+type Context = Ctx<OpTransaction<TxEnv>, OpSpecId, L1BlockInfo>;
+
+pub(crate) struct Optimism(
+    OpEvm<Context, Collector, EthInstructions<EthInterpreter, Context>, ForkPrecompiles>,
+);
+
+pub(crate) struct OptimismInput {
+    pub(crate) transaction: OpTransaction<TxEnv>,
+    /// What the transaction's data costs. `None` for deposits, which pay no fee.
+    pub(crate) l1: Option<L1BlockInfo>,
+}
+
+thread_local! {
+    static STOCK: Stock<Optimism> = Stock::default();
+}
+
+impl Machine for Optimism {
+    type Input = OptimismInput;
+
+    fn new(rules: Rules) -> Result<Self> {
+        match rules {
+            Rules::Optimism(spec) => Ok(Self(OpEvm(new_inner(rules, spec)))),
+            Rules::Ethereum(spec) => Err(Error::Execution(format!("{spec:?} is not of Optimism"))),
+        }
+    }
+
+    fn stock() -> &'static LocalKey<Stock<Self>> {
+        &STOCK
+    }
+
+    fn load(&mut self, overlay: Overlay, setup: Setup<'_>) {
+        load_inner(&mut self.0.0, overlay, setup);
+    }
+
+    fn execute(
+        &mut self,
+        input: OptimismInput,
+        inspect: bool,
+    ) -> Result<ExecutionResult<OpHaltReason>, EVMError<Error, String>> {
+        let context = &mut self.0.0.ctx;
+        // With this number op-revm takes the values as those of the block and does
+        // not read them anew.
+        let l2_block = Some(context.block.number);
+        context.chain = L1BlockInfo { l2_block, ..input.l1.unwrap_or_default() };
+        let result = match inspect {
+            true => self.0.inspect_one_tx(input.transaction),
+            false => self.0.transact_one(input.transaction),
+        };
+        result.map_err(in_words)
+    }
+
+    fn finalize(&mut self) -> EvmState {
+        self.0.finalize()
+    }
+
+    fn unload(&mut self) -> Unloaded {
+        self.0.0.ctx.chain = L1BlockInfo::default();
+        unload_inner(&mut self.0.0)
+    }
+}

@@ -1,0 +1,21 @@
+//! Execution: calls, transactions and system calls above a state, within their limits.
+//!
+//! `execute` runs messages and `transact` transactions on an `overlay`; `machine` keeps the
+//! EVMs of a thread between runs. Nothing here knows of LMDB or JSON.
+
+pub mod allowance;
+pub mod code_cache;
+mod database;
+pub mod deadline;
+pub mod env;
+pub mod execute;
+mod instructions;
+pub(crate) mod machine;
+pub mod message;
+pub mod outcome;
+pub mod overlay;
+pub mod precompiles;
+pub mod rules;
+pub mod transact;
+pub mod transfers;
+mod work;

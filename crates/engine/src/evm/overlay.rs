@@ -1,0 +1,296 @@
+//! Changes above a fixed state: overrides, a simulation, a block in progress.
+//!
+//! Reads give the state underneath with all changes on top. `take` hands out what
+//! changed since the last `take` and gives new lives of accounts their generation;
+//! the overlay keeps answering with everything. An empty overlay owns no memory, so
+//! one is made for every call.
+//!
+//! What happens to one account is in `entry`. An account's storage is hidden once
+//! (`Entry::wipe`) and never shows again, whatever is committed later; an override
+//! writes entries directly and so is not subject to the clearing of empty accounts,
+//! which belongs to transactions.
+
+mod accounts;
+mod entry;
+
+use std::{fmt, mem};
+
+use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256, keccak256, map::B256Map};
+use revm::{bytecode::Bytecode, state::EvmState};
+
+use crate::{
+    error::{Error, Result},
+    evm::code_cache,
+    state::{AccountState, Changes, StateReader},
+};
+use accounts::Accounts;
+use entry::Entry;
+
+/// The state override of one account. Fields that are absent stay as they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Override {
+    pub balance: Option<U256>,
+    pub nonce: Option<u64>,
+    pub code: Option<Bytes>,
+    /// Replaces the whole storage.
+    pub state: Option<Vec<(U256, U256)>>,
+    /// Replaces single slots.
+    pub state_diff: Option<Vec<(U256, U256)>>,
+}
+
+#[derive(Default)]
+pub struct Overlay {
+    reader: Option<Box<dyn StateReader>>,
+    accounts: Accounts,
+    /// The accounts that may have changed since the last `take`, each once.
+    changed: Vec<Address>,
+    codes: B256Map<Bytecode>,
+    block_hashes: Vec<(u64, B256)>,
+}
+
+impl Overlay {
+    pub fn new(reader: Box<dyn StateReader>) -> Self {
+        Self { reader: Some(reader), ..Self::default() }
+    }
+
+    /// `None` when the account does not exist. The generation of an account that is
+    /// new or was wiped is only known after the next `take`.
+    pub fn account(&self, address: &Address) -> Result<Option<AccountState>> {
+        match self.entry(address) {
+            Some(entry) => Ok(entry.account()),
+            None => self.reader()?.account(address),
+        }
+    }
+
+    pub fn storage(&self, address: &Address, slot: &U256) -> Result<U256> {
+        let generation = match self.entry(address) {
+            Some(entry) => match entry.slot(slot) {
+                entry::Slot::Known(value) => return Ok(value),
+                entry::Slot::Underneath(generation) => generation,
+            },
+            None => match self.reader()?.account(address)? {
+                Some(account) => account.generation,
+                None => return Ok(U256::ZERO),
+            },
+        };
+        self.reader()?.storage(address, generation, slot)
+    }
+
+    /// `storage` for a caller that has already read the account's generation.
+    pub(crate) fn storage_of_life(
+        &self,
+        address: &Address,
+        generation: u64,
+        slot: &U256,
+    ) -> Result<U256> {
+        match self.entry(address) {
+            Some(_) => self.storage(address, slot),
+            None => self.reader()?.storage(address, generation, slot),
+        }
+    }
+
+    /// Empty when the account has no code or does not exist.
+    pub fn code(&self, address: &Address) -> Result<Bytes> {
+        match self.account(address)? {
+            Some(account) => Ok(self.code_by_hash(account.code_hash)?.original_bytes()),
+            None => Ok(Bytes::new()),
+        }
+    }
+
+    pub(crate) fn code_by_hash(&self, hash: B256) -> Result<Bytecode> {
+        if hash == KECCAK256_EMPTY {
+            return Ok(Bytecode::default());
+        }
+        if let Some(code) = self.codes.get(&hash) {
+            return Ok(code.clone());
+        }
+        code_cache::analysed(hash, || self.reader()?.code(&hash))
+    }
+
+    pub fn block_hash(&self, number: u64) -> Result<B256> {
+        match self.block_hashes.iter().rev().find(|(at, _)| *at == number) {
+            Some((_, hash)) => Ok(*hash),
+            None => self.reader()?.block_hash(number),
+        }
+    }
+
+    /// What BLOCKHASH gives for a block that exists in this overlay only.
+    pub fn set_block_hash(&mut self, number: u64, hash: B256) {
+        self.block_hashes.push((number, hash));
+    }
+
+    /// Applies an override. An account that did not exist does so from now on, empty
+    /// or not, unless nothing at all is overridden.
+    pub fn apply(&mut self, address: Address, new: &Override) -> Result<()> {
+        if new.state.is_some() && new.state_diff.is_some() {
+            return Err(Error::invalid(format!(
+                "account {address} has both 'state' and 'stateDiff'"
+            )));
+        }
+        if *new == Override::default() {
+            return Ok(());
+        }
+        let code = new.code.as_ref().map(|code| (keccak256(code), code.clone()));
+        let entry = self.entry_mut(address)?;
+        let mut account = entry.account().unwrap_or(AccountState::EMPTY);
+        account.balance = new.balance.unwrap_or(account.balance);
+        account.nonce = new.nonce.unwrap_or(account.nonce);
+        if let Some((hash, _)) = &code {
+            account.code_hash = *hash;
+        }
+        entry.set_account(account);
+        if new.state.is_some() {
+            entry.wipe();
+        }
+        entry.reserve_slots(new.state.iter().chain(&new.state_diff).map(Vec::len).sum());
+        for (slot, value) in new.state.iter().chain(&new.state_diff).flatten() {
+            entry.set_slot(*slot, *value, None);
+        }
+        if let Some((hash, code)) = code.filter(|(hash, _)| *hash != KECCAK256_EMPTY) {
+            self.codes.entry(hash).or_insert_with(|| code_cache::analyse(code));
+        }
+        Ok(())
+    }
+
+    /// Adds to a balance outside any transaction: a withdrawal or a block reward.
+    ///
+    /// Nothing at all still touches: an account that exists and is empty is gone
+    /// afterwards, as EIP-161 and the specification of withdrawals have it. Rewards,
+    /// which are older than EIP-161, are never nothing.
+    pub fn credit(&mut self, address: Address, amount: U256) -> Result<()> {
+        let entry = self.entry_mut(address)?;
+        match entry.account() {
+            Some(account) if amount.is_zero() && entry::is_empty(&account) => entry.destroy(),
+            _ if amount.is_zero() => {}
+            account => {
+                let mut account = account.unwrap_or(AccountState::EMPTY);
+                account.balance = account.balance.saturating_add(amount);
+                entry.set_account(account);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the effects of a finished run.
+    ///
+    /// revm tells all that is needed, the account as it was loaded included, so that
+    /// this cannot fail half-way. It has already made the state of blocks before
+    /// Spurious Dragon fit the rule for empty accounts used here.
+    pub(crate) fn commit(&mut self, state: EvmState) {
+        for (address, account) in state {
+            if !account.is_touched() {
+                continue;
+            }
+            let entry = self.accounts.entry(address).or_insert_with(|| {
+                let existed = !account.is_loaded_as_not_existing();
+                Box::new(Entry::new(existed.then(|| entry::loaded(&account.original_info))))
+            });
+            if entry.mark_changed() {
+                self.changed.push(address);
+            }
+            if account.is_selfdestructed() || (account.is_empty() && !account.is_created()) {
+                entry.destroy();
+                continue;
+            }
+            if account.is_created() {
+                entry.wipe();
+            }
+            let before = entry.account().map_or(KECCAK256_EMPTY, |account| account.code_hash);
+            entry.set_account(entry::loaded(&account.info));
+            for (slot, value) in account.changed_storage_slots() {
+                entry.set_slot(*slot, value.present_value, Some(value.original_value));
+            }
+            if let Some(code) = account.info.code
+                && account.info.code_hash != before
+                && !code.is_empty()
+            {
+                self.codes.insert(account.info.code_hash, code);
+            }
+        }
+    }
+
+    /// What changed since the last `take`, under `number` as the generation of every
+    /// life that began since. Accounts and slots that are what they were are left out.
+    ///
+    /// Several takes may share a number, as those after the transactions of one block
+    /// do; the state underneath must not have used it.
+    pub fn take(&mut self, number: u64) -> Result<Changes> {
+        let mut changes = Changes::default();
+        for address in &self.changed {
+            let Some(entry) = self.accounts.get(address) else { continue };
+            let underneath = |generation, slot: &U256| {
+                self.reader.as_ref().ok_or_else(no_state)?.storage(address, generation, slot)
+            };
+            let Some(change) = entry.change(number, underneath)? else { continue };
+            let code_before = change.before.map_or(KECCAK256_EMPTY, |account| account.code_hash);
+            if let Some(after) = change.after
+                && after.code_hash != code_before
+                && let Some(code) = self.codes.get(&after.code_hash)
+            {
+                changes.codes.insert(after.code_hash, code.original_bytes());
+            }
+            changes.accounts.insert(*address, change);
+        }
+        for address in mem::take(&mut self.changed) {
+            let change = changes.accounts.get(&address);
+            if let Some(entry) = self.accounts.get_mut(&address) {
+                entry.taken(change, number);
+            }
+        }
+        Ok(changes)
+    }
+
+    fn reader(&self) -> Result<&dyn StateReader> {
+        self.reader.as_deref().ok_or_else(no_state)
+    }
+
+    fn entry(&self, address: &Address) -> Option<&Entry> {
+        // Most calls run on an empty overlay: do not even hash the address then.
+        if self.accounts.is_empty() { None } else { self.accounts.get(address).map(Box::as_ref) }
+    }
+
+    fn entry_mut(&mut self, address: Address) -> Result<&mut Entry> {
+        if !self.accounts.contains_key(&address) {
+            let account = self.reader()?.account(&address)?;
+            self.accounts.insert(address, Box::new(Entry::new(account)));
+        }
+        let entry = self.accounts.entry(address).or_default();
+        if entry.mark_changed() {
+            self.changed.push(address);
+        }
+        Ok(entry)
+    }
+}
+
+/// The state with all changes. The generation asked for is not looked at: storage here
+/// is always that of the account's present life.
+impl StateReader for Overlay {
+    fn account(&self, address: &Address) -> Result<Option<AccountState>> {
+        Overlay::account(self, address)
+    }
+
+    fn storage(&self, address: &Address, _generation: u64, slot: &U256) -> Result<U256> {
+        Overlay::storage(self, address, slot)
+    }
+
+    fn code(&self, hash: &B256) -> Result<Bytes> {
+        Ok(self.code_by_hash(*hash)?.original_bytes())
+    }
+
+    fn block_hash(&self, number: u64) -> Result<B256> {
+        Overlay::block_hash(self, number)
+    }
+}
+
+impl fmt::Debug for Overlay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Overlay").field("accounts", &*self.accounts).finish_non_exhaustive()
+    }
+}
+
+fn no_state() -> Error {
+    Error::Execution("an overlay without a state was read".into())
+}
+
+#[cfg(test)]
+mod tests;

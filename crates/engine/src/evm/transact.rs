@@ -1,0 +1,268 @@
+//! A block's transactions, one after the other, under consensus rules.
+//!
+//! All checks are on. An invalid transaction leaves overlay and progress as they
+//! were, and so does one that takes more than the allowance of the block has left
+//! (`allowance`). After each transaction the caller may take the overlay's changes, as blocks
+//! before Byzantium need for the state root in every receipt.
+
+use std::borrow::Cow;
+
+use alloy_evm::FromRecoveredTx;
+use alloy_primitives::U256;
+use op_alloy_consensus::TxDeposit;
+use op_revm::{
+    L1BlockInfo, OpSpecId, OpTransaction,
+    transaction::{
+        deposit::{DEPOSIT_TRANSACTION_TYPE, DepositTransactionParts},
+        estimate_tx_compressed_size,
+    },
+};
+use revm::context::TxEnv;
+
+use crate::{
+    codec::transaction::{Envelope, Transaction},
+    error::{Error, Result},
+    evm::{
+        allowance::{Allowance, TIME},
+        database::Database,
+        deadline::Watch,
+        env::Env,
+        machine::{
+            self, Checks, Ethereum, EthereumInput, Failure, Optimism, OptimismInput, Ran, Setup,
+        },
+        outcome::Outcome,
+        overlay::Overlay,
+        rules::Rules,
+    },
+};
+
+/// What a transaction adds to the data that a chain on Optimism posts, from Fjord on: the
+/// estimate of its compressed size, in millionths of a byte.
+pub fn estimated_compressed_size(raw: &[u8]) -> u64 {
+    estimate_tx_compressed_size(raw)
+}
+
+/// What the transactions of the block so far have used of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    pub transactions: usize,
+    pub gas_used: u64,
+    /// Optimism from Jovian on.
+    pub da_footprint: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Executed {
+    pub outcome: Outcome,
+    /// The sender's nonce before a deposit.
+    pub deposit_nonce: Option<u64>,
+    /// What a transaction on Optimism paid besides its gas; `None` for deposits and
+    /// on Ethereum.
+    pub optimism: Option<OptimismFees>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OptimismFees {
+    pub l1_fee: U256,
+    pub operator_fee: U256,
+    pub da_footprint: u64,
+}
+
+const CONSENSUS: Checks =
+    Checks { nonce: true, sender_code: true, gas_cap: true, block_gas_limit: true, base_fee: true };
+
+/// Executes the next transaction of the block and keeps its effects.
+pub fn transact(
+    overlay: &mut Overlay,
+    env: &Env,
+    transaction: &Transaction,
+    progress: &mut Progress,
+    allowance: &mut Allowance,
+) -> Result<Executed> {
+    let index = progress.transactions;
+    allowance.check_time(index)?;
+    let block = Block { env, progress, allowance };
+    let (executed, after) = match (env.rules, &transaction.envelope) {
+        (Rules::Ethereum(_), Envelope::Signed(_)) => block.ethereum(overlay, transaction),
+        (Rules::Optimism(spec), Envelope::Signed(_)) => block.optimism(overlay, transaction, spec),
+        (Rules::Optimism(spec), Envelope::Deposit(deposit)) => {
+            block.deposit(overlay, deposit, spec)
+        }
+        (Rules::Ethereum(_), Envelope::Deposit(_)) => {
+            Err(refuse("deposits are not transactions of this chain"))
+        }
+        (_, Envelope::Unsigned(_)) => Err(refuse("nobody signed it")),
+    }
+    .map_err(|failure| match failure {
+        Failure::Refused(why) => Error::InvalidTransaction { index, why },
+        Failure::Broken(Error::DeadlineExceeded) => Error::OverBudget { index, what: TIME },
+        Failure::Broken(Error::OverBudget { what, .. }) => Error::OverBudget { index, what },
+        Failure::Broken(error) => error,
+    })?;
+    *progress = after;
+    Ok(executed)
+}
+
+type Step = Result<(Executed, Progress), Failure>;
+
+struct Block<'a> {
+    env: &'a Env,
+    progress: &'a Progress,
+    allowance: &'a mut Allowance,
+}
+
+impl Block<'_> {
+    fn ethereum(mut self, overlay: &mut Overlay, transaction: &Transaction) -> Step {
+        let input = transaction_env(transaction)?;
+        self.check_gas(input.gas_limit)?;
+        let ran =
+            machine::run::<Ethereum>(overlay, self.setup(), EthereumInput::Transaction(input))?;
+        let outcome = self.keep(overlay, ran)?;
+        Ok(self.done(Executed { outcome, deposit_nonce: None, optimism: None }))
+    }
+
+    fn optimism(
+        mut self,
+        overlay: &mut Overlay,
+        transaction: &Transaction,
+        spec: OpSpecId,
+    ) -> Step {
+        let base = transaction_env(transaction)?;
+        if !base.blob_hashes.is_empty() || transaction.raw.first() == Some(&0x03) {
+            return Err(refuse("there are no blob transactions on this chain"));
+        }
+        self.check_gas(base.gas_limit)?;
+        let mut l1 = read_l1(overlay, self.env, spec).map_err(Failure::Broken)?;
+        let da_footprint = self.check_da_footprint(&l1, transaction)?;
+        let l1_fee = l1.calculate_tx_l1_cost(&transaction.raw, spec);
+        let input = OptimismInput {
+            transaction: OpTransaction {
+                base,
+                enveloped_tx: Some(transaction.raw.clone()),
+                deposit: DepositTransactionParts::default(),
+            },
+            l1: Some(l1.clone()),
+        };
+        let ran = machine::run::<Optimism>(overlay, self.setup(), input)?;
+        let outcome = self.keep(overlay, ran)?;
+        let operator_fee = match spec.is_enabled_in(OpSpecId::ISTHMUS) {
+            true => {
+                let gas_used = U256::from(outcome.gas_used);
+                l1.operator_fee_charge(&transaction.raw, gas_used, spec)
+            }
+            false => U256::ZERO,
+        };
+        let fees = OptimismFees { l1_fee, operator_fee, da_footprint };
+        Ok(self.done(Executed { outcome, deposit_nonce: None, optimism: Some(fees) }))
+    }
+
+    fn deposit(mut self, overlay: &mut Overlay, deposit: &TxDeposit, spec: OpSpecId) -> Step {
+        // Before Regolith deposits did not count against the block's gas.
+        if spec.is_enabled_in(OpSpecId::REGOLITH) {
+            self.check_gas(deposit.gas_limit)?;
+        }
+        let sender = overlay.account(&deposit.from).map_err(Failure::Broken)?;
+        let deposit_nonce = Some(sender.map_or(0, |account| account.nonce));
+        let transaction = deposit_transaction(deposit);
+        let input = OptimismInput { transaction, l1: None };
+        let ran = machine::run::<Optimism>(overlay, self.setup(), input)?;
+        let outcome = self.keep(overlay, ran)?;
+        Ok(self.done(Executed { outcome, deposit_nonce, optimism: None }))
+    }
+
+    fn setup(&self) -> Setup<'_> {
+        Setup {
+            env: self.env,
+            checks: CONSENSUS,
+            limits: self.allowance.limits(self.progress.gas_used, self.env.rules),
+            precompiles: None,
+            collect: None,
+        }
+    }
+
+    fn check_gas(&self, gas_limit: u64) -> Result<(), Failure> {
+        let left = self.env.gas_limit().saturating_sub(self.progress.gas_used);
+        if gas_limit > left {
+            return Err(refuse(format!("gas limit {gas_limit} above the block's rest of {left}")));
+        }
+        Ok(())
+    }
+
+    /// From Jovian on the data of all transactions, weighed, has to fit into the
+    /// block's gas limit as well.
+    fn check_da_footprint(&self, l1: &L1BlockInfo, tx: &Transaction) -> Result<u64, Failure> {
+        let Some(scalar) = l1.da_footprint_gas_scalar else { return Ok(0) };
+        let size = estimate_tx_compressed_size(&tx.raw) / 1_000_000;
+        let footprint = size.saturating_mul(u64::from(scalar));
+        let left = self.env.gas_limit().saturating_sub(self.progress.da_footprint);
+        if footprint > left {
+            return Err(refuse(format!(
+                "data footprint {footprint} above the block's rest of {left}"
+            )));
+        }
+        Ok(footprint)
+    }
+
+    /// The effects of a run that took no more than was left.
+    fn keep(&mut self, overlay: &mut Overlay, ran: Ran) -> Result<Outcome, Failure> {
+        let gas_used = self.progress.gas_used.saturating_add(ran.result.tx_gas_used());
+        self.allowance.spend(&ran.watch, gas_used).map_err(Failure::Broken)?;
+        overlay.commit(ran.state);
+        Ok(Outcome::new(ran.result, ran.collected, ran.undefined_opcode))
+    }
+
+    fn done(self, executed: Executed) -> (Executed, Progress) {
+        let footprint = executed.optimism.map_or(0, |fees| fees.da_footprint);
+        let after = Progress {
+            transactions: self.progress.transactions + 1,
+            gas_used: self.progress.gas_used.saturating_add(executed.outcome.gas_used),
+            da_footprint: self.progress.da_footprint.saturating_add(footprint),
+        };
+        (executed, after)
+    }
+}
+
+fn refuse(why: impl Into<Cow<'static, str>>) -> Failure {
+    Failure::Refused(why.into().into_owned())
+}
+
+fn transaction_env(transaction: &Transaction) -> Result<TxEnv, Failure> {
+    match &transaction.envelope {
+        Envelope::Signed(envelope) => Ok(TxEnv::from_recovered_tx(envelope, transaction.sender)),
+        Envelope::Deposit(_) => Err(refuse("a deposit where none can be")),
+        Envelope::Unsigned(_) => Err(refuse("nobody signed it")),
+    }
+}
+
+fn deposit_transaction(deposit: &TxDeposit) -> OpTransaction<TxEnv> {
+    OpTransaction {
+        base: TxEnv {
+            // The source hash alone would make a deposit of all but the zero hash.
+            tx_type: DEPOSIT_TRANSACTION_TYPE,
+            caller: deposit.from,
+            gas_limit: deposit.gas_limit,
+            kind: deposit.to,
+            value: deposit.value,
+            data: deposit.input.clone(),
+            chain_id: None,
+            ..TxEnv::default()
+        },
+        enveloped_tx: None,
+        deposit: DepositTransactionParts {
+            source_hash: deposit.source_hash,
+            mint: Some(deposit.mint),
+            is_system_transaction: deposit.is_system_transaction,
+        },
+    }
+}
+
+/// The L1 fee values of the state as it is, after the attributes deposit of the block.
+fn read_l1(overlay: &mut Overlay, env: &Env, spec: OpSpecId) -> Result<L1BlockInfo> {
+    let mut database = Database::new(std::mem::take(overlay), Watch::default());
+    let l1 = L1BlockInfo::try_fetch(&mut database, U256::from(env.number()), spec);
+    *overlay = database.overlay;
+    l1
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,4 @@
+//! Rows of blocks, read where they lie: transactions, receipts, and the tips they paid.
+
+pub mod items;
+pub mod tips;

@@ -1,0 +1,177 @@
+//! The state root after changes, at the cost of what changed.
+//!
+//! A `StateRoot` is the account trie and the storage tries that were touched. It
+//! takes changes as they come and folds storage roots into account leaves when a
+//! root is asked for. It writes nothing: `take_writes` says what a store, or a layer
+//! above it, has to show from then on. After an error it must be dropped.
+//!
+//! Every call is given the nodes it may read: those of the state the trie was
+//! opened on, with all writes taken since on top or without them, as long as
+//! nothing was unloaded. Roots from scratch are in `bulk_root`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use alloy_primitives::{Address, B256, map::AddressMap};
+use alloy_trie::Nibbles;
+
+use crate::{
+    error::{Error, Result},
+    state::{AccountChange, AccountState, Changes},
+    trie::{
+        EMPTY_ROOT_HASH, NodeReader, NodeWrites, Owner, Rows, Trie,
+        leaf::{account_key, encode_account, encode_slot, slot_key, storage_root_of},
+    },
+};
+
+#[derive(Debug, Clone)]
+pub struct StateRoot {
+    accounts: Trie,
+    /// Touched storage, of the life the account has now.
+    storage: AddressMap<StorageTrie>,
+    /// Accounts whose leaf is to be changed before the next root, in the order of
+    /// the trie so that neighbouring rows are read together.
+    waiting: BTreeMap<Nibbles, (Address, Option<AccountState>)>,
+    retired: BTreeSet<Owner>,
+}
+
+#[derive(Debug, Clone)]
+struct StorageTrie {
+    generation: u64,
+    trie: Trie,
+}
+
+impl StateRoot {
+    /// The stored state with this root.
+    pub fn open(state_root: B256) -> Self {
+        Self {
+            accounts: Trie::open(state_root),
+            storage: AddressMap::default(),
+            waiting: BTreeMap::new(),
+            retired: BTreeSet::new(),
+        }
+    }
+
+    /// Takes the changes in. They must start from the state as it stands here.
+    pub fn apply(&mut self, changes: &Changes, nodes: &dyn NodeReader) -> Result<()> {
+        for (address, change) in &changes.accounts {
+            self.apply_to_account(address, change, nodes)?;
+        }
+        Ok(())
+    }
+
+    pub fn root(&mut self, nodes: &dyn NodeReader) -> Result<B256> {
+        let rows = Rows { owner: Owner::Accounts, nodes };
+        for (key, (address, account)) in std::mem::take(&mut self.waiting) {
+            let Some(account) = account else {
+                self.accounts.delete(&key, &rows)?;
+                continue;
+            };
+            let storage_root = self.storage.get_mut(&address).map(|touched| touched.trie.root());
+            self.accounts.update(&key, &rows, |leaf| {
+                let storage_root = match (storage_root, leaf) {
+                    (Some(root), _) => root,
+                    (None, Some(leaf)) => storage_root_of(leaf)?,
+                    (None, None) => return Err(not_in_trie(&address)),
+                };
+                Ok(Some(encode_account(&account, storage_root)))
+            })?;
+        }
+        Ok(self.accounts.root())
+    }
+
+    /// The root of the account's storage as it stands; that of an empty trie when
+    /// there is no such account.
+    pub fn storage_root(&mut self, address: &Address, nodes: &dyn NodeReader) -> Result<B256> {
+        if let Some(touched) = self.storage.get_mut(address) {
+            return Ok(touched.trie.root());
+        }
+        let key = account_key(address);
+        if let Some((_, None)) = self.waiting.get(&key) {
+            return Ok(EMPTY_ROOT_HASH);
+        }
+        let rows = Rows { owner: Owner::Accounts, nodes };
+        self.accounts.get(&key, &rows)?.map_or(Ok(EMPTY_ROOT_HASH), storage_root_of)
+    }
+
+    /// All that changed since the last call, with the root brought up to date.
+    pub fn take_writes(&mut self, nodes: &dyn NodeReader) -> Result<NodeWrites> {
+        self.root(nodes)?;
+        let mut writes = NodeWrites::default();
+        self.accounts.take_writes(&Owner::Accounts, &mut writes.nodes);
+        for (&address, StorageTrie { generation, trie }) in &mut self.storage {
+            let owner = Owner::Storage { address, generation: *generation };
+            trie.take_writes(&owner, &mut writes.nodes);
+        }
+        writes.retired = std::mem::take(&mut self.retired).into_iter().collect();
+        Ok(writes)
+    }
+
+    /// Bounds memory: lets go of storage tries and of account trie nodes more than
+    /// `levels` below the root, except what changed since `take_writes`. What that
+    /// gave before must be in the nodes that later calls are given.
+    pub fn unload_below(&mut self, levels: usize, nodes: &dyn NodeReader) -> Result<()> {
+        self.root(nodes)?;
+        self.accounts.unload_below(levels);
+        self.storage.retain(|_, touched| !touched.trie.is_saved());
+        Ok(())
+    }
+
+    fn apply_to_account(
+        &mut self,
+        address: &Address,
+        change: &AccountChange,
+        nodes: &dyn NodeReader,
+    ) -> Result<()> {
+        if let Some(generation) = change.retired() {
+            self.storage.remove(address);
+            self.retired.insert(Owner::Storage { address: *address, generation });
+        }
+        self.waiting.insert(account_key(address), (*address, change.after));
+        let Some(AccountState { generation, .. }) = change.after else { return Ok(()) };
+
+        let owner = Owner::Storage { address: *address, generation };
+        let lives_on = change.before.is_some_and(|before| before.generation == generation);
+        if !lives_on {
+            // A life that ended and began again under one number has had no rows
+            // stored, or has rows that its new trie never refers to.
+            self.retired.remove(&owner);
+            self.storage.insert(*address, StorageTrie { generation, trie: Trie::default() });
+        }
+        if change.slots.is_empty() {
+            return Ok(());
+        }
+        let trie = self.storage_trie(address, generation, nodes)?;
+        let rows = Rows { owner, nodes };
+        for (slot, value) in &change.slots {
+            trie.update(&slot_key(slot), &rows, |_| Ok(encode_slot(value)))?;
+        }
+        Ok(())
+    }
+
+    fn storage_trie(
+        &mut self,
+        address: &Address,
+        generation: u64,
+        nodes: &dyn NodeReader,
+    ) -> Result<&mut Trie> {
+        if !self.storage.contains_key(address) {
+            let rows = Rows { owner: Owner::Accounts, nodes };
+            let leaf = self.accounts.get(&account_key(address), &rows)?;
+            let root = storage_root_of(leaf.ok_or_else(|| not_in_trie(address))?)?;
+            self.storage.insert(*address, StorageTrie { generation, trie: Trie::open(root) });
+        }
+        match self.storage.get_mut(address) {
+            Some(touched) if touched.generation == generation => Ok(&mut touched.trie),
+            _ => Err(Error::invalid(format!(
+                "storage of {address} was changed in generation {generation}, which is not its own"
+            ))),
+        }
+    }
+}
+
+fn not_in_trie(address: &Address) -> Error {
+    Error::StoreDamaged(format!("account {address} is not in the trie"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+"""Who goes next in a loop: slices in order, a budget for each round, places for half-done work.
+
+Long work runs in slices, one slice in each round of the loop (`FairQueue`). So an ordinary
+request waits for one slice at most, however many requests take long. Work that is done
+without waiting is charged to the round it is done in (`RoundBudget`).
+
+Half-done work holds memory. A thousand simulations that take turns would hold a thousand
+times as much as one and end no sooner, so only some are begun; the others wait for a place,
+addresses in turn (`Slots`).
+"""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Hashable
+from typing import Final
+
+
+class FairQueue:
+    """First come, first served: one slice in each round of the loop."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._giving = False
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a slice is due in the next round of the loop."""
+        return self._giving
+
+    async def wait(self) -> None:
+        """Wait for a slice behind all who wait already. The caller ends the slice itself."""
+        loop = asyncio.get_running_loop()
+        turn = loop.create_future()
+        self._waiting.append(turn)
+        if not self._giving:
+            self._giving = True
+            loop.call_soon(self._give, loop)
+        await turn
+
+    def _give(self, loop: asyncio.AbstractEventLoop) -> None:
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():  # else its task was cancelled
+                turn.set_result(None)
+                loop.call_soon(self._give, loop)
+                return
+        self._giving = False
+
+
+class RoundBudget:
+    """Seconds that one kind of work has taken in the current round of the loop."""
+
+    def __init__(self) -> None:
+        self.spent = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Charge the round; the next one starts at 0."""
+        if not self.spent:
+            try:
+                asyncio.get_running_loop().call_soon(self._begin)
+            except RuntimeError:
+                return  # without a running loop nobody else waits
+        self.spent += seconds
+
+    def _begin(self) -> None:
+        self.spent = 0.0
+
+
+class Slots:
+    """A number of places, given to waiting addresses in turn."""
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._waiting: Final[OrderedDict[Hashable, deque[asyncio.Future[None]]]] = OrderedDict()
+
+    def take(self) -> bool:
+        """Take a place, if one is free."""
+        if self._free <= 0:
+            return False
+        self._free -= 1
+        return True
+
+    async def wait(self, client: Hashable) -> None:
+        """Wait for a place, which the caller then has."""
+        address = getattr(client, "address", None)
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(address, deque()).append(place)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                self.give_back()  # it was given just before
+            raise
+
+    def give_back(self) -> None:
+        """Give the place to the next address that waits, else free it."""
+        while self._waiting:
+            address, places = self._waiting.popitem(last=False)
+            place = places.popleft()
+            if places:
+                self._waiting[address] = places
+            if not place.done():  # else its task was cancelled
+                place.set_result(None)
+                return
+        self._free += 1

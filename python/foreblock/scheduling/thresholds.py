@@ -1,0 +1,97 @@
+"""Every threshold of scheduling, with its reason: how long, how many, how large.
+
+They bound how long one request holds the loop, so that other clients are not noticeably
+delayed. The measured promise (`make abuse`, docs/behaviour.md): beside 200 connections that
+read whole blocks without pause, a balance takes under 5 ms in the median and under 25 ms for
+99 of 100; beside code that runs without end, 0.02 ms and at most 2.7 ms.
+
+Limits that operators choose are settings and not here.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+
+class Thresholds(Struct, frozen=True):
+    """Numbers of bytes end in `_bytes`; plain numbers count what they name."""
+
+    # --- Calls in place, before they go to a thread ---
+    # Nearly all calls end within microseconds, and handing one to a thread costs more.
+    call_us: int = 200
+    # A step that cannot be stopped, such as a precompile, is not begun when it takes longer.
+    call_step_us: int = 100
+    # The clock also runs while the process is halted: one stop is no proof.
+    call_tries: int = 2
+    # A call in place that ended this late was not a short one, though nothing stopped it.
+    late_call_seconds: float = 0.001
+    # A stopped kind goes to threads for so long; the least recently stopped is forgotten first.
+    slow_call_seconds: float = 60.0
+    slow_call_kinds: int = 4096
+    # After 5 stops in 0.1 s every kind goes to threads: at most 2 % of the loop is lost to
+    # clients that make up new kinds (5 calls of 2 tries of 200 µs in 100 ms).
+    stopped_calls: int = 5
+    stopped_calls_seconds: float = 0.1
+
+    # --- Calls, balances and blocks that the engine answers by itself ---
+    # Longer texts go through Python, which hands the transport their pieces: copying costs more.
+    fast_text_bytes: int = 32 * 1024
+    # Larger batches, or those that take longer, run in slices.
+    fast_batch_items: int = 256
+    fast_batch_us: int = 500
+
+    # --- Slices of the loop: simulations, estimates, batches ---
+    # 50 token transfers take 0.24 ms and 20 blocks of ten transfers 1.1 ms: most need one slice.
+    slice_seconds: float = 0.002
+    # In one round of the loop no simulation is begun in place after this; the others wait for
+    # their turn unbegun. With eight clients that ask for 20 blocks of ten calls, cutting first
+    # slices short instead cost a tenth more: half-done simulations push each other out of cache.
+    first_slices_seconds: float = 0.001
+    # Shorter first slices are not counted.
+    noted_slice_seconds: float = 0.0002
+    # One piece of work in place; it may run twice, when plain calls are followed by a long one.
+    work_us: int = 500
+    # Half-done simulations; each may hold 16 MB of what its calls returned.
+    begun_simulations: int = 16
+    # A simulated block of more calls is sealed on a thread; in place it takes a millisecond.
+    sealed_calls: int = 512
+    # More changed accounts and slots have their root computed on a thread: 30 µs each at most.
+    rooted_entries: int = 16
+
+    # --- Reads that grow with a block or with history ---
+    # All reads in place share this in one round of the loop. A receipt takes 60 to 90 µs.
+    read_round_seconds: float = 0.001
+    read_slice_seconds: float = 0.001
+    # Half-made shared texts, each of megabytes; with more none would end before its deadline.
+    shared_reads: int = 4
+    # A byte of a text is copied several times on its way to a socket.
+    write_seconds_per_byte: float = 0.5e-9
+    # Steps of reads, each a fraction of a read's slice. Recovering a sender takes 45 µs.
+    recovered_senders: int = 16
+    rendered_transactions: int = 128
+    rendered_simulated: int = 64
+    rendered_hashes: int = 512
+    rendered_receipts: int = 16
+    joined_transactions: int = 256
+    encoded_transactions: int = 512
+    read_tips: int = 2048  # 0.1 µs each
+
+    # --- Texts ---
+    # Answers from here on are counted in the worker's room, and so are requests.
+    long_bytes: int = 64 * 1024
+    # Texts from here on are left in pieces: joining would copy megabytes in one go.
+    pieces_bytes: int = 256 * 1024
+    piece_bytes: int = 128 * 1024
+    # Smaller pieces go out with those before them.
+    small_piece_bytes: int = 1024
+    # Answers up to here are handed to the transport in one go.
+    whole_bytes: int = 256 * 1024
+
+    # --- Connections: what one of them does before the loop turns to others ---
+    answered_requests: int = 32
+    written_pieces: int = 4  # half a megabyte of a long answer
+    # Short answers gather up to here before they are handed to the transport.
+    gathered_bytes: int = 64 * 1024
+
+
+THRESHOLDS: Final = Thresholds()
