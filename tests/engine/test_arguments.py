@@ -28,7 +28,7 @@ from foreblock._engine import (
     Changes,
     Env,
     Executed,
-    Express,
+    FastPath,
     GrowingRoot,
     Header,
     Message,
@@ -283,7 +283,7 @@ def made(objects: Objects, kind: type) -> object:
         PlainCalls: lambda: CALLS,
         Changes: lambda: objects.changes,
         Executed: lambda: objects.executed,
-        Express: lambda: express(objects.store),
+        FastPath: lambda: fast_path(objects.store),
         StoredItems: lambda: StoredItems(ITEMS),
         Bids: lambda: Bids(7),
         BlockTips: lambda: BlockTips([(1, 2), (3, 4)]),
@@ -291,8 +291,8 @@ def made(objects: Objects, kind: type) -> object:
     return makers[kind]()
 
 
-def express(store: Store) -> Express:
-    return Express(
+def fast_path(store: Store) -> FastPath:
+    return FastPath(
         store, batch_items=9, batch_bytes=999, batch_us=9, call_gas=9, call_us=9, step_us=9
     )
 
@@ -313,7 +313,7 @@ def written(block: SealedBody) -> BodyText:
 
 KINDS = [
     Store, View, State, Batch, Overlay, StateTrie, GrowingRoot, Body, Changes, Executed,
-    Opening, Parts, SealedBody, BodyText, Overrides, PlainCalls, Express, StoredItems, Bids,
+    Opening, Parts, SealedBody, BodyText, Overrides, PlainCalls, FastPath, StoredItems, Bids,
     BlockTips,
 ]  # fmt: skip
 METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]
@@ -353,7 +353,7 @@ def test_methods_raise_what_is_documented(
 @pytest.mark.parametrize(
     "kind",
     [
-        Account, Allowance, Message, Precompiles, Env, GrowingRoot, Body, Express,
+        Account, Allowance, Message, Precompiles, Env, GrowingRoot, Body, FastPath,
         StoredItems, Bids, BlockTips, read_call, read_simulation, row_part, item_at, receipt_at,
         receipts_end,
     ],

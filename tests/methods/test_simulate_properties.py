@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from foreblock._engine import Overlay
 from foreblock.ledger.simulation.block import SimulatedBlock, run_block
 from foreblock.ledger.simulation.branch import Branch
-from foreblock.ledger.simulation.limits import SimulationLimits
-from foreblock.ledger.simulation.request import BlockRequest, SimulationRequest
+from foreblock.ledger.simulation.request import BlockRequest, SimulationLimits, SimulationRequest
 from foreblock.ledger.simulation.timeline import timeline
 from support.chains.simulation_chain import BASE_FEE, Chain, priced, simulated
 from support.steps import finish

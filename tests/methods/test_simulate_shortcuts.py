@@ -15,11 +15,11 @@ from foreblock.ledger.calls.request import Call
 from foreblock.ledger.rules.intrinsic_gas import MAX_INIT_CODE
 from foreblock.ledger.simulation.block import SimulatedBlock
 from foreblock.ledger.simulation.branch import Branch
-from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.request import (
     BlockRequest,
     CallRequest,
     PlainCalls,
+    SimulationLimits,
     SimulationRequest,
 )
 from foreblock.methods import shapes

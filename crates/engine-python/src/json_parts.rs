@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard};
 
 use foreblock_engine::error::Error;
-use foreblock_engine::json_parts::{Fault, Parts as EngineParts};
+use foreblock_engine::params::parts::{Fault, Parts as EngineParts};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 

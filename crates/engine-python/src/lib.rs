@@ -10,7 +10,7 @@ mod codec;
 mod convert;
 mod env;
 mod error;
-mod express;
+mod fast_path;
 mod hex;
 mod json_parts;
 mod opening;
@@ -30,7 +30,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     codec::register(module)?;
     body::register(module)?;
     env::register(module)?;
-    express::register(module)?;
+    fast_path::register(module)?;
     hex::register(module)?;
     json_parts::register(module)?;
     opening::register(module)?;

@@ -46,7 +46,7 @@ class CallMethods:
         call, named = asked.call, asked.block
         slow = self._runner.is_slow(run)
         if plain and call.to is not None and isinstance(named, str) and not slow:
-            view.tell_call(named, around.unpriced, call.to, call.data)
+            view.remember_call(named, around.unpriced, call.to, call.data)
         return result_of(outcome)
 
     def _call_long(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:

@@ -8,7 +8,6 @@ read by the engine as a whole.
 """
 
 import re
-from collections.abc import Sequence
 from typing import Any, Final, NoReturn, TypeVar
 
 import msgspec
@@ -22,8 +21,7 @@ from foreblock._engine import read_slot as slot
 from foreblock.errors import BadArgument, InvalidParams
 
 __all__ = [
-    "DECODING", "LONG", "address", "complete", "data", "decode", "explain", "hash32", "quantity",
-    "refuse", "slot",
+    "DECODING", "LONG", "address", "data", "explain", "hash32", "quantity", "refuse", "slot",
 ]  # fmt: skip
 
 S = TypeVar("S", bound=Struct)
@@ -59,15 +57,9 @@ def explain(raw: Raw, shape: type[S], required: int) -> S:
     if len(items) > len(fields):
         raise InvalidParams(f"too many arguments, want at most {len(fields)}")
     values = [
-        decode(item, field.type, argument)
+        _decode(item, field.type, argument)
         for argument, (item, field) in enumerate(zip(items, fields, strict=False))
     ]
-    return complete(values, shape, required)
-
-
-def complete(values: Sequence[Any], shape: type[S], required: int) -> S:
-    """The arguments, of which the first `required` must be there and not null."""
-    fields = structs.fields(shape)
     for argument, field in enumerate(fields[:required]):
         if argument >= len(values):
             raise InvalidParams(
@@ -78,14 +70,13 @@ def complete(values: Sequence[Any], shape: type[S], required: int) -> S:
     return shape(*values)
 
 
-def decode(raw: Raw, kind: Any, argument: int, path: str = "$") -> Any:  # noqa: ANN401, any shape
-    """One JSON value of a request as what it is to be."""
+def _decode(raw: Raw, kind: Any, argument: int) -> Any:  # noqa: ANN401, any shape
+    """One argument as what it is to be."""
     try:
         return msgspec.json.decode(raw, type=kind)
     except ValidationError as error:
         said, _, place = str(error).partition(" - at `$")
-        place = path + place.rstrip("`")
-        refuse(argument, "" if place == "$" else place, _in_words(said))
+        refuse(argument, f"${place.rstrip('`')}" if place else "", _in_words(said))
     except UnicodeDecodeError:
         refuse(argument, "", "text is not UTF-8")
     except (DecodeError, RecursionError):

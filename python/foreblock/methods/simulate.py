@@ -6,7 +6,7 @@ from functools import partial
 from msgspec import Raw
 
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.simulation.limits import SimulationLimits
+from foreblock.ledger.simulation.request import SimulationLimits
 from foreblock.ledger.simulation.run import simulate
 from foreblock.ledger.simulation.single_block import simulate_single_block
 from foreblock.methods.block_param import find_block

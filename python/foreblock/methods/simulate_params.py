@@ -6,11 +6,11 @@ from msgspec import Raw, Struct
 
 from foreblock._engine import read_simulation
 from foreblock.ledger.calls.block_overrides import AS_IT_IS, BlockOverrides
-from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.request import (
     BlockRequest,
     CallRequest,
     PlainCalls,
+    SimulationLimits,
     SimulationRequest,
 )
 from foreblock.methods.block_param import BlockParam, named_block

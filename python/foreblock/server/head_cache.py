@@ -15,7 +15,7 @@ from typing import Final
 from foreblock.server.answers import SUCCESS
 from foreblock.server.checks import Accepted, Refused, Rules, check
 from foreblock.server.head import Head
-from foreblock.server.reply import NO_EXPRESS, Express
+from foreblock.server.reply import NO_FAST_PATH, FastPath
 
 LONGEST: Final = 1024  # bytes; longer heads are rare and would make the cache heavy
 MOST: Final = 1024  # heads; then it begins anew
@@ -27,11 +27,11 @@ class HeadCache(dict[bytes, Accepted]):
     A dictionary, so that looking one up costs no more than that.
     """
 
-    __slots__ = ("_express", "_verdicts")
+    __slots__ = ("_fast_path", "_verdicts")
 
-    def __init__(self, express: Express = NO_EXPRESS) -> None:
+    def __init__(self, fast_path: FastPath = NO_FAST_PATH) -> None:
         super().__init__()
-        self._express: Final = express
+        self._fast_path: Final = fast_path
         self._verdicts: dict[Head, Accepted] = {}
 
     def remember(self, head: bytes, accepted: Accepted) -> None:
@@ -39,9 +39,9 @@ class HeadCache(dict[bytes, Accepted]):
         if accepted.repeatable and len(head) <= LONGEST:
             if len(self) >= MOST:
                 self.clear()
-                self._express.forget()
+                self._fast_path.clear_heads()
             self[head] = accepted
-            self._express.know(head, accepted.length, SUCCESS, accepted.headers)
+            self._fast_path.cache_head(head, accepted.length, SUCCESS, accepted.headers)
 
     def judge(self, head: Head, rules: Rules) -> Accepted | Refused:
         """What the checks say of a head, or said when it last came."""

@@ -27,7 +27,7 @@ from foreblock.server.flow import AHEAD_LIMIT, ReadGate
 from foreblock.server.head_cache import HeadCache
 from foreblock.server.phase import Phase
 from foreblock.server.reader import HEAD_END, Request, RequestReader
-from foreblock.server.reply import NO_EXPRESS, Client, Reply
+from foreblock.server.reply import NO_FAST_PATH, Client, Reply
 from foreblock.server.unread import Unread
 
 _IDLE: Final = Phase.IDLE  # a name of the module is found faster than a member of the class
@@ -47,7 +47,7 @@ class Connection(asyncio.Protocol):
         "_draining",
         "_ended",
         "_endpoint",
-        "_express",
+        "_fast_path",
         "_gate",
         "_handle",
         "_heads",
@@ -75,7 +75,7 @@ class Connection(asyncio.Protocol):
         self._endpoint: Final = endpoint
         self._handle: Final = endpoint.handler
         self._ticker: Final = endpoint.ticker
-        self._express = endpoint.express
+        self._fast_path = endpoint.fast_path
         self._heads = endpoint.heads
         self._reader = RequestReader(endpoint.rules, endpoint.heads, endpoint.room)
         # The answers of this turn.
@@ -117,7 +117,7 @@ class Connection(asyncio.Protocol):
         """Answer what came, as far as it can be answered."""
         if self.phase is _IDLE:
             ticker = self._ticker
-            answer = self._express(data, ticker.date)
+            answer = self._fast_path(data, ticker.date)
             if answer is not None:
                 self.since = ticker.now
                 self._transport.write(answer)
@@ -208,7 +208,8 @@ class Connection(asyncio.Protocol):
     def drain(self) -> None:
         """Answer what was sent, say that the connection closes, and close."""
         self._draining = True
-        self._heads, self._express = _NOTHING_KNOWN, NO_EXPRESS.answer  # short ways do not say so
+        # The fast path does not say that the connection closes.
+        self._heads, self._fast_path = _NOTHING_KNOWN, NO_FAST_PATH.answer
         if self.phase is Phase.IDLE:
             self.since = self._ticker.now
 

@@ -1,13 +1,13 @@
 """What the server is given, by its own name."""
 
 from foreblock.scheduling.reply import (
-    NO_EXPRESS,
+    NO_FAST_PATH,
     Client,
-    Express,
+    FastPath,
     Handler,
     Readiness,
     Reply,
     Served,
 )
 
-__all__ = ["NO_EXPRESS", "Client", "Express", "Handler", "Readiness", "Reply", "Served"]
+__all__ = ["NO_FAST_PATH", "Client", "FastPath", "Handler", "Readiness", "Reply", "Served"]

@@ -16,7 +16,7 @@ from foreblock.clock import SystemClock
 from foreblock.errors import StoreError, StoreReplaced
 from foreblock.ledger.calls.call import Pool
 from foreblock.ledger.reading.absent import AbsentLedger, open_served
-from foreblock.ledger.reading.fast_path import ExpressBounds
+from foreblock.ledger.reading.fast_path import FastPathBounds
 from foreblock.ledger.reading.readiness import readiness
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.seen_commits import SeenCommit
@@ -144,7 +144,7 @@ def _served(
     readiness = partial(_readiness, ledger, network, link)
     if isinstance(ledger, AbsentLedger):
         return Served(service.answer, readiness)
-    return Served(service.answer, readiness, ledger.open_express(express_bounds(options)))
+    return Served(service.answer, readiness, ledger.open_fast_path(fast_path_bounds(options)))
 
 
 def _forget_old_views(loop: asyncio.AbstractEventLoop, ledgers: Sequence[Ledger]) -> None:
@@ -169,9 +169,9 @@ def _watch_stores(loop: asyncio.AbstractEventLoop, watches: Sequence[Callable[[]
     loop.call_later(STORE_LOOKED_AT_SECONDS, _watch_stores, loop, watches)
 
 
-def express_bounds(options: ServiceOptions) -> ExpressBounds:
+def fast_path_bounds(options: ServiceOptions) -> FastPathBounds:
     """What may be answered without the dispatcher, so that both ways have the same limits."""
-    return ExpressBounds(
+    return FastPathBounds(
         batch_items=options.limits.batch_items,
         batch_bytes=min(options.limits.batch_bytes, THRESHOLDS.long_bytes),
         call_gas=options.methods.gas_cap or UNCAPPED,

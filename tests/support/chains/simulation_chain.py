@@ -10,8 +10,7 @@ from msgspec import structs
 from foreblock.ledger.calls.block_overrides import BlockOverrides
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.simulation.block import SimulatedBlock
-from foreblock.ledger.simulation.limits import SimulationLimits
-from foreblock.ledger.simulation.request import BlockRequest, SimulationRequest
+from foreblock.ledger.simulation.request import BlockRequest, SimulationLimits, SimulationRequest
 from foreblock.ledger.simulation.run import simulate
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps
 from support.chains.builder import ChainBuilder

@@ -10,7 +10,7 @@ from foreblock.server.checks import Rules
 from foreblock.server.endpoint import Endpoint
 from foreblock.server.limits import Access, ServerLimits
 from foreblock.server.protocol import Connection
-from foreblock.server.reply import NO_EXPRESS, Client, Express, Handler, Readiness, Reply, Served
+from foreblock.server.reply import NO_FAST_PATH, Client, FastPath, Handler, Readiness, Reply, Served
 from foreblock.server.sweep import TICKS_PER_SECOND, Ticker
 
 LONG = THRESHOLDS.long_bytes
@@ -147,13 +147,13 @@ def endpoint_for(
     handler: Handler,
     limits: ServerLimits = LIMITS,
     access: Access = ACCESS,
-    express: Express = NO_EXPRESS,
+    fast_path: FastPath = NO_FAST_PATH,
     room: Room | None = None,
 ) -> Endpoint:
     rules = Rules.of(limits, access, b"Foreblock-Snapshot")
     ticker = Ticker(limits, lambda: 0.0)
     room = room or Room(limits.waiting_requests, limits.unsent_bytes)
-    served = Served(handler, lambda: Readiness(False, ("one fact", "another")), express)
+    served = Served(handler, lambda: Readiness(False, ("one fact", "another")), fast_path)
     return Endpoint(served, rules, ticker, limits.connections, room)
 
 

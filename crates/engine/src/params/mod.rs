@@ -9,6 +9,7 @@ mod block_overrides;
 mod call;
 pub mod hex;
 mod overrides;
+pub mod parts;
 mod simulate;
 pub mod text;
 

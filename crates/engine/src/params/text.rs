@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use memchr::memchr2;
 
 /// How deep values may be nested.
-const DEEPEST: usize = 1000;
+pub(super) const DEEPEST: usize = 1000;
 
 /// Not JSON, nested too deeply, or not what the caller reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -213,15 +213,18 @@ impl<'a> Text<'a> {
     }
 
     fn after_space(&self) -> &'a [u8] {
-        let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
         match self.0.first() {
-            Some(first) if is_space(first) => {
-                let count = self.0.iter().take_while(|byte| is_space(byte)).count();
+            Some(first) if is_space(*first) => {
+                let count = self.0.iter().take_while(|byte| is_space(**byte)).count();
                 &self.0[count..]
             }
             _ => self.0,
         }
     }
+}
+
+pub(super) fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
 /// Text of a string without escapes.
@@ -232,7 +235,7 @@ fn checked(text: &[u8]) -> Result<&[u8]> {
 }
 
 /// How long an escape is, with the second half of a surrogate pair, and what it stands for.
-fn escape(text: &[u8]) -> Result<(usize, char)> {
+pub(super) fn escape(text: &[u8]) -> Result<(usize, char)> {
     let sign = match text.get(1) {
         Some(sign @ (b'"' | b'\\' | b'/')) => char::from(*sign),
         Some(b'b') => '\u{8}',
@@ -263,7 +266,7 @@ fn code_unit(text: &[u8]) -> Option<u32> {
 }
 
 /// How long a number is.
-fn number(text: &[u8]) -> Result<usize> {
+pub(super) fn number(text: &[u8]) -> Result<usize> {
     let digits = |at: usize| text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let some = |count: usize| if count == 0 { Err(Malformed) } else { Ok(count) };
     let mut at = usize::from(text.first() == Some(&b'-'));

@@ -10,14 +10,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from foreblock._engine import Express, Store
+from foreblock._engine import FastPath, Store
 from foreblock.ledger.reading.snapshot import Snapshot
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 ANSWERED_TAGS: Final = ("latest", "pending")
 
 
-class ExpressBounds(Struct, frozen=True):
+class FastPathBounds(Struct, frozen=True):
     """What the engine may answer by itself; more is left to the long way."""
 
     batch_items: int
@@ -27,9 +27,9 @@ class ExpressBounds(Struct, frozen=True):
     step_us: int  # what cannot be stopped and takes longer is not begun
 
 
-def make_express(store: Store, bounds: ExpressBounds) -> Express:
+def make_fast_path(store: Store, bounds: FastPathBounds) -> FastPath:
     """What answers from the snapshots of a store; it knows none yet."""
-    return Express(
+    return FastPath(
         store,
         batch_items=min(bounds.batch_items, THRESHOLDS.fast_batch_items),
         batch_bytes=bounds.batch_bytes,
@@ -40,13 +40,13 @@ def make_express(store: Store, bounds: ExpressBounds) -> Express:
     )
 
 
-def tell_snapshot(express: Express, snapshot: Snapshot, now_ns: int) -> None:
+def set_snapshot(fast_path: FastPath, snapshot: Snapshot, now_ns: int) -> None:
     """From now on this is the last snapshot, unless there is another commit."""
     pending = snapshot.pending
     if pending is None:
-        express.prepare(snapshot.heads, snapshot.header_line, snapshot.latest.number)
+        fast_path.set_snapshot(snapshot.heads, snapshot.header_line, snapshot.latest.number)
         return
-    express.prepare(
+    fast_path.set_snapshot(
         snapshot.heads,
         snapshot.header_line,
         snapshot.latest.number,

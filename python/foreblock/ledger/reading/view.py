@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct
 
-from foreblock._engine import Env, Express, State, Store, View
+from foreblock._engine import Env, FastPath, State, Store, View
 from foreblock.clock import Clock, SystemClock, boot_id
 from foreblock.errors import (
     NoChain,
@@ -27,9 +27,9 @@ from foreblock.errors import (
 from foreblock.ledger.reading.block_id import BlockId, ByHash, ByPlace
 from foreblock.ledger.reading.fast_path import (
     ANSWERED_TAGS,
-    ExpressBounds,
-    make_express,
-    tell_snapshot,
+    FastPathBounds,
+    make_fast_path,
+    set_snapshot,
 )
 from foreblock.ledger.reading.known_blocks import KnownBlocks
 from foreblock.ledger.reading.partials import check_reachable, made_of, partial_at, pending_partial
@@ -61,7 +61,7 @@ class Ledger:
             self.profile: Final = stored_profile(view)
             self.blocks: Final = KnownBlocks(self.profile)
             self._snapshot = self._read_snapshot(view)
-        self.express: Express | None = None
+        self.fast_path: FastPath | None = None
 
     @classmethod
     def open(
@@ -97,11 +97,11 @@ class Ledger:
             view, snapshot.latest, snapshot.pending, snapshot.header_line, self, client
         )
 
-    def open_express(self, bounds: ExpressBounds) -> Express:
+    def open_fast_path(self, bounds: FastPathBounds) -> FastPath:
         """What answers common requests from their bytes alone, on snapshots of this ledger."""
-        self.express = make_express(self._store, bounds)
+        self.fast_path = make_fast_path(self._store, bounds)
         self._see(self._snapshot)
-        return self.express
+        return self.fast_path
 
     def forget_old_view(self) -> None:
         """Let go of what is kept for the next view, if there is a newer commit."""
@@ -130,8 +130,8 @@ class Ledger:
     def _see(self, snapshot: Snapshot) -> Snapshot:
         """Go on with this snapshot."""
         self._snapshot = snapshot
-        if self.express is not None:
-            tell_snapshot(self.express, snapshot, self._now())
+        if self.fast_path is not None:
+            set_snapshot(self.fast_path, snapshot, self._now())
         return snapshot
 
     def _read_snapshot(self, view: View) -> Snapshot:
@@ -184,15 +184,19 @@ class LedgerView(Struct, frozen=True, gc=False):
 
     def tell_block(self, tag: str, text: bytes, *, full: bool) -> None:
         """How the block at a tag reads, for those who ask for it in the same snapshot."""
-        express = self._ledger.express
-        if express is not None and tag in ANSWERED_TAGS and len(text) <= THRESHOLDS.fast_text_bytes:
-            express.keep_block(self._view.heads, self._pending_partial, tag, full, text)
+        fast_path = self._ledger.fast_path
+        if (
+            fast_path is not None
+            and tag in ANSWERED_TAGS
+            and len(text) <= THRESHOLDS.fast_text_bytes
+        ):
+            fast_path.cache_block(self._view.heads, self._pending_partial, tag, full, text)
 
-    def tell_call(self, tag: str, env: Env, to: bytes, data: bytes) -> None:
+    def remember_call(self, tag: str, env: Env, to: bytes, data: bytes) -> None:
         """What a call at a tag saw that was short, for those who make others of its kind."""
-        express = self._ledger.express
-        if express is not None and tag in ANSWERED_TAGS:
-            express.keep_call(self._view.heads, self._pending_partial, tag, env, to, data)
+        fast_path = self._ledger.fast_path
+        if fast_path is not None and tag in ANSWERED_TAGS:
+            fast_path.allow_call(self._view.heads, self._pending_partial, tag, env, to, data)
 
     @property
     def _pending_partial(self) -> int | None:

@@ -13,8 +13,7 @@ from foreblock._engine import Changes, Header, SealedBody, State, StateTrie
 from foreblock.ledger.reading.block_context import Surroundings
 from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.rules.forks import PARIS, Rules
-from foreblock.ledger.simulation.limits import SimulationLimits
-from foreblock.ledger.simulation.request import SimulationRequest
+from foreblock.ledger.simulation.request import SimulationLimits, SimulationRequest
 from foreblock.primitives import ZERO_HASH
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps
 from foreblock.scheduling.thresholds import THRESHOLDS

@@ -1,4 +1,4 @@
-"""What a simulation is asked for."""
+"""What a simulation is asked for, and how much that may be."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,6 +14,7 @@ __all__ = [
     "BlockRequest",
     "CallRequest",
     "PlainCalls",
+    "SimulationLimits",
     "SimulationRequest",
     "plain_request",
 ]
@@ -51,3 +52,13 @@ class SimulationRequest(Struct, frozen=True):
     validation: bool = False  # whether nonces and fees are judged as in a real block
     trace_transfers: bool = False  # whether transfers of ether are shown as logs
     state_roots: bool = True  # whether they are computed; else they are zero
+
+
+class SimulationLimits(Struct, frozen=True):
+    """How much one simulation may ask for: the numbers of geth."""
+
+    blocks: int = 256  # entries, and how far the last block may be from the base
+    block_calls: int = 5_000
+    calls: int = 10_000
+    gas: int = 50_000_000  # of all calls together; calls are lowered to what is left of it
+    output: int = 16 << 20  # bytes that all calls return; ours, for half of the gas buys 50 MB

@@ -4,8 +4,7 @@ from foreblock._engine import State
 from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock, ReadableBlock
 from foreblock.ledger.simulation.block import SimulatedBlock, run_block
 from foreblock.ledger.simulation.branch import Branch
-from foreblock.ledger.simulation.limits import SimulationLimits
-from foreblock.ledger.simulation.request import SimulationRequest
+from foreblock.ledger.simulation.request import SimulationLimits, SimulationRequest
 from foreblock.ledger.simulation.timeline import timeline
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps
 

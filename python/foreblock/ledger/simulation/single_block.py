@@ -11,9 +11,8 @@ from foreblock._engine import Opening, PlainCalls, SealedBody, State
 from foreblock.ledger.calls.block_overrides import AS_IT_IS
 from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.rules.forks import BYZANTIUM, SHANGHAI
-from foreblock.ledger.simulation.limits import SimulationLimits
 from foreblock.ledger.simulation.open_block import blob_gas_used, has_queues, told, type_of_plain
-from foreblock.ledger.simulation.request import SimulationRequest
+from foreblock.ledger.simulation.request import SimulationLimits, SimulationRequest
 from foreblock.primitives import ZERO_HASH
 
 IN_PLACE_US: Final = 500  # for all of it

@@ -4,12 +4,12 @@ import asyncio
 
 from msgspec import structs
 
-from foreblock.ledger.reading.fast_path import ExpressBounds, tell_snapshot
+from foreblock.ledger.reading.fast_path import FastPathBounds, set_snapshot
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Client, Reply
 from foreblock.server.limits import ServerLimits
-from foreblock.service.app import Service, ServiceOptions, express_bounds, make_scheduler
+from foreblock.service.app import Service, ServiceOptions, fast_path_bounds, make_scheduler
 from support.servers.waiting import PATIENCE
 from support.servers.wire import Wire, endpoint_for, post
 from support.thresholds import thresholds
@@ -24,9 +24,9 @@ UNHURRIED: dict[str, float] = {
 }
 
 
-def bounds(options: Options | None = None, batch_bytes: int = 20_000) -> ExpressBounds:
+def bounds(options: Options | None = None, batch_bytes: int = 20_000) -> FastPathBounds:
     """What a service with these options lets the engine do."""
-    whole = express_bounds(ServiceOptions(methods=options or Options()))
+    whole = fast_path_bounds(ServiceOptions(methods=options or Options()))
     return structs.replace(whole, batch_bytes=batch_bytes, call_us=UNHURRIED_US)
 
 
@@ -39,10 +39,10 @@ class Ways:
         self.scheduler = make_scheduler(chosen)
         self.service = Service(ledger, chosen, self.scheduler)
         with thresholds(fast_batch_us=UNHURRIED_US):
-            self.express = ledger.open_express(bounds(options))
+            self.fast_path = ledger.open_fast_path(bounds(options))
         self.asked = 0
-        with_express = endpoint_for(self.answer, LIMITS, express=self.express)
-        self.short = Wire(self.answer, endpoint=with_express)
+        with_fast_path = endpoint_for(self.answer, LIMITS, fast_path=self.fast_path)
+        self.short = Wire(self.answer, endpoint=with_fast_path)
         self.long = Wire(self.answer, endpoint=endpoint_for(self.answer, LIMITS))
 
     def answer(self, body: bytes, client: Client) -> Reply:
@@ -70,4 +70,4 @@ class Ways:
         """Let the snapshot be fresh, however long the tests have taken."""
         view = self.ledger.view()
         view.close()
-        tell_snapshot(self.express, self.ledger._snapshot, self.ledger._now())
+        set_snapshot(self.fast_path, self.ledger._snapshot, self.ledger._now())
