@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from foreblock.ledger.importing.chain_file import read_items
-from foreblock.ledger.importing.import_files import import_files
+from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
 from support.chains import long_chain as made
 from support.servers.asking import Asker, asker

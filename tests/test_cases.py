@@ -14,13 +14,13 @@ import pytest
 from conftest import CHECKOUT, ChainFiles
 from foreblock.conformance.cases import Case, read_cases
 from foreblock.conformance.dialects import DIALECTS, Dialect
-from foreblock.conformance.replay import Rules, judge
-from foreblock.ledger.importing.import_files import import_files
+from foreblock.conformance.replay import ReplayRules, judge
+from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
 from support.servers.asking import Asker, asker
 
 CASES = read_cases(CHECKOUT / "tests" / "cases")
-LITERALLY = Rules("ethereum", messages=True)  # as it is written, in whichever dialect
+LITERALLY = ReplayRules("ethereum", messages=True)  # as it is written, in whichever dialect
 
 
 def dialects(case: Case) -> tuple[Dialect, ...]:

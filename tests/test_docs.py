@@ -16,7 +16,8 @@ from foreblock import errors
 from foreblock.cli import main
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
-from foreblock.settings import EverySetting, declared
+from foreblock.settings import EverySetting
+from foreblock.settings.loading import declared
 from support.servers.asking import Asker
 from support.servers.long_work import scheduler
 

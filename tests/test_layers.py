@@ -5,6 +5,7 @@ the ground floor. They stand in the order of the table: none imports one that co
 """
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +20,6 @@ BELOW = {
     "primitives": "",
     "clock": "",
     "backoff": "",
-    "foreign_text": "",
     "types": "_engine",
     "setting": "errors",
     "long_json": "_engine",
@@ -29,7 +29,7 @@ BELOW = {
     "server": "errors scheduling setting",
     "settings": "errors server setting",
     "rpc": "errors long_json scheduling",
-    "feed": "backoff clock errors foreign_text primitives types",
+    "feed": "backoff clock errors primitives types",
     # The chain and its state.
     "ledger": "",
     "ledger/rules": "_engine errors primitives",
@@ -47,12 +47,17 @@ BELOW = {
         "_engine clock errors primitives types ledger/building ledger/reading ledger/rules"
         " ledger/storage"
     ),
-    "ledger/importing": "_engine errors primitives ledger/genesis ledger/rules ledger/storage",
+    "ledger/importing": (
+        "_engine errors primitives ledger/building ledger/genesis ledger/rules ledger/storage"
+    ),
     # Where blocks come from.
-    "upstream": "backoff clock errors foreign_text primitives types",
-    "sequencer": "clock errors primitives types ledger/building ledger/genesis ledger/rules",
+    "upstream": "backoff clock errors primitives types ledger/rules",
+    "sequencer": (
+        "clock errors primitives types ledger/building ledger/genesis ledger/reading ledger/rules"
+        " ledger/storage"
+    ),
     "sources": (
-        "backoff bus clock errors feed foreign_text settings types sequencer upstream"
+        "backoff bus clock errors feed primitives settings types sequencer upstream"
         " ledger/building ledger/following ledger/genesis ledger/reading ledger/storage"
     ),
     # Where answers go.
@@ -68,7 +73,7 @@ BELOW = {
     "conformance": "errors primitives service types upstream ledger/importing",
     "bench": (
         "_engine clock errors feed primitives sequencer service types upstream"
-        " ledger/building ledger/genesis ledger/importing ledger/storage"
+        " ledger/building ledger/genesis ledger/importing ledger/rules ledger/storage"
     ),
     "cli": (
         "bench clock conformance errors feed primitives sequencer server service settings types"
@@ -141,8 +146,8 @@ RULES = [
     *(
         PACKAGE / "ledger" / f"{name}.py"
         for name in (
-            "calls/checks", "following/buffer", "following/candidates",
-            "following/classification", "genesis/config", "reading/block_id", "reading/next_fees",
+            "calls/checks", "following/buffer",
+            "following/classification", "genesis/config",
         )
     ),
 ]  # fmt: skip
@@ -189,6 +194,32 @@ def test_operations_of_the_engine_are_used_by_the_ledger() -> None:
         part = name.split(".")[1]
         if part != "ledger":
             assert of_the_engine(path) <= others.get(part, set()), name
+
+
+@pytest.mark.parametrize("package", ["ledger", "methods", "rpc"])
+def test_no_two_modules_of_a_package_share_a_name(package: str) -> None:
+    paths = (PACKAGE / package).rglob("*.py")
+    names = Counter(path.stem for path in paths if path.stem != "__init__")
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+# Class names with two meanings, and both of them.
+SHARED_NAMES = {
+    "Batch": "JSON-RPC's word for many requests; a commit that is being put together",
+    "FastPath": "the fast path of the engine; the part of it that the server calls",
+    "Undecodable": "the error, and the verdict on a flashblock whose transactions raise it",
+}
+
+
+def test_no_class_name_has_two_meanings() -> None:
+    stubs = [*PACKAGE.glob("_engine.pyi"), *PACKAGE.glob("_engine/*.pyi")]
+    names = Counter(
+        node.name
+        for path in [*PACKAGE.rglob("*.py"), *stubs]
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert {name for name, count in names.items() if count > 1} == set(SHARED_NAMES)
 
 
 def test_the_check_itself_sees_an_upward_import() -> None:

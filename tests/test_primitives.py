@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreblock import primitives
+from foreblock.primitives import harmless
 
 
 @given(st.integers(0, 2**256 - 1))
@@ -85,3 +86,25 @@ def test_address_and_hash_have_their_lengths() -> None:
 def test_negative_quantity_cannot_be_written() -> None:
     with pytest.raises(ValueError, match="negative"):
         primitives.format_quantity(-1)
+
+
+@pytest.mark.parametrize(
+    ("text", "noted"),
+    [
+        ("connection refused", "connection refused"),
+        ("two\r\nlines\tand   spaces ", "two lines and spaces"),
+        ("a lone \ud800 surrogate", "a lone \N{REPLACEMENT CHARACTER} surrogate"),
+        ("\x1b[2Jgone", "\N{REPLACEMENT CHARACTER}[2Jgone"),
+        ("größer, 区块", "größer, 区块"),
+        ("", ""),
+    ],
+)
+def test_a_text_is_noted_as_one_line_that_can_be_printed(text: str, noted: str) -> None:
+    assert harmless(text) == noted
+
+
+@given(st.text(st.characters(), max_size=1_000), st.integers(1, 300))
+def test_whatever_it_is_it_can_be_encoded_and_is_short(text: str, longest: int) -> None:
+    noted = harmless(text, longest)
+    assert len(noted) <= longest
+    assert noted.encode().decode().splitlines() in ([noted], [])

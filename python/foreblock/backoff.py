@@ -1,9 +1,8 @@
-"""How long to wait before something that failed is tried again.
+"""Exponential backoff with jitter.
 
-Each wait is at most twice as long as the one before, up to a bound, and shortened by chance
-to as little as half, so that many who lost the same server do not come back at one moment.
-What has held for as long as the longest wait counts as good again: a server that accepts
-and closes at once is not asked more often for it.
+The wait doubles after each failure, up to a maximum, and is randomly shortened to as little as
+half, so that clients of a lost server do not return at the same moment. A connection that held
+for the longest wait resets it: a server that accepts and closes at once does not.
 """
 
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ class Waits:
 
 
 class Backoff:
-    """The waits of one thing that is tried again and again."""
+    """The waits of one operation that is retried."""
 
     def __init__(self, waits: Waits, chance: Random) -> None:
         self._waits: Final = waits
@@ -28,7 +27,7 @@ class Backoff:
         self._next = waits.shortest
 
     def after(self, lived: float) -> float:
-        """Seconds to wait after a failure of what had held for `lived` seconds."""
+        """Seconds to wait after a failure of something that held for `lived` seconds."""
         if lived >= self._waits.longest:
             self._next = self._waits.shortest
         wait = self._next * self._chance.uniform(0.5, 1.0)
@@ -36,5 +35,5 @@ class Backoff:
         return wait
 
     def succeeded(self) -> None:
-        """Begin with the shortest wait again."""
+        """Reset to the shortest wait."""
         self._next = self._waits.shortest

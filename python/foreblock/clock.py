@@ -1,8 +1,7 @@
-"""What time it is: the one place that asks the system, and a clock that tests drive.
+"""Clocks: the system's, and one that tests drive.
 
-Two times, never mixed. `wall_ns` is the date, may jump, and goes into timestamps. The
-other, `monotonic_ns`, only goes forward, is the same in all processes since the machine
-started, and is what deadlines and schedules are made of.
+Two times, never mixed. `wall_ns` is the date, may jump, and is for timestamps. `monotonic_ns`
+only goes forward, is equal in all processes of the machine, and is for deadlines and schedules.
 """
 
 import time
@@ -13,17 +12,17 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Clock(Protocol):
-    """Tells the time."""
+    """A source of time."""
 
     def wall_ns(self) -> int:
         """Nanoseconds since 1970."""
 
     def monotonic_ns(self) -> int:
-        """Nanoseconds since some moment that is the same for all processes."""
+        """Nanoseconds since a moment that is equal for all processes."""
 
 
 class SystemClock:
-    """The machine's own time."""
+    """The clock of the system."""
 
     def wall_ns(self) -> int:
         """Nanoseconds since 1970."""
@@ -35,7 +34,7 @@ class SystemClock:
 
 
 class DrivenClock:
-    """A time that stands still until it is told to go on."""
+    """A clock that stands still until it is advanced."""
 
     def __init__(self, wall_ns: int = 1_700_000_000_000_000_000, monotonic_ns: int = 0) -> None:
         self._wall_ns = wall_ns
@@ -50,20 +49,19 @@ class DrivenClock:
         return self._monotonic_ns
 
     def advance(self, nanoseconds: int) -> None:
-        """Let so much time pass."""
         assert nanoseconds >= 0, "time does not go back"
         self._wall_ns += nanoseconds
         self._monotonic_ns += nanoseconds
 
     def set_wall(self, wall_ns: int) -> None:
-        """Set the date, as an operator or a suspended machine does."""
+        """Set the date, as an operator or a resumed machine does."""
         self._wall_ns = wall_ns
 
 
 def boot_id() -> bytes:
-    """16 bytes that are another after each start of the machine; zeros where it has none.
+    """16 bytes that change with each boot; zeros if the system has none.
 
-    A monotonic time of an earlier start means nothing.
+    A monotonic time of an earlier boot is meaningless.
     """
     try:
         return bytes.fromhex(_BOOT_ID.read_text(encoding="ascii").strip().replace("-", ""))

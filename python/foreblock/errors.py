@@ -86,20 +86,20 @@
     │   ├── StoreFailed
     │   ├── MissingNode
     │   └── MissingCode
-    ├── FeedError                what a feed brings cannot be used
+    ├── FeedError                a message of a feed cannot be used
     │   ├── MalformedFlashblock
     │   └── BadRecording
     └── EndpointError            an endpoint that was asked gave no result
         ├── Unreachable
         ├── NotAnAnswer
         ├── NoSuchBlock
-        └── Refused
+        └── ErrorAnswer
 
-An exception carries its facts as attributes, given in order; `__str__` makes the
-sentence from them. The engine raises these very classes, so their names and the
-order of their facts are part of the seam. A revert or a halt is not here: that is
-the outcome of a run; `Reverted` and `Halted` are what a method makes of one that it
-cannot answer with. Codes of the wire are elsewhere, beside the wire.
+An exception carries its facts as attributes, given in order; `__str__` makes the sentence
+from them, unless the one fact is the sentence. The engine raises these classes, so their names
+and the order of their facts are part of the seam. A revert or a halt of a run is an outcome,
+not an exception; `Reverted` and `Halted` are raised by methods that cannot answer with one.
+Codes of the wire are in `rpc.errors`.
 
 The file is long because the tree is one idea: it is read, documented and caught whole.
 """
@@ -113,22 +113,19 @@ class ForeblockError(Exception):
 
 
 class CallerError(ForeblockError):
-    """What was asked cannot be answered by anybody."""
+    """The request is wrong, for any node."""
 
 
 @dataclass(eq=False)
 class InvalidArgument(CallerError):
-    """An argument is outside what its name allows."""
+    """An argument has a value that it cannot have."""
 
     why: str
-
-    def __str__(self) -> str:
-        return self.why
 
 
 @dataclass(eq=False)
 class Undecodable(CallerError):
-    """Bytes that are not what they are said to be: a transaction, a header, a block."""
+    """Bytes that are no transaction, header or block."""
 
     what: str
     why: str
@@ -139,7 +136,7 @@ class Undecodable(CallerError):
 
 @dataclass(eq=False)
 class InvalidMessage(CallerError):
-    """A message that no block could run, such as one that cannot pay for its gas."""
+    """A message that no block can run, such as one that cannot pay for its gas."""
 
     why: str
 
@@ -159,17 +156,14 @@ class NotAPrecompile(CallerError):
 
 @dataclass(eq=False)
 class InvalidParams(CallerError):
-    """The parameters of a request are not what its method takes."""
+    """The parameters of a request do not fit its method."""
 
     why: str
-
-    def __str__(self) -> str:
-        return self.why
 
 
 @dataclass(eq=False)
 class BadArgument(InvalidParams):
-    """One argument of a request cannot be read; `path` is the place in it, or nothing."""
+    """One argument of a request cannot be read; `path` is the place in it, or empty."""
 
     argument: int
     path: str
@@ -181,12 +175,9 @@ class BadArgument(InvalidParams):
 
 @dataclass(eq=False)
 class RefusedOverride(CallerError):
-    """An override is well-formed and cannot be applied."""
+    """A well-formed override that cannot be applied."""
 
     why: str
-
-    def __str__(self) -> str:
-        return self.why
 
 
 class NotHere(ForeblockError):
@@ -215,7 +206,7 @@ class UnknownBlockHash(NotHere):
 
 @dataclass(eq=False)
 class NotCanonical(NotHere):
-    """The block is known and not sealed in the canonical chain, as was asked for."""
+    """The block is known and not canonical, which the request requires."""
 
     hash: bytes
 
@@ -225,7 +216,7 @@ class NotCanonical(NotHere):
 
 @dataclass(eq=False)
 class NoSuchHead(NotHere):
-    """The chain has no block of this name: nobody has said which one is safe or finalized."""
+    """No safe or finalized block is known."""
 
     tag: str
 
@@ -245,7 +236,7 @@ class UnknownPartial(NotHere):
 
 @dataclass(eq=False)
 class DroppedPartial(NotHere):
-    """The partial block asked for is on a branch that was given up."""
+    """The partial block asked for is on an abandoned branch."""
 
     number: int
 
@@ -270,7 +261,7 @@ class ExecutionError(ForeblockError):
 
 @dataclass(eq=False)
 class InvalidTransaction(ExecutionError):
-    """A transaction that may not stand in this block; nothing of it was applied."""
+    """A transaction that may not be in this block; nothing of it was applied."""
 
     index: int
     why: str
@@ -288,7 +279,7 @@ class DeadlineExceeded(ExecutionError):
 
 @dataclass(eq=False)
 class OverBudget(ExecutionError):
-    """A transaction takes more time, gas, or accounts and slots than it is allowed."""
+    """A transaction exceeds its allowance of time, gas, or accounts and slots."""
 
     index: int
     what: str
@@ -299,7 +290,7 @@ class OverBudget(ExecutionError):
 
 @dataclass(eq=False)
 class PoolFull(ExecutionError):
-    """No thread is free for a long call, and enough are waiting already."""
+    """No thread is free for a long call, and the queue is full."""
 
     waiting: int
 
@@ -309,7 +300,7 @@ class PoolFull(ExecutionError):
 
 @dataclass(eq=False)
 class TooManyWaiting(ExecutionError):
-    """As many requests wait for their answers as a worker lets wait."""
+    """The queue of waiting requests of a worker is full."""
 
     most: int
 
@@ -319,7 +310,7 @@ class TooManyWaiting(ExecutionError):
 
 @dataclass(eq=False)
 class TooMuchUnsent(ExecutionError):
-    """The answers that a worker holds leave no room for another long one."""
+    """Unsent answers leave no room for another long one in a worker."""
 
     limit: int
 
@@ -343,12 +334,9 @@ class RefusedCall(ExecutionError):
 
     why: str
 
-    def __str__(self) -> str:
-        return self.why
-
 
 class Rule(StrEnum):
-    """The rules that a simulation may break; on the wire each has a code of its own."""
+    """The rules that a simulation may break; each has its own code on the wire."""
 
     NONCE_TOO_LOW = "nonce too low"
     NONCE_TOO_HIGH = "nonce too high"
@@ -378,7 +366,7 @@ class RefusedSimulation(ExecutionError):
 
 @dataclass(eq=False)
 class Reverted(ExecutionError):
-    """A call undid itself; `reason` is what its data says in words, or nothing."""
+    """A call reverted; `reason` is the text in its data, or empty."""
 
     output: bytes
     reason: str
@@ -389,17 +377,14 @@ class Reverted(ExecutionError):
 
 @dataclass(eq=False)
 class Halted(ExecutionError):
-    """A call made the VM give up."""
+    """A call halted the EVM."""
 
     why: str
-
-    def __str__(self) -> str:
-        return self.why
 
 
 @dataclass(eq=False)
 class TimedOut(ExecutionError):
-    """A call took longer than calls may."""
+    """A call exceeded its timeout."""
 
     timeout_ms: int
 
@@ -412,16 +397,13 @@ class TimedOut(ExecutionError):
 
 @dataclass(eq=False)
 class RejectedTransaction(ExecutionError):
-    """The pool does not take a transaction; its reason in its own words."""
+    """The pool refused a transaction; `why` is its sentence."""
 
     why: str
 
-    def __str__(self) -> str:
-        return self.why
-
 
 class SequencerUnavailable(ExecutionError):
-    """Nobody takes transactions now: the network has no sequencer, or it is restarting.
+    """The network has no sequencer, or it is restarting.
 
     The transaction was not taken, and will not be.
     """
@@ -431,28 +413,28 @@ class SequencerUnavailable(ExecutionError):
 
 
 class SequencerBusy(ExecutionError):
-    """As many transactions wait to be looked at as may; this one was not taken."""
+    """The queue to the sequencer is full; the transaction was not taken."""
 
     def __str__(self) -> str:
         return "too many transactions wait for the sequencer"
 
 
 class OutcomeUnknown(ExecutionError):
-    """The sequencer took a transaction up and was not heard of again: the pool may have it."""
+    """The sequencer did not answer in time: the pool may have the transaction."""
 
     def __str__(self) -> str:
         return "it is not known whether the transaction was taken, look for its hash"
 
 
 class PoolRefusal(ForeblockError):
-    """The transaction pool does not take a transaction; the sentences are geth's.
+    """The transaction pool refuses a transaction; the sentences are geth's.
 
-    Clients know them: what a wallet tells its user hangs on how a sentence begins.
+    Clients depend on them: wallets match the beginning of a sentence.
     """
 
 
 class AlreadyKnown(PoolRefusal):
-    """This very transaction waits in the pool."""
+    """The pool has this transaction already."""
 
     def __str__(self) -> str:
         return "already known"
@@ -460,7 +442,7 @@ class AlreadyKnown(PoolRefusal):
 
 @dataclass(eq=False)
 class UnsupportedType(PoolRefusal):
-    """A type that nobody may submit here: blobs and deposits."""
+    """A type that cannot be submitted here: blobs and deposits."""
 
     type: int
 
@@ -509,7 +491,7 @@ class ExceedsBlockGasLimit(PoolRefusal):
 
 
 class TipAboveFeeCap(PoolRefusal):
-    """The tip is above the most that is offered."""
+    """The priority fee is above the fee cap."""
 
     def __str__(self) -> str:
         return "max priority fee per gas higher than max fee per gas"
@@ -527,7 +509,7 @@ class WrongChain(PoolRefusal):
 
 
 class LastNonce(PoolRefusal):
-    """The nonce after which there is none (EIP-2681)."""
+    """The highest nonce, which cannot be used (EIP-2681)."""
 
     def __str__(self) -> str:
         return "nonce has max value"
@@ -535,7 +517,7 @@ class LastNonce(PoolRefusal):
 
 @dataclass(eq=False)
 class IntrinsicGasTooLow(PoolRefusal):
-    """Less gas than is taken before the first opcode."""
+    """Less gas than the intrinsic gas of the transaction."""
 
     gas: int
     needed: int
@@ -546,7 +528,7 @@ class IntrinsicGasTooLow(PoolRefusal):
 
 @dataclass(eq=False)
 class FloorGasTooLow(PoolRefusal):
-    """Less gas than the data costs, whatever it does (EIP-7623)."""
+    """Less gas than the floor cost of the data (EIP-7623)."""
 
     gas: int
     needed: int
@@ -567,7 +549,7 @@ class NoAuthorizations(PoolRefusal):
 
 @dataclass(eq=False)
 class FeeCapBelowMinimum(PoolRefusal):
-    """The most that is offered is below what the base fee never falls below."""
+    """The fee cap is below the minimum base fee of the chain."""
 
     fee_cap: int
     minimum: int
@@ -606,7 +588,7 @@ class InsufficientFunds(PoolRefusal):
 
 @dataclass(eq=False)
 class Overdrawn(PoolRefusal):
-    """The sender cannot pay for this beside what it has in the pool already."""
+    """The sender cannot pay for this and its transactions in the pool."""
 
     balance: int
     queued: int
@@ -621,7 +603,7 @@ class Overdrawn(PoolRefusal):
 
 
 class ReplacementUnderpriced(PoolRefusal):
-    """Another transaction with this nonce waits, and this one does not offer enough more."""
+    """The fee is too low to replace the pooled transaction with this nonce."""
 
     def __str__(self) -> str:
         return "replacement transaction underpriced"
@@ -629,7 +611,7 @@ class ReplacementUnderpriced(PoolRefusal):
 
 @dataclass(eq=False)
 class SenderLimitReached(PoolRefusal):
-    """The sender has as many transactions in the pool as it may."""
+    """The sender has its maximum of transactions in the pool."""
 
     pooled: int
 
@@ -645,7 +627,7 @@ class Underpriced(PoolRefusal):
 
 
 class TransactionPoolFull(PoolRefusal):
-    """The pool is full of what can run at once, and this one cannot."""
+    """The pool is full of executable transactions, and this one is not executable."""
 
     def __str__(self) -> str:
         return "txpool is full"
@@ -679,7 +661,7 @@ class BadForkChoice(ImportFailure):
 
 @dataclass(eq=False)
 class BadBlock(ImportFailure):
-    """A block breaks a rule: what was looked at, what it had to be, what it is."""
+    """A block breaks a rule; `what` was checked."""
 
     number: int
     what: str
@@ -762,13 +744,10 @@ class WorkerFailed(ServiceError):
 
     why: str
 
-    def __str__(self) -> str:
-        return self.why
-
 
 @dataclass(eq=False)
 class StopForced(ServiceError):
-    """What was told to stop did not, and was killed."""
+    """Processes did not stop in time and were killed."""
 
     names: str
 
@@ -778,7 +757,7 @@ class StopForced(ServiceError):
 
 @dataclass(eq=False)
 class BusBroken(ServiceError):
-    """What came over the bus is none of its messages."""
+    """Bytes on the bus are no message."""
 
     why: str
 
@@ -802,7 +781,7 @@ class StoreMissing(StoreError):
 
 @dataclass(eq=False)
 class StoreExists(StoreError):
-    """There is something where a new store is to be put."""
+    """The path of a new store exists already."""
 
     path: str
 
@@ -812,7 +791,7 @@ class StoreExists(StoreError):
 
 @dataclass(eq=False)
 class NoChain(StoreError):
-    """The store is there and holds no block yet."""
+    """The store holds no block yet."""
 
     path: str
 
@@ -842,7 +821,7 @@ class StoreOpenHere(StoreError):
 
 @dataclass(eq=False)
 class StoreReplaced(StoreError):
-    """The folder holds no store any more, or another one than was served from it."""
+    """The folder holds no store any more, or another one than was served."""
 
     path: str
     why: str
@@ -852,7 +831,7 @@ class StoreReplaced(StoreError):
 
 
 class StoreClosed(StoreError):
-    """The store, or what was made from it, is used after it was closed."""
+    """The store, or an object made from it, is used after it was closed."""
 
     def __str__(self) -> str:
         return "the store is closed"
@@ -901,17 +880,14 @@ class StaleBatch(StoreError):
 
 @dataclass(eq=False)
 class RefusedCommit(StoreError):
-    """The batch asks for something that would make the store contradict itself."""
+    """The batch would make the store inconsistent."""
 
     why: str
-
-    def __str__(self) -> str:
-        return self.why
 
 
 @dataclass(eq=False)
 class StoreDamaged(StoreError):
-    """What is stored cannot have been written by a whole commit."""
+    """The stored data cannot come from a whole commit."""
 
     why: str
 
@@ -921,7 +897,7 @@ class StoreDamaged(StoreError):
 
 @dataclass(eq=False)
 class UnknownStoreFormat(StoreError):
-    """The store was written by a version of this program that lays out its rows otherwise."""
+    """The store was written by a version of this program with another layout."""
 
     found: int
     known: int
@@ -961,7 +937,7 @@ class MissingCode(StoreError):
 
 
 class FeedError(ForeblockError):
-    """What a feed brings cannot be used; the connection and the chain are none the worse."""
+    """A message of a feed cannot be used; connection and chain are not affected."""
 
 
 @dataclass(eq=False)
@@ -993,7 +969,7 @@ class EndpointError(ForeblockError):
 
 @dataclass(eq=False)
 class Unreachable(EndpointError):
-    """Nobody answered at this address."""
+    """No answer from this address."""
 
     url: str
     why: str
@@ -1004,7 +980,7 @@ class Unreachable(EndpointError):
 
 @dataclass(eq=False)
 class NotAnAnswer(EndpointError):
-    """What came back is not a JSON-RPC answer."""
+    """The reply is not a JSON-RPC answer."""
 
     url: str
     why: str
@@ -1025,7 +1001,7 @@ class NoSuchBlock(EndpointError):
 
 
 @dataclass(eq=False)
-class Refused(EndpointError):
+class ErrorAnswer(EndpointError):
     """The endpoint answered with an error; `data` is its data as text, empty if it has none."""
 
     code: int

@@ -1,9 +1,8 @@
-"""Hex quantities, byte strings, addresses and hashes: strict reading, one way of writing.
+"""Texts at the edges: hex read strictly and written one way, and foreign texts made safe to log.
 
-Inside foreblock numbers are `int` and byte strings are `bytes`; hex exists only in
-files and on the wire. Every function here takes or gives one such text. A refused
-text raises `ValueError` with the reason; who reads the file knows where it stood
-and says so.
+Inside foreblock numbers are `int` and byte strings are `bytes`; hex exists only in files and
+on the wire. A refused text raises `ValueError` with the reason; the caller knows the place of
+the text and adds it.
 """
 
 import re
@@ -15,9 +14,12 @@ HASH_BYTES: Final = 32
 ZERO_ADDRESS: Final = bytes(ADDRESS_BYTES)
 ZERO_HASH: Final = bytes(HASH_BYTES)
 
+LONGEST: Final = 200  # characters of a foreign text that are kept
+
 _HEX_DIGITS = re.compile(r"[0-9a-fA-F]*", re.ASCII)
 _DECIMAL = re.compile(r"0|[1-9][0-9]*", re.ASCII)
 _NOT_HEX: Final = "not all characters are hex digits"
+_UNPRINTABLE: Final = "\N{REPLACEMENT CHARACTER}"
 
 
 def parse_quantity(text: object, bits: int = 256) -> int:
@@ -81,6 +83,15 @@ def format_quantity(number: int) -> str:
 def format_data(data: bytes) -> str:
     """The bytes as ``0x…``, two digits each, in lower case."""
     return "0x" + data.hex()
+
+
+def harmless(text: str, longest: int = LONGEST) -> str:
+    """The beginning of a text as one line that can be printed and encoded.
+
+    For texts of feeds and endpoints that go to logs, over the bus and into readiness facts.
+    """
+    line = " ".join(text[: 4 * longest].split())[:longest]
+    return "".join(each if each.isprintable() else _UNPRINTABLE for each in line)
 
 
 def _hex_digits(text: object) -> str:

@@ -1,8 +1,8 @@
-"""One setting: how it is declared, and how a word or a value of a file becomes one.
+"""One setting: its declaration, and the conversion of text or TOML values to it.
 
-A setting is a field of a frozen dataclass with a default, a sentence and, for numbers, the
-least and the greatest value that make sense. Which settings there are stands with those who
-use them; `foreblock.settings` gathers them and knows where values come from.
+A setting is a field of a frozen dataclass with a default, help, a type for people
+(`SECONDS`, `HOST:PORT`) and, for numbers, bounds. Settings are declared beside their users;
+`foreblock.settings` composes them, and its `loading` knows where values come from.
 """
 
 import dataclasses
@@ -19,20 +19,38 @@ FALSE: Final = frozenset({"false", "no", "off", "0"})
 
 
 class Bounds(NamedTuple):
-    """What a number may be, both included."""
+    """The range of a number, inclusive."""
 
     least: float = 0
     most: float = math.inf
 
 
-def setting(default: Any, help: str, *, least: float = 0, most: float = math.inf) -> Any:  # noqa: ANN401, as field() has it
-    """A field of a settings class."""
-    metadata = {"help": help, "bounds": Bounds(least, most)}
+def setting(
+    default: Any,  # noqa: ANN401, as field() has it
+    help: str,
+    metavar: str = "",
+    *,
+    least: float = 0,
+    most: float = math.inf,
+    section: str = "",
+) -> Any:  # noqa: ANN401
+    """A field of a settings class; `section` moves it out of the section of its class."""
+    metadata = {
+        "help": help,
+        "metavar": metavar,
+        "bounds": Bounds(least, most),
+        "section": section,
+    }
     return dataclasses.field(default=default, metadata=metadata)
 
 
+def settings_of(kind: type, section: str, prefix: str = "") -> Any:  # noqa: ANN401
+    """A field that holds another settings class, whose settings get a section and a prefix."""
+    return dataclasses.field(default_factory=kind, metadata={"prefix": prefix, "section": section})
+
+
 def from_text(name: str, kind: Any, bounds: Bounds, text: str) -> object:  # noqa: ANN401
-    """The value that a flag or a variable means; lists are separated by commas."""
+    """The value of a flag or an environment variable; commas separate lists."""
     if kind is bool:
         return _truth(name, text)
     if kind in (int, float):
@@ -43,7 +61,7 @@ def from_text(name: str, kind: Any, bounds: Bounds, text: str) -> object:  # noq
 
 
 def from_value(name: str, kind: Any, bounds: Bounds, value: object) -> object:  # noqa: ANN401
-    """The value that a file holds, which has types of its own."""
+    """The value of a TOML file, which must have the right type."""
     match value:
         case bool():
             if kind is bool:
@@ -63,12 +81,21 @@ def from_value(name: str, kind: Any, bounds: Bounds, value: object) -> object:  
 
 
 def describe(kind: Any) -> str:  # noqa: ANN401
-    """A type, for people."""
+    """A type in words, for error messages."""
     if typing.get_origin(kind) is typing.Literal:
         return " or ".join(typing.get_args(kind))
     if isinstance(kind, types.GenericAlias):
         return "a list of strings"
     return {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}[kind]
+
+
+def shown_type(kind: Any, metavar: str) -> str:  # noqa: ANN401
+    """A type as help and docs show it: `SECONDS`, `[store|feed]`, `URL,...`."""
+    if typing.get_origin(kind) is typing.Literal:
+        return f"[{'|'.join(typing.get_args(kind))}]"
+    if typing.get_origin(kind) is tuple:
+        return f"{metavar},..."
+    return metavar or {int: "N", float: "N", bool: "BOOL", str: "TEXT"}[kind]
 
 
 def _truth(name: str, text: str) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from abuse.wire import request
 from foreblock._engine import Store
-from foreblock.service.running import HOST, Service, free_port, started
+from foreblock.service.running import HOST, RunningService, free_port, started
 
 LOOK_SECONDS = 0.02
 
@@ -32,7 +32,7 @@ def long_simulation(blocks: int = 200, calls: int = 40) -> bytes:
 
 
 @contextmanager
-def dev_chain() -> Iterator[tuple[Service, Path]]:
+def dev_chain() -> Iterator[tuple[RunningService, Path]]:
     """A dev chain with one worker, and the folder of its store."""
     with tempfile.TemporaryDirectory() as folder:
         url = f"http://{HOST}:{(port := free_port())}"
@@ -41,7 +41,7 @@ def dev_chain() -> Iterator[tuple[Service, Path]]:
             f"--listen={HOST}:{port}", "--test-listen=", "--feed-listen=",
         ]  # fmt: skip
         with started(command, url) as process:
-            yield Service(url, process.pid), Path(folder) / "main"
+            yield RunningService(url, process.pid), Path(folder) / "main"
 
 
 class Commits:

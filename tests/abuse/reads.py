@@ -27,7 +27,7 @@ from abuse.busy_chain import write_busy_chain
 from abuse.probe import BALANCE, Latencies
 from abuse.wire import Address, Connection, address_of, post, request
 from foreblock.bench.rpc.processes import cpu_seconds, family
-from foreblock.service.running import Service, serving
+from foreblock.service.running import RunningService, serving
 
 BLOCKS = 40
 READERS = 200
@@ -147,7 +147,7 @@ def probe(address: Address, seconds: float) -> Latencies:
     return Latencies(tuple(sorted(times)))
 
 
-def measure(service: Service, kind: str, count: int, facts: Path) -> bool:
+def measure(service: RunningService, kind: str, count: int, facts: Path) -> bool:
     """The balance beside readers of one kind, and how fast they are answered."""
     address = address_of(service.url)
     with reading(service.url, count, kind, facts) as readers:
@@ -170,7 +170,7 @@ def measure(service: Service, kind: str, count: int, facts: Path) -> bool:
     return met
 
 
-def gather(service: Service) -> Facts:
+def gather(service: RunningService) -> Facts:
     """The blocks of the chain, and some transactions of each."""
     connection = Connection(address_of(service.url))
 

@@ -41,8 +41,8 @@ from abuse.snapshots import race
 from abuse.wire import Connection, address_of, batch, post, request
 from foreblock.bench.rpc import chain
 from foreblock.bench.rpc.processes import family, resident_bytes
-from foreblock.ledger.importing.import_files import import_files
-from foreblock.service.running import Service, serving
+from foreblock.ledger.importing.importer import import_files
+from foreblock.service.running import RunningService, serving
 
 FACTOR = 5.0
 ATTEMPTS = 5  # probes of which the middle one counts
@@ -91,7 +91,7 @@ def memory(pid: int | None) -> int:
     return resident_bytes(family(pid)) if pid else 0
 
 
-def attack(service: Service, name: str, count: int) -> bool:
+def attack(service: RunningService, name: str, count: int) -> bool:
     before, rest = memory(service.pid), p99(service.url)
     with attacking(name, service.url, count) as attackers:
         under, during = p99(service.url), memory(service.pid)
@@ -105,7 +105,7 @@ def attack(service: Service, name: str, count: int) -> bool:
     return borne
 
 
-def leave_unread(service: Service, name: str, count: int) -> bool:
+def leave_unread(service: RunningService, name: str, count: int) -> bool:
     """Clients that ask for the largest answers and do not read; memory then, and after them."""
     workers = family(service.pid)[1:]
     rest = p99(service.url)
@@ -135,7 +135,7 @@ def fallen_to(bound: int, measure: Callable[[], int]) -> int:
     return found
 
 
-def read_slowly(service: Service) -> bool:
+def read_slowly(service: RunningService) -> bool:
     """One client that reads a long answer at a steady pace, far longer than it may do nothing."""
     connection = Connection(address_of(service.url))
     connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)
@@ -165,7 +165,7 @@ def whole_answer(data: bytes) -> bool:
     return bool(end) and length is not None and len(body) >= int(length[1])
 
 
-def overask(service: Service, name: str, count: int) -> bool:
+def overask(service: RunningService, name: str, count: int) -> bool:
     """One request by itself, then many clients that send it without end."""
     excess = EXCESSES[name](1.0)
     seconds, answered = ask_once(address_of(service.url), excess)
@@ -186,7 +186,7 @@ def overask(service: Service, name: str, count: int) -> bool:
     return met and bounded and borne
 
 
-def hogging(service: Service, name: str) -> bool:
+def hogging(service: RunningService, name: str) -> bool:
     """One kind of code, run by some clients without end."""
     with attacking(name, service.url, HOGGING):
         found = probe(address_of(service.url), PROBES, SECONDS)
@@ -198,7 +198,7 @@ def hogging(service: Service, name: str) -> bool:
     return under <= HOGGED_MS
 
 
-def departed(service: Service) -> bool:
+def departed(service: RunningService) -> bool:
     """Calls of some milliseconds beside clients that leave long ones behind."""
     address = address_of(service.url)
     rest = moderate_calls(address, MODERATE)
@@ -243,7 +243,7 @@ def racing(seconds: float) -> bool:
     return not seen.mixed
 
 
-def fuzz(service: Service, count: int) -> bool:
+def fuzz(service: RunningService, count: int) -> bool:
     address = address_of(service.url)
     # The first tenth fills caches; memory is compared from then on.
     wrong = list(fuzz_bodies(address, 1, count // 10))
@@ -268,10 +268,10 @@ def say(line: str, *, met: bool) -> None:
 
 
 @contextmanager
-def target(url: str | None, pid: int | None) -> Iterator[Service]:
+def target(url: str | None, pid: int | None) -> Iterator[RunningService]:
     """The endpoint named, or the service of this checkout."""
     if url is not None:
-        yield Service(url, pid or 0)
+        yield RunningService(url, pid or 0)
         return
     with tempfile.TemporaryDirectory() as folder:
         genesis = Path(folder) / "genesis.json"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from foreblock._engine import decode_transactions, keccak256
 from foreblock.bench.rpc import chain
-from foreblock.ledger.importing.import_files import import_files
+from foreblock.ledger.importing.importer import import_files
 from support.chains import bench_chain
 from support.payloads import signing
 

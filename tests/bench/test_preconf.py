@@ -8,17 +8,18 @@ from pathlib import Path
 import pytest
 
 from foreblock.bench.preconf.report import (
-    Seen,
+    Closed,
+    PreconfRun,
+    closed,
     figures,
     first_seen,
     included_a_second,
     missed,
     remarks,
 )
-from foreblock.bench.preconf.run import Options, run
-from foreblock.bench.preconf.trace import Closed, closed
+from foreblock.bench.preconf.run import PreconfOptions, run
 from foreblock.bench.preconf.wire import pending_place, request
-from foreblock.bench.rpc.load import Load
+from foreblock.bench.rpc.load import LoadResult
 
 MS = 10**6
 SECOND = 10**9
@@ -39,14 +40,14 @@ def flashblock(block: int, index: int, due_ms: int, took_ms: int = 4, count: int
 
 def seen(
     flashblocks: list[Closed], polled: Mapping[tuple[int, int], int], tps: int = 1_000
-) -> Seen:
-    return Seen(
+) -> PreconfRun:
+    return PreconfRun(
         closed=flashblocks,
         polled=polled,
         heard={},
         paid=[(0, 5 * MS, 150 * MS)],
         sent=(10, 10, 0),
-        readers=Load(1000, 2.0, 0, 500, 900),
+        readers=LoadResult(1000, 2.0, 0, 500, 900),
         probes=[0.5],
         writer_cpu=0.2,
         tps=tps,
@@ -116,7 +117,9 @@ def test_missed_slots_are_those_that_other_blocks_have() -> None:
 @pytest.mark.skipif(shutil.which("wrk") is None, reason="wrk is not installed")
 def test_a_small_run_sees_what_was_sent(tmp_path: Path) -> None:
     wrk = Path(shutil.which("wrk") or "")
-    options = Options(wrk, tps=50, seconds=3, connections=2, workers=1, folder=tmp_path, warm_up=1)
+    options = PreconfOptions(
+        wrk, tps=50, seconds=3, connections=2, workers=1, folder=tmp_path, warm_up=1
+    )
     found = run(options)
     sent, answered, refused = found.sent
     assert 0 < answered <= sent, "a machine that is busy may leave some unanswered"

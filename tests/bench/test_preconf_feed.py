@@ -8,13 +8,13 @@ import pytest
 from foreblock.bench.preconf.feeder import build
 from foreblock.bench.preconf.remote import (
     Followed,
-    Sent,
+    SentMessage,
     followed_figures,
     followed_remarks,
     run_followed,
 )
-from foreblock.bench.preconf.run import Options
-from foreblock.bench.rpc.load import Load
+from foreblock.bench.preconf.run import PreconfOptions
+from foreblock.bench.rpc.load import LoadResult
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE
 
 MS = 10**6
@@ -31,16 +31,20 @@ def test_messages_have_their_sizes_by_turns_at_the_pace_of_a_chain(tmp_path: Pat
     assert whole[11].after_ns == 2_000 * MS
 
 
-def followed(sent: list[Sent], after_ms: float) -> Followed:
+def followed(sent: list[SentMessage], after_ms: float) -> Followed:
     seen = {each.place: each.at_ns + round(after_ms * MS) for each in sent}
-    return Followed(sent, seen, {}, Load(1000, 2.0, 0, 500, 900), [0.5], 0.2)
+    return Followed(sent, seen, {}, LoadResult(1000, 2.0, 0, 500, 900), [0.5], 0.2)
 
 
 @pytest.mark.parametrize(("after_ms", "met"), [(9.0, True), (11.0, False)])
 def test_figures_stand_by_size_and_small_ones_are_held_against_the_aim(
     after_ms: float, met: bool
 ) -> None:
-    sent = [Sent(0, 1, 0, 1), Sent(200 * MS, 1, 1, 50), Sent(400 * MS, 1, 2, 200)]
+    sent = [
+        SentMessage(0, 1, 0, 1),
+        SentMessage(200 * MS, 1, 1, 50),
+        SentMessage(400 * MS, 1, 2, 200),
+    ]
     seen = followed(sent, after_ms)
     found = {each.question: each for each in followed_figures(seen)}
     assert set(found) == {
@@ -54,8 +58,8 @@ def test_figures_stand_by_size_and_small_ones_are_held_against_the_aim(
 
 
 def test_a_message_that_nobody_saw_is_told() -> None:
-    sent = [Sent(0, 1, 1, 50), Sent(200 * MS, 1, 2, 50)]
-    seen = Followed(sent, {(1, 1): 3 * MS}, {}, Load(1000, 2.0, 0, 500, 900), [], 0.2)
+    sent = [SentMessage(0, 1, 1, 50), SentMessage(200 * MS, 1, 2, 50)]
+    seen = Followed(sent, {(1, 1): 3 * MS}, {}, LoadResult(1000, 2.0, 0, 500, 900), [], 0.2)
     (readable,) = followed_figures(seen)
     assert readable.remarks == ("1 never seen",)
 
@@ -63,7 +67,7 @@ def test_a_message_that_nobody_saw_is_told() -> None:
 @pytest.mark.skipif(shutil.which("wrk") is None, reason="wrk is not installed")
 def test_a_small_run_sees_what_was_sent(tmp_path: Path) -> None:
     wrk = Path(shutil.which("wrk") or "")
-    options = Options(wrk, seconds=3, connections=2, workers=1, folder=tmp_path, warm_up=1)
+    options = PreconfOptions(wrk, seconds=3, connections=2, workers=1, folder=tmp_path, warm_up=1)
     found = run_followed(options, [2, 4])
     assert {each.transactions for each in found.sent if each.index} == {2, 4}
     places = {each.place for each in found.sent}

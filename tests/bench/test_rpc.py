@@ -12,8 +12,8 @@ from foreblock.bench.rpc import chain, load, peers
 from foreblock.bench.rpc.answers import Answers, Cell
 from foreblock.bench.rpc.processes import cpu_seconds, family, resident_bytes
 from foreblock.bench.rpc.questions import Bound, Question, fits, questions
-from foreblock.bench.rpc.rounds import Round
-from foreblock.ledger.importing.import_files import import_files
+from foreblock.bench.rpc.rounds import BenchRound
+from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
 from support.servers.asking import asker
 
@@ -73,7 +73,7 @@ def test_one_body_is_repeated_and_several_go_in_turn() -> None:
 
 def test_what_wrk_prints_is_read() -> None:
     line = '{"requests":1000,"duration":2000000,"failed":3,"p50":11,"p99":22}'
-    assert load.parse(f"Running 2s test\n\n{line}\n") == load.Load(1000, 2.0, 3, 11, 22)
+    assert load.parse(f"Running 2s test\n\n{line}\n") == load.LoadResult(1000, 2.0, 3, 11, 22)
 
 
 def test_long_answers_fit_into_the_configuration_of_nginx(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_long_answers_fit_into_the_configuration_of_nginx(tmp_path: Path) -> Non
 
 
 def cell(*costs: float, share: float = 1.0) -> Cell:
-    return Cell([Round(cost, 1e6 / cost, share, 0.0, 1, 2, 0) for cost in costs])
+    return Cell([BenchRound(cost, 1e6 / cost, share, 0.0, 1, 2, 0) for cost in costs])
 
 
 def test_rounds_without_the_core_are_left_out() -> None:
@@ -133,7 +133,7 @@ def test_programs_are_found_in_the_folder_first(tmp_path: Path) -> None:
 
 def test_memory_is_compared_after_the_first_round_of_each_question_and_at_the_end() -> None:
     def rounds(*seen: tuple[int, int]) -> Cell:
-        return Cell([Round(1, 1, 1, 0, 1, 1, 0, 10, size, ended) for ended, size in seen])
+        return Cell([BenchRound(1, 1, 1, 0, 1, 1, 0, 10, size, ended) for ended, size in seen])
 
     cells = {
         ("a", peers.FOREBLOCK): rounds((1, 100), (4, 300)),

@@ -21,13 +21,13 @@ from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.reading.view import Ledger, LedgerView
-from foreblock.ledger.storage.start import begin_chain
+from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.methods import Method
 from foreblock.scheduling.reply import Client, Text
 from foreblock.sequencer.dev_genesis import TOKENS_EACH, DevGenesisOptions, dev_genesis
-from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.predeploys import TOKEN
 from foreblock.sequencer.sequencer import Sequencer
+from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.types import Flashblock
 from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, GWEI, SECOND, send
 

@@ -21,9 +21,8 @@ from checker.rehearsal import PAYEES, Rehearsal, Run
 from checker.truth import Truth
 from foreblock._engine import View
 from foreblock.ledger.reading import view as ledger_view
-from foreblock.ledger.reading.known_blocks import KnownBlocks
+from foreblock.ledger.reading.blocks import KnownBlocks, PreconfirmedBlock
 from foreblock.ledger.reading.partials import read_partial
-from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import Method
 from foreblock.scheduling.reply import Client, Text, whole

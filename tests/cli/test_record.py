@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from foreblock.feed.messages import encode
-from foreblock.feed.recording.file import head_line, message_line
+from foreblock.feed.recording_file import head_line, message_line
 from support.payloads.flashblocks import first, hash_of, later
 from support.servers.dev_processes import PACKAGE
 from support.servers.waiting import PATIENCE

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from foreblock.cli import main
 from foreblock.cli.watch import Watched, table
-from foreblock.cli.watch_connection import Reading, Seen
+from foreblock.cli.watch_connection import Reading, SeenBlock
 from foreblock.upstream.client import Endpoint
 from support.servers.toy_endpoint import toy_endpoint
 
@@ -51,12 +51,12 @@ def lines(*rows: Watched) -> list[str]:
     return console.export_text().splitlines()
 
 
-def watched(url: str, seen: Seen) -> Watched:
+def watched(url: str, seen: SeenBlock) -> Watched:
     return Watched(Endpoint(url), Reading(seen, seen, 10, 1), since=0.0)
 
 
-SMALL = Seen(1, "0x", 0, 1, 0, 400_000_000, 1)
-LARGE = Seen(123_456_789, "0x", 0, 12_345, 399_999_999, 400_000_000, 1_234_567_890)
+SMALL = SeenBlock(1, "0x", 0, 1, 0, 400_000_000, 1)
+LARGE = SeenBlock(123_456_789, "0x", 0, 12_345, 399_999_999, 400_000_000, 1_234_567_890)
 
 
 def test_large_numbers_fit_into_80_columns() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conftest import ChainFiles
-from foreblock.ledger.importing.import_files import import_files
+from foreblock.ledger.importing.importer import import_files
 from foreblock.service.running import serving
 from support.servers.client_libraries import run
 

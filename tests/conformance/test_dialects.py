@@ -14,11 +14,11 @@ from foreblock.conformance.dialects import (
     call_needs_to,
     failed_simulated_call,
     fillers_left_out,
+    hash_of,
     promised,
     revert_of_call,
     zero_state_root,
 )
-from foreblock.conformance.headers import hash_of
 
 TO = {"to": "0x" + "11" * 20}
 

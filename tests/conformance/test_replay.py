@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from foreblock.conformance.cases import Case, Exchange, parse_case
-from foreblock.conformance.replay import Outcome, Rules, Verdict, judge, replay
+from foreblock.conformance.cases import Case, CaseExchange, parse_case
+from foreblock.conformance.replay import CaseOutcome, ReplayRules, Verdict, judge, replay
 from foreblock.upstream.client import Endpoint
 from support.servers.toy_endpoint import ToyError, toy_endpoint
 
@@ -30,9 +30,9 @@ def not_yet(_: list[Any]) -> object:
 METHODS = {"eth_call": revert, "eth_getBalance": lambda _: "0x2a", "eth_simulateV1": not_yet}
 
 
-def outcome(asked: Case, rules: Rules | None = None) -> Outcome:
+def outcome(asked: Case, rules: ReplayRules | None = None) -> CaseOutcome:
     with toy_endpoint(METHODS) as url, Endpoint(url) as endpoint:
-        (found,) = replay(endpoint, [asked], rules or Rules())
+        (found,) = replay(endpoint, [asked], rules or ReplayRules())
         return found
 
 
@@ -70,7 +70,7 @@ def test_words_of_an_error_are_remarked_and_count_on_demand() -> None:
     found = outcome(asked)
     assert found.verdict is Verdict.PASSED
     assert [each.path for each in found.remarks] == ["$.error.message"]
-    assert outcome(asked, Rules(messages=True)).verdict is Verdict.FAILED
+    assert outcome(asked, ReplayRules(messages=True)).verdict is Verdict.FAILED
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_code_and_data_of_an_error_count(error: dict[str, object]) -> None:
 def test_message_that_the_contract_leaves_open_is_never_wrong() -> None:
     exchange = case("eth_getBalance", {"result": "0x1"}, "0x").exchanges[0]
     refused = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"argument 1 is missing"}}'
-    rules = Rules("preconf", messages=True)
+    rules = ReplayRules("preconf", messages=True)
     assert judge(exchange, refused, rules, shape_only=False) == []
     silent = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32602}}'
     other = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"no"}}'
@@ -97,12 +97,12 @@ def test_message_that_the_contract_leaves_open_is_never_wrong() -> None:
 
 
 def test_notification_is_answered_by_nothing() -> None:
-    exchange = Exchange(b'{"jsonrpc":"2.0","method":"a"}', None)
-    assert judge(exchange, b"", Rules(), shape_only=False) == []
-    assert judge(exchange, b"{}", Rules(), shape_only=False)
+    exchange = CaseExchange(b'{"jsonrpc":"2.0","method":"a"}', None)
+    assert judge(exchange, b"", ReplayRules(), shape_only=False) == []
+    assert judge(exchange, b"{}", ReplayRules(), shape_only=False)
 
 
 def test_reply_that_is_not_json_fails() -> None:
-    exchange = Exchange(b"{}", b"{}")
-    (difference,) = judge(exchange, b"<html>", Rules(), shape_only=False) or []
+    exchange = CaseExchange(b"{}", b"{}")
+    (difference,) = judge(exchange, b"<html>", ReplayRules(), shape_only=False) or []
     assert difference.expected == "JSON"

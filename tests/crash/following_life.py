@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from foreblock._engine import Block, Header
-from foreblock.ledger.building.commit_builder import Draft
+from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.types import Flashblock
 from support.chains.following import Built, Following, Truth
 
@@ -84,10 +84,12 @@ def around_commits(following: Following, before: Around, after: Around) -> None:
     """Let something be called around each commit, with its count."""
     commit, counts = following.writer.commit, iter(range(1, 1 << 20))
 
-    def counted(draft: Draft, latest: Header, pending: int | None, heard_at_ns: int | None) -> None:
+    def counted(
+        builder: CommitBuilder, latest: Header, pending: int | None, heard_at_ns: int | None
+    ) -> None:
         count = next(counts)
         before(count)
-        commit(draft, latest, pending, heard_at_ns)
+        commit(builder, latest, pending, heard_at_ns)
         after(count)
 
     following.writer.commit = counted  # type: ignore[method-assign]

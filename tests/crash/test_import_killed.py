@@ -21,7 +21,7 @@ IMPORT = """
 import sys
 from pathlib import Path
 from foreblock.ledger.importing import importer
-from foreblock.ledger.importing.import_files import import_files
+from foreblock.ledger.importing.importer import import_files
 
 importer.BLOCKS_PER_COMMIT = 1
 genesis, chain, data = map(Path, sys.argv[1:])

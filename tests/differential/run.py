@@ -25,8 +25,8 @@ from differential.geth import geth
 from differential.known import plain
 from differential.payloads import Base, Json, payloads
 from foreblock.conformance.compare import differences
-from foreblock.errors import Refused
-from foreblock.ledger.importing.import_files import import_files
+from foreblock.errors import ErrorAnswer
+from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
 from foreblock.upstream.client import Endpoint
 from support.servers.asking import Asker, asker
@@ -95,7 +95,7 @@ def ask(endpoint: Endpoint, params: list[Any]) -> Any:  # noqa: ANN401, it is JS
     """The result, or the error object."""
     try:
         return endpoint.request("eth_simulateV1", params)
-    except Refused as refused:
+    except ErrorAnswer as refused:
         return {"code": refused.code, "message": refused.message}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from foreblock._engine import Message, Overlay, Store
 from foreblock.bench.fill import env
-from foreblock.bench.machine import anonymous_mib
+from foreblock.bench.measure import anonymous_mib
 
 ROUNDS = 5
 READS = 20_000

@@ -30,11 +30,10 @@ from foreblock._engine import (
     sign_transaction,
 )
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.rules.deposit_receipt import deposit_fields
+from foreblock.ledger.reading.placed_receipts import deposit_fields
 from foreblock.ledger.storage.rows import encode_items
 from foreblock.methods import shapes
-from foreblock.upstream.fields import Fields
-from foreblock.upstream.transaction_json import encode_transaction
+from foreblock.upstream.block_json import Fields, encode_transaction
 from support.chains.writing import KEYS, SENDERS
 from support.payloads.small_store import append
 from support.payloads.typed_transactions import BLOB, SET_CODE
@@ -233,7 +232,7 @@ def test_a_transaction_can_be_read_back_from_its_json(
         assert found == expected
     part = items.fragments(theirs, 1, 2, header=block, first=first, homestead=True, senders=senders)
     assert part == expected[1:2]
-    texts = [shapes.data(keccak256(raw)) for raw in raws]
+    texts = [shapes.write_data(keccak256(raw)) for raw in raws]
     assert items.hashes(0, 99) == b",".join(texts)
     assert b",".join([items.hashes(place, place + 1) for place in range(len(raws))]) == b",".join(
         texts

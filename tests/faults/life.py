@@ -20,10 +20,10 @@ from foreblock.feed.server import FeedServer
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.service.logs import configure
-from foreblock.settings.network import DevChain, FeedChain, Network
+from foreblock.settings.networks import DevChain, FeedChain, Network
 from foreblock.sources.dev_network import open_dev_network
 from foreblock.sources.feed_network import FeedNetwork
-from foreblock.sources.restarting_network import KeptNetwork, Running
+from foreblock.sources.restarting_network import RestartingNetwork, Running
 from foreblock.types import Flashblock
 
 SEQUENCED, SOURCE, FOLLOWED = "sequenced", "source", "followed"
@@ -75,7 +75,9 @@ async def live(folder: Path, canonical: str) -> None:
         SOURCE: partial(open_dev_network, _dev(SOURCE, folder), clock, feed, tell),
         FOLLOWED: partial(_follow, folder, address, canonical),
     }
-    networks = [KeptNetwork(name, begin, clock, tell, WAITS) for name, begin in begins.items()]
+    networks = [
+        RestartingNetwork(name, begin, clock, tell, WAITS) for name, begin in begins.items()
+    ]
     for network in networks:
         await network.begin()
     running = [asyncio.create_task(network.run()) for network in networks]

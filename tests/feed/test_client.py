@@ -15,7 +15,7 @@ from foreblock.backoff import Waits
 from foreblock.clock import SystemClock
 from foreblock.errors import MalformedFlashblock
 from foreblock.feed.client import FeedClient
-from foreblock.feed.client_options import ClientOptions
+from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.feed.inbox import Inbox, InboxBounds
 from foreblock.feed.messages import decode, encode
 from foreblock.feed.server import FeedServer
@@ -36,7 +36,7 @@ MEGABYTE = 1 << 20
 class Reader:
     """A client that runs, and what it brought."""
 
-    def __init__(self, url: str, options: ClientOptions, bounds: InboxBounds) -> None:
+    def __init__(self, url: str, options: FeedClientOptions, bounds: InboxBounds) -> None:
         self.place: FlashblockId | None = None
         self._arrived = asyncio.Event()
         self.client = FeedClient(
@@ -62,9 +62,9 @@ class Reader:
 
 @asynccontextmanager
 async def reading(
-    url: str, options: ClientOptions | None = None, bounds: InboxBounds | None = None
+    url: str, options: FeedClientOptions | None = None, bounds: InboxBounds | None = None
 ) -> AsyncIterator[Reader]:
-    reader = Reader(url, options or ClientOptions(waits=QUICK), bounds or InboxBounds())
+    reader = Reader(url, options or FeedClientOptions(waits=QUICK), bounds or InboxBounds())
     task = asyncio.create_task(reader.client.run())
     try:
         yield reader
@@ -210,7 +210,7 @@ def test_a_server_that_never_sends_is_given_up_for_another_connection() -> None:
         await for_ever(reader)
 
     async def body() -> None:
-        options = ClientOptions(silence=0.01, close_timeout=0.01, waits=QUICK)
+        options = FeedClientOptions(silence=0.01, close_timeout=0.01, waits=QUICK)
         async with bad_server(attend) as url, reading(url, options) as reader:
             await reader.until_connected(3)
             assert await reader.until_error() == "no message for 0.01 s"
@@ -223,7 +223,7 @@ def test_a_server_that_answers_no_pings_is_given_up() -> None:
         await for_ever(reader)
 
     async def body() -> None:
-        options = ClientOptions(
+        options = FeedClientOptions(
             ping_interval=0.01, ping_timeout=0.01, close_timeout=0.01, waits=QUICK
         )
         async with bad_server(attend) as url, reading(url, options) as reader:
@@ -242,7 +242,7 @@ def test_a_server_that_never_shakes_hands_is_given_up() -> None:
         await for_ever(reader)
 
     async def body() -> None:
-        options = ClientOptions(open_timeout=0.01, close_timeout=0.01, waits=QUICK)
+        options = FeedClientOptions(open_timeout=0.01, close_timeout=0.01, waits=QUICK)
         async with raw_server(attend) as url, reading(url, options) as reader:
             await until(lambda: connections >= 3)
             assert "timed out" in reader.client.last_error
@@ -296,7 +296,7 @@ def test_garbage_instead_of_frames_is_a_lost_connection(noise: tuple[str, bytes]
         await for_ever(reader)
 
     async def body() -> None:
-        options = ClientOptions(ping_interval=0.05, close_timeout=0.01, waits=QUICK)
+        options = FeedClientOptions(ping_interval=0.05, close_timeout=0.01, waits=QUICK)
         async with bad_server(attend) as url, reading(url, options) as reader:
             assert (await reader.until(1))[-1:] == [encode(FIRST)]
             assert reader.client.connections == 3
@@ -319,7 +319,7 @@ def test_a_message_of_100_megabytes_costs_no_memory_and_one_connection() -> None
         await for_ever(reader)
 
     async def body() -> None:
-        options = ClientOptions(ping_interval=0.05, close_timeout=0.01, waits=QUICK)
+        options = FeedClientOptions(ping_interval=0.05, close_timeout=0.01, waits=QUICK)
         async with bad_server(attend) as url:
             tracemalloc.start()
             try:
@@ -340,7 +340,7 @@ def test_a_message_that_never_ends_is_cut_off() -> None:
             await writer.drain()
 
     async def body() -> None:
-        options = ClientOptions(close_timeout=0.01, waits=QUICK, fragments=50)
+        options = FeedClientOptions(close_timeout=0.01, waits=QUICK, fragments=50)
         async with bad_server(attend) as url, reading(url, options) as reader:
             assert await reader.until_error() == "a message of more than 50 pieces"
             await reader.until_connected(2)
@@ -392,7 +392,7 @@ def test_compressed_messages_have_a_limit_of_their_own_in_the_decoder() -> None:
 
 
 def test_a_feed_that_is_let_wait_is_not_heard_meanwhile_and_loses_nothing() -> None:
-    wait, options = 0.2, ClientOptions(waits=Waits(0.001, 1.0))
+    wait, options = 0.2, FeedClientOptions(waits=Waits(0.001, 1.0))
 
     async def body() -> None:
         async with feed() as (server, url), reading(url, options) as reader:
@@ -400,7 +400,7 @@ def test_a_feed_that_is_let_wait_is_not_heard_meanwhile_and_loses_nothing() -> N
             server.publish(FIRST)
             await reader.until(1)
             # What is under way may still come; from the message after it on, it waits.
-            reader.client.let_wait(wait)
+            reader.client.pause(wait)
             begun = asyncio.get_running_loop().time()
             server.publish(SECOND)
             server.publish(THIRD)
@@ -415,7 +415,7 @@ def test_a_feed_never_waits_longer_than_for_a_connection() -> None:
     async def body() -> None:
         async with feed() as (server, url), reading(url) as reader:
             await reader.until_connected()
-            reader.client.let_wait(1_000)
+            reader.client.pause(1_000)
             server.publish(FIRST)
             server.publish(SECOND)
             await reader.until(2)

@@ -13,19 +13,19 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.asyncio.server import ServerConnection
 
-import foreblock.feed.door
-import foreblock.feed.guests
-from foreblock.feed.allowance import Rate
-from foreblock.feed.guest_connection import TOO_LOUD
+import foreblock.feed.rate_limits
+import foreblock.feed.server_connections
+from foreblock.feed.feed_options import FeedServerOptions
 from foreblock.feed.messages import encode
-from foreblock.feed.options import FeedOptions
+from foreblock.feed.rate_limits import Rate
 from foreblock.feed.server import FeedServer
+from foreblock.feed.server_connections import TOO_LOUD
 from support.payloads.flashblocks import first, hash_of, later
 from support.servers.in_loop import Runner
 
 FIRST = first(7, "job", hash_of("six"), hash_of("7.0"))
 SECOND = later(7, "job", 1, hash_of("7.1"))
-QUIET = FeedOptions(client_bytes=1)  # so that a test that takes long may say no more
+QUIET = FeedServerOptions(client_bytes=1)  # so that a test that takes long may say no more
 SHAKE = (
     b"GET /ws HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
@@ -49,7 +49,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @asynccontextmanager
-async def feed(options: FeedOptions = QUIET) -> AsyncIterator[tuple[FeedServer, int]]:
+async def feed(options: FeedServerOptions = QUIET) -> AsyncIterator[tuple[FeedServer, int]]:
     server, sock = FeedServer(options), socket.create_server(("127.0.0.1", 0))
     port = sock.getsockname()[1]
     await server.start(sock)
@@ -153,7 +153,7 @@ def test_a_client_that_says_too_much_is_told_so(run: Runner, kind: str) -> None:
             client = await Loud.come(port)
             heard = await client.sends(FLOODS[kind])
             assert heard.endswith(b"\x03\xf0" + TOO_LOUD.encode())  # 1008
-            assert server.closed_as_loud == 1
+            assert server.closed_over_limit == 1
 
     run(body)
 
@@ -164,7 +164,7 @@ def test_what_was_said_within_bounds_is_answered(run: Runner) -> None:
             close = masked(b"\x03\xe8", 8)
             heard = await (await Loud.come(port)).sends(masked(b"x", 9) * 20 + close)
             assert heard == b"\x8a\x01x" * 20 + b"\x88\x02\x03\xe8"
-            assert server.closed_as_loud == 0
+            assert server.closed_over_limit == 0
 
     run(body)
 
@@ -174,17 +174,17 @@ def test_bytes_that_come_one_by_one_cost_more_than_their_length(run: Runner) -> 
         async with feed() as (server, port):
             client = await Loud.come(port)
             await client.send_until_closed(masked(b"", 10)[:1] + masked(b"", 10)[1:])
-            assert server.closed_as_loud == 1
+            assert server.closed_over_limit == 1
 
     run(body)
 
 
 def test_who_does_not_read_is_not_read_from(run: Runner) -> None:
     async def body() -> None:
-        options = FeedOptions(client_bytes=1 << 30, client_burst=1 << 30)
+        options = FeedServerOptions(client_bytes=1 << 30, client_burst=1 << 30)
         async with feed(options) as (server, port):
             client = await Loud.come(port)
-            (connection,) = server._seats
+            (connection,) = server._accepted
             while not connection.paused:
                 client.ping()
                 await asyncio.sleep(0)
@@ -199,13 +199,13 @@ def test_an_address_that_was_too_loud_has_to_wait(
     run: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for_ever = 10**6
-    monkeypatch.setattr(foreblock.feed.guests, "ADDRESS", Rate(1, for_ever))
-    monkeypatch.setattr(foreblock.feed.guests, "TURNED_OUT", 2 * for_ever)
+    monkeypatch.setattr(foreblock.feed.rate_limits, "ADDRESS", Rate(1, for_ever))
+    monkeypatch.setattr(foreblock.feed.rate_limits, "PENALTY", 2 * for_ever)
 
     async def body() -> None:
         async with feed() as (server, port):
             await (await Loud.come(port)).send_until_closed(FLOODS["pongs"])
-            assert server.closed_as_loud == 1
+            assert server.closed_over_limit == 1
             with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
                 await Loud.come(port)
             assert await (await Loud.come(port, "127.0.0.2")).sends(masked(b"", 8))
@@ -223,7 +223,7 @@ def test_a_hundred_that_flood_from_ten_addresses_do_not_keep_a_good_one_waiting(
                 loud = [await Loud.come(port, f"127.0.0.{10 + at % 10}") for at in range(99)]
                 assert server.clients == 100
                 await asyncio.gather(*(each.send_until_closed(FLOODS["pongs"]) for each in loud))
-                assert server.closed_as_loud == 99
+                assert server.closed_over_limit == 99
                 assert sum(parsed) <= 100 * QUIET.client_burst
                 server.publish(FIRST)
                 server.publish(SECOND)
@@ -236,7 +236,7 @@ def test_a_hundred_that_flood_from_ten_addresses_do_not_keep_a_good_one_waiting(
 def test_connections_beyond_their_rate_wait_in_the_kernel_and_are_served_then(
     run: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(foreblock.feed.door, "LOOKS", Rate(1_000, 2))
+    monkeypatch.setattr(foreblock.feed.server_connections, "ACCEPTS", Rate(1_000, 2))
 
     async def body() -> None:
         async with feed() as (server, port):

@@ -15,8 +15,8 @@ from websockets.asyncio.client import ClientConnection
 from foreblock.backoff import Waits
 from foreblock.clock import SystemClock
 from foreblock.feed.client import FeedClient
-from foreblock.feed.client_options import ClientOptions
-from foreblock.feed.feed_connection import A_TURN, UNREAD
+from foreblock.feed.feed_connection import FRAMES_PER_TURN, UNREAD
+from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.feed.inbox import Inbox, InboxBounds
 from foreblock.feed.messages import encode
 from support.payloads.flashblocks import first, hash_of
@@ -45,7 +45,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 class Watched:
     """A client that runs, and what became of it."""
 
-    def __init__(self, url: str, options: ClientOptions, inbox: Inbox) -> None:
+    def __init__(self, url: str, options: FeedClientOptions, inbox: Inbox) -> None:
         self.changed = asyncio.Event()
         self.client = FeedClient(
             url, inbox, SystemClock(), arrived=self.changed.set, options=options, chance=Random(1)
@@ -58,11 +58,11 @@ class Watched:
 
 @asynccontextmanager
 async def reading(
-    url: str, options: ClientOptions | None = None, bounds: InboxBounds | None = None
+    url: str, options: FeedClientOptions | None = None, bounds: InboxBounds | None = None
 ) -> AsyncIterator[Watched]:
     watched = Watched(
         url,
-        options or ClientOptions(close_timeout=0.01, waits=QUICK),
+        options or FeedClientOptions(close_timeout=0.01, waits=QUICK),
         Inbox(bounds or InboxBounds()),
     )
     task = asyncio.create_task(watched.client.run())
@@ -98,7 +98,7 @@ def sending(data: bytes, *, reads: bool = True) -> Callable[..., Awaitable[None]
 def test_a_feed_of_control_frames_is_given_up(
     run: Runner, parsed: list[bytes], opcode: int, payload: bytes, *, reads: bool
 ) -> None:
-    options = ClientOptions(close_timeout=0.01, waits=Waits(0.001, PATIENCE))
+    options = FeedClientOptions(close_timeout=0.01, waits=Waits(0.001, PATIENCE))
     flood = frame(payload, opcode)
 
     async def body() -> None:
@@ -107,8 +107,8 @@ def test_a_feed_of_control_frames_is_given_up(
             assert await watched.until_lost() == "more than 20 control frames a second"
             # As many as may come at once, and what came back while the test waited.
             frames = sum(map(len, parsed)) / len(flood)
-            assert max(len(part) for part in parsed) <= A_TURN * len(flood)
-            assert frames <= 2 * 100 + A_TURN
+            assert max(len(part) for part in parsed) <= FRAMES_PER_TURN * len(flood)
+            assert frames <= 2 * 100 + FRAMES_PER_TURN
 
     run(body)
 
@@ -127,7 +127,7 @@ def test_a_feed_that_was_too_loud_is_let_wait_the_longest(
     monkeypatch.setattr("foreblock.feed.client.asyncio.sleep", noted)
 
     async def body() -> None:
-        options = ClientOptions(close_timeout=0.01, waits=Waits(0.001, 7.5))
+        options = FeedClientOptions(close_timeout=0.01, waits=Waits(0.001, 7.5))
         async with bad_server(sending(frame(b"", 10) * 10_000)) as url, reading(url, options):
             while len(waits) < 2:
                 await sleep(0)
@@ -137,7 +137,7 @@ def test_a_feed_that_was_too_loud_is_let_wait_the_longest(
 
 
 def test_answers_that_are_not_read_do_not_pile_up(run: Runner, parsed: list[bytes]) -> None:
-    options = ClientOptions(
+    options = FeedClientOptions(
         close_timeout=0.01,
         waits=Waits(0.001, PATIENCE),
         frames=10**9,
@@ -161,7 +161,7 @@ def test_a_handshake_without_an_end_is_given_up(run: Runner, drip: bytes) -> Non
         await sending(drip)(reader, writer)
 
     async def body() -> None:
-        options = ClientOptions(
+        options = FeedClientOptions(
             close_timeout=0.01, waits=Waits(0.001, PATIENCE), handshake_bytes=10_000
         )
         async with raw_server(attend) as url, reading(url, options) as watched:
@@ -173,7 +173,7 @@ def test_a_handshake_without_an_end_is_given_up(run: Runner, drip: bytes) -> Non
 def test_what_is_no_frame_is_noticed_at_once(run: Runner) -> None:
     async def body() -> None:
         # Neither a ping nor silence would tell.
-        options = ClientOptions(
+        options = FeedClientOptions(
             ping_interval=PATIENCE, silence=PATIENCE, close_timeout=PATIENCE, waits=QUICK
         )
         async with (
@@ -207,8 +207,8 @@ def test_messages_come_no_faster_than_they_are_taken(
                 watched.changed.clear()
                 watched.client.inbox.take()
             taken = watched.client.messages
-            assert max(len(part) for part in parsed) <= A_TURN * len(flood[1])
-            assert sum(map(len, parsed)) <= (taken + A_TURN) * len(flood[1])
+            assert max(len(part) for part in parsed) <= FRAMES_PER_TURN * len(flood[1])
+            assert sum(map(len, parsed)) <= (taken + FRAMES_PER_TURN) * len(flood[1])
             assert watched.client.connections == 1
 
     run(body)
@@ -223,7 +223,7 @@ def test_messages_beyond_their_rate_wait_and_none_is_lost(run: Runner) -> None:
         await for_ever(reader)
 
     async def body() -> None:
-        options = ClientOptions(close_timeout=0.01, waits=QUICK, frames=rate)
+        options = FeedClientOptions(close_timeout=0.01, waits=QUICK, frames=rate)
         bounds = InboxBounds(messages=count, patience=PATIENCE)
         async with bad_server(attend) as url, reading(url, options, bounds) as watched:
             begun = asyncio.get_running_loop().time()
@@ -233,7 +233,10 @@ def test_messages_beyond_their_rate_wait_and_none_is_lost(run: Runner) -> None:
                 watched.changed.clear()
                 taken += watched.client.inbox.take()
             assert [int.from_bytes(each) for each in taken] == list(range(count))
-            assert asyncio.get_running_loop().time() - begun >= (count - 4 * rate - A_TURN) / rate
+            assert (
+                asyncio.get_running_loop().time() - begun
+                >= (count - 4 * rate - FRAMES_PER_TURN) / rate
+            )
 
     run(body)
 

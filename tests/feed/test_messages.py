@@ -11,9 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from foreblock.errors import MalformedFlashblock
-from foreblock.feed.compression import compress
 from foreblock.feed.messages import EndMarker, decode, encode
-from foreblock.feed.wire import MessageLimits
+from foreblock.feed.wire import MessageLimits, compress
 from foreblock.types import Flashblock, FlashblockId
 from support.payloads.flashblocks import carrying, first, flashblocks, hash_of, later
 

@@ -18,12 +18,12 @@ from foreblock._engine import (
     receipts_root,
     transactions_root,
 )
-from foreblock.feed.compression import compress
 from foreblock.feed.messages import decode, encode
+from foreblock.feed.wire import compress
 from foreblock.ledger.building.block_base import header_of
 from foreblock.ledger.following.verdict import claimed_header, malformed
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
-from foreblock.ledger.rules.l1_attributes import EcotoneAttributes, attributes_in
+from foreblock.ledger.rules.l1 import EcotoneAttributes, attributes_in
 from foreblock.types import Flashblock, FlashblockId
 from support.payloads.public_payloads import (
     COUNTER,

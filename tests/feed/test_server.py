@@ -14,10 +14,10 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 import foreblock.feed.outgoing
-from foreblock.feed.compression import compress, decompress
+from foreblock.feed.feed_options import FeedServerOptions
 from foreblock.feed.messages import encode
-from foreblock.feed.options import FeedOptions
 from foreblock.feed.server import STOPPING, TOO_SLOW, FeedServer
+from foreblock.feed.wire import compress, decompress
 from foreblock.types import Flashblock
 from support.payloads.flashblocks import carrying, first, hash_of, later
 from support.servers.in_loop import Runner
@@ -27,14 +27,14 @@ FIRST = first(7, "job", hash_of("six"), hash_of("7.0"))
 SECOND = later(7, "job", 1, hash_of("7.1"))
 THIRD = later(7, "job", 2, hash_of("7.2"))
 FOURTH = later(7, "job", 3, hash_of("7.3"))
-DEFAULTS = FeedOptions()
+DEFAULTS = FeedServerOptions()
 ENOUGH = 100  # messages of 40 kB: more than small buffers of the kernel and ours take
 
 
 class Feed:
     """A server on a free port."""
 
-    def __init__(self, options: FeedOptions) -> None:
+    def __init__(self, options: FeedServerOptions) -> None:
         self.server = FeedServer(options)
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.address = self.socket.getsockname()
@@ -57,7 +57,7 @@ class Feed:
 
 
 @asynccontextmanager
-async def feed(options: FeedOptions = DEFAULTS) -> AsyncIterator[Feed]:
+async def feed(options: FeedServerOptions = DEFAULTS) -> AsyncIterator[Feed]:
     found = Feed(options)
     await found.server.start(found.socket)
     try:
@@ -131,7 +131,7 @@ def test_a_message_is_compressed_once_and_only_if_somebody_wants_it(
     monkeypatch.setattr(foreblock.feed.outgoing, "compress", counted)
 
     async def body() -> None:
-        async with feed(FeedOptions(brotli_quality=3)) as found, found.connect():
+        async with feed(FeedServerOptions(brotli_quality=3)) as found, found.connect():
             found.server.publish(FIRST)
             assert calls == []
             target = "/ws?compression=brotli"
@@ -154,7 +154,7 @@ def test_nothing_is_compressed_by_connection(run: Runner) -> None:
 
 def test_a_slow_client_is_told_and_closed_and_nobody_else_notices(run: Runner) -> None:
     async def body() -> None:
-        async with feed(FeedOptions(unsent_messages=3, close_timeout=PATIENCE)) as found:
+        async with feed(FeedServerOptions(unsent_messages=3, close_timeout=PATIENCE)) as found:
             slow = await found.connect_slowly()
             async with found.connect() as quick:
                 sent: list[str] = []
@@ -178,7 +178,7 @@ def test_a_slow_client_is_told_and_closed_and_nobody_else_notices(run: Runner) -
 
 def test_unsent_bytes_close_a_client_as_well(run: Runner) -> None:
     async def body() -> None:
-        async with feed(FeedOptions(unsent_messages=10**6, unsent_bytes=100_000)) as found:
+        async with feed(FeedServerOptions(unsent_messages=10**6, unsent_bytes=100_000)) as found:
             slow = await found.connect_slowly()
             count = publish_until_slow(found)
             assert len(await received_until_closed(slow)) == count - 1
@@ -188,7 +188,7 @@ def test_unsent_bytes_close_a_client_as_well(run: Runner) -> None:
 
 def test_one_message_above_the_limit_is_not_the_clients_fault(run: Runner) -> None:
     async def body() -> None:
-        async with feed(FeedOptions(unsent_bytes=1_000)) as found, found.connect() as client:
+        async with feed(FeedServerOptions(unsent_bytes=1_000)) as found, found.connect() as client:
             for index in (1, 2, 3):
                 found.server.publish(large(index, 300_000))
                 assert await client.recv() == encode(large(index, 300_000)).decode()
@@ -199,7 +199,7 @@ def test_one_message_above_the_limit_is_not_the_clients_fault(run: Runner) -> No
 
 def test_a_burst_in_one_turn_of_the_loop_makes_nobody_slow(run: Runner) -> None:
     async def body() -> None:
-        async with feed(FeedOptions(unsent_messages=5)) as found, found.connect() as client:
+        async with feed(FeedServerOptions(unsent_messages=5)) as found, found.connect() as client:
             for _ in range(200):
                 found.server.publish(SECOND)
             for _ in range(200):
@@ -211,7 +211,7 @@ def test_a_burst_in_one_turn_of_the_loop_makes_nobody_slow(run: Runner) -> None:
 
 def test_a_client_that_never_reads_does_not_hold_up_the_stop(run: Runner) -> None:
     async def body() -> None:
-        async with feed(FeedOptions(close_timeout=0.05)) as found:
+        async with feed(FeedServerOptions(close_timeout=0.05)) as found:
             stuck = await found.connect_slowly()
             for index in range(1, 4):
                 found.server.publish(large(index))
@@ -224,7 +224,7 @@ def test_a_client_that_never_reads_does_not_hold_up_the_stop(run: Runner) -> Non
 
 def test_a_slow_client_that_never_reads_is_cut_off_and_its_place_is_free(run: Runner) -> None:
     async def body() -> None:
-        options = FeedOptions(clients=1, unsent_messages=2, close_timeout=0.05)
+        options = FeedServerOptions(clients=1, unsent_messages=2, close_timeout=0.05)
         async with feed(options) as found:
             stuck = await found.connect_slowly()
             publish_until_slow(found)
@@ -241,7 +241,7 @@ def test_a_slow_client_that_never_reads_is_cut_off_and_its_place_is_free(run: Ru
 
 def test_a_slow_client_keeps_its_place_until_it_is_cut_off(run: Runner) -> None:
     async def body() -> None:
-        options = FeedOptions(clients=1, unsent_messages=2, close_timeout=PATIENCE)
+        options = FeedServerOptions(clients=1, unsent_messages=2, close_timeout=PATIENCE)
         async with feed(options) as found:
             stuck = await found.connect_slowly()
             publish_until_slow(found)
@@ -273,7 +273,7 @@ async def status_of(found: Feed, target: str = "/ws") -> tuple[int, str]:
 
 def test_more_clients_than_allowed_are_refused(run: Runner) -> None:
     async def body() -> None:
-        async with feed(FeedOptions(clients=2)) as found, found.connect(), found.connect():
+        async with feed(FeedServerOptions(clients=2)) as found, found.connect(), found.connect():
             assert await status_of(found) == (429, "too many clients\n")
 
     run(body)
@@ -281,7 +281,7 @@ def test_more_clients_than_allowed_are_refused(run: Runner) -> None:
 
 def test_one_address_may_not_take_all_places(run: Runner) -> None:
     async def body() -> None:
-        async with feed(FeedOptions(clients_per_address=1)) as found, found.connect():
+        async with feed(FeedServerOptions(clients_per_address=1)) as found, found.connect():
             assert await status_of(found) == (429, "too many clients of this address\n")
             other = found.connect(local_addr=("127.0.0.2", 0))
             async with other as client:
@@ -293,7 +293,7 @@ def test_one_address_may_not_take_all_places(run: Runner) -> None:
 
 def test_a_place_is_free_again_when_its_client_has_gone(run: Runner) -> None:
     async def body() -> None:
-        async with feed(FeedOptions(clients=1)) as found:
+        async with feed(FeedServerOptions(clients=1)) as found:
             for _ in range(5):
                 async with found.connect() as client:
                     found.server.publish(FIRST)
@@ -304,7 +304,7 @@ def test_a_place_is_free_again_when_its_client_has_gone(run: Runner) -> None:
 
 def test_a_handshake_that_fails_takes_no_place(run: Runner) -> None:
     async def body() -> None:
-        async with feed(FeedOptions(clients=1)) as found:
+        async with feed(FeedServerOptions(clients=1)) as found:
             for _ in range(3):
                 reader, writer = await asyncio.open_connection(*found.address)
                 writer.write(b"GET /ws HTTP/1.1\r\nHost: here\r\n\r\n")
@@ -320,7 +320,7 @@ def test_a_handshake_that_fails_takes_no_place(run: Runner) -> None:
 
 def test_other_targets_are_refused_before_they_take_a_place(run: Runner) -> None:
     async def body() -> None:
-        async with feed(FeedOptions(clients=1)) as found:
+        async with feed(FeedServerOptions(clients=1)) as found:
             assert await status_of(found, "/") == (404, "the feed is at /ws\n")
             assert (await status_of(found, "/ws?compression=zip"))[0] == 400
             assert (await status_of(found, "/ws?from=x"))[0] == 400
@@ -372,7 +372,7 @@ def test_what_clients_send_is_thrown_away(run: Runner) -> None:
 
 def test_clients_are_pinged(run: Runner) -> None:
     async def body() -> None:
-        async with feed(FeedOptions(ping_interval=0.01, ping_timeout=PATIENCE)) as found:
+        async with feed(FeedServerOptions(ping_interval=0.01, ping_timeout=PATIENCE)) as found:
             reader, writer = await asyncio.open_connection(*found.address)
             writer.write(
                 b"GET /ws HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\n"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from foreblock.ledger.importing.import_files import import_files
+from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
 from support.chains.simulation_chain import Chain, build_optimism
 

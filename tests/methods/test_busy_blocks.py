@@ -11,23 +11,23 @@ import pytest
 from foreblock._engine import Block, BlockTips, StoredItems, View, decode_block, receipt_at
 from foreblock.errors import StoreDamaged
 from foreblock.ledger.reading import placed_receipts as placed_receipt
-from foreblock.ledger.reading.block_id import BlockId
-from foreblock.ledger.reading.portion_places import count_starts, find_start, portion_rows
-from foreblock.ledger.reading.priority_fees import read_tips
-from foreblock.ledger.reading.stored_block import Header, Portion, read_stored
+from foreblock.ledger.reading.block_fees import read_tips
+from foreblock.ledger.reading.blocks import BlockId
+from foreblock.ledger.reading.stored_block import Portion, read_stored
+from foreblock.ledger.reading.transaction_lookup import count_starts, find_start, portion_rows
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, Position
-from foreblock.methods import block_places
-from foreblock.methods import priority_fees as tips
+from foreblock.methods import block_places, fees
 from foreblock.methods.block_places import BlockPlaces
 from foreblock.methods.block_texts import BlockTexts
+from foreblock.methods.fees import KEPT_BYTES
 from foreblock.methods.options import Options
-from foreblock.methods.priority_fees import KEPT_BYTES
-from foreblock.methods.receipts_text import ReceiptsText
+from foreblock.methods.receipt_text import ReceiptsText
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.service.app import Service, ServiceOptions, make_scheduler
+from foreblock.types import Header
 from support.chains.importing import import_bytes
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.servers.asked_by import ANYBODY, body_of
@@ -342,7 +342,7 @@ def test_a_history_that_ran_out_of_time_leaves_what_it_has_read(
         read.append(block.number)  # type: ignore[attr-defined]
         return read_tips(view, block)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(tips, "read_tips", counting)
+    monkeypatch.setattr(fees, "read_tips", counting)
     body = request("eth_feeHistory", "0x3", "pending", [50])
 
     async def main() -> None:

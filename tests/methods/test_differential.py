@@ -31,7 +31,7 @@ def direct(ledger: Ledger, code: bytes, fields: dict[str, Any]) -> Outcome | Non
         overlay = view.state(view.latest).overlay()
         overlay.set(TO, code=code)
         try:
-            return overlay.call(view.latest.surroundings.unpriced, Message(to=TO, **fields))
+            return overlay.call(view.latest.context.unpriced, Message(to=TO, **fields))
         except InvalidMessage:
             return None
     finally:

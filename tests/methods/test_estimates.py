@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreblock.ledger.rules.created_address import created_address
+from foreblock.ledger.rules.addresses import created_address
 from foreblock.sequencer.predeploys import TOKEN
 from support.chains.paying_chain import GWEI, PayingChain, client_of, paying_chain
 from support.payloads.bytecode import LOOP, code

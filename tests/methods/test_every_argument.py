@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from conftest import CHECKOUT, ChainFiles
-from foreblock.ledger.importing.import_files import import_files
+from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options

@@ -147,9 +147,9 @@ def test_text_of_a_pending_block_is_refused_after_its_deadline(
     early = ways.ledger.view()
     chain.clock.advance(10**12)
     ways.ledger.view().close()
-    early.tell_block("pending", b'"stale"', full=False)
+    early.remember_block("pending", b'"stale"', full=False)
     assert ways.at_once(block("pending")) is None
-    ways.ledger.view().tell_block("pending", b'"fresh"', full=False)
+    ways.ledger.view().remember_block("pending", b'"fresh"', full=False)
     found = ways.at_once(block("pending"))
     assert found is not None
     assert result(found) == "fresh"
@@ -158,8 +158,8 @@ def test_text_of_a_pending_block_is_refused_after_its_deadline(
 
 def test_long_blocks_go_the_long_way(ways: Ways) -> None:
     view = ways.ledger.view()
-    view.tell_block("latest", b'"' + b"x" * THRESHOLDS.fast_text_bytes + b'"', full=True)
-    view.tell_block("safe", b'"safe"', full=True)
+    view.remember_block("latest", b'"' + b"x" * THRESHOLDS.fast_text_bytes + b'"', full=True)
+    view.remember_block("safe", b'"safe"', full=True)
     view.close()
     assert ways.at_once(block(full=True)) is None
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.ledger.reading.priority_fees import BlockTips
-from foreblock.methods.priority_fees import LEAST, MOST, suggestion
+from foreblock.ledger.reading.block_fees import BlockTips
+from foreblock.methods.fees import LEAST, MOST, suggestion
 from support.chains.paying_chain import GWEI, PayingChain, client_of, paying_chain
 from support.payloads.dev_state import BOB
 from support.servers.asking import Asker, error

@@ -1,6 +1,6 @@
 from dataclasses import dataclass
 
-from foreblock.methods.lru_cache import Kept
+from foreblock.methods.lru_cache import LruCache
 
 
 @dataclass
@@ -9,7 +9,7 @@ class Text:
 
 
 def test_texts_stay_within_their_bytes_and_the_oldest_goes_first() -> None:
-    kept = Kept[Text](60)
+    kept = LruCache[Text](60)
     texts = {key: Text(20) for key in (b"a", b"b", 3)}
     for key, text in texts.items():
         kept.keep(key, text)
@@ -22,7 +22,7 @@ def test_texts_stay_within_their_bytes_and_the_oldest_goes_first() -> None:
 
 
 def test_text_that_grew_counts_with_what_it_is_now() -> None:
-    kept = Kept[Text](60)
+    kept = LruCache[Text](60)
     growing, other = Text(20), Text(20)
     kept.keep(1, growing)
     kept.keep(2, other)
@@ -38,6 +38,6 @@ def test_text_that_grew_counts_with_what_it_is_now() -> None:
 
 
 def test_text_larger_than_everything_is_not_kept() -> None:
-    kept = Kept[Text](10)
+    kept = LruCache[Text](10)
     kept.keep(1, Text(11))
     assert kept.get(1) is None

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from foreblock._engine import Block, Receipt, decode_receipt, receipts_root, transactions_root
-from foreblock.ledger.reading.stored_block import Header, Portion, read_stored
+from foreblock.ledger.reading.stored_block import Portion, read_stored
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.partial_rows import split_senders
+from foreblock.types import Header
 from support.chains.importing import import_bytes
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.chains.writing import PASSER

@@ -3,10 +3,14 @@
 from hypothesis import given, settings
 
 from foreblock._engine import Overlay
-from foreblock.ledger.simulation.block import SimulatedBlock, run_block
-from foreblock.ledger.simulation.branch import Branch
-from foreblock.ledger.simulation.request import BlockRequest, SimulationLimits, SimulationRequest
-from foreblock.ledger.simulation.timeline import timeline
+from foreblock.ledger.simulation.run import SimulatedBlock, run_block
+from foreblock.ledger.simulation.simulated_chain import SimulatedChain
+from foreblock.ledger.simulation.simulation_request import (
+    BlockRequest,
+    SimulationLimits,
+    SimulationRequest,
+    timeline,
+)
 from support.chains.simulation_chain import BASE_FEE, Chain, priced, simulated
 from support.steps import finish
 from support.strategies.simulation_strategy import accounts, blocks, one_by_one
@@ -43,21 +47,23 @@ def test_ether_is_neither_made_nor_lost(chain: Chain, requests: list[BlockReques
     view = chain.ledger.view()
     try:
         base = view.latest
-        branch = Branch(base, view.state(base), view.unused, request, SimulationLimits())
-        accounts().lay(branch.overlay, base.rules.engine_name)
-        supply(branch.overlay, view.unused)  # what overrides make is not counted
-        burns = branch.profile.optimism is None
+        simulated_chain = SimulatedChain(
+            base, view.state(base), view.unused, request, SimulationLimits()
+        )
+        accounts().lay(simulated_chain.overlay, base.rules.engine_name)
+        supply(simulated_chain.overlay, view.unused)  # what overrides make is not counted
+        burns = simulated_chain.profile.optimism is None
         places = timeline(asked, base.number, base.header.timestamp, 12, 256)
         burned = 0
         for place in places:
-            found = run_block(branch, place)
+            found = run_block(simulated_chain, place)
             done = found if isinstance(found, SimulatedBlock) else finish(found)
             assert place.request is not None
             calls = one_by_one(place.request)
             for call, outcome in zip(calls, done.block.outcomes, strict=True):
                 if burns and call.call.price(BASE_FEE):
                     burned += BASE_FEE * outcome.gas_used
-        assert supply(branch.overlay, view.unused + 1) == -burned
+        assert supply(simulated_chain.overlay, view.unused + 1) == -burned
     finally:
         view.close()
 

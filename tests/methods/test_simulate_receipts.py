@@ -11,7 +11,7 @@ import pytest
 from conftest import ChainFiles
 from differential.known import plain
 from differential.payloads import Base
-from foreblock.ledger.importing.import_files import import_files
+from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
 from support.servers.asking import Asker, asker
 

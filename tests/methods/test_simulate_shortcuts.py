@@ -13,9 +13,9 @@ from foreblock.errors import ForeblockError
 from foreblock.ledger.calls.block_overrides import AS_IT_IS, BlockOverrides
 from foreblock.ledger.calls.request import Call
 from foreblock.ledger.rules.intrinsic_gas import MAX_INIT_CODE
-from foreblock.ledger.simulation.block import SimulatedBlock
-from foreblock.ledger.simulation.branch import Branch
-from foreblock.ledger.simulation.request import (
+from foreblock.ledger.simulation.run import SimulatedBlock
+from foreblock.ledger.simulation.simulated_chain import SimulatedChain
+from foreblock.ledger.simulation.simulation_request import (
     BlockRequest,
     CallRequest,
     PlainCalls,
@@ -264,11 +264,13 @@ def test_the_trie_is_opened_elsewhere_and_so_are_roots_of_many_changes(
     view = chain.ledger.view()
     try:
         base, request = view.latest, SimulationRequest([])
-        branch = Branch(base, view.state(base), view.unused, request, SimulationLimits())
+        simulated_chain = SimulatedChain(
+            base, view.state(base), view.unused, request, SimulationLimits()
+        )
         some = dict.fromkeys(range(1, slots + 1), 1)
-        branch.overlay.set(PEOPLE[0], state_diff=some, nonce=1)
+        simulated_chain.overlay.set(PEOPLE[0], state_diff=some, nonce=1)
         elsewhere: list[Work | None] = []
-        assert finish(noting(branch.state_root(), elsewhere)) != base.header.state_root
+        assert finish(noting(simulated_chain.state_root(), elsewhere)) != base.header.state_root
         assert len(elsewhere) == handed_out
     finally:
         view.close()

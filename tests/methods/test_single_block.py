@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreblock.bench.rpc import chain as cancun
-from foreblock.ledger.importing.import_files import import_files
+from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.simulation import single_block
 from foreblock.methods import simulate

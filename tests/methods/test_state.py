@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from foreblock.ledger.rules.created_address import created_address
+from foreblock.ledger.rules.addresses import created_address
 from support.chains.paying_chain import PayingChain, client_of, paying_chain
 from support.payloads.bytecode import code
 from support.payloads.dev_state import ALICE, BOB

@@ -9,8 +9,7 @@ import pytest
 
 from foreblock import errors
 from foreblock.rpc import errors as table
-from foreblock.rpc.errors import Dialect, fault_of
-from foreblock.rpc.fault import Fault
+from foreblock.rpc.errors import Dialect, Fault, fault_of
 
 CLASSES = [
     value

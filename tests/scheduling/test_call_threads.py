@@ -158,7 +158,7 @@ def test_a_call_that_took_long_in_place_twice_goes_to_a_thread_next_time(
     runner = CallRunner(shared, 5_000, clock)
     view = long_ledger.view()
     call = Call(to=bytes(20), gas=100_000)
-    run = prepare(call, view.state(view.latest), view.latest.surroundings, None)
+    run = prepare(call, view.state(view.latest), view.latest.context, None)
 
     async def three_times() -> None:
         assert isinstance(runner.run(run), Outcome)
@@ -181,7 +181,7 @@ def test_a_call_that_took_long_in_place_twice_goes_to_a_thread_next_time(
 def test_calls_of_another_network_are_another_kind(long_ledger: Ledger) -> None:
     """One scheduler serves all networks of a worker; a contract is known by its chain."""
     view = long_ledger.view()
-    context = view.latest.surroundings
+    context = view.latest.context
     call = Call(to=bytes(20), gas=100_000, data=b"\1\2\3\4\5")
     run = prepare(call, view.state(view.latest), context, None)
     view.close()

@@ -3,7 +3,7 @@
 import asyncio
 from itertools import pairwise
 
-from foreblock.scheduling.fair_queue import FairQueue, Slots
+from foreblock.scheduling.fair_queue import FairQueue, WorkSlots
 from foreblock.scheduling.reply import Client
 
 
@@ -72,7 +72,7 @@ def test_it_is_known_whether_somebody_waits() -> None:
 
 def test_addresses_that_wait_get_places_in_turn() -> None:
     async def main() -> list[str]:
-        slots, order = Slots(1), list[str]()
+        slots, order = WorkSlots(1), list[str]()
         assert slots.take()
         assert not slots.take()
 
@@ -94,7 +94,7 @@ def test_addresses_that_wait_get_places_in_turn() -> None:
 
 def test_who_leaves_takes_no_place_with_him() -> None:
     async def main() -> None:
-        slots = Slots(1)
+        slots = WorkSlots(1)
         assert slots.take()
         tasks = [asyncio.ensure_future(slots.wait(None)) for _ in range(3)]
         await asyncio.sleep(0)

@@ -4,16 +4,17 @@ import struct
 import pytest
 
 from foreblock._engine import Header, keccak256
-from foreblock.ledger.rules.l1_fees import L1Fees
+from foreblock.ledger.rules.l1 import L1Fees
 from foreblock.sequencer.attributes import (
+    L1Origin,
     attributes_data,
     attributes_deposit,
+    l1_origin,
     next_base,
     payload_id,
     terms_of,
 )
-from foreblock.sequencer.l1_origin import L1Origin, l1_origin
-from foreblock.sequencer.options import SequencerOptions
+from foreblock.sequencer.sequencer_options import SequencerOptions
 from support.payloads.dev_state import GENESIS, Attributes
 
 OPTIONS = SequencerOptions()

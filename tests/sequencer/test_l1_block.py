@@ -3,7 +3,7 @@
 import pytest
 
 from foreblock._engine import keccak256
-from foreblock.ledger.rules.l1_attributes import L1_BLOCK
+from foreblock.ledger.rules.l1 import L1_BLOCK
 from support.payloads.dev_state import ALICE, DEPOSITOR, Attributes, DevState
 from support.payloads.solidity import decode
 

@@ -9,14 +9,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from foreblock._engine import Transaction
 from foreblock.errors import PoolRefusal
-from foreblock.sequencer.pool import Pool, PoolLimits
-from foreblock.sequencer.pooled import Terms
+from foreblock.sequencer.admission import Terms
+from foreblock.sequencer.transaction_pool import TransactionPool, TransactionPoolLimits
 from foreblock.types import estimated_compressed_size
 from support.chains.sequencing import ETHER, FEES, GWEI, SENDERS, TERMS, Accounts, transfer
 
 # A transfer has some 110 bytes. In one pool the numbers are reached first, in the other bytes.
-NUMBERS = PoolLimits(of_a_sender=4, in_all=7, gapped=3)
-BYTES = PoolLimits(of_a_sender=6, in_all=50, gapped=30, size=800, gapped_size=350)
+NUMBERS = TransactionPoolLimits(of_a_sender=4, in_all=7, gapped=3)
+BYTES = TransactionPoolLimits(of_a_sender=6, in_all=50, gapped=30, size=800, gapped_size=350)
 WHO = st.integers(0, 3)
 
 
@@ -40,7 +40,7 @@ class Model:
     """The rules as sentences: a list, and nothing that has to be kept up to date."""
 
     accounts: Accounts
-    limits: PoolLimits
+    limits: TransactionPoolLimits
     terms: Terms = TERMS
     items: list[Item] = field(default_factory=list)
     arrivals: int = 0
@@ -190,7 +190,7 @@ class PoolMachine(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.accounts = Accounts(balance=ETHER)
-        self.pool = Pool(TERMS, self.accounts, self.limits)
+        self.pool = TransactionPool(TERMS, self.accounts, self.limits)
         self.model = Model(self.accounts, self.limits)
 
     @rule(

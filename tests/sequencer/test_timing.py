@@ -2,18 +2,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.sequencer.timing import SECOND_NS, Pace, Schedule, next_timestamp, schedule
+from foreblock.sequencer.timing import SECOND_NS, BlockPace, Schedule, next_timestamp, schedule
 
 MS = 10**6
 START = 1_767_225_600
 MONOTONIC = 77 * SECOND_NS
 
 
-def pace(block_time: int = 2, interval_ms: int = 200, leeway_ms: int = 75) -> Pace:
-    return Pace(block_time * SECOND_NS, interval_ms * MS, leeway_ms * MS)
+def pace(block_time: int = 2, interval_ms: int = 200, leeway_ms: int = 75) -> BlockPace:
+    return BlockPace(block_time * SECOND_NS, interval_ms * MS, leeway_ms * MS)
 
 
-def messages(of: Pace, late_ms: int) -> int:
+def messages(of: BlockPace, late_ms: int) -> int:
     """How many flashblocks a block has that begins so late: index 0 and one for each slot."""
     timestamp = START + of.block_time_ns // SECOND_NS
     plan = schedule(of, timestamp, START * SECOND_NS + late_ms * MS, MONOTONIC)
@@ -38,7 +38,7 @@ def messages(of: Pace, late_ms: int) -> int:
         (pace(interval_ms=2_000), 0, 2),
     ],
 )
-def test_so_many_flashblocks_has_a_block(of: Pace, late_ms: int, expected: int) -> None:
+def test_so_many_flashblocks_has_a_block(of: BlockPace, late_ms: int, expected: int) -> None:
     """flashblocks.md §5.1: 2 s and 200 ms make 11, 1 s makes 6, a block late makes 1."""
     assert messages(of, late_ms) == expected
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from foreblock.scheduling.reply import Reply
 from foreblock.server.checks import host_allowed
 from foreblock.server.limits import Access, ServerLimits
-from foreblock.server.reply import Reply
 from support.servers.wire import LIMITS, Wire, answer, answers, echo, post, raw
 
 JSON = b"Content-Type: application/json"

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from foreblock.server.reply import Reply
+from foreblock.scheduling.reply import Reply
 from support.servers.wire import Wire, answer, answers, echo, post
 
 QUIET = 1.0

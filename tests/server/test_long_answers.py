@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
+from foreblock.scheduling.reply import Client, Reply
 from foreblock.scheduling.room import LongText, Room
 from foreblock.scheduling.thresholds import THRESHOLDS
-from foreblock.server.reply import Client, Reply
 from support.servers.in_loop import in_loop, turns
 from support.servers.wire import Wire, answers, echo, endpoint_for, post
 

@@ -5,10 +5,10 @@ from collections.abc import Awaitable
 
 import pytest
 
+from foreblock.scheduling.reply import Client, Handler, Reply
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.answers import SHORT
-from foreblock.server.flow import AHEAD_LIMIT
-from foreblock.server.reply import Client, Handler, Reply
+from foreblock.server.backpressure import AHEAD_LIMIT
 from support.servers.in_loop import in_loop, turns
 from support.servers.wire import Wire, answer, answers, echo, post
 

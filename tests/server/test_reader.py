@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreblock.server.checks import Accepted, Refused, Rules, check
-from foreblock.server.head import Head
+from foreblock.server.checks import AcceptedHead, RefusedRequest, RequestRules, check
+from foreblock.server.head import RequestHead
 from foreblock.server.head_cache import LONGEST, MOST, HeadCache
 from foreblock.server.limits import Access
 from support.servers.wire import LIMITS, Wire, answer, answers, echo, endpoint_for, post, raw
@@ -19,7 +19,7 @@ class Forgetful(HeadCache):
     def remember(self, *_: object) -> None:
         pass
 
-    def judge(self, head: Head, rules: Rules) -> Accepted | Refused:
+    def judge(self, head: RequestHead, rules: RequestRules) -> AcceptedHead | RefusedRequest:
         return check(head, rules)
 
 

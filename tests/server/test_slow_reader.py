@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import uvloop
 
+from foreblock.scheduling.reply import Client, Reply
 from foreblock.scheduling.room import LongText, Room
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.limits import ServerLimits
-from foreblock.server.protocol import Connection
-from foreblock.server.reply import Client, Reply
+from foreblock.server.protocol import HttpConnection
 from support.servers.wire import endpoint_for, post
 
 PORTION = THRESHOLDS.piece_bytes
@@ -57,7 +57,7 @@ async def slow() -> AsyncIterator[Slow]:
     """A client that has asked for a long answer."""
     loop = asyncio.get_running_loop()
     it = Slow()
-    server = await loop.create_server(lambda: Connection(it.endpoint), "127.0.0.1", 0)
+    server = await loop.create_server(lambda: HttpConnection(it.endpoint), "127.0.0.1", 0)
     it.client.setblocking(False)
     await loop.sock_connect(it.client, server.sockets[0].getsockname())
     await loop.sock_sendall(it.client, post(b"{}"))

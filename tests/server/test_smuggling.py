@@ -6,7 +6,7 @@ bytes before it were read in one of two possible ways.
 
 import pytest
 
-from foreblock.server.reply import Client, Reply
+from foreblock.scheduling.reply import Client, Reply
 from support.servers.wire import Wire, answer, echo, post, raw
 
 HEAD = (b"POST / HTTP/1.1", b"Host: localhost", b"Content-Type: application/json")

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from foreblock.errors import AddressInUse, AddressUnusable
-from foreblock.server.sockets import listen, name, parse_address, turn_away
+from foreblock.server.sockets import listen, name, parse_address, refuse_new
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_turning_away_keeps_the_queue_and_lets_nobody_in() -> None:
     where = listening.getsockname()
     with listening, socket.create_connection(where, 5) as early:
         early.sendall(b"before")
-        turn_away(listening)
+        refuse_new(listening)
         with pytest.raises(TimeoutError):
             socket.create_connection(where, 0.05)
         accepted, _ = listening.accept()

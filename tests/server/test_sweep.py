@@ -2,9 +2,9 @@
 
 import pytest
 
+from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.limits import ServerLimits
-from foreblock.server.reply import Reply
 from foreblock.server.sweep import LINGER_SECONDS
 from support.servers.wire import Wire, answer, echo, post
 

@@ -3,7 +3,8 @@
 import pytest
 
 from foreblock.errors import BadSetting
-from foreblock.settings import ServeSettings, load
+from foreblock.settings import ServeSettings
+from foreblock.settings.loading import load
 from foreblock.settings.networks import NetworkSettings, networks_of
 
 ROOM = {"map_size": 1 << 38, "max_readers": 16_384}  # unless told otherwise

@@ -6,17 +6,9 @@ import msgspec
 import pytest
 
 from foreblock.errors import BadSetting
-from foreblock.sequencer.pool import PoolLimits
-from foreblock.settings import (
-    DEFAULT,
-    MOST_LOAD,
-    DevSettings,
-    EverySetting,
-    ServeSettings,
-    declared,
-    flat,
-    load,
-)
+from foreblock.sequencer.transaction_pool import TransactionPoolLimits
+from foreblock.settings import MOST_LOAD, SECTIONS, DevSettings, EverySetting, ServeSettings
+from foreblock.settings.loading import DEFAULT, declared, flat, load
 
 NAMES = [each.name for each in declared(DevSettings)]
 
@@ -104,7 +96,7 @@ def test_bad_values_of_the_file_are_refused_where_they_stand(
 
 
 def test_no_more_load_is_generated_in_a_second_than_a_pool_holds() -> None:
-    assert PoolLimits().in_all == MOST_LOAD
+    assert TransactionPoolLimits().in_all == MOST_LOAD
 
 
 def test_settings_cross_to_a_worker_unchanged() -> None:
@@ -112,13 +104,17 @@ def test_settings_cross_to_a_worker_unchanged() -> None:
     assert msgspec.json.decode(msgspec.json.encode(settings), type=DevSettings) == settings
 
 
-def test_every_setting_is_documented_with_its_default(checkout: Path) -> None:
+def test_every_setting_is_documented_in_its_section(checkout: Path) -> None:
     text = (checkout / "docs" / "settings.md").read_text("utf-8")
-    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    rows = [line for line in text.splitlines() if line.startswith(("| `", "## "))]
     expected = []
-    for each in declared(EverySetting):
-        default = msgspec.json.encode(each.default).decode()
-        expected.append(f"| `{each.name}` | `{default}` | {each.help} |")
+    for section in SECTIONS:
+        expected.append(f"## {section}")
+        for each in declared(EverySetting):
+            if each.section == section:
+                kind, default = each.type.replace("|", "\\|"), msgspec.json.encode(each.default)
+                row = f"| `{each.name}` | `{kind}` | `{default.decode()}` | {each.help} |"
+                expected.append(row)
     assert rows == expected
 
 

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from foreblock.ledger.storage.maintenance import PRUNE_HEIGHTS
+from foreblock.ledger.storage.upkeep import PRUNE_HEIGHTS
 from soak.life import KEEP_STATES, Sample
 
 KEEP_PARTIALS: Final = 64  # blocks, as the writer does unless told otherwise

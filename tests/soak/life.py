@@ -13,7 +13,7 @@ from random import Random
 from typing import Any, Final
 
 from foreblock._engine import View
-from foreblock.bench.machine import anonymous_mib
+from foreblock.bench.measure import anonymous_mib
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.partial_rows import (
     block_prefix,

@@ -11,7 +11,7 @@ from typing import Any
 
 from foreblock._engine import Block
 from foreblock.clock import SystemClock
-from foreblock.settings.network import FeedChain, Network
+from foreblock.settings.networks import FeedChain, Network
 from foreblock.sources.feed_network import FeedNetwork
 from support.chains.following import Truth
 from support.chains.profiles import JOVIAN

@@ -15,23 +15,12 @@ from foreblock.ledger.genesis.genesis_writer import genesis_text
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.sequencer.sequencer import Sequencer
-from foreblock.settings.network import DevChain, Network
+from foreblock.settings.networks import DevChain, Network
 from foreblock.sources import dev_network
 from foreblock.sources.dev_network import POOL_FILE, DevChainSource
-from foreblock.types import Flashblock
 from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, SECOND, send
 
 GAPPED = [send(ACCOUNTS[0], nonce) for nonce in (1, 2, 3)]
-
-
-class Nobody:
-    """Hears flashblocks and keeps none."""
-
-    def publish(self, _flashblock: Flashblock) -> None:
-        pass
-
-    def contradict(self, _other: Flashblock) -> None:
-        pass
 
 
 def started(folder: Path, genesis: str = "") -> DevChainSource:
@@ -42,7 +31,7 @@ def started(folder: Path, genesis: str = "") -> DevChainSource:
         instant=False, load=0, faults=[],
     )  # fmt: skip
     network = Network(name="main", data=str(folder), source="dev", dev=chain)
-    return DevChainSource(network, DrivenClock(GENESIS_TIME * SECOND, 5 * SECOND), Nobody())
+    return DevChainSource(network, DrivenClock(GENESIS_TIME * SECOND, 5 * SECOND), lambda _: None)
 
 
 def test_a_start_that_fails_loses_nothing_of_the_saved_pool(

@@ -6,7 +6,7 @@ from foreblock.clock import SystemClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.genesis.genesis_writer import genesis_text
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
-from foreblock.settings.network import FeedChain, Network
+from foreblock.settings.networks import FeedChain, Network
 from foreblock.sources.feed_source import Arrived, FeedSource
 from support.payloads.flashblocks import first, hash_of
 

@@ -10,7 +10,7 @@ from foreblock.bus.exchange import Respond
 from foreblock.bus.frames import Accepted, Rejected, SourceFacts, Submit, ToWorker
 from foreblock.clock import SystemClock
 from foreblock.errors import StoreFull
-from foreblock.sources.restarting_network import KeptNetwork
+from foreblock.sources.restarting_network import RestartingNetwork
 from support.servers.waiting import PATIENCE
 
 FULL = StoreFull(1)
@@ -56,7 +56,7 @@ class Stage:
         self.outcomes = list(outcomes)
         self.said: list[ToWorker] = []
         waits = Waits(shortest=0.001, longest=0.002)
-        self.kept = KeptNetwork("a", self.begin, SystemClock(), self.said.append, waits)
+        self.kept = RestartingNetwork("a", self.begin, SystemClock(), self.said.append, waits)
 
     async def begin(self) -> Toy:
         outcome = self.outcomes.pop(0)

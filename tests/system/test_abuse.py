@@ -16,8 +16,8 @@ from abuse.simulations import EXCESSES
 from abuse.wire import Answer, Closed, Connection, address_of, head
 from foreblock.bench.rpc import chain
 from foreblock.bench.rpc.processes import family, resident_bytes
-from foreblock.ledger.importing.import_files import import_files
-from foreblock.service.running import Service, serving
+from foreblock.ledger.importing.importer import import_files
+from foreblock.service.running import RunningService, serving
 from support.servers.dev_processes import children
 from support.servers.processor import loop_seconds_between
 from support.servers.waiting import PATIENCE
@@ -30,7 +30,7 @@ SHORT = ["--workers=1", "--header-timeout=1", "--body-timeout=1", "--write-timeo
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """A service over the benchmark's chain, with short patience."""
     folder = tmp_path_factory.mktemp("abuse")
     genesis = folder / "genesis.json"
@@ -45,7 +45,7 @@ def _attackers_find_their_modules(monkeypatch: pytest.MonkeyPatch, checkout: Pat
     monkeypatch.setenv("PYTHONPATH", f"{checkout / 'python'}:{checkout / 'tests'}")
 
 
-def held_up(service: Service, count: int) -> float:
+def held_up(service: RunningService, count: int) -> float:
     """How long the loop works for others before a balance is answered, in the median.
 
     In seconds of the processor: those of the clock tell how busy the machine is, and are
@@ -66,14 +66,14 @@ def held_up(service: Service, count: int) -> float:
     ("name", "count"),
     [("slow_header", 50), ("slow_body", 50), ("never_reads", 20), ("idle", 300)],
 )
-def test_others_are_served_meanwhile(service: Service, name: str, count: int) -> None:
+def test_others_are_served_meanwhile(service: RunningService, name: str, count: int) -> None:
     before = resident_bytes(family(service.pid))
     with attacking(name, service.url, count):
         assert held_up(service, 300) < MOST
         assert resident_bytes(family(service.pid)) - before < 64 * MEBI
 
 
-def test_long_calls_do_not_hold_up_short_ones(service: Service) -> None:
+def test_long_calls_do_not_hold_up_short_ones(service: RunningService) -> None:
     """In place, eight calls of fifty million gas would stand before each balance."""
     with attacking("endless_loop", service.url, 8):
         assert held_up(service, 200) < MOST
@@ -81,7 +81,7 @@ def test_long_calls_do_not_hold_up_short_ones(service: Service) -> None:
 
 @pytest.mark.parametrize("name", EXCESSES)
 def test_simulations_that_ask_for_too_much_are_refused_or_stopped(
-    service: Service, name: str
+    service: RunningService, name: str
 ) -> None:
     """And others are served meanwhile, in bounded memory; on a fiftieth of the full scale."""
     _, wrong = ask_once(address_of(service.url), EXCESSES[name](SCALE))
@@ -100,7 +100,7 @@ def answers(connection: Connection) -> Iterator[Answer]:
 
 
 @pytest.mark.parametrize("sent", [b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-", head(10) + b"{"])
-def test_patience_ends(service: Service, sent: bytes) -> None:
+def test_patience_ends(service: RunningService, sent: bytes) -> None:
     """Half a head and half a body: refused or closed, well before the test's own patience."""
     connection = Connection(address_of(service.url), timeout=PATIENCE)
     connection.socket.sendall(sent)
@@ -108,7 +108,7 @@ def test_patience_ends(service: Service, sent: bytes) -> None:
     connection.close()
 
 
-def test_who_never_reads_is_left(service: Service) -> None:
+def test_who_never_reads_is_left(service: RunningService) -> None:
     connection = Connection(address_of(service.url), timeout=PATIENCE)
     connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     body = b'{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0x1",true]}'
@@ -118,7 +118,7 @@ def test_who_never_reads_is_left(service: Service) -> None:
     connection.close()
 
 
-def test_fuzzed_bodies_are_answered(service: Service) -> None:
+def test_fuzzed_bodies_are_answered(service: RunningService) -> None:
     address = address_of(service.url)
     assert not list(fuzz_bodies(address, seed=1, count=1000))
     before = resident_bytes(family(service.pid))
@@ -127,7 +127,7 @@ def test_fuzzed_bodies_are_answered(service: Service) -> None:
     probe(address, 10)
 
 
-def test_fuzzed_http_is_refused_cleanly(service: Service) -> None:
+def test_fuzzed_http_is_refused_cleanly(service: RunningService) -> None:
     address = address_of(service.url)
     assert not list(fuzz_raw(address, seed=3, count=500))
     probe(address, 10)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conftest import CHECKOUT, ChainFiles
-from foreblock.ledger.importing.import_files import import_files
+from foreblock.ledger.importing.importer import import_files
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from foreblock.service.running import serving

@@ -5,15 +5,22 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from conftest import ChainFiles
 from foreblock._engine import decode_block, transactions_root
 from foreblock.ledger.reading.view import Ledger
-from foreblock.upstream.block_json import rebuild_block
-from foreblock.upstream.fields import Fields
-from foreblock.upstream.transaction_json import encode_transaction
+from foreblock.upstream.block_json import (
+    Fields,
+    Item,
+    encode_rlp,
+    encode_transaction,
+    rebuild_block,
+)
 from support.chains.builder import ChainBuilder
 from support.chains.deposit_chain import CREATION, DEPOSIT, GENESIS
+from support.payloads import rlp
 from support.servers.asking import Asker, asker
 
 
@@ -93,3 +100,18 @@ def test_what_was_changed_does_not_have_the_hash(ethereum: Asker) -> None:
     changed = rebuild_block(answer)
     assert transactions_root(changed.transactions) != changed.header.transactions_root
     decode_block(changed.encode())
+
+
+LEAVES = st.binary(max_size=300) | st.integers(0, 2**256)
+ITEMS: st.SearchStrategy[Item] = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=5))
+
+
+def model(item: Item) -> bytes:
+    if isinstance(item, bytes | int):
+        return rlp.encode(item)
+    return rlp.encode([model(each) for each in item])
+
+
+@given(ITEMS)
+def test_it_encodes_as_the_yellow_paper_says(item: Item) -> None:
+    assert encode_rlp(item) == model(item)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from foreblock.errors import InvalidArgument, NotAnAnswer, Refused, Unreachable
+from foreblock.errors import ErrorAnswer, InvalidArgument, NotAnAnswer, Unreachable
 from foreblock.upstream.client import Endpoint
 from support.servers.toy_endpoint import ToyError, toy_endpoint
 
@@ -24,10 +24,10 @@ def test_result_comes_back() -> None:
 
 def test_error_carries_code_message_and_data() -> None:
     with toy_endpoint({"fail": fail}) as url, Endpoint(url) as endpoint:
-        with pytest.raises(Refused, match="error 3: execution reverted") as refused:
+        with pytest.raises(ErrorAnswer, match="error 3: execution reverted") as refused:
             endpoint.request("fail")
         assert (refused.value.code, refused.value.data) == (3, "0x01")
-        with pytest.raises(Refused, match="-32601"):
+        with pytest.raises(ErrorAnswer, match="-32601"):
             endpoint.request("nothing")
 
 

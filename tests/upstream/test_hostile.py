@@ -20,9 +20,8 @@ from foreblock.bus.frames import SourceFacts, frame
 from foreblock.clock import SystemClock
 from foreblock.errors import EndpointError
 from foreblock.upstream.client import DEEPEST, MOST_VALUES, Endpoint
-from foreblock.upstream.options import CanonicalOptions
-from foreblock.upstream.reader import BlockReader, Head
-from foreblock.upstream.source import CanonicalSource
+from foreblock.upstream.reader import BlockReader, CanonicalHead
+from foreblock.upstream.source import CanonicalOptions, CanonicalSource
 from support.servers.in_loop import run, until
 from support.servers.waiting import PATIENCE
 
@@ -122,8 +121,8 @@ def hostile(answer: bytes) -> Iterator[tuple[Mood, str]]:
 class Empty:
     """A chain that knows the one block that a good endpoint names."""
 
-    async def latest(self) -> Head:
-        return Head(0, b"\x11" * 32)
+    async def latest(self) -> CanonicalHead:
+        return CanonicalHead(0, b"\x11" * 32)
 
     async def knows(self, hash: bytes) -> bool:
         return hash == b"\x11" * 32

@@ -1,13 +1,24 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from foreblock.upstream.plan import Follow, Plan, Rest, Standing, Walk, plan
-from foreblock.upstream.reader import Head
+from foreblock.upstream.plan import (
+    FIRST_STEP,
+    Follow,
+    ForkSearch,
+    LocalHead,
+    Plan,
+    Rest,
+    Walk,
+    plan,
+)
+from foreblock.upstream.reader import CanonicalHead
 
 WANTED = b"w" * 32
 
 
-def head(number: int) -> Head:
-    return Head(number, bytes([number]) * 32)
+def head(number: int) -> CanonicalHead:
+    return CanonicalHead(number, bytes([number]) * 32)
 
 
 @pytest.mark.parametrize(
@@ -29,5 +40,29 @@ def test_what_is_fetched(
     story: str, latest: int, tip: int, knows: bool, wanted: bytes | None, behind_for: float,
     expected: Plan,
 ) -> None:  # fmt: skip
-    standing = Standing(head(latest), knows)
+    standing = LocalHead(head(latest), knows)
     assert plan(standing, head(tip), wanted, behind_for, 1.0) == expected, story
+
+
+@given(st.integers(0, 2**40), st.integers(0, 2**40), st.integers(0, 2**40))
+def test_the_fork_is_found_in_a_few_questions(earliest: int, above: int, further: int) -> None:
+    fork = earliest + above
+    search, asked = ForkSearch(earliest, fork + further + 1), []
+    while (number := search.next) is not None:
+        assert earliest <= number <= fork + further
+        search = search.narrow(number, is_shared=number <= fork)
+        asked.append(number)
+    assert search.shared == fork
+    assert len(asked) <= 2 * (further + FIRST_STEP).bit_length() + 1
+    assert min(asked) >= fork - 2 * (further + FIRST_STEP), "old blocks are not asked for"
+
+
+@given(st.integers(0, 2**40), st.integers(0, 2**40))
+def test_chains_that_share_nothing_that_is_kept_are_found_out(earliest: int, above: int) -> None:
+    search, asked = ForkSearch(earliest, earliest + above), 0
+    while (number := search.next) is not None:
+        search = search.narrow(number, is_shared=False)
+        asked += 1
+    assert search.shared is None
+    assert search.apart == earliest
+    assert asked <= above.bit_length()

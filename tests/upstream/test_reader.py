@@ -10,7 +10,7 @@ from conftest import ChainFiles
 from foreblock._engine import Block, decode_block
 from foreblock.errors import NoSuchBlock, NotAnAnswer
 from foreblock.upstream.client import Endpoint
-from foreblock.upstream.reader import BlockReader, CanonicalHeads, Head
+from foreblock.upstream.reader import BlockReader, CanonicalHead, CanonicalHeads
 from support.servers.asking import Asker
 from support.servers.toy_endpoint import ToyError, toy_endpoint
 
@@ -138,8 +138,8 @@ def test_heads_are_what_the_endpoint_says(methods: Methods, block: Block, ethere
     safe = ethereum.ask("eth_getBlockByNumber", "safe", False)
     with reading(methods) as reader:
         heads = reader.heads()
-        assert heads.latest == Head(block.header.number, block.hash)
-        assert heads.safe == Head(int(safe["number"], 16), bytes.fromhex(safe["hash"][2:]))
+        assert heads.latest == CanonicalHead(block.header.number, block.hash)
+        assert heads.safe == CanonicalHead(int(safe["number"], 16), bytes.fromhex(safe["hash"][2:]))
         assert heads.finalized is not None
 
 
@@ -153,5 +153,5 @@ def test_an_endpoint_need_not_know_safe_and_finalized(methods: Methods, block: B
 
     methods["eth_getBlockByNumber"] = latest_only
     with reading(methods) as reader:
-        latest = Head(block.header.number, block.hash)
+        latest = CanonicalHead(block.header.number, block.hash)
         assert reader.heads() == CanonicalHeads(latest, None, None)

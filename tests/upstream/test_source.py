@@ -15,9 +15,8 @@ from foreblock._engine import Block, Header
 from foreblock.backoff import Waits
 from foreblock.clock import SystemClock
 from foreblock.service.running import free_port
-from foreblock.upstream.options import CanonicalOptions
-from foreblock.upstream.reader import Head
-from foreblock.upstream.source import CanonicalSource
+from foreblock.upstream.reader import CanonicalHead
+from foreblock.upstream.source import CanonicalOptions, CanonicalSource
 from support.servers.in_loop import run, until
 from support.servers.toy_endpoint import ToyError, toy_endpoint
 
@@ -90,8 +89,8 @@ class Filled:
         self.portions: list[int] = []
         self.oldest = 0
 
-    async def latest(self) -> Head:
-        return Head(self.blocks[-1].header.number, self.blocks[-1].hash)
+    async def latest(self) -> CanonicalHead:
+        return CanonicalHead(self.blocks[-1].header.number, self.blocks[-1].hash)
 
     async def earliest(self) -> int:
         return self.oldest

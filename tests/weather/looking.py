@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from foreblock._engine import Block
 from foreblock.sources.feed_source import FeedSource
-from foreblock.upstream.options import CanonicalOptions
-from foreblock.upstream.plan import Follow, Plan, Rest, Standing, Walk, plan
-from foreblock.upstream.reader import Head
+from foreblock.upstream.plan import Follow, LocalHead, Plan, Rest, Walk, plan
+from foreblock.upstream.reader import CanonicalHead
+from foreblock.upstream.source import CanonicalOptions
 from weather.source_chain import SourceChain
 
 SECOND_NS = 10**9
@@ -28,7 +28,7 @@ class Looking:
         self._wanted: bytes | None = None
         self._tries = 0
         self._given: bytes | None = None
-        self._latest: Head | None = None
+        self._latest: CanonicalHead | None = None
         self._moved_ns = 0
         self.fetched = 0
 
@@ -64,7 +64,7 @@ class Looking:
         now, tip = self._now(), self._source.tip
         if followed.latest != self._latest:
             self._latest, self._moved_ns = followed.latest, now
-        standing = Standing(followed.latest, followed.knows(tip.hash))
+        standing = LocalHead(followed.latest, followed.knows(tip.hash))
         behind_for = (now - self._moved_ns) / SECOND_NS
         return plan(standing, tip, wanted, behind_for, OPTIONS.patience)
 

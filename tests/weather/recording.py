@@ -16,13 +16,13 @@ from foreblock.feed.messages import encode
 from foreblock.ledger.building.block_base import base_of, diff_of
 from foreblock.ledger.reading.partials import made_of
 from foreblock.ledger.storage.chain_head import read_row
+from foreblock.ledger.storage.freshness import last_index_of, quiet_end
 from foreblock.ledger.storage.partial_rows import (
     PartialRow,
     decode_partial_row,
     partial_key,
     transactions_key,
 )
-from foreblock.ledger.storage.quiet_indices import last_index_of, quiet_end
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.types import Flashblock, FlashblockId
 

@@ -22,11 +22,11 @@ from foreblock.clock import DrivenClock
 from foreblock.feed.messages import encode
 from foreblock.ledger.genesis.genesis_writer import genesis_text
 from foreblock.ledger.reading.view import Ledger
+from foreblock.sequencer.chaos.faults import Faults
+from foreblock.sequencer.chaos.feed_faults import FeedFaults
 from foreblock.sequencer.dev_genesis import TOKENS_EACH, DevGenesisOptions, dev_genesis
-from foreblock.sequencer.faults import Faults
-from foreblock.sequencer.feed_faults import FeedFaults
 from foreblock.sequencer.predeploys import TOKEN
-from foreblock.settings.network import FeedChain, Network
+from foreblock.settings.networks import FeedChain, Network
 from foreblock.sources.feed_facts import Following
 from foreblock.sources.feed_source import Arrived, FeedSource
 from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, MS, SECOND

@@ -11,16 +11,17 @@ from foreblock.feed.messages import encode
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.reading.partials import made_of, sealed_number
 from foreblock.ledger.storage.chain_head import read_header
+from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.ledger.storage.partial_rows import transactions_key
 from foreblock.ledger.storage.rows import decode_items
-from foreblock.ledger.storage.start import begin_chain
+from foreblock.sequencer.chaos.chaotic_sequencer import ChaoticSequencer
+from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
-from foreblock.sequencer.faults import Faults
-from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.predeploys import TOKEN
 from foreblock.sequencer.sequencer import Sequencer
+from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.types import Flashblock
-from foreblock.upstream.reader import Head
+from foreblock.upstream.reader import CanonicalHead
 from support.chains.dev_chain import ACCOUNTS, GWEI, send
 
 TRANSFER = bytes.fromhex("a9059cbb")
@@ -45,10 +46,10 @@ class SourceChain:
         self._writer = LedgerWriter(self._store, clock)
         self._published: list[Published] = []
         self._other: Flashblock | None = None  # for the place that is published next
-        self._sequencer = Sequencer(
-            self._writer, clock, SequencerOptions(), self._publish, faults=faults,
-            contradict=self._contradict,
-        )  # fmt: skip
+        plain = (self._writer, clock, SequencerOptions(), self._publish, None)
+        self._sequencer = (
+            ChaoticSequencer(*plain, faults, self._contradict) if faults else Sequencer(*plain)
+        )
 
     def close(self) -> None:
         """Let go of the store."""
@@ -93,9 +94,9 @@ class SourceChain:
     # --- As a canonical source -----------------------------------------------------------
 
     @property
-    def tip(self) -> Head:
+    def tip(self) -> CanonicalHead:
         """The latest block."""
-        return Head(self._writer.latest.number, self._writer.latest.hash)
+        return CanonicalHead(self._writer.latest.number, self._writer.latest.hash)
 
     def block(self, number: int) -> Block:
         """A sealed block."""

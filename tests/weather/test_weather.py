@@ -13,11 +13,11 @@ import pytest
 
 from checker.contradiction import Kind
 from checker.judge import Verdict
-from foreblock.ledger.building.commit_builder import Draft
+from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.following import message_execution as execution
 from foreblock.ledger.following.verdict import Applied
 from foreblock.ledger.reading import view as ledger_view
-from foreblock.sequencer.faults import Faults
+from foreblock.sequencer.chaos.faults import Faults
 from weather.convergence import Lateness
 from weather.faults import (
     BOUNDS,
@@ -108,7 +108,7 @@ def test_the_same_seed_makes_the_same_weather(tmp_path: Path) -> None:
 def test_a_follower_that_drops_nothing_is_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Draft, "drop", lambda *_: None)
+    monkeypatch.setattr(CommitBuilder, "drop", lambda *_: None)
     with weather(tmp_path, {"restart": 0.3}) as made:
         made.run(SECONDS)
         assert {Kind.DROPPED, Kind.PIN} & made.judge()[0].kinds()

@@ -11,8 +11,7 @@ use pyo3::types::PyDict;
 
 use crate::convert::{Arg, Pair, invalid};
 use crate::error::to_python;
-use crate::state::Changes;
-use crate::trie::NodeWrites;
+use crate::state::{Changes, NodeWrites};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Batch>()

@@ -4,7 +4,6 @@
 //! errors become exceptions. Nothing is decided here.
 
 mod batch;
-mod block_tips;
 mod body;
 mod codec;
 mod convert;
@@ -21,7 +20,6 @@ mod pool;
 mod state;
 mod store;
 mod stored;
-mod trie;
 
 use pyo3::prelude::*;
 
@@ -39,10 +37,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     params::register(module)?;
     pool::register(module)?;
     state::register(module)?;
-    trie::register(module)?;
     batch::register(module)?;
     store::register(module)?;
     stored::register(module)?;
-    block_tips::register(module)?;
     Ok(())
 }

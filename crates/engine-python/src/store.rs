@@ -12,8 +12,7 @@ use pyo3::types::PyBytes;
 use crate::batch::Batch;
 use crate::convert::Arg;
 use crate::error::to_python;
-use crate::state::{State, account_argument};
-use crate::trie::StateTrie;
+use crate::state::{State, StateTrie, account_argument};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Store>()?;

@@ -1,25 +1,26 @@
-//! Rows of blocks, for Python: single items where they lie, and many in steps.
+//! Rows of blocks, for Python: single items in place, many in steps, and the tips they paid.
 
-use alloy_primitives::{Address, keccak256};
+use std::sync::{Mutex, MutexGuard};
+
+use alloy_primitives::{U256, keccak256};
 use foreblock_engine::codec::block::{encode_transaction, transaction_length};
 use foreblock_engine::codec::json;
-use foreblock_engine::codec::receipt::Receipt;
-use foreblock_engine::codec::transaction::{self, DEPOSIT_TYPE};
-use foreblock_engine::codec::transaction_json::{self, Place};
 use foreblock_engine::error::{Error, Result};
+use foreblock_engine::stored::fragments::{Shown, fragments};
 use foreblock_engine::stored::items::{self, Items};
+use foreblock_engine::stored::tips::{self, Bid};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::codec::Header;
-use crate::convert::{Arg, invalid};
+use crate::convert::{Arg, Integer, Pair, invalid};
 use crate::error::to_python;
 use crate::store::View;
 
-const ADDRESS_BYTES: usize = 20;
-
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<StoredItems>()?;
+    module.add_class::<Bids>()?;
+    module.add_class::<BlockTips>()?;
     module.add_function(wrap_pyfunction!(row_part, module)?)?;
     module.add_function(wrap_pyfunction!(item_at, module)?)?;
     module.add_function(wrap_pyfunction!(receipt_at, module)?)?;
@@ -84,7 +85,7 @@ fn receipts_end(view: &View, key: &[u8]) -> PyResult<(usize, u64, Option<u64>)> 
     view.view.with_rows([key], |[row]| items::receipts_end(present(row)?)).map_err(to_python)
 }
 
-pub fn present(row: Option<&[u8]>) -> Result<&[u8]> {
+fn present(row: Option<&[u8]>) -> Result<&[u8]> {
     row.ok_or_else(|| Error::StoreDamaged("a block lacks a row".into()))
 }
 
@@ -173,7 +174,6 @@ impl StoredItems {
         Ok(PyBytes::new(py, &out))
     }
 
-    /// Transactions as JSON, see `transaction_json`; `receipts` are theirs.
     #[pyo3(signature = (receipts, start, stop, *, header, first, homestead, senders = None))]
     #[expect(clippy::too_many_arguments, reason = "what a transaction is shown with")]
     fn fragments<'py>(
@@ -189,45 +189,93 @@ impl StoredItems {
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let raws = self.some(py, start.0, stop.0)?;
         let receipts = receipts.some(py, start.0, start.0 + raws.len())?;
-        if receipts.len() != raws.len() {
-            return Err(to_python(Error::StoreDamaged("a block lacks receipts".into())));
-        }
-        let render = || {
-            let places = (start.0..).zip(raws.iter().zip(&receipts));
-            places
-                .map(|(index, (raw, receipt))| {
-                    let transaction = match senders {
-                        Some(senders) => transaction::decode_known(raw, sender(senders, index)?)?,
-                        None => transaction::decode_at(raw, homestead)?,
-                    };
-                    let deposit = deposit_fields(receipt)?;
-                    let place = Place {
-                        header: &header.0,
-                        index: first.0.saturating_add(index as u64),
-                        deposit,
-                    };
-                    let mut out = Vec::with_capacity(900 + 2 * raw.len());
-                    transaction_json::fragment(&mut out, &transaction, &place);
-                    Ok(out)
-                })
-                .collect::<Result<Vec<_>>>()
-        };
-        let texts = if senders.is_some() { render() } else { py.detach(render) };
+        let shown = Shown { header: &header.0, first: first.0, homestead, senders };
+        let write = || fragments(&raws, &receipts, start.0, shown);
+        let texts = if senders.is_some() { write() } else { py.detach(write) };
         Ok(texts.map_err(to_python)?.iter().map(|text| PyBytes::new(py, text)).collect())
     }
 }
 
-fn sender(senders: &[u8], index: usize) -> Result<Address> {
-    let start = index * ADDRESS_BYTES;
-    let sender = senders.get(start..start + ADDRESS_BYTES);
-    sender.map(Address::from_slice).ok_or_else(|| Error::StoreDamaged("a sender is missing".into()))
+/// The bids of a block, gathered from its rows.
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct Bids {
+    base_fee: Option<u64>,
+    gathered: Mutex<(Vec<Bid>, u64)>,
 }
 
-/// Nonce of a deposit and version of its receipt, where both are stored.
-fn deposit_fields(receipt: &[u8]) -> Result<Option<(u64, u64)>> {
-    if receipt.first() != Some(&DEPOSIT_TYPE) {
-        return Ok(None);
+impl Bids {
+    fn gathered(&self) -> MutexGuard<'_, (Vec<Bid>, u64)> {
+        self.gathered.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
-    let receipt = Receipt::decode(receipt)?;
-    Ok(receipt.deposit_nonce.zip(receipt.deposit_receipt_version))
+}
+
+#[pymethods]
+impl Bids {
+    #[new]
+    #[pyo3(signature = (base_fee))]
+    fn new(base_fee: Option<Arg<u64>>) -> Self {
+        Self { base_fee: base_fee.map(|fee| fee.0), gathered: Mutex::default() }
+    }
+
+    fn add(
+        &self,
+        view: &View,
+        transactions: &[u8],
+        receipts: &[u8],
+        start: Arg<usize>,
+        stop: Arg<usize>,
+    ) -> PyResult<usize> {
+        let read = |[transactions, receipts]: [Option<&[u8]>; 2]| {
+            let rows = (present(transactions)?, present(receipts)?);
+            let mut gathered = self.gathered();
+            let (bids, gas) = &mut *gathered;
+            *gas = tips::read_bids(rows, (start.0, stop.0), self.base_fee, *gas, bids)?;
+            Ok(Items::new(rows.0)?.left())
+        };
+        view.view.with_rows([transactions, receipts], read).map_err(to_python)
+    }
+
+    /// What the bids come to; none are left here.
+    fn finish(&self) -> BlockTips {
+        BlockTips(tips::BlockTips::new(std::mem::take(&mut self.gathered().0)))
+    }
+}
+
+/// Tips in wei, ready for percentiles.
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct BlockTips(tips::BlockTips);
+
+#[pymethods]
+impl BlockTips {
+    #[new]
+    fn new(bids: Vec<Pair<Arg<U256>, Arg<u64>>>) -> PyResult<Self> {
+        let narrow = |Pair(tip, gas): Pair<Arg<U256>, Arg<u64>>| {
+            let tip = u128::try_from(tip.0).map_err(|_| invalid("a tip has at most 128 bits"))?;
+            Ok((tip, gas.0))
+        };
+        let bids = bids.into_iter().map(narrow).collect::<PyResult<_>>()?;
+        Ok(Self(tips::BlockTips::new(bids)))
+    }
+
+    #[getter]
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+
+    fn lowest(&self, wanted: Arg<usize>) -> Vec<Integer> {
+        self.0.lowest(wanted.0).into_iter().map(Integer::from).collect()
+    }
+
+    /// As a JSON array of quantities.
+    fn percentiles<'py>(&self, py: Python<'py>, wanted: Vec<Arg<f64>>) -> Bound<'py, PyBytes> {
+        let mut out = Vec::with_capacity(16 * wanted.len() + 2);
+        json::array(&mut out, wanted, |out, percent| {
+            json::wide_quantity(out, U256::from(self.0.percentile(percent.0)));
+        });
+        PyBytes::new(py, &out)
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
 }

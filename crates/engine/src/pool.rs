@@ -13,7 +13,6 @@
 //! the threads; one that is inside a step that cannot be stopped is left behind.
 
 mod queue;
-pub mod shares;
 mod signal;
 
 use std::{
@@ -31,8 +30,11 @@ use std::{
 
 use crate::{
     error::{Error, Result},
-    evm::{deadline::Limits, machine::panicked},
-    pool::shares::{Share, Shares},
+    evm::{
+        deadline::Limits,
+        machine::panicked,
+        shares::{Share, Shares},
+    },
 };
 use queue::{Pushed, Queue};
 use signal::Signal;
@@ -101,6 +103,10 @@ struct State<T> {
 
 impl<T: Send + 'static> Pool<T> {
     /// `weigh` tells how many bytes a result holds.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for a size out of range, `Execution` without a descriptor for its signal.
     pub fn new(size: Size, weigh: fn(&T) -> usize) -> Result<Self> {
         let threads = 1..=MAX_THREADS;
         if !threads.contains(&size.running) || !threads.contains(&size.begun) || size.nice > 19 {
@@ -132,6 +138,10 @@ impl<T: Send + 'static> Pool<T> {
     }
 
     /// `PoolFull` when too much waits, or so much that the job would begin too late.
+    ///
+    /// # Errors
+    ///
+    /// `PoolFull` when too many wait, or it would begin too late.
     pub fn submit(
         &self,
         number: u64,

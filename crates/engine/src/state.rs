@@ -34,16 +34,32 @@ impl AccountState {
 /// State as of one block, partial block or overlay. Reading changes nothing.
 pub trait StateReader: Send {
     /// `None` when the account does not exist.
+    ///
+    /// # Errors
+    ///
+    /// What the reader failed with.
     fn account(&self, address: &Address) -> Result<Option<AccountState>>;
 
     /// The slot's value in the given life of the account; zero when never set.
+    ///
+    /// # Errors
+    ///
+    /// What the reader failed with.
     fn storage(&self, address: &Address, generation: u64, slot: &U256) -> Result<U256>;
 
     /// The code with this hash, which is never the hash of empty code.
+    ///
+    /// # Errors
+    ///
+    /// What the reader failed with.
     fn code(&self, hash: &B256) -> Result<Bytes>;
 
     /// What BLOCKHASH gives for this number: zero when unknown. The window of 256
     /// blocks is the EVM's business.
+    ///
+    /// # Errors
+    ///
+    /// What the reader failed with.
     fn block_hash(&self, number: u64) -> Result<B256>;
 }
 

@@ -1,12 +1,15 @@
 """The engine: EVM execution over a durable store of every state.
 
-What runs per opcode or per byte, and nothing that is decided by the rules of a chain:
-which fork is in force, what a header must hold, in which order things happen in a block
-is Python's. Values across are plain: addresses, hashes and data are bytes, numbers are
-int. An argument of the wrong type is a TypeError; bytes of the wrong length or a number
-out of range is `InvalidArgument`; every other failure is a class of `foreblock.errors`.
-A default shown as `...` is 0 or empty.
-The interpreter's lock is released around execution, commits, roots and decoding.
+The engine does the work per opcode and per byte. Python decides: which fork is in force,
+what a header must hold, in which order things happen in a block.
+
+Values are plain: addresses, hashes and data are bytes, numbers are int. An argument of the
+wrong type is a TypeError; bytes of the wrong length or a number out of range is
+`InvalidArgument`; every other failure is a class of `foreblock.errors`. A default shown as
+`...` is 0 or empty. The interpreter's lock is released around execution, commits, roots
+and decoding.
+
+The chapters exist in the stub only: at run time this is one module.
 """
 
 from foreblock._engine.codec import *

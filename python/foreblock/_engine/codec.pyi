@@ -1,13 +1,13 @@
 """Headers, blocks and receipts as they are encoded, and the roots over them.
 
-Decoding is exact: what is accepted is the one canonical encoding, without a byte missing
-or left over, and everything else is `Undecodable` with the reason. Objects are immutable,
-hashable, equal by value and safe to share between threads. Attributes that hold tuples
-make them anew on each access: take them once.
+Decoding accepts the one canonical encoding, without a byte missing or left over, and
+raises `Undecodable` with the reason for everything else. Objects are immutable, hashable,
+equal by value and safe to share between threads. A field that holds a tuple makes it anew
+on each access: read it once.
 """
 
 from collections.abc import Sequence
-from typing import Self, TypedDict, Unpack, final
+from typing import Final, Self, TypedDict, Unpack, final
 
 class _HeaderFields(TypedDict, total=False):
     parent_hash: bytes
@@ -42,6 +42,34 @@ class Header:
     that is present needs all those before it: `InvalidArgument` otherwise.
     """
 
+    hash: Final[bytes]  # keccak256 of the encoding
+    size: Final[int]  # the length of the encoding in bytes
+    parent_hash: Final[bytes]
+    ommers_hash: Final[bytes]  # `sha3Uncles` of JSON-RPC
+    beneficiary: Final[bytes]  # `miner` of JSON-RPC
+    state_root: Final[bytes]
+    transactions_root: Final[bytes]
+    receipts_root: Final[bytes]
+    logs_bloom: Final[bytes]  # 256 bytes
+    difficulty: Final[int]
+    number: Final[int]
+    gas_limit: Final[int]
+    gas_used: Final[int]
+    timestamp: Final[int]  # in seconds
+    extra_data: Final[bytes]
+    mix_hash: Final[bytes]  # the randao value after the merge
+    nonce: Final[bytes]  # 8 bytes, zero after the merge
+    base_fee_per_gas: Final[int | None]  # in wei, from London on
+    # From Shanghai on; on the L2 from Isthmus on a storage root.
+    withdrawals_root: Final[bytes | None]
+    # From Cancun on; on the L2 from Jovian on the data availability footprint.
+    blob_gas_used: Final[int | None]
+    excess_blob_gas: Final[int | None]  # from Cancun on
+    parent_beacon_block_root: Final[bytes | None]  # from Cancun on
+    requests_hash: Final[bytes | None]  # from Prague on
+    block_access_list_hash: Final[bytes | None]  # from Amsterdam on
+    slot_number: Final[int | None]  # from Amsterdam on
+
     def __new__(
         cls,
         *,
@@ -71,79 +99,13 @@ class Header:
     ) -> Self:
         """A header of these fields.
 
-        What is not given is as in an empty block after the merge: no uncles, transactions,
+        The defaults are those of an empty block after the merge: no uncles, transactions,
         receipts or logs, and zeros.
         """
     def replace(self, **fields: Unpack[_HeaderFields]) -> Header:
         """The same header with other values for these fields."""
     def encode(self) -> bytes:
         """The RLP list of the fields: what is hashed."""
-    @property
-    def hash(self) -> bytes:
-        """keccak256 of the encoding."""
-    @property
-    def size(self) -> int:
-        """The length of the encoding in bytes."""
-    @property
-    def parent_hash(self) -> bytes: ...
-    @property
-    def ommers_hash(self) -> bytes:
-        """`sha3Uncles` of JSON-RPC."""
-    @property
-    def beneficiary(self) -> bytes:
-        """`miner` of JSON-RPC."""
-    @property
-    def state_root(self) -> bytes: ...
-    @property
-    def transactions_root(self) -> bytes: ...
-    @property
-    def receipts_root(self) -> bytes: ...
-    @property
-    def logs_bloom(self) -> bytes:
-        """256 bytes."""
-    @property
-    def difficulty(self) -> int: ...
-    @property
-    def number(self) -> int: ...
-    @property
-    def gas_limit(self) -> int: ...
-    @property
-    def gas_used(self) -> int: ...
-    @property
-    def timestamp(self) -> int:
-        """In seconds."""
-    @property
-    def extra_data(self) -> bytes: ...
-    @property
-    def mix_hash(self) -> bytes:
-        """The randao value after the merge."""
-    @property
-    def nonce(self) -> bytes:
-        """8 bytes, zero after the merge."""
-    @property
-    def base_fee_per_gas(self) -> int | None:
-        """In wei, from London on."""
-    @property
-    def withdrawals_root(self) -> bytes | None:
-        """From Shanghai on; on the L2 from Isthmus on a storage root."""
-    @property
-    def blob_gas_used(self) -> int | None:
-        """From Cancun on; on the L2 from Jovian on the data availability footprint."""
-    @property
-    def excess_blob_gas(self) -> int | None:
-        """From Cancun on."""
-    @property
-    def parent_beacon_block_root(self) -> bytes | None:
-        """From Cancun on."""
-    @property
-    def requests_hash(self) -> bytes | None:
-        """From Prague on."""
-    @property
-    def block_access_list_hash(self) -> bytes | None:
-        """From Amsterdam on."""
-    @property
-    def slot_number(self) -> int | None:
-        """From Amsterdam on."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -151,16 +113,12 @@ class Header:
 class Withdrawal:
     """A withdrawal from the consensus layer (EIP-4895)."""
 
+    index: Final[int]
+    validator_index: Final[int]
+    address: Final[bytes]
+    amount: Final[int]  # in gwei
+
     def __new__(cls, index: int, validator_index: int, address: bytes, amount: int) -> Self: ...
-    @property
-    def index(self) -> int: ...
-    @property
-    def validator_index(self) -> int: ...
-    @property
-    def address(self) -> bytes: ...
-    @property
-    def amount(self) -> int:
-        """In gwei."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -170,6 +128,13 @@ class Block:
 
     Whether header and body agree is not checked; the functions below compute the roots.
     """
+
+    header: Final[Header]
+    hash: Final[bytes]  # the hash of the header
+    size: Final[int]  # the length of the encoding in bytes
+    transactions: Final[tuple[bytes, ...]]  # EIP-2718 encodings
+    uncles: Final[tuple[Header, ...]]
+    withdrawals: Final[tuple[Withdrawal, ...] | None]  # None before Shanghai (Canyon on the L2)
 
     def __new__(
         cls,
@@ -184,43 +149,33 @@ class Block:
         """
     def encode(self) -> bytes:
         """The RLP list of the parts, as in a file of blocks."""
-    @property
-    def header(self) -> Header: ...
-    @property
-    def hash(self) -> bytes:
-        """The hash of the header."""
-    @property
-    def size(self) -> int:
-        """The length of the encoding in bytes."""
-    @property
-    def transactions(self) -> tuple[bytes, ...]:
-        """EIP-2718 encodings."""
-    @property
-    def uncles(self) -> tuple[Header, ...]: ...
-    @property
-    def withdrawals(self) -> tuple[Withdrawal, ...] | None:
-        """None before Shanghai (Canyon on the L2)."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class Log:
-    """What a transaction logged: where it stands in the block is not part of it."""
+    """A log of a transaction, without its place in the block."""
+
+    address: Final[bytes]
+    topics: Final[tuple[bytes, ...]]
+    data: Final[bytes]
 
     def __new__(cls, address: bytes, topics: Sequence[bytes], data: bytes) -> Self:
         """`InvalidArgument` for more than four topics."""
-    @property
-    def address(self) -> bytes: ...
-    @property
-    def topics(self) -> tuple[bytes, ...]: ...
-    @property
-    def data(self) -> bytes: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class Receipt:
-    """A receipt as consensus sees it: what is hashed into a header."""
+    """A receipt as consensus hashes it into a header."""
+
+    status: Final[bool | None]  # whether the transaction succeeded; None before Byzantium
+    post_state: Final[bytes | None]  # the state root after the transaction; None from Byzantium on
+    cumulative_gas_used: Final[int]  # gas used in the block up to and including this transaction
+    logs: Final[tuple[Log, ...]]
+    logs_bloom: Final[bytes]  # 256 bytes, computed on each access
+    deposit_nonce: Final[int | None]  # the sender's nonce before a deposit ran, from Regolith on
+    deposit_receipt_version: Final[int | None]  # 1 for deposits from Canyon on
 
     def __new__(
         cls,
@@ -240,26 +195,6 @@ class Receipt:
         The two deposit fields are part of it when the type is 0x7e and both are given.
         Before Canyon leave the version out: the nonce is then not hashed, as it was.
         """
-    @property
-    def status(self) -> bool | None:
-        """Whether the transaction succeeded; None before Byzantium."""
-    @property
-    def post_state(self) -> bytes | None:
-        """The state root after the transaction; None from Byzantium on."""
-    @property
-    def cumulative_gas_used(self) -> int:
-        """Gas used in the block up to and including this transaction."""
-    @property
-    def logs(self) -> tuple[Log, ...]: ...
-    @property
-    def logs_bloom(self) -> bytes:
-        """256 bytes, computed on each access."""
-    @property
-    def deposit_nonce(self) -> int | None:
-        """The sender's nonce before a deposit ran, from Regolith on."""
-    @property
-    def deposit_receipt_version(self) -> int | None:
-        """1 for deposits from Canyon on."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -295,9 +230,8 @@ def logs_bloom(receipts: Sequence[Receipt]) -> bytes:
 def deposit_requests(receipts: Sequence[Receipt], contract: bytes) -> bytes:
     """The data of the block's deposit request, whose type is 0 (EIP-6110).
 
-    It is the deposits that the contract at this address logged, joined. Raises
-    `Undecodable` for a deposit event that is not laid out as it must be, which makes the
-    block invalid.
+    It joins the deposits that the contract at this address logged. Raises `Undecodable` for
+    a malformed deposit event, which makes the block invalid.
     """
 
 def requests_hash(requests: Sequence[tuple[int, bytes]]) -> bytes:

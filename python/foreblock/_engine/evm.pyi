@@ -1,7 +1,7 @@
 """Execution: one block's environment, and runs in it above a state."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Self, final
+from typing import Any, Final, Literal, Self, final
 
 from foreblock._engine.codec import Header, Log, Receipt
 from foreblock._engine.params import AccessList
@@ -10,7 +10,7 @@ from foreblock._engine.transactions import Authorization, Transaction
 
 @final
 class Env:
-    """The prepared environment of one block, to be shared by all runs in it."""
+    """The prepared environment of one block, shared by all runs in it."""
 
     def __new__(
         cls,
@@ -34,7 +34,7 @@ class Env:
         Petersburg, Istanbul, Berlin, London, Paris, Shanghai, Cancun, Prague, Osaka; Bedrock,
         Regolith, Canyon, Ecotone, Fjord, Granite, Holocene, Isthmus, Jovian, Karst.
         `InvalidArgument` for any other, and when `prevrandao` (from Paris) or
-        `blob_base_fee` (Ethereum from Cancun) is missing. What is left out is 0 or none.
+        `blob_base_fee` (Ethereum from Cancun) is missing.
         """
 
     @staticmethod
@@ -46,11 +46,11 @@ class Env:
         blob_base_fee: int | None = None,
         max_blobs_per_transaction: int | None = None,
     ) -> Env:
-        """The same, with the header's own values for the rest."""
+        """The environment of a header's block."""
 
 @final
 class Message:
-    """A transaction that nobody signed, as eth_call and eth_simulateV1 mean it."""
+    """An unsigned transaction, as in eth_call and eth_simulateV1."""
 
     def __new__(
         cls,
@@ -69,10 +69,7 @@ class Message:
         max_fee_per_blob_gas: int | None = None,
         authorization_list: list[Authorization] | None = None,
     ) -> Self:
-        """Without `to` a contract is created. A `nonce` is compared with the state's.
-
-        What is left out is 0, empty or none.
-        """
+        """Without `to` a contract is created. A `nonce` is compared with the state's."""
 
 @final
 class Precompiles:
@@ -88,9 +85,9 @@ class Precompiles:
 
 @final
 class Allowance:
-    """What the transactions of a block may take together, in whatever calls they run.
+    """A limit on what the transactions of a block use together, across calls of `transact`.
 
-    What one has taken is no longer there for the next. Nothing is limited unless it is said.
+    It shrinks with use. Without an argument nothing is limited.
     """
 
     def __new__(
@@ -101,21 +98,20 @@ class Allowance:
         gas: int | None = None,
         touched: int | None = None,
     ) -> Self:
-        """`time_us` is from now on, by the clock.
+        """`time_us` is wall time from now on.
 
-        `least_us` is work that is done however late it is, 0 if left out: counted from
-        above, so that it never takes much longer. `gas` is what the block may have used in
-        all. `touched` is how many accounts and slots may be looked up, and how many writes
-        and logs may be made.
+        `least_us` is work that is done even when the time is over, estimated from above, so
+        that it never takes much longer. `gas` bounds the gas used by the whole block.
+        `touched` bounds the accounts and slots looked up, and the writes and logs made.
         """
 
 @final
 class Overlay:
-    """Changes above one state, kept nowhere until they are taken and committed."""
+    """Changes above one state, in memory until they are taken and committed."""
 
     @staticmethod
     def empty() -> Overlay:
-        """Above no state at all: for the state of a first block."""
+        """An overlay above no state, for the state of a first block."""
 
     def account(self, address: bytes) -> Account | None: ...
     def storage(self, address: bytes, slot: int) -> int: ...
@@ -133,7 +129,7 @@ class Overlay:
         """Override fields of an account; `state` replaces all its storage."""
 
     def set_block_hash(self, number: int, hash: bytes) -> None:
-        """What BLOCKHASH gives for a block that exists in this overlay only."""
+        """Set what BLOCKHASH gives for a block that exists in this overlay only."""
 
     def credit(self, address: bytes, amount: int) -> None:
         """Add to a balance outside any transaction: a withdrawal or a reward."""
@@ -153,8 +149,7 @@ class Overlay:
 
         `InvalidMessage` when it cannot begin (funds, intrinsic gas, nonce, fees),
         `DeadlineExceeded` after `timeout_us` or before a step that cannot be stopped and takes
-        longer than `step_us`. The base fee check is to be switched off for a message without a
-        price only.
+        longer than `step_us`. Switch the base fee check off only for a message without a price.
         """
 
     def run(
@@ -168,10 +163,9 @@ class Overlay:
         timeout_us: int | None = None,
         step_us: int | None = None,
     ) -> Outcome:
-        """Run a message and keep its effects here; its logs are collected with indices.
+        """Run a message and keep its effects here.
 
-        The first index is 0 unless said otherwise. After an exception, those of `call`,
-        nothing has changed.
+        Raises as `call` does; then nothing has changed.
         """
 
     def system_call(
@@ -183,7 +177,7 @@ class Overlay:
         timeout_us: int | None = None,
         step_us: int | None = None,
     ) -> Outcome | None:
-        """A call by the system itself; None, and nothing done, where there is no code."""
+        """Make a call of the system; None, and nothing done, where there is no code."""
 
     def transact(
         self,
@@ -196,64 +190,44 @@ class Overlay:
     ) -> list[Executed]:
         """Execute the next transactions of a block under consensus rules.
 
-        `gas_used` and `da_footprint` are what the block has used before, 0 if left out.
+        `gas_used` and `da_footprint` are what the block has used before.
         `InvalidTransaction` names the index of the first that may not stand in the block:
-        nothing of it is applied, those before it are. So does `OverBudget` for the first
-        that takes more than the allowance has left.
+        nothing of it is applied, those before it are. `OverBudget` does the same for the
+        first that takes more than the allowance has left.
         """
 
     def take(self, number: int) -> Changes:
-        """What changed since the last take. The overlay keeps answering with it.
+        """Give the changes since the last take. The overlay keeps them.
 
         `number`, from `Batch.draw`, is the generation of every life that began since.
         """
 
 @final
 class Outcome:
-    """How a run ended. A revert or a failure of the VM is a result like any other."""
+    """The result of a run. A revert or a failure of the VM is one too."""
 
-    @property
-    def status(self) -> Literal["success", "revert", "halt"]: ...
-    @property
-    def halt(self) -> str | None:
-        """Why the VM gave up, in the words of other clients."""
-
-    @property
-    def gas_used(self) -> int: ...
-    @property
-    def max_gas_used(self) -> int:
-        """Before refunds."""
-
-    @property
-    def output(self) -> bytes:
-        """Returned data, revert data or the code of a created contract."""
-
-    @property
-    def quoted_output(self) -> bytes:
-        """The output as a JSON text: a quote, 0x, two digits a byte, a quote."""
-
-    @property
-    def logs(self) -> tuple[Log, ...]: ...
-    @property
-    def collected(self) -> list[tuple[int, Log]] | None:
-        """After `Overlay.run`: the logs with their indices, traced transfers included."""
+    status: Final[Literal["success", "revert", "halt"]]
+    halt: Final[str | None]  # the reason, worded as other clients do
+    gas_used: Final[int]
+    max_gas_used: Final[int]  # before refunds
+    output: Final[bytes]  # returned data, revert data or the code of a created contract
+    # The output as a JSON text: a quote, 0x, two digits a byte, a quote.
+    quoted_output: Final[bytes]
+    logs: Final[tuple[Log, ...]]
+    # In a `Body`: the logs with their indices, traced transfers included.
+    collected: Final[list[tuple[int, Log]] | None]
 
 @final
 class Executed:
     """A transaction of a block, executed."""
 
-    @property
-    def gas_used(self) -> int: ...
-    @property
-    def logs(self) -> tuple[Log, ...]: ...
-    @property
-    def created(self) -> bytes | None: ...
-    @property
-    def l1_fee(self) -> int: ...
-    @property
-    def operator_fee(self) -> int: ...
-    @property
-    def da_footprint(self) -> int: ...
+    gas_used: Final[int]
+    logs: Final[tuple[Log, ...]]
+    created: Final[bytes | None]  # the address of a created contract
+    l1_fee: Final[int]
+    operator_fee: Final[int]
+    da_footprint: Final[int]
+
     def receipt(
         self,
         cumulative_gas_used: int,
@@ -265,15 +239,15 @@ class Executed:
 
 @final
 class Pool:
-    """Threads for what takes long, shared by all who ask, in turn."""
+    """Threads for long calls, shared fairly between addresses."""
 
     def __new__(
         cls, *, threads: int, capacity: int, begun: int | None = None, nice: int = ...
     ) -> Self:
-        """So many `threads` run at once, and `capacity` jobs may wait to be begun.
+        """`threads` run at once, and up to `capacity` jobs wait to begin.
 
-        `begun` jobs are in progress at once, taking turns; as many as run if left out. There
-        are 1 to 1024 of either; `nice` lowers their priority, by 0 to 19 and by 10 if left out.
+        `begun` jobs are in progress at once, taking turns (default `threads`). Both are 1 to
+        1024; `nice` is the niceness of the threads, 0 to 19 (default 10).
         """
 
     def submit(
@@ -289,10 +263,10 @@ class Pool:
         precompiles: Precompiles | None = None,
         timeout_us: int | None = None,
     ) -> None:
-        """Run a call as `Overlay.call` does; the overlay is given away with it.
+        """Run a call as `Overlay.call` does; the overlay is empty afterwards.
 
-        The thread never takes the interpreter's lock. `PoolFull` when too many wait, or so
-        many that it would begin too late; the overlay is gone all the same.
+        The thread never takes the interpreter's lock. `PoolFull` when too many wait, or the
+        call would begin too late.
         """
 
     def submit_work(
@@ -303,24 +277,24 @@ class Pool:
         address: int = ...,
         timeout_us: int | None = None,
     ) -> None:
-        """Call `work(timeout_us=…)` on a thread, with what is left of the time then.
+        """Call `work(timeout_us=…)` on a thread with the time that is left then.
 
-        What it runs of the engine ends when the work is cancelled or late, and takes turns.
+        Runs of the engine inside it end when the work is cancelled or late, and take turns.
         """
 
     def cancel(self, number: int) -> None:
-        """Nobody wants this any more: it is stopped, or not begun."""
+        """Stop a job, or do not begin it."""
 
     def close(self) -> None:
-        """Stop everything and begin nothing more; waits up to a second for the threads."""
+        """Stop all jobs and begin none; waits up to a second for the threads."""
 
     def fileno(self) -> int:
         """A descriptor that is readable while there are results."""
 
     def take(self) -> list[tuple[int, Any, bool]]:
-        """What is done since: its number, and what came of it.
+        """The jobs that ended since: number, result and whether it succeeded.
 
-        That is an outcome or what the work returned, and true; else the exception, and false.
+        The result is an `Outcome` or what the work returned; after a failure the exception.
         """
 
     @property

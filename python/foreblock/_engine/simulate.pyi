@@ -1,7 +1,7 @@
-"""Blocks of calls that nobody signed, as eth_simulateV1 makes them."""
+"""Blocks of unsigned calls, as eth_simulateV1 makes them."""
 
 from collections.abc import Sequence
-from typing import Self, final
+from typing import Final, Self, final
 
 from foreblock._engine.codec import Header, Withdrawal
 from foreblock._engine.evm import Env, Message, Outcome, Overlay, Precompiles
@@ -19,10 +19,9 @@ class PlainCalls:
 
 @final
 class Body:
-    """A block being put together from calls that are run on an overlay.
+    """A block in progress, of calls that run on an overlay.
 
-    What its header commits to stays in the engine, encodings and receipts, until the block
-    is sealed.
+    Encodings and receipts stay in the engine until the block is sealed.
     """
 
     def __new__(
@@ -46,12 +45,11 @@ class Body:
     ) -> int:
         """Run the next call as `Overlay.run` does and add it to the block; gives its gas.
 
-        It is added as a transaction of this type, 0, 2, 3 or 4, that nobody signed: all of its
-        signature is zero, `v` included. Its nonce is the sender's of that moment if none is
-        given. `env` takes the place of the block's for this call; `lowered` is kept for
-        `failures`. Logs are counted from the first call on. After an exception nothing has
-        changed: those of `Overlay.run`, and `InvalidArgument` for another type, or where a
-        type needs a recipient and there is none.
+        It becomes an unsigned transaction of type 0, 2, 3 or 4, whose signature is zero, `v`
+        included. Its nonce is the sender's current one if none is given. `env` replaces the
+        block's for this call; `lowered` is kept for `failures`. Logs are counted from the
+        first call on. Raises as `Overlay.run` does, and `InvalidArgument` for another type, or
+        where a type needs a recipient and there is none; then nothing has changed.
         """
     def run_plain(
         self,
@@ -64,23 +62,23 @@ class Body:
         step_us: int | None = None,
         slice_us: int | None = None,
     ) -> tuple[int, int]:
-        """Run plain calls from `start` on for as long as there is nothing to decide.
+        """Run plain calls from `start` on; gives the index after the last, and the gas used.
 
-        Each gets the gas it asks for, or all of `gas_left`, but never more than is left of
-        `budget`; the base fee is not asked for. Ends before one that asks for more than
-        `gas_left`, for which `run` would raise `InvalidMessage` or `DeadlineExceeded`, and
-        between calls after `slice_us`. Gives where it ended, and the gas used.
+        Each gets the gas it asks for, or all of `gas_left`, but at most what is left of
+        `budget`; the base fee is not checked. Ends before a call that asks for more than
+        `gas_left` or for which `run` would raise `InvalidMessage` or `DeadlineExceeded`, and
+        between calls after `slice_us`.
         """
     def set_post_state(self, root: bytes) -> None:
         """Put a state root in the place of the status in the last receipt, before Byzantium."""
     @property
     def overlay(self) -> Overlay:
-        """What its calls ran on."""
+        """The overlay that its calls run on."""
     @property
     def output_size(self) -> int:
-        """The bytes that all calls have returned."""
+        """The number of bytes that all calls returned."""
     def deposit_requests(self, contract: bytes) -> bytes:
-        """The function `deposit_requests` of the receipts of this body."""
+        """`deposit_requests` of the receipts of this body."""
     def seal(
         self,
         header: Header,
@@ -89,11 +87,10 @@ class Body:
         requests_hash: bytes | None = None,
         withdrawals: Sequence[Withdrawal] | None = None,
     ) -> SealedBody:
-        """The block of this body and header; the body is empty again afterwards.
+        """Finish the block; the body is empty again afterwards.
 
-        Of the header, what is given here is replaced, and gas used, the roots of
-        transactions and receipts and the bloom are those of the body. BLOCKHASH finds it
-        from now on.
+        The arguments replace fields of `header`; gas used, the roots of transactions and
+        receipts and the bloom are those of the body. BLOCKHASH finds the block from now on.
         """
     def __len__(self) -> int: ...
 
@@ -128,40 +125,35 @@ class Opening:
 
 @final
 class SealedBody:
-    """A finished block of simulated calls, and what came of them."""
+    """A finished block of simulated calls, with their outcomes."""
 
-    @property
-    def header(self) -> Header: ...
-    @property
-    def size(self) -> int:
-        """Of the block's encoding, in bytes."""
-    @property
-    def outcomes(self) -> list[Outcome]: ...
-    @property
-    def failures(self) -> list[tuple[Outcome, bool]]:
-        """The outcomes of calls that did not succeed, and whether their gas was lowered."""
+    header: Final[Header]
+    size: Final[int]  # the length of the block's encoding in bytes
+    outcomes: Final[list[Outcome]]
+    # The outcomes of calls that did not succeed, and whether their gas was lowered.
+    failures: Final[list[tuple[Outcome, bool]]]
+    # The approximate length of the results of calls in `json`, without failures.
+    results_size: Final[int]
+
     def transactions(self) -> list[Transaction]:
-        """What the calls are shown as."""
+        """The transactions that stand for the calls."""
     def json(
         self, failures: Sequence[tuple[bytes, bytes]], transactions: bytes | None = None
     ) -> bytes:
         """The block as eth_simulateV1 shows it, its calls with their logs.
 
-        `failures` tells of each call that failed, in order: what it is said to have
-        returned, and the text of further members with a comma before each. `transactions`
-        is the JSON array that takes the place of their hashes.
+        `failures` has for each failed call, in order, the data it returned and the text of
+        further members, each after a comma. `transactions` is a JSON array that replaces
+        their hashes.
         """
     def long_json(
         self, failures: Sequence[tuple[bytes, bytes]], transactions: bytes | None = None
     ) -> BodyText:
-        """The same text, to be written in pieces."""
-    @property
-    def results_size(self) -> int:
-        """About how long the results of all calls are in that text, failures apart."""
+        """The same text, written in pieces."""
 
 @final
 class BodyText:
-    """The JSON text of a finished block on its way."""
+    """The JSON text of a finished block, written in pieces."""
 
     def take(self, bytes: int, /) -> bytes:
-        """The next piece of at most so many bytes; nothing when all was taken."""
+        """The next piece of at most `bytes` bytes; empty at the end."""

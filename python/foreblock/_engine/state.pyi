@@ -1,12 +1,17 @@
 """State: accounts and storage as of a block, changes to them, and tries over both."""
 
-from typing import Self, final
+from typing import Final, Self, final
 
 from foreblock._engine.evm import Env, Message, Outcome, Overlay
 
 @final
 class Account:
     """An existing account; one that does not exist is None, an empty one is not."""
+
+    nonce: Final[int]
+    balance: Final[int]
+    code_hash: Final[bytes]
+    generation: Final[int]  # the number under which this life of the account began
 
     def __new__(
         cls,
@@ -16,16 +21,6 @@ class Account:
         code_hash: bytes | None = None,
         generation: int = ...,
     ) -> Self: ...
-    @property
-    def nonce(self) -> int: ...
-    @property
-    def balance(self) -> int: ...
-    @property
-    def code_hash(self) -> bytes: ...
-    @property
-    def generation(self) -> int:
-        """The number under which this life of the account began."""
-
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
@@ -55,8 +50,8 @@ class State:
     def trie(self, *, rebuild: bool = False) -> StateTrie:
         """The trie of this state, for roots after changes: `PrunedState`.
 
-        Only nodes of the last blocks are kept. To `rebuild` it from an older state takes as
-        long as that is large.
+        Only nodes of the last blocks are kept. With `rebuild` it is built from an older state,
+        in time proportional to the size of that state.
         """
 
     def call(
@@ -73,11 +68,11 @@ class State:
 
 @final
 class Changes:
-    """What happened to state: by account, before and after."""
+    """Changes of state by account, before and after."""
 
-    @property
-    def accounts(self) -> list[tuple[bytes, Account | None, Account | None, dict[int, int]]]:
-        """Address, account before and after, new values of its slots."""
+    # Address, account before and after, new values of its slots.
+    accounts: Final[list[tuple[bytes, Account | None, Account | None, dict[int, int]]]]
+    entries: Final[int]  # the number of accounts and slots that changed
 
     def touches(self, address: bytes) -> bool:
         """Whether something of this account changed."""
@@ -86,30 +81,26 @@ class Changes:
         """Both, one after the other."""
 
     def __len__(self) -> int:
-        """How many accounts changed."""
-
-    @property
-    def entries(self) -> int:
-        """How many accounts and slots changed, as a measure of what they cost."""
+        """The number of accounts that changed."""
 
 @final
 class StateTrie:
-    """The trie of one state, and after what was applied to it.
+    """The trie of one state with changes applied above it.
 
-    After an exception it is to be thrown away.
+    After an exception it must not be used again.
     """
 
     def apply(self, changes: Changes) -> None:
-        """Take in changes that start from the state as it stands here."""
+        """Apply changes that start from the current state of the trie."""
 
     def root(self) -> bytes: ...
     def storage_root(self, address: bytes) -> bytes:
-        """The storage root of an account as it stands."""
+        """The current storage root of an account."""
 
     def take(self) -> NodeWrites | None:
         """The nodes that changed since the last take, for `Batch.append` or `Batch.seal`.
 
-        None for a trie that `State.trie` gave: only those of the latest block are written.
+        None for a trie of `State.trie`: only nodes of the latest block are written.
         """
 
 @final
@@ -120,14 +111,14 @@ class NodeWrites:
 
 @final
 class GrowingRoot:
-    """The root of an ordered list that grows, at the cost of what was added.
+    """The root of an ordered list that grows; adding costs the same at any length.
 
-    For the transactions and receipts of a block that gets them in portions.
+    For the transactions and receipts of a block in progress.
     """
 
     def __new__(cls) -> Self: ...
     def push(self, item: bytes) -> None:
-        """Add the next item, as it is encoded in the trie."""
+        """Add the next item, encoded as in the trie."""
 
     def root(self) -> bytes: ...
     def __len__(self) -> int: ...

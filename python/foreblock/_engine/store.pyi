@@ -1,16 +1,15 @@
 """The store: commits, and the views that see them."""
 
-from typing import Literal, Self, final
+from typing import Final, Literal, Self, final
 
 from foreblock._engine.state import Account, Changes, NodeWrites, State, StateTrie
 
 @final
 class Store:
-    """One store folder: an LMDB environment with every retained state.
+    """A store folder: an LMDB environment with every retained state.
 
-    One process may write, any number may read. Closing is explicit (or by `with`);
-    everything taken from a closed store raises `StoreClosed`, and the folder can be opened
-    again at once.
+    One process may write, any number may read. Objects of a closed store raise
+    `StoreClosed`; its folder can be opened again at once.
     """
 
     def __new__(
@@ -26,20 +25,19 @@ class Store:
     ) -> Self:
         """Open the store at `path`.
 
-        With `write`, the folder and an empty store are made when there is none, and the
-        lock of the one writer is taken: `StoreLocked` when another process has it. Without,
-        `StoreMissing` when there is no store. `StoreOpenHere` when this process has it open.
+        With `write`, a missing folder or store is created and the writer's lock is taken:
+        `StoreLocked` when another process has it. Without, `StoreMissing` when there is no
+        store. `StoreOpenHere` when this process has it open.
 
-        `map_size` is how much of the file is mapped to begin with, in bytes and whole pages
-        (default 256 GiB, which takes no disk); it is raised when it is full.
+        `map_size` is the part of the file that is mapped at first, in bytes and whole pages
+        (default 256 GiB, which takes no disk); it grows when it is full.
         `keep_states` is the number of blocks behind latest whose state is kept (default
         all), `keep_partials` the same for partial blocks (64), `keep_nodes` for versions of
         trie nodes (128). States are kept for longer than partials: `InvalidArgument`
         otherwise.
         """
 
-    @property
-    def path(self) -> str: ...
+    path: Final[str]
     @property
     def map_size(self) -> int: ...
     @property
@@ -48,21 +46,21 @@ class Store:
 
     @property
     def used_bytes(self) -> int:
-        """Bytes of the file that hold something."""
+        """Bytes of the file in use."""
 
     def copy(self, to: str) -> None:
-        """Write the last commit, without free pages, to a new file: `StoreFailed`, `DiskFull`."""
+        """Write the last commit to a new file, without free pages: `StoreFailed`, `DiskFull`."""
 
     def view(self) -> View:
-        """The snapshot of the last commit. To be closed when the request is answered.
+        """The snapshot of the last commit; the caller closes it.
 
         All views of a commit share one transaction of the store.
         """
 
     def forget_old(self) -> None:
-        """Let go of what is kept for the next view, if there is a newer commit.
+        """Release the transaction kept for the next view, if there is a newer commit.
 
-        For a process that may rest: it would keep old pages from being reused.
+        An idle process would otherwise keep old pages from being reused.
         """
 
     def batch(self) -> Batch:
@@ -71,31 +69,31 @@ class Store:
     def commit(self, batch: Batch) -> Heads:
         """Apply a batch in one durable transaction and give the new heads.
 
-        Whatever is raised, nothing of the batch is stored: `StaleBatch` when another commit
+        After an exception nothing of the batch is stored: `StaleBatch` when another commit
         came after the batch was made, `RefusedCommit` with the reason when a step does not
-        fit, `StoreFull`, `DiskFull`. A batch is spent by this, whatever comes of it.
+        fit, `StoreFull`, `DiskFull`. A batch can be committed once, even if that failed.
         """
 
     def maintain(self, entries: int, seconds: float = 0.0, *, prune: bool = True) -> int:
-        """Slices of the work behind the heads, of up to `entries` entries each.
+        """Do slices of the work behind the heads, of up to `entries` entries each.
 
-        Clears what heads have moved off, folds sealed deltas into the flat table, writes
-        trie nodes, prunes if it is to; one durable transaction that no reader can tell. It
-        has as many slices as can be begun within the time, one at least. Gives how many
-        entries were worked on; 0 when nothing is due.
+        Clears what is out of reach, folds sealed deltas into the flat table, writes trie
+        nodes and, with `prune`, prunes, in one durable transaction that changes no answer.
+        Begins slices until `seconds` have passed, at least one. Gives the number of entries
+        it worked on; 0 when nothing is due.
         """
 
     def load(self, accounts: list[tuple[bytes, Account]]) -> None:
         """Add accounts of block 0 to a store without blocks, addresses ascending."""
 
     def pages(self) -> list[tuple[str, int]]:
-        """The tables by name, each with the pages of the file that it takes."""
+        """The tables by name, each with its number of pages."""
 
     def trie(self) -> StateTrie:
         """The state trie at the latest block. Only for the writer (`StoreReadOnly`)."""
 
     def clear_stale_readers(self) -> int:
-        """Free the slots of readers that died inside a view; gives how many."""
+        """Free the slots of readers that died inside a view; gives their number."""
 
     def close(self) -> None: ...
     def __enter__(self) -> Self: ...
@@ -103,67 +101,32 @@ class Store:
 
 @final
 class Heads:
-    """What the store holds, as of one commit."""
+    """The heads of the store as of one commit."""
 
-    @property
-    def store_id(self) -> bytes:
-        """16 random bytes, made with the store."""
-
-    @property
-    def commit(self) -> int:
-        """The last number drawn; every commit that a reader can tell raises it."""
-
-    @property
-    def latest(self) -> tuple[int, bytes] | None:
-        """Number and hash of the last sealed block; None in an empty store."""
-
-    @property
-    def safe(self) -> tuple[int, bytes] | None: ...
-    @property
-    def finalized(self) -> tuple[int, bytes] | None: ...
-    @property
-    def earliest(self) -> int:
-        """The oldest block whose state can be read."""
-
-    @property
-    def folded(self) -> int:
-        """Up to this block, state is in the flat table."""
-
-    @property
-    def nodes(self) -> int | None:
-        """Up to this block, trie nodes are stored; None when there are none."""
-
-    @property
-    def pending(self) -> int | None:
-        """The number of the partial block that `pending` means."""
-
-    @property
-    def note(self) -> bytes:
-        """What `Batch.note` left."""
+    store_id: Final[bytes]  # 16 random bytes, made with the store
+    commit: Final[int]  # the last number drawn; raised by every commit that changes an answer
+    # Number and hash of the last sealed block; None in an empty store.
+    latest: Final[tuple[int, bytes] | None]
+    safe: Final[tuple[int, bytes] | None]
+    finalized: Final[tuple[int, bytes] | None]
+    earliest: Final[int]  # the oldest block whose state can be read
+    folded: Final[int]  # up to this block, state is in the flat table
+    nodes: Final[int | None]  # up to this block, trie nodes are stored; None when there are none
+    pending: Final[int | None]  # the partial block that `pending` means
+    note: Final[bytes]  # of `Batch.note`
 
 @final
 class Partial:
-    """Where a partial block stands."""
+    """A partial block: its place and what became of it."""
 
-    @property
-    def block(self) -> int: ...
-    @property
-    def index(self) -> int: ...
-    @property
-    def hash(self) -> bytes: ...
-    @property
-    def parent_hash(self) -> bytes:
-        """The hash that its block names as its parent's."""
-
-    @property
-    def stacked_on(self) -> int | None:
-        """The partial its block stands on, when that was not a sealed block."""
-
-    @property
-    def status(self) -> Literal["live", "sealed", "dropped"]: ...
-    @property
-    def reason(self) -> str | None:
-        """Why it was dropped."""
+    block: Final[int]
+    index: Final[int]
+    hash: Final[bytes]
+    parent_hash: Final[bytes]  # as its block names it
+    # The partial its block stands on, if that is not a sealed block.
+    stacked_on: Final[int | None]
+    status: Final[Literal["live", "sealed", "dropped"]]
+    reason: Final[str | None]  # why it was dropped
 
 @final
 class View:
@@ -173,18 +136,13 @@ class View:
     the answer is written. Any thread may use it.
     """
 
-    @property
-    def heads(self) -> Heads:
-        """One and the same object for as long as nothing is committed; looking costs nothing."""
+    heads: Final[Heads]  # the same object until the next commit
+    to_be_cleared: Final[int]  # the number of things out of reach that are not cleared yet
 
     def sealed(self, block: int) -> tuple[bytes, int] | None:
         """Hash and delta number of a sealed block, also of one whose state was pruned."""
 
     def partial(self, number: int) -> Partial | None: ...
-    @property
-    def to_be_cleared(self) -> int:
-        """How many things heads have moved off that are not cleared away yet."""
-
     def row(self, key: bytes) -> bytes | None:
         """A row that `Batch.put` wrote; a key has 1 to 511 bytes."""
 
@@ -203,14 +161,14 @@ class View:
 
 @final
 class Batch:
-    """What is to be committed together: a value, nothing is written before `commit`."""
+    """Steps to commit together; nothing is written before `Store.commit`."""
 
     @property
     def next(self) -> int:
         """The number that will be drawn next."""
 
     def draw(self) -> int:
-        """Draw a number, for `Overlay.take`. None is ever drawn twice once committed."""
+        """Draw a number for `Overlay.take`. A committed number is never drawn again."""
 
     def append(
         self,
@@ -250,13 +208,13 @@ class Batch:
         """Make a partial the sealed block of its height. `nodes` names that height."""
 
     def drop(self, partials: list[int], reason: str) -> None:
-        """From this commit on nobody can reach these partials."""
+        """Put these partials out of reach."""
 
     def revive(self, partials: list[int]) -> None:
         """Take back a drop. A partial that was sealed and rewound stays dropped."""
 
     def rewind(self, block: int) -> None:
-        """Make `block` the latest again; what was above is out of reach at once."""
+        """Make `block` the latest again; blocks above it are out of reach at once."""
 
     def pending(self, partial: int | None) -> None: ...
     def safe(self, block: int) -> None: ...

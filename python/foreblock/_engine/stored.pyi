@@ -1,17 +1,17 @@
-"""Rows of blocks, read where they lie.
+"""Rows of blocks, read in place.
 
-A row of items is a count (4 bytes), then each item as its length (4) and its bytes. What
-is no such row raises `StoreDamaged`.
+A row of items is a count (4 bytes), then each item as its length (4) and its bytes. Any
+other row raises `StoreDamaged`.
 """
 
 from collections.abc import Sequence
-from typing import Self, final
+from typing import Final, Self, final
 
 from foreblock._engine.codec import Header
 from foreblock._engine.store import View
 
 def row_part(view: View, key: bytes, start: int, length: int) -> tuple[int, bytes] | None:
-    """How long a row is, and up to `length` bytes of it; None where there is no such row.
+    """The length of a row and up to `length` bytes of it; None where there is no such row.
 
     A negative `start` counts from the end. Nothing else of the row is copied.
     """
@@ -20,39 +20,34 @@ def item_at(view: View, key: bytes, index: int) -> bytes | None:
     """An item of a row of items; None beyond the last."""
 
 def receipt_at(view: View, key: bytes, index: int) -> tuple[bytes, int | None, int] | None:
-    """A receipt of a row of them, and what those before it in the row come to.
+    """A receipt of a row, the gas of the block before it and the number of logs before it.
 
-    That is the gas of their block up to it, None for the first, and the number of their
-    logs. They are walked over where they lie; None beyond the last.
+    Both count the receipts before it in the row; the gas is None for the first. None beyond
+    the last.
     """
 
 def receipts_end(view: View, key: bytes) -> tuple[int, int, int | None]:
-    """How many receipts a row has, how many logs, and the gas of the block up to the last."""
+    """The number of receipts in a row, of their logs, and the gas of the block up to the last."""
 
 @final
 class StoredItems:
-    """A row of transactions or receipts, of which some are read at a time.
+    """A row of transactions or receipts, read some at a time.
 
     `start` and `stop` are as in slices; a `start` beyond the end is `InvalidArgument`.
     """
 
+    end: Final[int]  # where the items end in the row
+    encoded_size: Final[int]  # the length of all items as transactions inside a block
+
     def __new__(cls, row: bytes) -> Self:
-        """The items that a row begins with. What follows them is not looked at."""
-
-    @property
-    def end(self) -> int:
-        """Where the items end in the row."""
-
-    @property
-    def encoded_size(self) -> int:
-        """How long the items are as transactions inside a block, together."""
+        """The items that a row begins with; bytes after them are ignored."""
 
     def take(self, start: int, stop: int) -> list[bytes]: ...
     def encode(self, start: int, stop: int) -> bytes:
         """Transactions as they stand inside a block, one after the other."""
 
     def hashes(self, start: int, stop: int) -> bytes:
-        """The hashes of items as JSON texts, with commas between them."""
+        """The hashes of items as JSON strings, joined by commas."""
 
     def fragments(
         self,
@@ -65,7 +60,7 @@ class StoredItems:
         homestead: bool,
         senders: bytes | None = None,
     ) -> list[bytes]:
-        """Transactions of a block as JSON, without the hash of the block and without braces.
+        """Each transaction as `Transaction.fragment` gives it.
 
         `first` is the place of the first item in the block of `header`, `senders` are 20
         bytes for each item; without them they are recovered, with the interpreter released.
@@ -75,7 +70,7 @@ class StoredItems:
 
 @final
 class Bids:
-    """What the transactions of a block bid, gathered from its rows."""
+    """The bids of a block's transactions, gathered from its rows."""
 
     def __new__(cls, base_fee: int | None) -> Self: ...
     def add(self, view: View, transactions: bytes, receipts: bytes, start: int, stop: int) -> int:
@@ -85,26 +80,21 @@ class Bids:
         """
 
     def finish(self) -> BlockTips:
-        """All that was gathered; nothing is left here."""
+        """Everything gathered since the start; none is left here."""
 
 @final
 class BlockTips:
-    """Tips in wei with the gas that was used at each, 12 bytes a transaction in most blocks."""
+    """Tips in wei with the gas used at each, 12 bytes a transaction in most blocks."""
+
+    size: Final[int]  # approximate size in memory, in bytes
 
     def __new__(cls, bids: Sequence[tuple[int, int]]) -> Self:
-        """`bids` are tips with the gas that was used at them."""
-
-    @property
-    def size(self) -> int:
-        """About how many bytes it takes to keep."""
+        """`bids` are tips with the gas used at them."""
 
     def lowest(self, wanted: int) -> list[int]:
-        """The lowest tips, as many as are wanted and there are."""
+        """The lowest tips, at most `wanted`."""
 
     def percentiles(self, wanted: Sequence[float]) -> bytes:
-        """The tips up to which so many hundredths of the gas were used, as a JSON array.
-
-        Without bids all are 0.
-        """
+        """The tips at these percentiles of the gas used, as a JSON array; 0 without bids."""
 
     def __len__(self) -> int: ...

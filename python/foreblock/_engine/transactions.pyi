@@ -1,11 +1,11 @@
 """Transactions: decoded, made and signed.
 
-Decoding is exact: what is accepted is the one canonical encoding, without a byte missing
-or left over, and everything else is `Undecodable` with the reason.
+Decoding accepts the one canonical encoding, without a byte missing or left over, and
+raises `Undecodable` with the reason for everything else.
 """
 
 from collections.abc import Sequence
-from typing import Self, final
+from typing import Final, Self, final
 
 from foreblock._engine.codec import Header
 from foreblock._engine.evm import Message
@@ -18,58 +18,31 @@ class Transaction:
     said otherwise. Made by `decode_transaction` and `decode_transactions`.
     """
 
-    @property
-    def hash(self) -> bytes:
-        """keccak256 of `raw`."""
-    @property
-    def sender(self) -> bytes:
-        """Recovered from the signature; of a deposit, the account it names."""
-    @property
-    def raw(self) -> bytes:
-        """The EIP-2718 encoding it was decoded from."""
-    @property
-    def type(self) -> int:
-        """0 legacy, 1 access list, 2 dynamic fee, 3 blob, 4 set code, 0x7e deposit."""
-    @property
-    def chain_id(self) -> int | None:
-        """None for deposits and for legacy transactions signed without a chain."""
-    @property
-    def nonce(self) -> int:
-        """0 for deposits, whose nonce is known only when they run."""
-    @property
-    def gas_limit(self) -> int: ...
-    @property
-    def to(self) -> bytes | None:
-        """None when a contract is created."""
-    @property
-    def value(self) -> int:
-        """In wei."""
-    @property
-    def input(self) -> bytes: ...
-    @property
-    def gas_price(self) -> int | None:
-        """In wei, as signed: legacy and access list only; 0 for deposits."""
-    @property
-    def max_fee_per_gas(self) -> int | None:
-        """In wei: dynamic fee, blob and set code."""
-    @property
-    def max_priority_fee_per_gas(self) -> int | None:
-        """In wei: dynamic fee, blob and set code."""
+    hash: Final[bytes]  # keccak256 of `raw`
+    sender: Final[bytes]  # recovered from the signature; of a deposit, the account it names
+    raw: Final[bytes]  # the EIP-2718 encoding it was decoded from
+    type: Final[int]  # 0 legacy, 1 access list, 2 dynamic fee, 3 blob, 4 set code, 0x7e deposit
+    # None for deposits and for legacy transactions signed without a chain.
+    chain_id: Final[int | None]
+    nonce: Final[int]  # 0 for deposits, whose nonce is known only when they run
+    gas_limit: Final[int]
+    to: Final[bytes | None]  # None when a contract is created
+    value: Final[int]  # in wei
+    input: Final[bytes]
+    gas_price: Final[int | None]  # in wei, as signed: legacy and access list only; 0 for deposits
+    max_fee_per_gas: Final[int | None]  # in wei: dynamic fee, blob and set code
+    max_priority_fee_per_gas: Final[int | None]  # in wei: dynamic fee, blob and set code
+    # Pairs of an address and its storage keys; None for legacy and deposits.
+    access_list: Final[tuple[tuple[bytes, tuple[bytes, ...]], ...] | None]
+    blob_versioned_hashes: Final[tuple[bytes, ...] | None]  # blob only
+    authorization_list: Final[tuple[Authorization, ...] | None]  # set code only
+
     def effective_gas_price(self, base_fee_per_gas: int | None) -> int:
-        """What a unit of gas costs under this base fee, in wei.
+        """The price of a unit of gas under this base fee, in wei.
 
         The price as signed, or base fee and tip up to the maximum. Without a base fee the
         maximum; 0 for deposits.
         """
-    @property
-    def access_list(self) -> tuple[tuple[bytes, tuple[bytes, ...]], ...] | None:
-        """Pairs of an address and its storage keys; None for legacy and deposits."""
-    @property
-    def blob_versioned_hashes(self) -> tuple[bytes, ...] | None:
-        """Blob only."""
-    @property
-    def authorization_list(self) -> tuple[Authorization, ...] | None:
-        """Set code only."""
     def fragment(self, header: Header, index: int, deposit: tuple[int, int] | None = None) -> bytes:
         """The members of its JSON object in the block of `header`, without braces.
 
@@ -86,7 +59,7 @@ class Authorization:
     def __new__(
         cls, chain_id: int, address: bytes, nonce: int, y_parity: int, r: int, s: int
     ) -> Self:
-        """An entry with these values, whoever signed it, if anybody did."""
+        """An entry with these values; the signature is not checked."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -108,9 +81,9 @@ def decode_transactions(
     """Decode many, in their order, with the interpreter released.
 
     Up to `threads` threads work on it, never more than there are cores, and as many for 0.
-    `senders`, as many as there are transactions, are whom an earlier decoding found: nothing
-    is recovered then, which takes a hundredth of the time. Raises `Undecodable` for the
-    first that cannot be decoded, naming its index.
+    `senders`, one for each transaction, come from an earlier decoding: nothing is recovered
+    then, which takes a hundredth of the time. Raises `Undecodable` for the first that cannot
+    be decoded, naming its index.
     """
 
 def deposit_transaction(
@@ -141,7 +114,7 @@ def address_of(secret: bytes) -> bytes:
     """The account that a secret key controls."""
 
 def estimated_compressed_size(raw: bytes) -> int:
-    """What a transaction adds to the data that an L2 posts, in millionths of a byte.
+    """An estimate of what a transaction adds to the data an L2 posts, in millionths of a byte.
 
-    The estimate that L1 fees and the data footprint go by from Fjord on.
+    L1 fees and the data footprint are computed from it, from Fjord on.
     """

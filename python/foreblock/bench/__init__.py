@@ -1,6 +1,6 @@
-"""Measurements: one module per group of questions, inputs made by `fill`.
+"""Benchmarks: of the engine here, of requests in `rpc`, of pre-confirmations in `preconf`.
 
-A measurement states its input, repeats itself and gives its spread; what it is compared
-with (an aim, a probe of the disk, the same thing at another size) is measured in the same
-run. Nothing here is imported by what is measured.
+A benchmark states its input, repeats itself and reports its spread; what it is compared with
+(an aim, a probe of the disk, another size) is measured in the same run. Measured code imports
+nothing from here.
 """

@@ -1,4 +1,4 @@
-"""What a durable flashblock commit costs, beside a probe of the same disk."""
+"""The cost of a durable flashblock commit, beside a probe of the same disk."""
 
 import os
 import random
@@ -15,8 +15,8 @@ TRANSFERS = 100
 TOKEN_TRANSFERS = 100
 INDICES = 10
 BLOCKS = 12
-# Sizes of what a flashblock of 200 transactions leaves besides state: 146 bytes of a raw
-# transaction and 800 of its rendered form each, in rows that fill four pages.
+# Rows of a flashblock of 200 transactions besides state: 146 bytes of each raw transaction and
+# 800 of its rendered form, in rows that fill four pages.
 RAW_BYTES = 146 * 200
 RENDERED_BYTES = 800 * 200
 ROW_BYTES = 4 * 4096 - 16
@@ -26,9 +26,8 @@ SLICE = 400
 def flashblock_commits(store: Store, accounts: list[bytes], folder: Path) -> list[Figure]:
     """Partial blocks of 200 real transactions each, sealed every tenth, folded between.
 
-    Timed is `commit` alone: the transactions have run by then, as they do in a sequencer.
-    A probe (4 kB appended and synced) stands before each commit, so that both see the same
-    disk.
+    Only `commit` is timed: the transactions have run before, as in a sequencer. A probe (4 kB
+    appended and synced) precedes each commit, so that both see the same disk.
     """
     traffic = _Traffic(accounts)
     commits, probes = [], []

@@ -1,16 +1,43 @@
-"""The engine's questions, in the order in which they share a store."""
+"""Measurements of the engine: reads, commits, calls, sender recovery, import and roots.
 
+The order matters, since most of them share one store. Reads are in `reads`, commits in
+`commits`.
+"""
+
+import os
+import random
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Final
 
-from foreblock.bench import calls, codec, commits, fill, imports, reads, roots
-from foreblock.bench.measure import Figure
+from foreblock._engine import Changes, StateTrie, Store
+from foreblock.bench import commits, fill, reads
+from foreblock.bench.measure import Figure, milliseconds, per_second
+from foreblock.ledger.importing.importer import import_files
+from foreblock.types import Message, decode_transactions
+
+CALLS: Final = 100_000  # in a round
+RECOVERIES: Final = 500  # in a round
+ROUNDS: Final = 7
+IMPORTS: Final = 5
+ROOTS: Final = 9
+CHANGED: Final = 1000  # accounts before each root
+GAS: Final = 50_000_000
+MEGAGAS: Final = 10**6
+# A signed transfer, from the public chain of the execution-apis test suite.
+TRANSFER: Final = bytes.fromhex(
+    "f8664901825208940c2c51a0990aee1d73c1228de15868834155750801808718e5bb3abd109fa031c82ffa1eb4a48e"
+    "fbdbc324f5a248c3708b7a83df0ccf954c57bf5c84de7767a0018c2c95d517af9bdf5af3693fba7d54f87d665a7159"
+    "12f416646c2318418d98"
+)
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many accounts the stores have."""
+    """Numbers of accounts of the stores."""
 
     accounts: int = 1_000_000
     small: int = 10_000
@@ -18,7 +45,7 @@ class Sizes:
 
     @property
     def filled(self) -> int:
-        """Accounts that are made in all."""
+        """Accounts created in total."""
         return self.accounts + self.small + self.large
 
 
@@ -28,13 +55,13 @@ def answers(
     chain: tuple[Path, Path] | None,
     filled: Callable[[int], None],
 ) -> Iterator[Figure | str]:
-    """Figures as they are measured, and remarks that belong to no single one.
+    """Measure everything: figures, and remarks that concern several of them.
 
     `chain` is a genesis and a chain file; without them, import is not measured.
     """
-    # First, while nothing else has grown the process: it says what is resident.
+    # First, while the process is small: it reports resident memory.
     yield from reads.growth(folder, sizes.small, sizes.large, filled)
-    yield from codec.sender_recoveries()
+    yield from sender_recoveries()
     yield from _import(chain, folder)
     yield from _on_one_store(folder / "store", sizes, filled)
 
@@ -43,7 +70,7 @@ def _import(chain: tuple[Path, Path] | None, folder: Path) -> Iterator[Figure | 
     if chain is None:
         yield "import was not measured: give --genesis and --chain"
     else:
-        yield imports.import_speed(*chain, folder)
+        yield import_speed(*chain, folder)
 
 
 def _on_one_store(folder: Path, sizes: Sizes, filled: Callable[[int], None]) -> Iterator[Figure]:
@@ -51,7 +78,111 @@ def _on_one_store(folder: Path, sizes: Sizes, filled: Callable[[int], None]) -> 
     with fill.store(folder, sizes.accounts, filled) as store:
         yield reads.account_reads(store, accounts)
         yield reads.reads_with_views(store, accounts)
-        yield from calls.calls(store, accounts)
+        yield from call_costs(store, accounts)
         yield from reads.reads_through_deltas(store, accounts)
         yield from commits.flashblock_commits(store, accounts, folder)
-        yield from roots.state_roots(store, accounts)
+        yield from state_roots(store, accounts)
+
+
+def call_costs(store: Store, accounts: list[bytes]) -> list[Figure]:
+    """Calls to an account without code, to a small contract and to one of 24 kB."""
+    no_code = _call_rates(store, accounts[len(accounts) // 2])
+    small = _call_rates(store, fill.READER_ADDRESS)
+    large = _call_rates(store, fill.LARGE_READER_ADDRESS)
+    plain = Figure("calls without code", "/s", no_code, "over 500,000")
+    one_slot = Figure("calls with one storage read", "/s", small)
+    big = Figure("the same in a contract of 24 kB", "/s", large, "at most 1.3 times a small one")
+    dearer = one_slot.median / big.median
+    return [
+        replace(plain, met=plain.median > 500_000),
+        one_slot,
+        replace(big, met=dearer <= 1.3, remarks=(f"{dearer:.2f} times the cost",)),
+    ]
+
+
+def _call_rates(store: Store, to: bytes) -> list[float]:
+    env = fill.env(1)
+    message = Message(sender=bytes(20), to=to, gas=GAS)
+    with store.view() as view:
+        state = view.state(0)
+
+        def call() -> None:
+            for _ in range(CALLS):
+                state.call(env, message)
+
+        return per_second(call, CALLS, ROUNDS)
+
+
+def sender_recoveries() -> list[Figure]:
+    """Transactions decoded a second, on one thread and on all cores (wall time)."""
+    threads = os.cpu_count() or 1
+    return [
+        Figure("sender recoveries on one thread", "/s", _recovery_rates(1)),
+        Figure(f"sender recoveries on {threads} threads", "/s", _recovery_rates(threads)),
+    ]
+
+
+def _recovery_rates(threads: int) -> list[float]:
+    raws = [TRANSFER] * RECOVERIES
+    rates = []
+    for _ in range(ROUNDS):
+        begun = time.perf_counter()
+        decode_transactions(raws, threads)
+        rates.append(RECOVERIES / (time.perf_counter() - begun))
+    return rates
+
+
+def import_speed(genesis: Path, chain: Path, folder: Path) -> Figure:
+    """Whole imports of the chain, each into a new store, durable commits included."""
+    rates, gas = [], 0
+    for attempt in range(IMPORTS):
+        begun = time.perf_counter()
+        imported = import_files(genesis, chain, folder / f"import-{attempt}", None, lambda _: None)
+        gas = imported.progress.gas
+        rates.append(gas / MEGAGAS / (time.perf_counter() - begun))
+    remark = f"{gas / MEGAGAS:.0f} Mgas a run, {chain.stat().st_size / 1024:.0f} kB of blocks"
+    return Figure("import", "Mgas/s", rates, remarks=(remark,))
+
+
+def state_roots(store: Store, accounts: list[bytes]) -> list[Figure]:
+    """Roots after 1,000 random accounts changed, nodes read from the store each time.
+
+    The nodes of the whole state are built first, which is timed as well. The first round
+    after that brings their pages in and is not counted.
+    """
+    built = milliseconds(lambda: _store_all_nodes(store))
+    generator = random.Random(5)  # noqa: S311 - a fixed sample, not a secret
+    samples = []
+    for _ in range(ROOTS + 1):
+        changes = _credit(store, generator.sample(accounts, CHANGED))
+        trie = store.trie()
+        samples.append(milliseconds(partial(_root, trie, changes)))
+    root = Figure(
+        f"state root, {CHANGED:,} of {len(accounts):,} accounts changed", "ms", samples[1:]
+    )
+    return [
+        Figure("all trie nodes built and stored", "ms", [built]),
+        replace(root, aim="at most 20 ms", met=root.median <= 20),
+    ]
+
+
+def _root(trie: StateTrie, changes: Changes) -> bytes:
+    trie.apply(changes)
+    return trie.root()
+
+
+def _store_all_nodes(store: Store) -> None:
+    store.trie()
+    batch = store.batch()
+    batch.settle()
+    store.commit(batch)
+
+
+def _credit(store: Store, changed: list[bytes]) -> Changes:
+    with store.view() as view:
+        latest = view.heads.latest
+        assert latest is not None
+        overlay = view.state(latest[0]).overlay()
+        for address in changed:
+            overlay.credit(address, 1)
+        return overlay.take(view.heads.commit + 1)

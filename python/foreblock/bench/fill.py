@@ -1,7 +1,7 @@
 """Stores to measure on: many accounts, a token, a few blocks.
 
-Accounts come sorted, as from a snapshot, so filling appends instead of inserting.
-Addresses are a function of their position; whoever measures draws positions at random.
+Accounts are sorted, as in a snapshot, so filling appends instead of inserting. Addresses are a
+function of their position; benchmarks draw positions at random.
 """
 
 import hashlib
@@ -34,9 +34,9 @@ TOKEN_ADDRESS: Final = b"\xfc" * 20
 
 
 def address(position: int, count: int) -> bytes:
-    """One of `count` addresses that are spread over all addresses and ascend."""
+    """One of `count` ascending addresses, spread over all addresses."""
     step = 2**160 // count
-    # Neighbours must not differ in their first bytes only.
+    # Neighbours differ in more than their first bytes.
     digest = hashlib.blake2b(position.to_bytes(8, "big"), digest_size=16).digest()
     offset = int.from_bytes(digest, "big") % step
     return (step * position + offset).to_bytes(20, "big")

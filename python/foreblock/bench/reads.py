@@ -1,4 +1,4 @@
-"""What it costs to read an account: hot, through deltas, and as state grows."""
+"""The cost of reading an account: hot, through deltas, and as the state grows."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -7,8 +7,7 @@ from pathlib import Path
 
 from foreblock._engine import State, Store
 from foreblock.bench import fill
-from foreblock.bench.machine import anonymous_mib, resident_mib
-from foreblock.bench.measure import Figure, per_second
+from foreblock.bench.measure import Figure, anonymous_mib, per_second, resident_mib
 
 READS = 200_000
 ROUNDS = 7
@@ -24,7 +23,7 @@ def account_reads(store: Store, accounts: list[bytes]) -> Figure:
 
 
 def reads_with_views(store: Store, accounts: list[bytes]) -> Figure:
-    """The same as a request does it: open a view, find the state, read, close."""
+    """The same as in a request: open a view, find the state, read, close."""
     rates = _read_with_views(store, _shuffled(accounts))
     return Figure("the same with a view for each", "/s", rates)
 
@@ -64,7 +63,7 @@ def _append(store: Store, changed: list[bytes]) -> None:
 def growth(
     folder: Path, small: int, large: int, progress: Callable[[int], None]
 ) -> Iterator[Figure | str]:
-    """The cost of a read in a small and in a large state, and what is resident then.
+    """The cost of a read in a small and in a large state, and resident memory.
 
     As many distinct accounts are read from both, so that what differs is the tree and its
     pages, not how often an account is read again. The aim is held against a read as a
@@ -112,7 +111,7 @@ def _dearer(small: Figure, large: Figure) -> str:
 
 
 def _shuffled(accounts: list[bytes]) -> list[bytes]:
-    """READS of them in random order, as objects that lie next to each other in memory."""
+    """READS of them in random order, as objects that are adjacent in memory."""
     generator = random.Random(1)  # noqa: S311 - a fixed sample, not a secret
     return [bytes(bytearray(address)) for address in generator.choices(accounts, k=READS)]
 

@@ -1,5 +1,4 @@
-"""Between the workers and the writer: transactions in, hints out, over a Unix socket.
+"""Between workers and writer, over a Unix socket: transactions to the writer, hints to workers.
 
-No read ever waits for it. What comes from the writer unasked are hints, and a worker that
-misses some has lost nothing but a little time.
+Reads never wait for it. A worker that misses hints only loses a little time.
 """

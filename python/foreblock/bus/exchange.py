@@ -1,4 +1,4 @@
-"""The writer's end of the bus: answers submissions, and tells hints to every worker."""
+"""The writer's end of the bus: receives submissions, sends answers, broadcasts hints."""
 
 import asyncio
 import socket
@@ -9,63 +9,60 @@ from typing import Final, cast
 from foreblock.bus.frames import Frames, Submit, ToWorker, frame
 from foreblock.errors import BusBroken
 
-# A worker that leaves so many bytes unread misses hints; it is told anew with the next.
+# A worker with more unread bytes misses hints.
 UNREAD_LIMIT: Final = 1 << 20
 
-# Says something to one worker; false when it could not be handed to the system at once.
+# Sends a message to one worker; false if the kernel did not take it at once.
 Respond = Callable[[ToWorker], bool | None]
 
 
 class Exchange:
-    """All workers that are connected."""
+    """The connected workers."""
 
     def __init__(
         self,
         submitted: Callable[[Submit, Respond], None],
         greeting: Callable[[], Iterable[ToWorker]],
     ) -> None:
-        """`submitted` hears of each transaction; `greeting` is told to a new worker."""
+        """`submitted` is called for each transaction; a new worker gets the `greeting`."""
         self._submitted: Final = submitted
         self._greeting: Final = greeting
         self._workers: set[_Worker] = set()
         self._server: asyncio.Server | None = None
 
     async def listen(self, sock: socket.socket) -> None:
-        """Let workers in."""
+        """Accept workers."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_unix_server(partial(_Worker, self), sock=sock)
 
     def tell(self, message: ToWorker) -> None:
-        """Tell all workers; whoever is behind misses it."""
+        """Send a hint to all workers; those that are behind miss it."""
         if self._workers:
             data = frame(message)
             for worker in self._workers:
                 worker.tell(data)
 
     def close(self) -> None:
-        """Let everybody go."""
         if self._server is not None:
             self._server.close()
         for worker in list(self._workers):
             worker.close()
 
-    def came(self, worker: "_Worker") -> None:
-        """Count a worker in, and tell it what the others know."""
+    def joined(self, worker: "_Worker") -> None:
+        """Add a worker and send it the greeting."""
         self._workers.add(worker)
         for message in self._greeting():
             worker.tell(frame(message))
 
-    def went(self, worker: "_Worker") -> None:
-        """Count a worker out."""
+    def left(self, worker: "_Worker") -> None:
         self._workers.discard(worker)
 
     def submitted(self, message: Submit, respond: Respond) -> None:
-        """Pass a submission on."""
         self._submitted(message, respond)
 
 
 class _Worker(asyncio.Protocol):
-    """One worker."""
+    """The connection of one worker."""
 
     _transport: asyncio.Transport
 
@@ -75,7 +72,7 @@ class _Worker(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        self._exchange.came(self)
+        self._exchange.joined(self)
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -86,7 +83,7 @@ class _Worker(asyncio.Protocol):
             self._transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002, asyncio's signature
-        self._exchange.went(self)
+        self._exchange.left(self)
 
     def tell(self, data: bytes) -> None:
         if self._transport.get_write_buffer_size() <= UNREAD_LIMIT:

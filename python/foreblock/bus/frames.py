@@ -1,41 +1,52 @@
-"""What is said on the bus, and how it is cut into frames. No I/O.
+"""Messages on the bus, their frames, and the state of a submitted transaction. No I/O.
 
-A frame is its length (4 bytes, big-endian) and one message in MessagePack.
+A frame is a length (4 bytes, big-endian) and one message in MessagePack.
+
+A submission is sent, may be taken up, and is answered or not. Until the writer says that it
+takes it up, it is not examined, and after its deadline it never will be; so a refusal is
+certain then. After `TakenUp`, without an answer, the outcome is unknown.
 """
 
+import asyncio
 from collections.abc import Iterator
 from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from foreblock.errors import BusBroken
+from foreblock.errors import (
+    BusBroken,
+    OutcomeUnknown,
+    RejectedTransaction,
+    SequencerBusy,
+    SequencerUnavailable,
+)
 
 LENGTH: Final = 4
-# A transaction has at most 128 KiB; whatever is longer is not one of our messages.
+# A transaction has at most 128 KiB; a longer frame is not one of ours.
 LONGEST: Final = 1 << 20
 
 M = TypeVar("M")
 
 
 class Submit(Struct, frozen=True, tag=True, array_like=True):
-    """A worker hands in a transaction, decoded and with its sender recovered.
+    """A transaction from a worker, decoded and with its sender recovered.
 
-    What is not taken up before its deadline is thrown away: the client has its refusal.
+    The writer drops it if its deadline has passed: by then the client has its refusal.
     """
 
     id: int
     network: str
     raw: bytes
     sender: bytes
-    deadline_ns: int  # monotonic, which is the same in all processes
+    deadline_ns: int  # monotonic, equal in all processes
 
 
 class TakenUp(Struct, frozen=True, tag=True, array_like=True):
-    """From now on these may be in the pool; said before the first of them is looked at.
+    """From now on these may be in the pool; sent before the first of them is examined.
 
-    A worker that has heard everything and not this after a deadline knows that the
-    transaction was not taken and will not be.
+    A worker that has read everything without this after a deadline knows that the transaction
+    was not accepted and will not be.
     """
 
     ids: tuple[int, ...]
@@ -48,20 +59,20 @@ class Accepted(Struct, frozen=True, tag=True, array_like=True):
 
 
 class Rejected(Struct, frozen=True, tag=True, array_like=True):
-    """The transaction is not, and why."""
+    """The transaction is not in the pool, with the reason."""
 
     id: int
     why: str
 
 
 class Busy(Struct, frozen=True, tag=True, array_like=True):
-    """The transaction is not, because too many wait to be looked at."""
+    """The transaction is not in the pool, because too many are waiting."""
 
     id: int
 
 
 class NextNonce(Struct, frozen=True, tag=True, array_like=True):
-    """The nonce that follows a sender's transactions in the pool; a hint."""
+    """Hint: the next nonce after a sender's transactions in the pool."""
 
     network: str
     sender: bytes
@@ -69,37 +80,39 @@ class NextNonce(Struct, frozen=True, tag=True, array_like=True):
 
 
 class Committed(Struct, frozen=True, tag=True, array_like=True):
-    """A network has a new commit; a hint."""
+    """Hint: a network has a new commit."""
 
     network: str
     commit: int
 
 
 class SourceFacts(Struct, frozen=True, tag=True, array_like=True):
-    """How the source of a network is, a line for each fact; a hint."""
+    """Hint: the state of a network's source, one line per fact."""
 
     network: str
-    told_ns: int  # monotonic, which is the same in all processes
+    told_ns: int  # monotonic, equal in all processes
     facts: tuple[str, ...]
 
 
 ToWriter = Submit
 ToWorker = TakenUp | Accepted | Rejected | Busy | NextNonce | Committed | SourceFacts
 
+Outcome = TakenUp | Accepted | Rejected | Busy  # what the writer says of one transaction
+
 _encode = msgspec.msgpack.Encoder().encode
 
 
 def frame(message: Struct) -> bytes:
-    """A message as it is sent."""
+    """Encode a message."""
     try:
         body = _encode(message)
-    except UnicodeEncodeError:  # a text of somebody else's; nobody is to fail for it
+    except UnicodeEncodeError:  # text from outside must not fail the sender
         body = _encode(_encodable(message))
     return len(body).to_bytes(LENGTH) + body
 
 
 def _encodable(message: Struct) -> Struct:
-    """The message with a mark for whatever in its texts is no character."""
+    """The message with replacement marks for lone surrogates in its texts."""
     match message:
         case Rejected(number, why):
             return Rejected(number, _replaced(why))
@@ -114,14 +127,14 @@ def _replaced(text: str) -> str:
 
 
 class Frames:
-    """Bytes as they come, to messages of one direction."""
+    """Decodes the messages of one direction."""
 
     def __init__(self, kind: object) -> None:
         self._decode: Final = msgspec.msgpack.Decoder(kind).decode
         self._held = bytearray()
 
     def feed(self, data: bytes) -> Iterator[object]:
-        """The messages that are whole now; `BusBroken` for what cannot be one."""
+        """The complete messages. Raises `BusBroken` for anything else."""
         held = self._held
         held += data
         while len(held) >= LENGTH:
@@ -136,3 +149,39 @@ class Frames:
                 yield self._decode(body)
             except (msgspec.MsgspecError, UnicodeDecodeError) as why:
                 raise BusBroken(str(why)) from None
+
+
+class Submission:
+    """A submitted transaction, as its worker knows it."""
+
+    def __init__(self) -> None:
+        self.taken_up = False
+        self.answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def hear(self, word: Outcome) -> None:
+        """Apply a message of the writer."""
+        match word:
+            case TakenUp():
+                self.taken_up = True
+            case Accepted():
+                self._end(None)
+            case Rejected(_, why):
+                self._end(RejectedTransaction(why))
+            case Busy():
+                self._end(SequencerBusy())
+
+    def give_up(self, *, heard_all: bool) -> None:
+        """Fail without an answer, after the deadline or because the writer is gone.
+
+        `heard_all` says that everything the writer has sent by now is read.
+        """
+        certain = heard_all and not self.taken_up
+        self._end(SequencerUnavailable() if certain else OutcomeUnknown())
+
+    def _end(self, failure: Exception | None) -> None:
+        if self.answer.done():
+            return
+        if failure is None:
+            self.answer.set_result(None)
+        else:
+            self.answer.set_exception(failure)

@@ -1,8 +1,8 @@
-"""A worker's end of the bus: hands in transactions, and remembers hints.
+"""A worker's end of the bus: submits transactions and keeps hints.
 
-It connects by itself and again whenever the writer has gone; while there is none, a
-submission is refused at once and reads go on. So it is when the writer leaves too much
-unread. What a submission ends with when it is not answered, `handed` decides.
+It reconnects whenever the writer is gone; meanwhile a submission is refused at once and reads
+go on. The same happens when the writer leaves too much unread. `frames.Submission` decides how
+a submission without an answer ends.
 """
 
 import asyncio
@@ -17,30 +17,31 @@ from foreblock.bus.frames import (
     Busy,
     Frames,
     NextNonce,
+    Outcome,
     Rejected,
     SourceFacts,
+    Submission,
     Submit,
     TakenUp,
     ToWorker,
     frame,
 )
-from foreblock.bus.handed import Handed, Word
 from foreblock.clock import Clock, SystemClock
 from foreblock.errors import BusBroken, SequencerBusy, SequencerUnavailable
 
-ANSWER_SECONDS: Final = 2.0  # until the deadline: a writer that is stuck keeps nobody for longer
-MARGIN_SECONDS: Final = 0.01  # after it, so that it has passed for certain
-GRACE_SECONDS: Final = 1.0  # for the answer to what was taken up
-UNSENT_LIMIT: Final = 1 << 20  # bytes; beyond it a transaction is refused at once
-ROUNDS: Final = 100  # of the loop, in which what is unread becomes read
+ANSWER_SECONDS: Final = 2.0  # until the deadline, also with a stuck writer
+MARGIN_SECONDS: Final = 0.01  # after the deadline, so that it has certainly passed
+GRACE_SECONDS: Final = 1.0  # for the answer after `TakenUp`
+UNSENT_LIMIT: Final = 1 << 20  # bytes; beyond it transactions are refused at once
+ROUNDS: Final = 100  # turns of the loop to read what has arrived
 _SECOND_NS: Final = 10**9
 SHORTEST_DELAY: Final = 0.05
 LONGEST_DELAY: Final = 1.0
-HINTS: Final = 100_000  # senders remembered; beyond that all are forgotten
+HINTS: Final = 100_000  # senders kept; then all are dropped
 
 
 class WriterLink:
-    """The way to the writer, for all networks of a worker."""
+    """The connection to the writer, for all networks of a worker."""
 
     def __init__(
         self,
@@ -55,7 +56,7 @@ class WriterLink:
         self._answer_seconds: Final = answer_seconds
         self._grace_seconds: Final = grace_seconds
         self._ids: Final = count(1)
-        self._waiting: dict[int, Handed] = {}
+        self._waiting: dict[int, Submission] = {}
         self._nonces: dict[tuple[str, bytes], int] = {}
         self._facts: dict[str, SourceFacts] = {}
         self._transport: asyncio.Transport | None = None
@@ -63,56 +64,54 @@ class WriterLink:
         self._tried: Final = asyncio.Event()
 
     def start(self) -> None:
-        """Begin to keep up a connection, in the running loop."""
+        """Connect and keep reconnecting, in the running loop."""
         self._task = asyncio.create_task(self._keep_connected())
 
     async def tried(self) -> None:
-        """Return when it has connected, or could not for the first time.
+        """Wait for the first connection or its failure.
 
-        Whoever serves before that refuses transactions although there is a writer.
+        A worker that serves earlier refuses transactions although there is a writer.
         """
         await self._tried.wait()
 
     def close(self) -> None:
-        """Give it up."""
         if self._task is not None:
             self._task.cancel()
         if self._transport is not None:
             self._transport.abort()
 
     async def submit(self, network: str, raw: bytes, sender: bytes) -> None:
-        """Return when the pool has the transaction.
+        """Submit a transaction and wait until the pool has it.
 
         Raises `RejectedTransaction` with the pool's reason; `SequencerUnavailable` and
-        `SequencerBusy` where it is certain that the pool will not have it; and
-        `OutcomeUnknown` where it is not.
+        `SequencerBusy` if the pool certainly does not have it; and `OutcomeUnknown` otherwise.
         """
         transport = self._transport
         if transport is None or transport.is_closing():
             raise SequencerUnavailable
         if transport.get_write_buffer_size() + len(raw) > UNSENT_LIMIT:
             raise SequencerBusy
-        number, handed = next(self._ids), Handed()
+        number, submission = next(self._ids), Submission()
         deadline = self._clock.monotonic_ns() + int(self._answer_seconds * _SECOND_NS)
-        self._waiting[number] = handed
+        self._waiting[number] = submission
         try:
             transport.write(frame(Submit(number, network, raw, sender, deadline)))
-            await asyncio.wait([handed.answer], timeout=self._answer_seconds + MARGIN_SECONDS)
-            if not handed.answer.done():
+            await asyncio.wait([submission.answer], timeout=self._answer_seconds + MARGIN_SECONDS)
+            if not submission.answer.done():
                 heard_all = await _hear_all(transport)
-                if handed.taken_up:
-                    await asyncio.wait([handed.answer], timeout=self._grace_seconds)
-                handed.give_up(heard_all=heard_all)
-            await handed.answer
+                if submission.taken_up:
+                    await asyncio.wait([submission.answer], timeout=self._grace_seconds)
+                submission.give_up(heard_all=heard_all)
+            await submission.answer
         finally:
             del self._waiting[number]
 
     def next_nonce(self, network: str, sender: bytes) -> int:
-        """The nonce after a sender's transactions in the pool; 0 where nothing is known."""
+        """The next nonce after a sender's transactions in the pool; 0 if unknown."""
         return self._nonces.get((network, sender), 0)
 
     def source_facts(self, network: str) -> SourceFacts | None:
-        """What the writer said last about the source of a network."""
+        """The latest facts about the source of a network."""
         return self._facts.get(network)
 
     async def _keep_connected(self) -> None:
@@ -135,12 +134,12 @@ class WriterLink:
 
     def _disconnected(self, *, heard_all: bool) -> None:
         self._transport = None
-        self._nonces.clear()  # the pool of the next writer is another
-        for handed in self._waiting.values():
-            handed.give_up(heard_all=heard_all)
+        self._nonces.clear()  # the next writer has another pool
+        for submission in self._waiting.values():
+            submission.give_up(heard_all=heard_all)
 
     def hear(self, message: ToWorker) -> None:
-        """Take in what the writer says."""
+        """Apply a message of the writer."""
         match message:
             case NextNonce(network, sender, nonce):
                 if len(self._nonces) >= HINTS:
@@ -154,19 +153,19 @@ class WriterLink:
             case Accepted(number) | Rejected(number) | Busy(number):
                 self._tell(number, message)
             case _:
-                pass  # commits concern nobody yet
+                pass  # commits are not used yet
 
-    def _tell(self, number: int, message: Word) -> None:
-        handed = self._waiting.get(number)
-        if handed is not None:
-            handed.hear(message)
+    def _tell(self, number: int, message: Outcome) -> None:
+        submission = self._waiting.get(number)
+        if submission is not None:
+            submission.hear(message)
 
 
 class _Incoming(asyncio.Protocol):
-    """One connection to one writer."""
+    """One connection to a writer."""
 
     def __init__(self, link: WriterLink, ended: asyncio.Future[bool]) -> None:
-        """`ended` is told whether everything was heard that the writer had said."""
+        """`ended` gets whether everything that the writer sent was read."""
         self._link = link
         self._ended = ended
         self._heard_all = False
@@ -189,15 +188,15 @@ class _Incoming(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if isinstance(exc, ConnectionResetError):
-            # The writer has gone and left something unread. Who reads hears of it after all
-            # that was said; who writes has a `BrokenPipeError` and has perhaps not read it.
+            # The writer is gone and left something unread. A read reports this after all data; a
+            # write raises `BrokenPipeError`, perhaps before all data is read.
             self._heard_all = True
         if not self._ended.done():
             self._ended.set_result(self._heard_all)
 
 
 async def _hear_all(transport: asyncio.Transport) -> bool:
-    """Let the loop read what the writer has said by now; false when it did not come to it."""
+    """Let the loop read what the writer has sent by now; false if that failed."""
     for _ in range(ROUNDS):
         if transport.is_closing():
             return False
@@ -208,6 +207,6 @@ async def _hear_all(transport: asyncio.Transport) -> bool:
 
 
 def _unread(transport: asyncio.Transport) -> int:
-    """How many bytes the system holds for this end."""
+    """The number of bytes in the receive buffer."""
     found = fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.FIONREAD, bytes(4))
     return int.from_bytes(found, sys.byteorder)

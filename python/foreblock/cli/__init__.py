@@ -1,8 +1,4 @@
-"""The command line: one module per verb, and here what all verbs share.
-
-Every failure that foreblock raises on purpose ends as one line on standard error and
-exit code 1. Nothing else is caught: a traceback is a defect to be reported.
-"""
+"""The command line: one module for each verb. What verbs share is in `verb` and `asking`."""
 
 import click
 
@@ -19,25 +15,29 @@ from foreblock.cli.record import record, replay
 from foreblock.cli.send import send
 from foreblock.cli.serve import serve
 from foreblock.cli.simulate import simulate
+from foreblock.cli.verb import VerbGroup
 from foreblock.cli.watch import watch
 
+CONTEXT = {
+    "help_option_names": ["-h", "--help"],
+    "max_content_width": 120,
+    "show_default": True,
+}
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+
+@click.group(cls=VerbGroup, context_settings=CONTEXT)
 @click.version_option(package_name="foreblock", message="foreblock %(version)s")
 def main() -> None:
     """Serve an Ethereum-style layer-2 chain whose pending block is real.
 
-    `foreblock dev` runs two local chains with flashblocks; `foreblock serve` serves a chain
-    that was imported.
+    `foreblock dev` runs two local chains with flashblocks. `foreblock serve` serves a chain from
+    a store or follows a flashblocks feed. `foreblock VERB --help` explains a verb.
     """
 
 
 bench.add_command(bench_rpc)
 bench.add_command(preconf)
-main.add_command(bench)
-VERBS = (
-    balance, block, call, config, conformance, copy, dev, import_, record, replay, rpc, send, serve,
-    simulate, watch,
-)  # fmt: skip
-for verb in VERBS:
-    main.add_command(verb)
+main.add_section("Run a network", dev, serve, watch, config)
+main.add_section("Ask an endpoint", block, balance, call, simulate, send, rpc)
+main.add_section("Stores and feeds", import_, copy, record, replay)
+main.add_section("Measure and verify", bench, conformance)

@@ -1,10 +1,10 @@
-"""Calls in words: signatures to call data, outputs to values, revert data to reasons.
+"""Encode and decode calls: signatures to call data, outputs to text, revert data to reasons.
 
-    balanceOf(address)(uint256)      a function, what it takes and, if given, what it returns
+    balanceOf(address)(uint256)      a function, its inputs and, optionally, its outputs
 
-Plain types only: address, bool, uintN, intN, bytesN, bytes, string. Arrays and tuples are
-refused rather than half supported; `--data` takes any call data. Outputs are read strictly,
-revert reasons leniently, since contracts in the wild leave out padding.
+Types are address, bool, uintN, intN, bytesN, bytes and string; arrays and tuples are refused,
+and `--data` takes any call data. Outputs are read strictly, revert reasons leniently, since
+some contracts leave out padding. No I/O.
 """
 
 import re
@@ -40,14 +40,14 @@ _BYTES = re.compile(r"bytes(\d+)")
 
 @dataclass(frozen=True)
 class Function:
-    """A function: its selector, what it takes, and what it returns if that was said."""
+    """A function: its selector, inputs, and outputs if given."""
 
     selector: bytes
     inputs: tuple[str, ...]
     outputs: tuple[str, ...] | None
 
     def call_data(self, arguments: Sequence[str]) -> bytes:
-        """Selector and arguments, encoded."""
+        """Encode selector and arguments."""
         if len(arguments) != len(self.inputs):
             raise InvalidArgument(
                 f"the function takes {len(self.inputs)} arguments, {len(arguments)} were given"
@@ -63,12 +63,12 @@ class Function:
         return self.selector + heads + tails
 
     def values(self, output: bytes) -> list[str]:
-        """What was returned, as text."""
+        """Decode the output to text."""
         return [_decode(kind, output, at * WORD) for at, kind in enumerate(self.outputs or ())]
 
 
 def parse_function(signature: str) -> Function:
-    """The function that a signature names."""
+    """Parse a signature. Raises `InvalidArgument`."""
     match = _SIGNATURE.fullmatch(signature.replace(" ", ""))
     if match is None:
         raise InvalidArgument(f"{signature!r} is not a signature such as balanceOf(address)")
@@ -79,7 +79,7 @@ def parse_function(signature: str) -> Function:
 
 
 def revert_reason(data: bytes) -> str | None:
-    """What revert data says, if it speaks in one of the two standard ways."""
+    """The reason in revert data, if it is Error(string) or Panic(uint256)."""
     if data[:4] == PANIC and len(data) >= 4 + WORD:
         code = int.from_bytes(data[4 : 4 + WORD], "big")
         return f"panic 0x{code:02x}: {PANICS.get(code, 'unknown')}"
@@ -168,7 +168,7 @@ def _decode(kind: str, output: bytes, at: int) -> str:
 
 
 def _tail(data: bytes, at: int) -> bytes:
-    """The bytes whose place the word at `at` gives; padding may be missing."""
+    """The bytes that the word at `at` points to; padding may be missing."""
     start = int.from_bytes(data[at : at + WORD], "big")
     length = int.from_bytes(data[start : start + WORD], "big")
     if start + WORD + length > len(data):

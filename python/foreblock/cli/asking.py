@@ -1,5 +1,6 @@
-"""What verbs that ask an endpoint share: options, asking, and how values are shown."""
+"""What verbs that query an endpoint share: options, the query, values in and out as text."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -8,8 +9,8 @@ from typing import Any, Final, TypeVar
 import click
 
 from foreblock.cli.abi import revert_reason
-from foreblock.cli.failure import failing_in_one_line
-from foreblock.errors import InvalidArgument, Refused
+from foreblock.cli.verb import failing_in_one_line, json_option, option
+from foreblock.errors import ErrorAnswer, InvalidArgument
 from foreblock.primitives import HASH_BYTES, parse_data, parse_quantity
 from foreblock.upstream.client import DEFAULT_URL, Endpoint
 
@@ -19,48 +20,48 @@ TAGS: Final = ("latest", "pending", "safe", "finalized", "earliest")
 ETHER_DIGITS: Final = 18
 GWEI_DIGITS: Final = 9
 
-URL_OPTION = click.option(
+URL_OPTION = option(
     "--url",
+    metavar="URL",
     envvar="FOREBLOCK_URL",
     default=DEFAULT_URL,
-    show_default=True,
     show_envvar=True,
-    help="The endpoint to ask.",
+    help="JSON-RPC endpoint to query.",
 )
-JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="Print the result as it came.")
+JSON_OPTION = json_option("Print the result as unmodified JSON.")
 
 
 @contextmanager
 def asking(url: str) -> Iterator[Callable[[str, Sequence[object]], Any]]:
-    """A function that asks the endpoint; failures end the program in one line."""
+    """A function that calls methods of the endpoint; failures end the program in one line."""
     with connected(url) as endpoint:
         yield endpoint.request
 
 
 @contextmanager
 def connected(url: str) -> Iterator[Endpoint]:
-    """The endpoint itself, failing in the same way."""
+    """The endpoint; failures end the program in one line."""
     with failing_in_one_line():
         try:
             with Endpoint(url) as endpoint:
                 yield endpoint
-        except Refused as refused:
+        except ErrorAnswer as refused:
             raise _with_reason(refused) from refused
 
 
-def _with_reason(refused: Refused) -> Refused:
-    """The same refusal, saying what its revert data means if the server did not."""
+def _with_reason(refused: ErrorAnswer) -> ErrorAnswer:
+    """The refusal with the reason in its revert data, unless the server gave it."""
     try:
         reason = revert_reason(parse_data(refused.data))
     except ValueError:
         return refused
     if reason is None or reason in refused.message:
         return refused
-    return Refused(refused.code, f"{refused.message}: {reason}", refused.data)
+    return ErrorAnswer(refused.code, f"{refused.message}: {reason}", refused.data)
 
 
 def block_parameter(text: str) -> str:
-    """A block as an endpoint is asked for it."""
+    """The JSON-RPC parameter for a block of the command line."""
     if text in TAGS:
         return text
     if text.isascii() and text.isdecimal():
@@ -73,7 +74,7 @@ def block_parameter(text: str) -> str:
 
 
 def checked(parse: Callable[[object], Value], text: object, what: str) -> Value:
-    """What a text of the command line means."""
+    """Parse an argument. Raises `InvalidArgument`, which names it."""
     try:
         return parse(text)
     except ValueError as failure:
@@ -81,7 +82,7 @@ def checked(parse: Callable[[object], Value], text: object, what: str) -> Value:
 
 
 def date(seconds: int) -> str:
-    """A time for people."""
+    """A Unix time as a date."""
     try:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (OverflowError, ValueError, OSError):
@@ -89,6 +90,22 @@ def date(seconds: int) -> str:
 
 
 def decimal(number: int, digits: int) -> str:
-    """`number` with the point moved `digits` to the left, nothing lost, no zeros at the end."""
+    """`number` / 10^digits, exact and without trailing zeros."""
     whole, rest = divmod(number, 10**digits)
     return f"{whole}.{rest:0{digits}}".rstrip("0").rstrip(".")
+
+
+DIGITS: Final = {"": 0, "wei": 0, "gwei": 9, "ether": 18}  # decimals of each unit
+
+_AMOUNT: Final = re.compile(r"([0-9]+)(?:\.([0-9]+))? ?([a-z]*)")
+
+
+def amount(text: str) -> int:
+    """Parse an amount such as 7, 7wei, 2gwei or 0.5ether to wei. Raises `click.BadParameter`."""
+    found = _AMOUNT.fullmatch(text)
+    if found is None or found[3] not in DIGITS:
+        raise click.BadParameter(f"{text!r} is no amount; 7, 7gwei and 0.5ether are some")
+    fraction, digits = (found[2] or "").rstrip("0"), DIGITS[found[3]]
+    if len(fraction) > digits:
+        raise click.BadParameter(f"{text!r} is no whole number of wei")
+    return int(found[1] + fraction.ljust(digits, "0"))

@@ -13,12 +13,19 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from foreblock.bench.engine import Sizes, answers
-from foreblock.bench.machine import describe
-from foreblock.bench.measure import Figure
-from foreblock.cli.failure import failing_in_one_line
+from foreblock.bench.measure import Figure, describe
+from foreblock.cli.verb import (
+    DIRECTORY,
+    FILE,
+    OUTPUT,
+    Verb,
+    failing_in_one_line,
+    in_section,
+    json_option,
+    option,
+)
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_FOLDER = click.Path(file_okay=False, path_type=Path)
+to_import, sizes = in_section("Import"), in_section("Sizes")
 
 
 @click.group()
@@ -26,16 +33,15 @@ def bench() -> None:
     """Measure foreblock on this machine."""
 
 
-@bench.command()
-@click.option("--genesis", type=_FILE, help="A genesis in geth's JSON format, to measure import.")
-@click.option("--chain", type=_FILE, help="The blocks to import, in RLP.")
-@click.option(
-    "--data", type=_FOLDER, help="Where to make the stores (a folder that is removed afterwards)."
-)
-@click.option("--accounts", default=Sizes.accounts, show_default=True, help="In the main store.")
-@click.option("--small", default=Sizes.small, show_default=True, help="In the small state.")
-@click.option("--large", default=Sizes.large, show_default=True, help="In the large state.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@bench.command(cls=Verb)
+@to_import("--genesis", type=FILE, help="Genesis in geth's JSON format.")
+@to_import("--chain", type=FILE, help="Blocks to import, in RLP.")
+@sizes("--accounts", metavar="N", default=Sizes.accounts, help="Accounts of the main store.")
+@sizes("--small", metavar="N", default=Sizes.small, help="Accounts of the small state.")
+@sizes("--large", metavar="N", default=Sizes.large, help="Accounts of the large state.")
+@option("--data", type=DIRECTORY, section=OUTPUT,
+        help="Directory for temporary stores; the system's by default.")  # fmt: skip
+@json_option()
 def engine(
     *,
     genesis: Path | None,
@@ -46,19 +52,20 @@ def engine(
     large: int,
     as_json: bool,
 ) -> None:
-    """Reads, calls, commits, roots, recoveries and import of the engine.
+    """Measure the engine.
 
-    Takes a few minutes and some 3 GB of disk with the default sizes. Rates are of CPU time;
-    commits, roots and import of wall time, since they wait for the disk.
+    Reads, calls, commits, state roots, sender recovery and, with --genesis and --chain, import.
+    Takes a few minutes and about 3 GB of disk with the default sizes. Rates are per second of
+    CPU time; commits, roots and import are in wall time, since they wait for the disk.
     """
     if (genesis is None) != (chain is None):
         raise click.UsageError("--genesis and --chain go together")
-    sizes = Sizes(accounts, small, large)
+    counts = Sizes(accounts, small, large)
     files = (genesis, chain) if genesis is not None and chain is not None else None
     console = Console(stderr=True)
-    with failing_in_one_line(), _folder(data) as folder, _filling(console, sizes) as filled:
+    with failing_in_one_line(), _folder(data) as folder, _filling(console, counts) as filled:
         machine = describe(folder)
-        found = list(answers(folder, sizes, files, filled))
+        found = list(answers(folder, counts, files, filled))
     if as_json:
         click.echo(json.dumps({"machine": machine, "answers": [_plain(it) for it in found]}))
     else:

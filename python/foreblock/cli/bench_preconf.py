@@ -1,4 +1,4 @@
-"""`foreblock bench preconf`: how soon a pre-confirmation is readable, as a table or JSON."""
+"""`foreblock bench preconf`: latency of pre-confirmations, as a table or JSON."""
 
 import json
 from pathlib import Path
@@ -7,8 +7,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from foreblock.bench.machine import describe
-from foreblock.bench.measure import Figure
+from foreblock.bench.measure import Figure, describe
 from foreblock.bench.preconf.remote import (
     SIZES,
     followed_figures,
@@ -16,27 +15,38 @@ from foreblock.bench.preconf.remote import (
     run_followed,
 )
 from foreblock.bench.preconf.report import figures, remarks
-from foreblock.bench.preconf.run import ACCOUNTS, Options, run
+from foreblock.bench.preconf.run import ACCOUNTS, PreconfOptions, run
 from foreblock.bench.rpc.peers import find
-from foreblock.cli.failure import failing_in_one_line
+from foreblock.cli.verb import (
+    DIRECTORY,
+    OUTPUT,
+    failing_in_one_line,
+    in_section,
+    json_option,
+    option,
+    verb,
+)
 from foreblock.errors import InvalidArgument
 
-_FOLDER = click.Path(file_okay=False, path_type=Path)
+load, of_feed = in_section("Load"), in_section("Feed")
 
 
-@click.command()
-@click.option("--tps", default=Options.tps, show_default=True, help="Transactions a second.")
-@click.option("--seconds", default=Options.seconds, show_default=True, help="Length of the run.")
-@click.option("--connections", default=Options.connections, show_default=True,
-              help="Connections of the readers.")  # fmt: skip
-@click.option("--workers", default=Options.workers, help="Worker processes; 0: one a core.")
-@click.option("--peers", type=_FOLDER, default=Path("build/peers"), show_default=True,
-              help="Where bench/peers.sh put wrk, if it is not installed.")  # fmt: skip
-@click.option("--data", type=_FOLDER, help="Where to make the chain (removed afterwards).")
-@click.option("--feed", is_flag=True, help="Measure a chain that is followed over its feed.")
-@click.option("--transactions", type=click.IntRange(1, 1_000), multiple=True, default=SIZES,
-              show_default=True, help="With --feed: of a message; may be repeated.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@verb()
+@load("--tps", metavar="N", default=PreconfOptions.tps, help="Transactions per second.")
+@load("--seconds", metavar="SECONDS", default=PreconfOptions.seconds,
+      help="Length of the run, after a warm-up.")  # fmt: skip
+@load("--connections", metavar="N", default=PreconfOptions.connections,
+      help="Connections of the readers.")  # fmt: skip
+@load("--workers", metavar="N", default=PreconfOptions.workers,
+      help="Worker processes; 0 starts one per core.")  # fmt: skip
+@of_feed("--feed", is_flag=True, help="Measure a chain that follows a feed.")
+@of_feed("--transactions", metavar="N", type=click.IntRange(1, 1_000), multiple=True,
+         default=SIZES, help="Transactions of a message with --feed; repeatable.")  # fmt: skip
+@option("--data", type=DIRECTORY, section=OUTPUT,
+        help="Directory for the temporary chain; the system's by default.")  # fmt: skip
+@json_option()
+@option("--peers", type=DIRECTORY, default=Path("build/peers"),
+        help="Directory in which bench/peers.sh installed wrk.")  # fmt: skip
 def preconf(  # noqa: PLR0913, one for each option
     *,
     tps: int,
@@ -49,14 +59,14 @@ def preconf(  # noqa: PLR0913, one for each option
     data: Path | None,
     as_json: bool,
 ) -> None:
-    """From the moment a flashblock is due to the first answer that shows it.
+    """Measure the latency of pre-confirmations.
 
-    A dev chain takes transfers and token transfers while readers keep every worker busy. One
-    client asks again and again, one listens to the feed, one pays and waits to see it. The
-    disk is probed all the while.
+    The time runs from when a flashblock is due to the first answer that shows it. A dev chain
+    includes transfers and token transfers while readers keep every worker busy. One client polls,
+    one reads the feed, one pays and waits for its payment. The disk is probed meanwhile.
 
-    With --feed, from the moment a message of a feed is received: a chain that others sequence
-    is followed, whose messages have so many transactions by turns.
+    With --feed, the time starts when a message of a feed is received: a chain follows a feed
+    whose messages have --transactions transactions in turn.
     """
     with failing_in_one_line():
         wrk = find("wrk", peers)
@@ -64,7 +74,7 @@ def preconf(  # noqa: PLR0913, one for each option
             raise InvalidArgument("wrk is not on this machine; bench/peers.sh installs it")
         if data is not None:
             data.mkdir(parents=True, exist_ok=True)
-        options = Options(wrk, tps, seconds, connections, workers, data)
+        options = PreconfOptions(wrk, tps, seconds, connections, workers, data)
         machine = describe(data or Path.cwd())
         if feed:
             followed = run_followed(options, transactions)
@@ -85,7 +95,7 @@ def preconf(  # noqa: PLR0913, one for each option
         _print(machine, entered, found, notes)
 
 
-def _input(options: Options) -> str:
+def _input(options: PreconfOptions) -> str:
     workers = options.workers or "one a core"
     return (
         f"{options.tps:,} transactions a second, half of them of a token, from {ACCOUNTS - 1} "
@@ -94,7 +104,7 @@ def _input(options: Options) -> str:
     )
 
 
-def _followed_input(options: Options, transactions: tuple[int, ...]) -> str:
+def _followed_input(options: PreconfOptions, transactions: tuple[int, ...]) -> str:
     workers, sizes = options.workers or "one a core", " and ".join(map(str, transactions))
     return (
         f"messages of {sizes} transactions by turns, half of them of a token; blocks of 2 s, "

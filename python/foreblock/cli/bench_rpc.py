@@ -1,4 +1,4 @@
-"""`foreblock bench rpc`: what a request costs, beside other servers, as tables or JSON."""
+"""`foreblock bench rpc`: the cost of a request, beside other servers, as tables or JSON."""
 
 import json
 import statistics
@@ -12,34 +12,42 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from foreblock.bench.machine import describe
+from foreblock.bench.measure import describe
 from foreblock.bench.rpc import chain
 from foreblock.bench.rpc.answers import Answers, Beside, Cell, Ratio, answer, cores
 from foreblock.bench.rpc.peers import BEFORE, FOREBLOCK, PEERS, find
 from foreblock.bench.rpc.questions import Question, questions
 from foreblock.bench.rpc.rounds import SHARE, Bench
-from foreblock.cli.failure import failing_in_one_line
+from foreblock.cli.verb import (
+    DIRECTORY,
+    FILE,
+    failing_in_one_line,
+    in_section,
+    json_option,
+    verb,
+)
 from foreblock.errors import InvalidArgument
 
-_FOLDER = click.Path(file_okay=False, path_type=Path)
-_PROGRAM = click.Path(exists=True, dir_okay=False, path_type=Path)
 WIDTH: Final = 170
 _ALL: Final = (FOREBLOCK, BEFORE, *PEERS)
 _NAMES = [question.name for question in questions()]
 
+servers, per_round = in_section("Servers"), in_section("Rounds")
 
-@click.command()
-@click.option("--peers", type=_FOLDER, default=Path("build/peers"), show_default=True,
-              help="Where bench/peers.sh put the other servers.")  # fmt: skip
-@click.option("--peer", type=click.Choice(PEERS), multiple=True, help="Only this other server.")
-@click.option("--before", type=_PROGRAM,
-              help="The foreblock command of another checkout, to measure beside.")  # fmt: skip
-@click.option("--rounds", default=5, show_default=True, help="Rounds that must count, each.")
-@click.option("--seconds", default=2, show_default=True, help="Length of a round.")
-@click.option("--only", type=click.Choice(_NAMES), multiple=True, help="Only this question.")
-@click.option("--one-core", is_flag=True,
-              help="Show servers one core from their start, for fewer threads.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+@verb()
+@servers("--peers", type=DIRECTORY, default=Path("build/peers"),
+         help="Directory in which bench/peers.sh installed the other servers.")  # fmt: skip
+@servers("--peer", type=click.Choice(PEERS), multiple=True,
+         help="Only this other server; repeatable.")  # fmt: skip
+@servers("--before", type=FILE, help="`foreblock` command of another checkout, to compare with.")
+@servers("--one-core", is_flag=True, help="Restrict servers to one core from their start, so that "
+         "they start fewer threads.")  # fmt: skip
+@per_round("--rounds", metavar="N", default=5, help="Valid rounds for each server and question.")
+@per_round("--seconds", metavar="SECONDS", default=2, help="Length of a round.")
+@per_round("--only", metavar="QUESTION", type=click.Choice(_NAMES), multiple=True,
+           help="Only this question, as named in the tables; repeatable.")  # fmt: skip
+@json_option()
 def rpc(  # noqa: PLR0913, one for each option
     *,
     peers: Path,
@@ -51,15 +59,15 @@ def rpc(  # noqa: PLR0913, one for each option
     one_core: bool,
     as_json: bool,
 ) -> None:
-    """CPU time of the server per request, and requests a second, beside other servers.
+    """Measure the cost of requests, beside other servers.
 
-    All servers have the same chain, run on one core and are loaded by wrk from another. They
-    start with the ordinary number of threads for this machine, unless --one-core is given.
-    Rounds go from server to server; those in which a server got less than 0.9 of its core
-    are discarded, and it is said how many. A server that is not installed is named.
+    Prints server CPU time per request and requests per second. All servers have the same chain, run
+    on one core and are loaded by wrk from another. They start with their usual number of threads,
+    unless --one-core is given. Rounds alternate between servers; a round in which a server got less
+    than 0.9 of its core is discarded and counted.
 
-    With --before, another build is measured in the same rounds, and no other server unless
-    it is named; no question may cost more than 1.03 of what it cost there.
+    With --before, another build is measured in the same rounds, and no other server unless named
+    by --peer; no question may cost more than 1.03 times what it costs there.
     """
     asked = [each for each in questions() if not only or each.name in only]
     console = Console(stderr=True)
@@ -96,7 +104,7 @@ def _reporting(console: Console) -> Iterator[Callable[[str], None]]:
 
 
 def _console() -> Console:
-    """Standard output; a file is as wide as the tables need."""
+    """Standard output, wide enough for the tables if it is a file."""
     console = Console()
     return console if console.is_terminal else Console(width=WIDTH)
 

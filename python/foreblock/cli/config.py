@@ -1,21 +1,104 @@
-"""`foreblock config`: the settings in force, and where each came from."""
+"""Settings on the command line: an option for each, and `foreblock config`, which prints them."""
 
+import functools
 import json
+import os
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 import click
 
-from foreblock.cli.failure import failing_in_one_line
-from foreblock.cli.settings_options import Given, loaded, settings_options
-from foreblock.settings import EverySetting, flat
+from foreblock.cli.verb import FILE as EXISTING_FILE
+from foreblock.cli.verb import Decorator, failing_in_one_line, json_option, option, verb
+from foreblock.settings import SECTIONS, EverySetting, Settings
+from foreblock.settings.loading import FILE, Declared, Loaded, S, declared, flat, load
+
+_NO_DEFAULTS: Final[Mapping[str, object]] = MappingProxyType({})
 
 
-@click.command()
+class Given(NamedTuple):
+    """The settings of a command line as text, and the file named there."""
+
+    flags: dict[str, str | None]
+    file: Path | None
+
+
+def settings_options(
+    kind: type = Settings, defaults: Mapping[str, object] = _NO_DEFAULTS
+) -> Decorator:
+    """Add an option for each setting of a class; the command gets them as `given`.
+
+    `defaults` are those that the command itself replaces, for its help.
+    """
+
+    def decorate(command: Any) -> Any:  # noqa: ANN401, what click decorates
+        @functools.wraps(command)
+        def gathering(*, config_file: Path | None, **options: Any) -> None:  # noqa: ANN401
+            flags = {it.name: _text(options.pop(it.name)) for it in declared(kind)}
+            command(given=Given(flags, config_file), **options)
+
+        decorated = option(
+            "--config",
+            "config_file",
+            type=EXISTING_FILE,
+            help=f"Read settings from this file instead of {FILE} in the current directory.",
+        )(gathering)
+        ordered = sorted(declared(kind), key=lambda it: SECTIONS.index(it.section))
+        for it in reversed(ordered):
+            decorated = _option(it, defaults.get(it.name, it.default))(decorated)
+        return decorated
+
+    return decorate
+
+
+def _option(it: Declared, default: object) -> Decorator:
+    help_text = it.help[0].upper() + it.help[1:] + "."
+    if shown := _shown(default):
+        help_text += f"  [default: {shown}]"
+    if it.kind is bool:  # the option alone means true
+        form: dict[str, Any] = {"metavar": f"[{it.type}]", "is_flag": False, "flag_value": "true"}
+    else:
+        form = {"metavar": it.type, "multiple": typing.get_origin(it.kind) is tuple}
+    return option(it.flag, it.name, help=help_text, section=it.section, **form)
+
+
+def _shown(default: object) -> str:
+    match default:
+        case bool():
+            return str(default).lower()
+        case float():
+            return f"{default:g}"
+        case tuple():
+            return ",".join(default)
+        case _:
+            return str(default)
+
+
+def _text(given: str | tuple[str, ...] | None) -> str | None:
+    """The value of an option; a list may also be given by repeating the option."""
+    if isinstance(given, tuple):
+        return ",".join(given) if given else None
+    return given
+
+
+def loaded(given: Given, kind: type[S]) -> Loaded[S]:
+    """The effective settings. Raises `BadSetting`."""
+    here = Path(FILE)
+    file = given.file or (here if here.is_file() else None)
+    return load(kind, given.flags, os.environ, file)
+
+
+@verb()
 @settings_options(EverySetting)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option()
 def config(given: Given, *, as_json: bool) -> None:
-    """Print the settings in force and where each came from.
+    """Print the effective settings and where each comes from.
 
-    Takes what `foreblock dev` and `foreblock serve` take, and prints what they would run with.
+    Takes the options of `foreblock dev` and `foreblock serve`, and prints the settings that they
+    would use.
     """
     with failing_in_one_line():
         settings, origins = loaded(given, EverySetting)

@@ -1,4 +1,4 @@
-"""`foreblock conformance`: published cases against a service, as a table or JSON."""
+"""`foreblock conformance`: published test cases against a service, as a table or JSON."""
 
 import json
 import sys
@@ -10,31 +10,34 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from foreblock.cli.failure import failing_in_one_line
+from foreblock.cli.verb import failing_in_one_line, json_option, option, verb
 from foreblock.conformance.cases import Case, read_cases
 from foreblock.conformance.dialects import DIALECTS, Dialect
-from foreblock.conformance.replay import Rules, Summary, Verdict, replay
+from foreblock.conformance.replay import ReplayRules, Summary, Verdict, replay
 from foreblock.conformance.service import find_chain, served
 from foreblock.upstream.client import Endpoint
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
-@click.command()
+@verb()
 @click.argument("folder", metavar="DIR", type=_FOLDER)
-@click.option(
+@option(
     "--dialect",
     type=click.Choice(DIALECTS),
     default="ethereum",
-    show_default=True,
-    help="The dialect to serve and to hold replies to.",
+    help="Dialect to serve and to compare with.",
 )
-@click.option("--url", metavar="URL", help="Replay against this endpoint instead of our own.")
-@click.option(
-    "--method", "methods", metavar="NAME", multiple=True, help="Only this method's cases; repeat."
+@option("--url", metavar="URL", help="Test this endpoint instead of a service of our own.")
+@option(
+    "--method",
+    "methods",
+    metavar="NAME",
+    multiple=True,
+    help="Only cases of this method; repeatable.",
 )
-@click.option("--messages", is_flag=True, help="Hold error messages to the letter, too.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@option("--messages", is_flag=True, help="Compare error messages literally.")
+@json_option()
 def conformance(
     *,
     folder: Path,
@@ -44,18 +47,17 @@ def conformance(
     messages: bool,
     as_json: bool,
 ) -> None:
-    """Replay published request and reply cases.
+    """Replay published requests and compare the replies.
 
-    DIR holds cases (*.io) as ethereum/execution-apis publishes them, and their chain
-    (genesis.json, chain.rlp, headfcu.json) in it, above it or in its tests folder. The chain
-    is imported and served on a free port; then every case is asked and its reply compared
-    field by field. Exits with 1 if a case fails, if nothing passed, or if a method named by
-    --method is not served.
+    DIR holds cases (*.io) as ethereum/execution-apis publishes them; their chain (genesis.json,
+    chain.rlp, headfcu.json) is in it, above it or in its tests directory. The chain is imported
+    and served on a free port, and every reply is compared field by field. Exits with 1 if a case
+    fails, if none passes, or if a method named by --method is not served.
     """
     with failing_in_one_line():
         cases = _chosen(read_cases(folder), methods)
         with _endpoint(folder, url, dialect) as address, Endpoint(address) as endpoint:
-            outcomes = tuple(replay(endpoint, cases, Rules(dialect, messages)))
+            outcomes = tuple(replay(endpoint, cases, ReplayRules(dialect, messages)))
     summary = Summary(outcomes)
     if as_json:
         click.echo(json.dumps(_plain(summary, dialect, url)))

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from foreblock.cli.failure import INTERRUPTED, failing_in_one_line, stop
+from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, json_option, option, stop, verb
 from foreblock.ledger.storage.copy_store import Copied, Report, copy_store
 from foreblock.primitives import format_data
 
@@ -19,16 +19,17 @@ _STORE = click.Path(exists=True, file_okay=False, path_type=Path)
 _NEW = click.Path(path_type=Path)
 
 
-@click.command("copy")
-@click.option("--data", required=True, type=_STORE, help="The store's folder.")
-@click.option("--to", required=True, type=_NEW, help="The folder of the copy, which is made.")
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
+@verb("copy")
+@option("--data", required=True, type=_STORE, help="Directory of the store.")
+@option("--to", metavar="DIRECTORY", required=True, type=_NEW,
+        help="Directory of the copy, which must not exist.")  # fmt: skip
+@json_option("Print the summary as one JSON object.")
 def copy(*, data: Path, to: Path, as_json: bool) -> None:
-    """Copy a store, without the room that it has and does not use.
+    """Copy a store without its unused space.
 
-    The store may be in use: the copy is its last commit, and commits go on meanwhile. The
-    copy gets its name when it is whole and on the disk. It can be served, or take the place
-    of the store while nobody uses that.
+    The store may be in use: the copy is its last commit, and commits go on meanwhile. The copy
+    appears at its place when it is complete and durable. It can be served, or replace the store
+    while no process uses that.
     """
     begun = time.monotonic()
     try:
@@ -42,7 +43,7 @@ def copy(*, data: Path, to: Path, as_json: bool) -> None:
 
 @contextmanager
 def _progress_bar() -> Iterator[Report]:
-    """A bar over the bytes of the copy, on standard error and only on a terminal."""
+    """A bar over the bytes of the copy, on standard error if it is a terminal."""
     console = Console(stderr=True)
     columns = (BarColumn(), DownloadColumn(binary_units=True), TimeRemainingColumn())
     with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:

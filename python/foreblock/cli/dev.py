@@ -1,4 +1,4 @@
-"""`foreblock dev`: two chains with real flashblocks, in one command."""
+"""`foreblock dev`: two local chains with real flashblocks in one command."""
 
 import sys
 from collections.abc import Iterator
@@ -9,40 +9,43 @@ from typing import Final
 
 import click
 
-from foreblock.cli.failure import INTERRUPTED, failing_in_one_line
-from foreblock.cli.settings_options import Given, loaded, settings_options
-from foreblock.ledger.rules.checksum import checksum_address
+from foreblock.cli.config import Given, loaded, settings_options
+from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, verb
+from foreblock.ledger.rules.addresses import checksum_address
 from foreblock.primitives import format_data
-from foreblock.sequencer.faults import Faults
+from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.load import first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.service import launch
 from foreblock.service.temporary import PREFIX, temporary_folder
-from foreblock.settings import DEFAULT, ChainSettings, DevSettings, Loaded
-from foreblock.settings.network import DevChain, Network
-from foreblock.settings.networks import check_kept
+from foreblock.settings import ChainSettings, DevSettings
+from foreblock.settings.loading import DEFAULT, Loaded
+from foreblock.settings.networks import DevChain, Network, check_kept
 
 ETHER: Final = 10**18
-WORKER_NICE: Final = 5  # so far workers step back behind the writer, unless told otherwise
+WORKER_NICE: Final = 5  # the default here, so that workers do not delay the writer
 SHOWN_ACCOUNTS: Final = 10
 
 
-@click.command()
-@settings_options(DevSettings)
+@verb()
+@settings_options(DevSettings, {"nice": WORKER_NICE})
 def dev(given: Given) -> None:
-    """Run a main and a test network whose pending block grows every 200 ms.
+    """Run two local networks with flashblocks.
 
-    Every setting is an option; docs/settings.md explains them, docs/dev-chain.md the chains.
-    Without --data the chains are new each time and end with the command. Stop with Ctrl-C.
+    A main and a test network start, whose pending block grows every 200 ms and is sealed every 2 s.
+    Without --data the chains are new each time and are removed at the end. Stop with Ctrl-C.
+
+    Every option is also a setting in foreblock.toml and an environment variable, as in
+    FOREBLOCK_BLOCK_TIME; docs/settings.md has details, docs/dev-chain.md describes the chains.
     """
     with failing_in_one_line():
         settings = _settled(loaded(given, DevSettings))
-        Faults.parse(settings.chain.faults)  # refuses what is none
+        Faults.parse(settings.chain.faults)  # refuses unknown faults before anything starts
         with _folder(settings.service.data) as folder:
-            places = _places(settings, folder)
+            served = _networks(settings, folder)
             kept = bool(settings.service.data)
             cut_short = launch.run(
-                settings.service, places, lambda started: _say(settings, places, started, kept=kept)
+                settings.service, served, lambda started: _say(settings, served, started, kept=kept)
             )
     if cut_short:
         sys.exit(INTERRUPTED)
@@ -50,7 +53,7 @@ def dev(given: Given) -> None:
 
 
 def _settled(found: Loaded[DevSettings]) -> DevSettings:
-    """The settings, with what is another default here than elsewhere."""
+    """The settings with the defaults of this verb."""
     settings = found.settings
     if found.origins["nice"] == DEFAULT:
         settings = replace(settings, service=replace(settings.service, nice=WORKER_NICE))
@@ -66,18 +69,18 @@ def _folder(data: str) -> Iterator[Path]:
             yield folder
 
 
-def _places(settings: DevSettings, folder: Path) -> list[launch.Place]:
-    places = [_place("main", 0, settings, folder, settings.service.listen, settings.feed_listen)]
+def _networks(settings: DevSettings, folder: Path) -> list[launch.ServedNetwork]:
+    served = [_network("main", 0, settings, folder, settings.service.listen, settings.feed_listen)]
     if settings.test_listen:
-        places.append(
-            _place("test", 1, settings, folder, settings.test_listen, settings.test_feed_listen)
+        served.append(
+            _network("test", 1, settings, folder, settings.test_listen, settings.test_feed_listen)
         )
-    return places
+    return served
 
 
-def _place(
+def _network(
     name: str, position: int, settings: DevSettings, folder: Path, listen: str, feed: str
-) -> launch.Place:
+) -> launch.ServedNetwork:
     chain = settings.chain
     check_kept(settings.keep.states, settings.keep.partials)
     network = Network(
@@ -106,21 +109,25 @@ def _place(
             faults=list(chain.faults),
         ),
     )
-    return launch.Place(network, listen, feed)
+    return launch.ServedNetwork(network, listen, feed)
 
 
 def _say(
-    settings: DevSettings, places: list[launch.Place], started: launch.Started, *, kept: bool
+    settings: DevSettings,
+    served: list[launch.ServedNetwork],
+    started: launch.Started,
+    *,
+    kept: bool,
 ) -> None:
-    """Accounts first: the list is long, and what is printed last is what stays in view."""
+    """Print accounts first: the list is long, and the last lines stay in view."""
     chain = settings.chain
     if not chain.genesis:
         _say_accounts(chain)
         click.echo()
-    for place, address, feed in zip(places, started.addresses, started.feeds, strict=True):
-        assert place.network.dev is not None
-        identity = "" if chain.genesis else f"   chain id {place.network.dev.chain_id}"
-        click.echo(f"{place.network.name:<5} http://{address}{identity}")
+    for each, address, feed in zip(served, started.addresses, started.feeds, strict=True):
+        assert each.network.dev is not None
+        identity = "" if chain.genesis else f"   chain id {each.network.dev.chain_id}"
+        click.echo(f"{each.network.name:<5} http://{address}{identity}")
         if feed:
             click.echo(f"      ws://{feed}/ws   flashblocks")
     click.echo()
@@ -130,14 +137,14 @@ def _say(
     if chain.load:
         first, last = first_of_load(chain.accounts), chain.accounts - 1
         click.echo(f"{chain.load} transactions a second from the accounts {first} to {last}")
-    where = settings.service.data if kept else "a temporary folder, gone when this ends"
+    where = settings.service.data if kept else "a temporary directory, removed at the end"
     click.echo(f"data in {where}")
-    click.echo("Ctrl-C stops; `foreblock watch` shows what goes on, `foreblock send` sends")
+    click.echo("Ctrl-C stops it; see also `foreblock watch` and `foreblock send`")
 
 
 def _say_accounts(chain: ChainSettings) -> None:
-    """An account and below it its key, which leaves both whole in 80 columns."""
-    click.echo(f"accounts with {chain.balance:,} ether each; everybody knows their keys")
+    """Print each account with its key below, so that both fit into 80 columns."""
+    click.echo(f"accounts with {chain.balance:,} ether each; their keys are public")
     shown = dev_accounts(chain.mnemonic, min(chain.accounts, SHOWN_ACCOUNTS))
     for index, account in enumerate(shown):
         click.echo(f"{index:>3}  {checksum_address(account.address)}")
@@ -147,5 +154,5 @@ def _say_accounts(chain: ChainSettings) -> None:
 
 
 def _say_stopped() -> None:
-    """Below the ^C that a terminal shows."""
+    """Print on a new line, below the ^C of a terminal."""
     click.echo("\nstopped" if sys.stdout.isatty() else "stopped")

@@ -1,4 +1,4 @@
-"""`foreblock import`: files to a store, with a progress bar and a summary."""
+"""`foreblock import`: a chain file to a store, with a progress bar and a summary."""
 
 import json
 import time
@@ -12,41 +12,46 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from foreblock.cli.failure import INTERRUPTED, failing_in_one_line, stop
-from foreblock.ledger.importing.import_files import Imported, import_files
-from foreblock.ledger.importing.importer import Progress, Report
+from foreblock.cli.verb import (
+    DIRECTORY,
+    FILE,
+    INTERRUPTED,
+    OUTPUT,
+    failing_in_one_line,
+    in_section,
+    json_option,
+    option,
+    stop,
+    verb,
+)
+from foreblock.ledger.importing.importer import Imported, Progress, Report, import_files
 from foreblock.primitives import format_data
 
 MEGAGAS: Final = 10**6
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_FOLDER = click.Path(file_okay=False, path_type=Path)
+source = in_section("Input")
 
 
-@click.command("import")
-@click.option("--genesis", required=True, type=_FILE, help="Genesis in geth's JSON format.")
-@click.option("--chain", required=True, type=_FILE, help="Blocks in RLP, back to back.")
-@click.option("--data", required=True, type=_FOLDER, help="The store's folder, made if need be.")
-@click.option(
-    "--fork-choice",
-    type=_FILE,
-    help="An engine_forkchoiceUpdated request in JSON: the head that the chain must have, "
-    "and its safe and finalized blocks.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
+@verb("import")
+@source("--genesis", required=True, type=FILE, help="Genesis in geth's JSON format.")
+@source("--chain", required=True, type=FILE, help="Blocks in RLP, concatenated.")
+@source("--fork-choice", type=FILE, help="engine_forkchoiceUpdated request in JSON: the expected "
+        "head, and the safe and finalized blocks.")  # fmt: skip
+@option("--data", required=True, type=DIRECTORY, section=OUTPUT,
+        help="Directory of the store, created if missing.")  # fmt: skip
+@json_option("Print the summary as one JSON object.")
 def import_(
     *, genesis: Path, chain: Path, data: Path, fork_choice: Path | None, as_json: bool
 ) -> None:
     """Verify a chain and store it with all its states.
 
-    Every block is executed and compared with its header: gas, receipts, logs bloom,
-    requests, withdrawals and state root, besides all rules between a header and its
-    parent. The first block that is not right is named and nothing of it is stored.
+    Every block is executed and checked against its header (gas, receipts, logs bloom, requests,
+    withdrawals, state root) and its parent. The first invalid block is named and not stored.
 
-    Running again goes on after the last block stored.
+    Run the same command again to continue after the last stored block.
     """
     begun = time.monotonic()
-    stored = _Stored()
+    stored = _LastStored()
     try:
         with failing_in_one_line(), _progress_bar(chain, stored) as report:
             imported = import_files(genesis, chain, data, fork_choice, report)
@@ -57,8 +62,8 @@ def import_(
     click.echo(summary(imported, seconds))
 
 
-class _Stored:
-    """The last block known to be stored, for whoever is interrupted."""
+class _LastStored:
+    """The last block known to be stored, for the message on Ctrl-C."""
 
     number: int | None = None
 
@@ -69,8 +74,8 @@ class _Stored:
 
 
 @contextmanager
-def _progress_bar(chain: Path, stored: _Stored) -> Iterator[Report]:
-    """A bar over the bytes of the file, on standard error and only on a terminal."""
+def _progress_bar(chain: Path, stored: _LastStored) -> Iterator[Report]:
+    """A bar over the bytes of the file, on standard error if it is a terminal."""
     columns = (
         TextColumn("block {task.fields[number]}"),
         BarColumn(),

@@ -1,4 +1,4 @@
-"""`foreblock block|balance|call|rpc`: ask any endpoint, for people or as JSON."""
+"""`foreblock block`, `balance`, `call` and `rpc`: query any endpoint."""
 
 import json
 from collections.abc import Sequence
@@ -7,34 +7,34 @@ from typing import Any, TypeVar
 import click
 
 from foreblock.cli.abi import Function, parse_function
-from foreblock.cli.amounts import amount
 from foreblock.cli.asking import (
     ETHER_DIGITS,
     GWEI_DIGITS,
     JSON_OPTION,
     URL_OPTION,
+    amount,
     asking,
     block_parameter,
     checked,
     date,
     decimal,
 )
-from foreblock.cli.failure import stop
+from foreblock.cli.verb import option, stop, verb
 from foreblock.errors import NotAnAnswer
 from foreblock.primitives import HASH_BYTES, parse_address, parse_data, parse_quantity
 
 Value = TypeVar("Value")
 
 
-@click.command()
+@verb()
 @click.argument("block", metavar="[BLOCK]", default="latest")
-@click.option("--full", is_flag=True, help="Ask for whole transactions.")
+@option("--full", is_flag=True, help="Show transactions instead of their hashes.")
 @URL_OPTION
 @JSON_OPTION
 def block(*, block: str, full: bool, url: str, as_json: bool) -> None:
     """Show a block.
 
-    BLOCK is a number, a tag (latest, pending, safe, finalized, earliest) or a hash.
+    BLOCK is a number, a hash or a tag: latest (the default), pending, safe, finalized, earliest.
     """
     with asking(url) as ask:
         parameter = block_parameter(block)
@@ -49,13 +49,16 @@ def block(*, block: str, full: bool, url: str, as_json: bool) -> None:
         _print_block(found)
 
 
-@click.command()
+@verb()
 @click.argument("address", metavar="ADDRESS")
 @click.argument("block", metavar="[BLOCK]", default="latest")
 @URL_OPTION
 @JSON_OPTION
 def balance(*, address: str, block: str, url: str, as_json: bool) -> None:
-    """Show the balance of an account at a block."""
+    """Show the balance of an account.
+
+    BLOCK is a number, a hash or a tag: latest (the default), pending, safe, finalized, earliest.
+    """
     with asking(url) as ask:
         checked(parse_address, address, "address")
         found = ask("eth_getBalance", [address, block_parameter(block)])
@@ -63,15 +66,17 @@ def balance(*, address: str, block: str, url: str, as_json: bool) -> None:
     click.echo(json.dumps(found) if as_json else f"{decimal(wei, ETHER_DIGITS)} ether ({wei} wei)")
 
 
-@click.command()
+@verb()
 @click.argument("to", metavar="TO")
 @click.argument("signature", metavar="[SIGNATURE]", required=False)
 @click.argument("arguments", metavar="[ARGUMENTS]...", nargs=-1)
-@click.option("--data", metavar="HEX", help="Call data, instead of a signature.")
-@click.option("--from", "sender", metavar="ADDRESS", help="Who calls.")
-@click.option("--value", metavar="AMOUNT", type=amount, help="Wei sent along, or 0.5ether.")
-@click.option("--gas", metavar="N", type=click.IntRange(min=0), help="Gas for the call.")
-@click.option("--block", metavar="BLOCK", default="latest", show_default=True, help="Where.")
+@option("--data", metavar="HEX", help="Call data, instead of SIGNATURE.")
+@option("--from", "sender", metavar="ADDRESS", help="Sender of the call.")
+@option(
+    "--value", metavar="AMOUNT", type=amount, help="Value in wei, or with a unit: 7gwei, 0.5ether."
+)
+@option("--gas", metavar="GAS", type=click.IntRange(min=0), help="Gas limit of the call.")
+@option("--block", metavar="BLOCK", default="latest", help="Block whose state is used.")
 @URL_OPTION
 @JSON_OPTION
 def call(  # noqa: PLR0913, one per option
@@ -87,11 +92,11 @@ def call(  # noqa: PLR0913, one per option
     url: str,
     as_json: bool,
 ) -> None:
-    """Call a contract and show what it returns.
+    """Call a contract and show its output.
 
-    SIGNATURE is such as "balanceOf(address)(uint256)": the second brackets, which may be
-    left out, say how to read the output. Types are address, bool, uintN, intN, bytesN, bytes
-    and string; --data takes any other call data. Negative numbers come after --.
+    SIGNATURE has the form "balanceOf(address)(uint256)"; the second parentheses, which are
+    optional, decode the output. Types are address, bool, uintN, intN, bytesN, bytes and string;
+    use --data for any other call data. Put -- before negative numbers.
     """
     if signature is not None and data is not None:
         raise click.UsageError("give a signature or --data, not both")
@@ -109,16 +114,15 @@ def call(  # noqa: PLR0913, one per option
         click.echo("\n".join(values or [str(found)]))
 
 
-@click.command()
+@verb()
 @click.argument("method", metavar="METHOD")
 @click.argument("params", metavar="[PARAMS]...", nargs=-1)
 @URL_OPTION
 @JSON_OPTION
 def rpc(*, method: str, params: tuple[str, ...], url: str, as_json: bool) -> None:
-    """Ask any method.
+    """Call any JSON-RPC method.
 
-    Each of PARAMS is JSON; what is not JSON is taken as text, so addresses and tags need no
-    quotes.
+    Each of PARAMS is JSON; anything else is a string, so addresses and tags need no quotes.
     """
     with asking(url) as ask:
         found = ask(method, [_json_or_text(each) for each in params])

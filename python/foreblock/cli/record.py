@@ -1,4 +1,4 @@
-"""`foreblock record` and `foreblock replay`: a feed into a file, and out of it again."""
+"""`foreblock record` and `foreblock replay`: a feed to a file and back."""
 
 import asyncio
 import contextlib
@@ -12,12 +12,12 @@ import click
 from rich.console import Console
 from rich.status import Status
 
-from foreblock.cli.failure import INTERRUPTED, failing_in_one_line
+from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, option, verb
 from foreblock.clock import SystemClock
-from foreblock.feed.options import FeedOptions
-from foreblock.feed.recording.file import Recorded, read_recording
-from foreblock.feed.recording.record import Recorder
-from foreblock.feed.recording.replay import replay as replay_feed
+from foreblock.feed.feed_options import FeedServerOptions
+from foreblock.feed.recording import Recorder
+from foreblock.feed.recording import replay as replay_feed
+from foreblock.feed.recording_file import Recorded, read_recording
 from foreblock.feed.server import FeedServer
 from foreblock.server import sockets
 from foreblock.service.logs import configure
@@ -25,21 +25,24 @@ from foreblock.service.logs import configure
 SHOWN_EVERY: Final = 0.2  # seconds
 
 
-@click.command()
+@verb()
 @click.argument("url")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--messages", metavar="N", type=click.IntRange(1), help="End after so many messages.")
-@click.option(
-    "--seconds", metavar="N", type=click.FloatRange(0, min_open=True), help="End after so long."
+@option("--messages", metavar="N", type=click.IntRange(1), help="Stop after this many messages.")
+@option(
+    "--seconds",
+    metavar="SECONDS",
+    type=click.FloatRange(0, min_open=True),
+    help="Stop after this time.",
 )
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@option("--force", is_flag=True, help="Overwrite an existing file.")
 def record(
     *, url: str, file: Path, messages: int | None, seconds: float | None, force: bool
 ) -> None:
-    """Write a flashblocks feed to a file, message by message, with times.
+    """Record a flashblocks feed to a file.
 
-    URL is a WebSocket such as ws://127.0.0.1:8546/ws. Lost connections are opened again.
-    Ctrl-C ends it; what was written until then is a whole recording.
+    URL is a WebSocket such as ws://127.0.0.1:8546/ws. Each message is stored with its time. Lost
+    connections are reopened. Ctrl-C stops it; the file is a complete recording at any time.
     """
     configure("warning")
     with failing_in_one_line(), file.open("wb" if force else "xb") as opened:
@@ -72,24 +75,24 @@ def _recorded(recorder: Recorder) -> str:
     return f"{recorder.messages} messages, {recorder.bytes:,} bytes{at}{trouble}"
 
 
-@click.command()
+@verb()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "--listen", default="127.0.0.1:8546", show_default=True, metavar="HOST:PORT",
-    help="Where to serve it; port 0 takes any.",
+@option(
+    "--listen", default="127.0.0.1:8546", metavar="HOST:PORT",
+    help="Address to serve at; port 0 picks a free port.",
 )  # fmt: skip
-@click.option(
-    "--speed", default=1.0, show_default=True, metavar="N", type=click.FloatRange(0),
-    help="How many times as fast as it was recorded; 0 for as fast as clients take it.",
+@option(
+    "--speed", default=1.0, metavar="N", type=click.FloatRange(0),
+    help="Speed relative to the recording; 0 sends as fast as clients read.",
 )  # fmt: skip
-@click.option(
-    "--clients", default=1, show_default=True, metavar="N", type=click.IntRange(0),
-    help="Begin when so many clients listen.",
+@option(
+    "--clients", default=1, metavar="N", type=click.IntRange(0),
+    help="Start when this many clients are connected.",
 )  # fmt: skip
 def replay(*, file: Path, listen: str, speed: float, clients: int) -> None:
-    """Serve a recorded feed again, over WebSocket at /ws.
+    """Serve a recorded feed over WebSocket, at /ws.
 
-    It begins when somebody listens, and ends with the recording.
+    Starts when a client connects and stops at the end of the recording.
     """
     configure("warning")
     with failing_in_one_line(), contextlib.suppress(KeyboardInterrupt):
@@ -100,8 +103,8 @@ def replay(*, file: Path, listen: str, speed: float, clients: int) -> None:
 
 async def _replay(file: Path, listen: str, speed: float, clients: int) -> None:
     (sock,) = sockets.listen(listen, 1)
-    # Who came twice, to ask for more than was recorded, would miss the beginning.
-    server = FeedServer(FeedOptions(resumable=False))
+    # A client that reconnects to resume would miss the beginning.
+    server = FeedServer(FeedServerOptions(resumable=False))
     with file.open("rb") as opened, _status() as show:
         recording = read_recording(str(file), opened)
         await server.start(sock)
@@ -122,7 +125,7 @@ async def _replay(file: Path, listen: str, speed: float, clients: int) -> None:
 
 @contextlib.contextmanager
 def _status() -> Iterator[Callable[[str], None]]:
-    """A line that changes, where there is a terminal; not too often."""
+    """A status line on a terminal, updated a few times a second."""
     console = Console(stderr=True)
     shown = 0.0
 

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import click
 
-from foreblock.cli.amounts import amount
-from foreblock.cli.asking import URL_OPTION, checked, connected
-from foreblock.cli.failure import stop
+from foreblock.cli.asking import URL_OPTION, amount, checked, connected
+from foreblock.cli.verb import in_section, json_option, option, stop, verb
 from foreblock.errors import InvalidArgument, NotAnAnswer
+from foreblock.ledger.rules.transaction_types import DYNAMIC_FEE
 from foreblock.primitives import (
     HASH_BYTES,
     format_data,
@@ -24,8 +24,7 @@ from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 from foreblock.types import Message, address_of, sign_transaction
 from foreblock.upstream.client import Endpoint
 
-DYNAMIC_FEE: Final = 2  # the type of a transaction with the fees of EIP-1559
-BASE_FEES: Final = 2  # so many times the base fee may be paid, as wallets offer
+BASE_FEES: Final = 2  # the maximum fee as a multiple of the base fee, as in wallets
 POLL_SECONDS: Final = 0.02
 MOST_ACCOUNTS: Final = 1_000
 
@@ -33,55 +32,38 @@ MOST_ACCOUNTS: Final = 1_000
 _PENDING: Final = re.compile(r"pending=0x[0-9a-f]+\.(\d+):(0x[0-9a-f]{64})")
 
 
+transaction, signer = in_section("Transaction"), in_section("Signer")
+
+
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """A transaction that is in a block."""
+class SentTransaction:
+    """A transaction in a block."""
 
     hash: str
     receipt: dict[str, Any]
-    index: int | None  # of the flashblock, while its block is in progress
-    milliseconds: int  # from the answer to the sending until the receipt
+    index: int | None  # of its flashblock, while the block is pending
+    milliseconds: int  # from acceptance to the receipt
 
 
-@click.command()
-@click.option("--to", metavar="ADDRESS", help="Who is paid or called.")
-@click.option("--create", is_flag=True, help="Create a contract from --data instead.")
-@click.option("--value", metavar="AMOUNT", type=amount, default="0", help="Wei, or as in 0.5ether.")
-@click.option("--data", metavar="HEX", default="0x", help="Call data, or a contract's init code.")
-@click.option(
-    "--account",
-    metavar="INDEX",
-    type=click.IntRange(0, MOST_ACCOUNTS),
-    default=0,
-    show_default=True,
-    help="Which account of the mnemonic signs.",
-)
-@click.option(
-    "--mnemonic",
-    metavar="WORDS",
-    default=TEST_MNEMONIC,
-    envvar="FOREBLOCK_MNEMONIC",
-    show_envvar=True,
-    help="Words of the accounts, the well-known ones by default.",
-)
-@click.option(
-    "--key",
-    metavar="HEX",
-    envvar="FOREBLOCK_KEY",
-    show_envvar=True,
-    help="A secret key to sign with instead.",
-)
-@click.option("--gas", metavar="N", type=click.IntRange(min=0), help="Gas; estimated by default.")
-@click.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0),
-    default=10.0,
-    show_default=True,
-    help="How long to wait for the receipt.",
-)
+@verb()
+@transaction("--to", metavar="ADDRESS", help="Recipient of the transaction.")
+@transaction("--create", is_flag=True, help="Create a contract, with --data as its init code.")
+@transaction("--value", metavar="AMOUNT", type=amount, default="0",
+             help="Value in wei, or with a unit: 7gwei, 0.5ether.")  # fmt: skip
+@transaction("--data", metavar="HEX", default="0x", help="Call data, or init code with --create.")
+@transaction("--gas", metavar="GAS", type=click.IntRange(min=0),
+             help="Gas limit; estimated by default.")  # fmt: skip
+@signer("--account", metavar="INDEX", type=click.IntRange(0, MOST_ACCOUNTS), default=0,
+        help="Account of the mnemonic that signs.")  # fmt: skip
+@signer("--mnemonic", metavar="WORDS", default=TEST_MNEMONIC, envvar="FOREBLOCK_MNEMONIC",
+        show_default="that of `foreblock dev`", show_envvar=True,
+        help="Mnemonic of the accounts.")  # fmt: skip
+@signer("--key", metavar="HEX", envvar="FOREBLOCK_KEY", show_envvar=True,
+        help="Secret key to sign with, instead of an account.")  # fmt: skip
+@option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0), default=10.0,
+        help="How long to wait for the receipt.")  # fmt: skip
 @URL_OPTION
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option()
 def send(  # noqa: PLR0913, one per option
     *,
     to: str | None,
@@ -96,7 +78,11 @@ def send(  # noqa: PLR0913, one per option
     url: str,
     as_json: bool,
 ) -> None:
-    """Sign a transaction with a development account, send it, and wait for its receipt."""
+    """Send a transaction and wait until it is pre-confirmed.
+
+    Signs with a development account unless --key is given. Nonce, gas and fees come from the
+    endpoint.
+    """
     if create == (to is not None):
         raise click.UsageError("give either --to or --create")
     with connected(url) as endpoint:
@@ -120,14 +106,14 @@ def _secret(key: str | None, mnemonic: str, account: int) -> bytes:
     except ValueError:
         secret = b""
     if len(secret) != HASH_BYTES:
-        raise InvalidArgument("--key: expected 0x and 64 hex digits")  # and not shown
+        raise InvalidArgument("--key: expected 0x and 64 hex digits")  # never printed
     return secret
 
 
 def _signed(
     endpoint: Endpoint, to: bytes | None, value: int, data: bytes, gas: int | None, secret: bytes
 ) -> bytes:
-    """The transaction, with all that is not given asked of the endpoint, at `pending`."""
+    """Sign the transaction; missing values come from the endpoint, at `pending`."""
     sender = address_of(secret)
     call = {"from": format_data(sender), "value": hex(value), "data": format_data(data)}
     if to is not None:
@@ -169,8 +155,8 @@ def _base_fee(endpoint: Endpoint) -> int:
             raise NotAnAnswer(endpoint.url, "its pending block has no base fee")
 
 
-def _send(endpoint: Endpoint, raw: bytes, timeout: float) -> Sent:
-    """Send it and ask for its receipt until there is one."""
+def _send(endpoint: Endpoint, raw: bytes, timeout: float) -> SentTransaction:
+    """Send the transaction and poll for its receipt."""
     sent = endpoint.request("eth_sendRawTransaction", [format_data(raw)])
     begun = time.monotonic()
     while True:
@@ -178,19 +164,19 @@ def _send(endpoint: Endpoint, raw: bytes, timeout: float) -> Sent:
         waited = time.monotonic() - begun
         if isinstance(receipt, dict):
             index = _flashblock(endpoint.headers, receipt.get("blockHash"))
-            return Sent(str(sent), receipt, index, round(waited * 1000))
+            return SentTransaction(str(sent), receipt, index, round(waited * 1000))
         if waited >= timeout:
             stop(f"{sent} was sent and is in no block after {timeout:g} s", 1)
         time.sleep(POLL_SECONDS)
 
 
 def _flashblock(headers: Mapping[str, str], block_hash: object) -> int | None:
-    """The flashblock after which the block stood as the receipt has it."""
+    """The index of the flashblock in which the receipt's block was the pending one."""
     pending = _PENDING.search(headers.get("Foreblock-Snapshot", ""))
     return int(pending[1]) if pending is not None and pending[2] == block_hash else None
 
 
-def _values(sent: Sent) -> dict[str, object]:
+def _values(sent: SentTransaction) -> dict[str, object]:
     return {
         "hash": sent.hash,
         "flashblock": sent.index,
@@ -199,7 +185,7 @@ def _values(sent: Sent) -> dict[str, object]:
     }
 
 
-def _print(url: str, sent: Sent) -> None:
+def _print(url: str, sent: SentTransaction) -> None:
     receipt = sent.receipt
     number, gas = (_shown(url, receipt.get(name)) for name in ("blockNumber", "gasUsed"))
     failed = _failed(sent)
@@ -217,5 +203,5 @@ def _print(url: str, sent: Sent) -> None:
             click.echo(f"{name:<10} {value}")
 
 
-def _failed(sent: Sent) -> bool:
+def _failed(sent: SentTransaction) -> bool:
     return sent.receipt.get("status") == "0x0"

@@ -1,4 +1,4 @@
-"""`foreblock serve`: networks, each on its address, until they are told to stop."""
+"""`foreblock serve`: serve networks, each at its own address."""
 
 import sys
 from collections.abc import Sequence
@@ -6,80 +6,81 @@ from pathlib import Path
 
 import click
 
-from foreblock.cli.failure import INTERRUPTED, failing_in_one_line
-from foreblock.cli.settings_options import Given, loaded, settings_options
-from foreblock.feed.target import check_url
+from foreblock.cli.config import Given, loaded, settings_options
+from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, verb
+from foreblock.feed.feed_url import check_url
 from foreblock.service import launch
 from foreblock.settings import ServeSettings
-from foreblock.settings.network import FeedChain, Network
-from foreblock.settings.networks import NetworkSettings, networks_of
+from foreblock.settings.networks import FeedChain, Network, NetworkSettings, networks_of
 from foreblock.upstream.client import Endpoint
 
 
-@click.command()
+@verb()
 @settings_options(ServeSettings)
 def serve(given: Given) -> None:
-    """Serve a chain over JSON-RPC: one that was imported, or one that a feed announces.
+    """Serve a chain from a store or a flashblocks feed.
 
-    With --source feed, --genesis FILE and --feed URL the chain is made from flashblocks of
-    others as they come; --canonical URL is where it fetches what they do not tell. --feed may
-    be repeated.
+    With --source feed the chain follows one or several feeds: give --genesis FILE and --feed URL,
+    and --canonical URL for sealed blocks that the feeds do not prove.
 
-    Several networks are served by naming what each has of its own, as in
-    --network main.listen=127.0.0.1:8545 --network test.listen=127.0.0.1:9545, or by a table
-    [network.NAME] for each in foreblock.toml. Of the settings these are a network's: data,
-    listen, source, genesis, feed, canonical, feed_listen, keep_states, keep_partials,
-    keep_nodes, map_size, max_readers.
+    To serve several networks, give each its own settings, as in
+    --network main.listen=127.0.0.1:8545 --network test.listen=127.0.0.1:9545, or a table
+    [network.NAME] in foreblock.toml. A network may have its own data, listen, source, genesis,
+    feed, canonical, feed_listen, keep_states, keep_partials, keep_nodes, map_size and
+    max_readers.
 
-    Every setting is an option; docs/settings.md explains them. Stop with Ctrl-C or SIGTERM:
-    what was accepted is answered first. A second Ctrl-C does not wait.
+    Ctrl-C or SIGTERM stops it after accepted requests are answered; a second one stops it at once.
+
+    Every option is also a setting in foreblock.toml and an environment variable, as in
+    FOREBLOCK_LISTEN; docs/settings.md has details. Lists are separated by commas, or repeat the
+    option.
     """
     with failing_in_one_line():
         settings = loaded(given, ServeSettings).settings
         networks = networks_of(settings)
         alone = not settings.chain.network
-        places = [_place(network, alone=alone) for network in networks]
+        served = [_network(network, alone=alone) for network in networks]
         names = [""] if alone else [f"{network.name}: " for network in networks]
-        cut_short = launch.run(settings.service, places, lambda started: _say(names, started))
+        cut_short = launch.run(settings.service, served, lambda started: _say(names, started))
     if cut_short:
         sys.exit(INTERRUPTED)
 
 
-def _place(told: NetworkSettings, *, alone: bool) -> launch.Place:
-    """Where a network is served and what it is made from; says whose fault it is if not alone."""
-    option = "--" if alone else f"--network {told.name}."
-    if not told.data:
-        raise click.UsageError(f"{option}data is needed: the folder of a store")
-    if told.source == "store":
-        if told.feed:
+def _network(wanted: NetworkSettings, *, alone: bool) -> launch.ServedNetwork:
+    """A network and its addresses; error messages name it unless it is alone."""
+    option = "--" if alone else f"--network {wanted.name}."
+    if not wanted.data:
+        raise click.UsageError(f"{option}data is needed: the directory of a store")
+    if wanted.source == "store":
+        if wanted.feed:
             raise click.UsageError(f"{option}feed needs {option}source=feed")
         network = Network(
-            name=told.name, data=told.data, source="store", max_readers=told.max_readers
+            name=wanted.name, data=wanted.data, source="store", max_readers=wanted.max_readers
         )
-        return launch.Place(network, told.listen)
-    if not told.genesis or not told.feed:
+        return launch.ServedNetwork(network, wanted.listen)
+    if not wanted.genesis or not wanted.feed:
         raise click.UsageError(f"{option}source=feed needs {option}genesis and {option}feed")
-    for url in told.feed:
+    for url in wanted.feed:
         check_url(url)
-    if told.canonical:
-        Endpoint(told.canonical).close()  # refuses what is no URL
+    if wanted.canonical:
+        Endpoint(wanted.canonical).close()  # refuses a bad URL
     feed = FeedChain(
-        genesis=str(Path(told.genesis).absolute()),
-        feeds=list(told.feed),
-        canonical=told.canonical,
+        genesis=str(Path(wanted.genesis).absolute()),
+        feeds=list(wanted.feed),
+        canonical=wanted.canonical,
     )
     network = Network(
-        name=told.name,
-        data=told.data,
+        name=wanted.name,
+        data=wanted.data,
         source="feed",
-        keep_states=told.keep_states,
-        keep_partials=told.keep_partials,
-        keep_nodes=told.keep_nodes,
-        map_size=told.map_size,
-        max_readers=told.max_readers,
+        keep_states=wanted.keep_states,
+        keep_partials=wanted.keep_partials,
+        keep_nodes=wanted.keep_nodes,
+        map_size=wanted.map_size,
+        max_readers=wanted.max_readers,
         feed=feed,
     )
-    return launch.Place(network, told.listen, told.feed_listen)
+    return launch.ServedNetwork(network, wanted.listen, wanted.feed_listen)
 
 
 def _say(names: Sequence[str], started: launch.Started) -> None:

@@ -1,4 +1,4 @@
-"""`foreblock simulate`: run a payload of eth_simulateV1 somewhere, and tell what it does."""
+"""`foreblock simulate`: run an eth_simulateV1 payload and print its effects."""
 
 import json
 from collections import defaultdict
@@ -18,24 +18,25 @@ from foreblock.cli.asking import (
     date,
     decimal,
 )
+from foreblock.cli.verb import option, verb
 from foreblock.errors import InvalidArgument, NotAnAnswer
 from foreblock.primitives import parse_data
 
-TRANSFERS: Final = "0x" + "ee" * 20  # the address of logs that show transfers of ether
+TRANSFERS: Final = "0x" + "ee" * 20  # the address of logs that stand for transfers of ether
 SHOWN_DATA: Final = 74  # characters of data shown: a selector and a word
 
 
-@click.command()
+@verb()
 @click.argument("file", metavar="FILE", type=click.File("r", encoding="utf-8"))
-@click.option("--block", metavar="BLOCK", default="latest", show_default=True, help="After which.")
+@option("--block", metavar="BLOCK", default="latest", help="Block to simulate on.")
 @URL_OPTION
 @JSON_OPTION
 def simulate(*, file: TextIO, block: str, url: str, as_json: bool) -> None:
-    """Simulate blocks and tell what their calls do.
+    """Simulate blocks and show the effects of their calls.
 
-    FILE holds a payload of eth_simulateV1 as JSON, or only the list of its blockStateCalls;
-    - reads it from standard input. Shown are calls, gas, logs, transfers of ether and how
-    balances change by them and by fees; overrides are not changes.
+    FILE holds an eth_simulateV1 payload as JSON, or only its list of blockStateCalls; - reads
+    standard input. The output has calls, gas, logs, transfers of ether, and the changes of
+    balances by transfers and fees; overrides do not count as changes.
     """
     with asking(url) as ask:
         payload = _payload(file)
@@ -107,7 +108,7 @@ def _call(index: int, call: Any, transaction: Any) -> Iterator[str]:  # noqa: AN
 
 
 def _error(call: Any) -> str:  # noqa: ANN401, as above
-    """What went wrong, in words; other nodes answer with an object."""
+    """The error of a call as text; other nodes answer with an object."""
     error = call["error"]
     text = error if isinstance(error, str) else str(error["message"])
     data = call["returnData"] if isinstance(error, str) else error.get("data", "0x")
@@ -116,7 +117,7 @@ def _error(call: Any) -> str:  # noqa: ANN401, as above
 
 
 def _count(balances: dict[str, int], call: Any, transaction: Any) -> None:  # noqa: ANN401, as above
-    """Take in what a call moved: transfers that were not undone, and what gas cost its sender."""
+    """Add the balance changes of a call: its transfers, and the fee of its sender."""
     for log in call["logs"]:
         if log["address"] == TRANSFERS:
             source, target = ("0x" + topic[-40:] for topic in log["topics"][1:3])

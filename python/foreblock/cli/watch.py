@@ -1,4 +1,4 @@
-"""`foreblock watch`: networks live in the terminal."""
+"""`foreblock watch`: the progress of networks, live in the terminal."""
 
 import json
 import time
@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from foreblock.cli.failure import failing_in_one_line
+from foreblock.cli.verb import failing_in_one_line, json_option, option, verb
 from foreblock.cli.watch_connection import QUESTION, READINESS, Reading, read, source_facts
 from foreblock.errors import EndpointError
 from foreblock.upstream.client import Endpoint
@@ -21,7 +21,7 @@ from foreblock.upstream.client import Endpoint
 LOCAL: Final = ("http://127.0.0.1:8545", "http://127.0.0.1:9545")
 GWEI: Final = 10**9
 TIMEOUT_SECONDS: Final = 2.0
-COLUMNS: Final = {  # and how wide they are at least
+COLUMNS: Final = {  # with minimum widths
     "latest": 9,
     "pending": 12,
     "txs": 5,
@@ -33,7 +33,7 @@ COLUMNS: Final = {  # and how wide they are at least
 
 @dataclass(slots=True)
 class Watched:
-    """An endpoint, what it last said, and since when that holds."""
+    """An endpoint, its last answer, and since when that is unchanged."""
 
     endpoint: Endpoint
     reading: Reading | None = None
@@ -42,7 +42,7 @@ class Watched:
     facts: tuple[str, ...] = ()  # about its source
 
     def look(self, now: float) -> None:
-        """Ask once."""
+        """Query the endpoint once."""
         try:
             body, headers = self.endpoint.exchange_with_headers(QUESTION)
             found = read(self.endpoint.url, body, headers)
@@ -60,23 +60,22 @@ def _moved(before: Reading, now: Reading) -> bool:
     return (before.pending, before.index, before.latest) != (now.pending, now.index, now.latest)
 
 
-@click.command()
+@verb()
 @click.argument("urls", metavar="[URL]...", nargs=-1)
-@click.option(
-    "--every", default=0.2, show_default=True, metavar="SECONDS", help="How often to look."
-)
-@click.option("--once", is_flag=True, help="Look once and end.")
-@click.option("--json", "as_json", is_flag=True, help="Print each look as one line of JSON.")
+@option("--every", default=0.2, metavar="SECONDS", help="Time between two updates.")
+@option("--once", is_flag=True, help="Print one update and exit.")
+@json_option("Print each update as one line of JSON.")
 def watch(*, urls: Sequence[str], every: float, once: bool, as_json: bool) -> None:
-    """Watch networks: block, flashblock, transactions, gas and age, and how their feeds are.
+    """Show the progress of networks.
 
+    Prints latest block, pending flashblock, transactions, gas and age, and the state of feeds.
     URL is an endpoint; without any, those of `foreblock dev`. Stop with Ctrl-C.
     """
     with failing_in_one_line(), ExitStack() as opened:
         endpoints = [Endpoint(url, TIMEOUT_SECONDS) for url in urls or LOCAL]
         watched = [Watched(opened.enter_context(endpoint)) for endpoint in endpoints]
         looks = _looks(watched, every, once=once)
-        # Ctrl-C is how one stops watching, and no failure.
+        # Ctrl-C is the ordinary way to stop, not a failure.
         with suppress(KeyboardInterrupt):
             if as_json:
                 _print_lines(watched, looks)
@@ -92,14 +91,14 @@ def _print_lines(watched: Sequence[Watched], looks: Iterator[float]) -> None:
 
 
 def _show(watched: Sequence[Watched], looks: Iterator[float]) -> None:
-    """The table, always in the same place, not before something was seen."""
+    """Update the table in place, after the first answers."""
     with Live(shown(watched, next(looks)), auto_refresh=False) as live:
         for now in looks:
             live.update(shown(watched, now), refresh=True)
 
 
 def _looks(watched: Sequence[Watched], every: float, *, once: bool) -> Iterator[float]:
-    """Look at all of them, again and again; gives the time after each."""
+    """Query all endpoints at an interval; yields the time after each round."""
     while True:
         begun = time.monotonic()
         for each in watched:
@@ -111,7 +110,7 @@ def _looks(watched: Sequence[Watched], every: float, *, once: bool) -> Iterator[
 
 
 def shown(watched: Sequence[Watched], now: float) -> Group:
-    """The table, and below it why there is no answer, or how sources are where networks tell."""
+    """The table, and below it errors and facts about feeds."""
     lines = [Text(each.failure, style="dim") for each in watched if each.failure]
     lines += [
         Text(f"{_name(each)}  {fact}", style="dim") for each in watched for fact in each.facts
@@ -120,9 +119,9 @@ def shown(watched: Sequence[Watched], now: float) -> Group:
 
 
 def table(watched: Sequence[Watched], now: float) -> Table:
-    """What was seen, in 80 columns, which keep their width while numbers grow."""
+    """The table, in 80 columns of stable width."""
     found = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    found.add_column("network", overflow="fold")  # a long name takes a second line
+    found.add_column("network", overflow="fold")  # a long name wraps
     for heading, width in COLUMNS.items():
         found.add_column(heading, justify="right", no_wrap=True, min_width=width)
     for each in watched:

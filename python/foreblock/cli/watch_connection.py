@@ -1,8 +1,8 @@
-"""One look at an endpoint: a batch sent, its answer read. No I/O.
+"""The query of `foreblock watch` and the reading of its answer. No I/O.
 
-Block and flashblock come from one batch, so they are of one snapshot; which flashblock it
-was is told by the header that names the snapshot. Endpoints of other servers have no such
-header: then the index is unknown, and everything else is there all the same.
+Latest and pending block come from one batch, hence from one snapshot; the header
+Foreblock-Snapshot names the flashblock. Other servers send no such header: then the index of
+the flashblock is unknown.
 """
 
 import json
@@ -30,8 +30,8 @@ _COMMIT: Final = re.compile(r"\bcommit=(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A block as an onlooker sees it."""
+class SeenBlock:
+    """The parts of a block that are shown."""
 
     number: int
     hash: str
@@ -44,16 +44,16 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One look."""
+    """One answer."""
 
-    latest: Seen
-    pending: Seen | None  # none where pending means latest
-    index: int | None  # of the flashblock that pending ends with, where it is told
+    latest: SeenBlock
+    pending: SeenBlock | None  # none where pending means latest
+    index: int | None  # of the newest flashblock, if known
     commit: int | None
 
 
 def read(url: str, body: bytes, headers: Mapping[str, str]) -> Reading:
-    """What an answer to `QUESTION` shows; raises `NotAnAnswer`."""
+    """Read the answer to `QUESTION`. Raises `NotAnAnswer`."""
     try:
         by_id = {each["id"]: each["result"] for each in json.loads(body)}
         latest, pending = _seen(by_id[1]), _seen(by_id[2])
@@ -70,16 +70,16 @@ def read(url: str, body: bytes, headers: Mapping[str, str]) -> Reading:
 
 
 def source_facts(status: int, text: str) -> tuple[str, ...]:
-    """What `/readyz?verbose` says about the source of a network; nothing of other servers."""
+    """The lines of `/readyz?verbose` about the source; empty for other servers."""
     lines = text.splitlines()
     if status not in (HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE) or len(lines) > MOST_FACTS:
         return ()
     return tuple(line for line in lines if line.partition(":")[0] in SOURCE_FACTS)
 
 
-def _seen(block: Mapping[str, Any]) -> Seen:
+def _seen(block: Mapping[str, Any]) -> SeenBlock:
     base_fee = block.get("baseFeePerGas")
-    return Seen(
+    return SeenBlock(
         # Some servers give a pending block no number and no hash.
         number=int(block["number"] or "0x0", 16),
         hash=block["hash"] or "",

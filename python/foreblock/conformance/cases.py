@@ -1,4 +1,4 @@
-"""Cases as they lie in files: comments, requests and replies, line by line.
+"""Cases in files: comments, requests and replies, line by line.
 
     // what the case shows
     >> {"jsonrpc":"2.0","id":1,"method":"eth_getBalance","params":["0x…","latest"]}
@@ -19,8 +19,8 @@ SUFFIX: Final = ".io"
 
 
 @dataclass(frozen=True)
-class Exchange:
-    """A request and what must be answered; no reply at all to a notification."""
+class CaseExchange:
+    """A request and its published reply; a notification has none."""
 
     request: bytes
     reply: bytes | None
@@ -39,7 +39,7 @@ class Case:
 
     method: str
     name: str
-    exchanges: tuple[Exchange, ...]
+    exchanges: tuple[CaseExchange, ...]
     shape_only: bool = False
 
     def __str__(self) -> str:
@@ -49,8 +49,8 @@ class Case:
 def read_cases(folder: Path) -> list[Case]:
     """Every case below `folder`, by method and name.
 
-    A case belongs to the folder it lies in, as published: one folder per method. Files
-    right in `folder` belong to the method that their first request names.
+    The folder of a file names its method, as published. A file right in `folder` belongs to
+    the method of its first request.
     """
     files = sorted(folder.rglob(f"*{SUFFIX}"), key=lambda file: (file.parent.name, file.name))
     if not files:
@@ -70,7 +70,7 @@ def _read(file: Path, folder: Path) -> Case:
 
 def parse_case(method: str, name: str, text: str) -> Case:
     """The case that `text` states; `ValueError` names the line that states none."""
-    exchanges: list[Exchange] = []
+    exchanges: list[CaseExchange] = []
     shape_only = False
     asked: bytes | None = None
     for number, line in enumerate(text.splitlines(), 1):
@@ -80,19 +80,19 @@ def parse_case(method: str, name: str, text: str) -> Case:
                 shape_only |= content.startswith("speconly:")
             case ">>":
                 if asked is not None:
-                    exchanges.append(Exchange(asked, None))
+                    exchanges.append(CaseExchange(asked, None))
                 asked = _json(content, number)
             case "<<":
                 if asked is None:
                     raise ValueError(f"line {number}: a reply without its request")
-                exchanges.append(Exchange(asked, _json(content, number)))
+                exchanges.append(CaseExchange(asked, _json(content, number)))
                 asked = None
             case _ if line.strip():
                 raise ValueError(f"line {number}: neither //, >> nor <<")
             case _:
                 pass
     if asked is not None:
-        exchanges.append(Exchange(asked, None))
+        exchanges.append(CaseExchange(asked, None))
     if not exchanges:
         raise ValueError("no request")
     return Case(method, name, tuple(exchanges), shape_only)

@@ -1,8 +1,8 @@
-"""Where two JSON values differ, as paths.
+"""The paths at which two JSON values differ.
 
 Equal means equal as JSON: key order is free, kinds are not (`1` is not `true` and not
-`"1"`), and a key too many is as wrong as one too few. Which differences count is decided
-elsewhere.
+`"1"`), and a key too many is as wrong as one too few. Which differences count is decided in
+`replay`.
 """
 
 import json
@@ -20,7 +20,7 @@ _MESSAGE = re.compile(r"\$(\[\d+\])?\.error\.message")
 
 @dataclass(frozen=True)
 class Difference:
-    """One place, what had to be there and what is."""
+    """One place, the expected value and the found one."""
 
     path: str
     expected: str
@@ -91,7 +91,7 @@ def _kind(value: object) -> str:
 
 
 def _texts(expected: object, found: object) -> tuple[str, str]:
-    """Both as JSON, long ones cut to the stretch where they begin to differ."""
+    """Both as JSON, long ones cut to the part where they begin to differ."""
     one, other = _text(expected), _text(found)
     if max(len(one), len(other)) <= WIDTH:
         return one, other

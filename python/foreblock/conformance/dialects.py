@@ -1,8 +1,8 @@
-"""What a dialect answers where the published reply is another one.
+"""Replies that a dialect promises where the published reply is another one.
 
-The published replies are those of the `ethereum` dialect. `preconf` differs in six rows of
-its contract; each is one function here, from a request and the reply so far to the reply
-that `preconf` promises. Nothing is masked: where hashes change, the new ones are computed.
+The published replies are those of the `ethereum` dialect. `preconf` differs in six rows of its
+contract; each is one function here, from a request and the reply so far to the reply that
+`preconf` promises. Nothing is masked: where hashes change, the new ones are computed.
 docs/conformance.md has the same table for readers.
 """
 
@@ -10,8 +10,8 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, Final, Literal
 
-from foreblock.conformance.headers import hash_of
-from foreblock.primitives import ZERO_HASH, format_data, parse_quantity
+from foreblock.primitives import ZERO_HASH, format_data, parse_data, parse_quantity
+from foreblock.types import Header
 
 # JSON as the standard library reads it. Published files are well-formed, and a mistaken
 # one fails its case, so nothing is gained by spelling out every nesting here.
@@ -21,7 +21,7 @@ Dialect = Literal["ethereum", "preconf"]
 DIALECTS: Final[tuple[Dialect, ...]] = ("ethereum", "preconf")
 
 REVERTED: Final = 3  # code of a revert, as geth answers it
-# Where the block parameter stands in methods that the contract requires it for.
+# The position of the block parameter in methods that require it.
 BLOCK_PARAMETER: Final = {
     "eth_call": 1,
     "eth_getBalance": 1,
@@ -150,3 +150,43 @@ def _is_simulation(request: Json, reply: Json) -> bool:
 def _invalid_params(reply: Json) -> Json:
     """A refusal whose message the contract leaves open."""
     return {"jsonrpc": reply["jsonrpc"], "id": reply["id"], "error": {"code": -32602}}
+
+
+def hash_of(block: dict[str, str]) -> bytes:
+    """The hash of a block, from the fields of its JSON object."""
+
+    def data(name: str) -> bytes:
+        return parse_data(block[name])
+
+    def number(name: str) -> int:
+        return parse_quantity(block[name])
+
+    def data_from_its_fork(name: str) -> bytes | None:
+        return data(name) if name in block else None
+
+    def number_from_its_fork(name: str) -> int | None:
+        return number(name) if name in block else None
+
+    return Header(
+        parent_hash=data("parentHash"),
+        ommers_hash=data("sha3Uncles"),
+        beneficiary=data("miner"),
+        state_root=data("stateRoot"),
+        transactions_root=data("transactionsRoot"),
+        receipts_root=data("receiptsRoot"),
+        logs_bloom=data("logsBloom"),
+        difficulty=number("difficulty"),
+        number=number("number"),
+        gas_limit=number("gasLimit"),
+        gas_used=number("gasUsed"),
+        timestamp=number("timestamp"),
+        extra_data=data("extraData"),
+        mix_hash=data("mixHash"),
+        nonce=data("nonce"),
+        base_fee_per_gas=number_from_its_fork("baseFeePerGas"),
+        withdrawals_root=data_from_its_fork("withdrawalsRoot"),
+        blob_gas_used=number_from_its_fork("blobGasUsed"),
+        excess_blob_gas=number_from_its_fork("excessBlobGas"),
+        parent_beacon_block_root=data_from_its_fork("parentBeaconBlockRoot"),
+        requests_hash=data_from_its_fork("requestsHash"),
+    ).hash

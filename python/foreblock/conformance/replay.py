@@ -1,8 +1,8 @@
-"""Cases against an endpoint, each to an outcome.
+"""Replay cases against an endpoint; each gives an outcome.
 
 A case passes when every reply is what the dialect promises: results and envelopes to the
-letter, errors in code and data. Words of error messages are the server's own, so they are
-shown and do not count, unless asked for. A method that the endpoint does not have makes the
+letter, errors in code and data. The words of error messages differ between servers, so they
+are shown and do not count, unless asked for. A method that the endpoint does not have makes the
 case `NOT_SERVED`, never passed and never silent.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from foreblock.conformance.cases import Case, Exchange
+from foreblock.conformance.cases import Case, CaseExchange
 from foreblock.conformance.compare import NOTHING, Difference, differences, shape_differences
 from foreblock.conformance.dialects import Dialect, promised
 from foreblock.upstream.client import Endpoint
@@ -23,7 +23,7 @@ NOT_YET: Final = "not available yet"
 
 
 class Verdict(Enum):
-    """What became of a case."""
+    """The result of a case."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -31,8 +31,8 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """A case, its verdict, and what differed; `remarks` differ without counting."""
+class CaseOutcome:
+    """A case, its verdict, and the differences; `remarks` do not count."""
 
     case: Case
     verdict: Verdict
@@ -41,38 +41,38 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Rules:
-    """What a reply is held to."""
+class ReplayRules:
+    """The dialect of replies, and whether the words of errors count."""
 
     dialect: Dialect = "ethereum"
     messages: bool = False
 
 
-def replay(endpoint: Endpoint, cases: Iterable[Case], rules: Rules) -> Iterator[Outcome]:
+def replay(endpoint: Endpoint, cases: Iterable[Case], rules: ReplayRules) -> Iterator[CaseOutcome]:
     """The outcome of each case, in order."""
     for case in cases:
         yield _replay_case(endpoint, case, rules)
 
 
-def _replay_case(endpoint: Endpoint, case: Case, rules: Rules) -> Outcome:
+def _replay_case(endpoint: Endpoint, case: Case, rules: ReplayRules) -> CaseOutcome:
     wrong: list[Difference] = []
     remarks: list[Difference] = []
     for exchange in case.exchanges:
         body = endpoint.exchange(exchange.request)
         found = judge(exchange, body, rules, shape_only=case.shape_only)
         if found is None:
-            return Outcome(case, Verdict.NOT_SERVED)
+            return CaseOutcome(case, Verdict.NOT_SERVED)
         for difference in found:
             unheld = difference.in_message and not rules.messages
             (remarks if unheld else wrong).append(difference)
     verdict = Verdict.FAILED if wrong else Verdict.PASSED
-    return Outcome(case, verdict, tuple(wrong), tuple(remarks))
+    return CaseOutcome(case, verdict, tuple(wrong), tuple(remarks))
 
 
 def judge(
-    exchange: Exchange, body: bytes, rules: Rules, *, shape_only: bool
+    exchange: CaseExchange, body: bytes, rules: ReplayRules, *, shape_only: bool
 ) -> list[Difference] | None:
-    """How a reply differs from what was promised; None if its method is not served."""
+    """The differences between a reply and the promised one; None if its method is not served."""
     if exchange.reply is None:
         return [Difference("$", NOTHING, repr(body[:80]))] if body else []
     try:
@@ -102,15 +102,15 @@ def _not_served(reply: object) -> bool:
 class Summary:
     """Outcomes by method."""
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[CaseOutcome, ...]
 
     def count(self, verdict: Verdict, method: str | None = None) -> int:
-        """How many cases, of one method or of all, came to this verdict."""
+        """The number of cases with this verdict, of one method or of all."""
         return self.table[method, verdict] if method else self._total[verdict]
 
     @property
     def methods(self) -> list[str]:
-        """The methods of which there are cases."""
+        """The methods that have cases."""
         return sorted({outcome.case.method for outcome in self.outcomes})
 
     @property

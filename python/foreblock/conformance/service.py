@@ -1,4 +1,4 @@
-"""A service of our own over the chain that lies beside the cases.
+"""A service of our own over the chain beside the cases.
 
 The chain is imported, every root verified, into a folder that is removed afterwards; the
 service is the one that `foreblock serve` starts, in a process of its own.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from foreblock.errors import InvalidArgument
-from foreblock.ledger.importing.import_files import import_files
+from foreblock.ledger.importing.importer import import_files
 from foreblock.service.running import serving
 
 
@@ -27,8 +27,8 @@ class ChainFiles:
 def find_chain(folder: Path) -> ChainFiles:
     """The chain of a folder of cases: in it, above it, or in its `tests`.
 
-    The last two are how a checkout of ethereum/execution-apis looks from one method's
-    folder and from its root.
+    The last two fit a checkout of ethereum/execution-apis: the folder of one method, and
+    the root.
     """
     for place in (folder, folder / "tests", folder.parent):
         if (place / "genesis.json").is_file() and (place / "chain.rlp").is_file():

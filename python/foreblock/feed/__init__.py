@@ -1,1 +1,1 @@
-"""Flashblocks on the wire: their format, and the WebSocket that carries them."""
+"""Flashblocks on the wire: messages, server, client and recordings."""

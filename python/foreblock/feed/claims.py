@@ -1,9 +1,9 @@
-"""Receipts and balances in the metadata of older dialects, read as far as they can be.
+"""Receipts and balances in the metadata of older dialects.
 
-Feeds have dropped and changed them without notice, so nothing depends on them: where one
-cannot be read, or they are too large to be worth it, there are none. Keys are in camel case
-inside receipts; the kind of a receipt stands around it in the oldest dialect and inside it in
-a later one, and is not needed.
+Feeds have changed and dropped them without notice, so nothing depends on them: if one cannot
+be read, or they are too large, the result is none. Keys inside receipts are in camel case. The
+type of a receipt is a key around it in the oldest dialect and inside it in a later one; it is
+not needed.
 """
 
 from typing import Any, Final
@@ -13,7 +13,7 @@ import msgspec
 from foreblock.primitives import parse_address, parse_data, parse_hash, parse_quantity
 from foreblock.types import ClaimedReceipt, Claims
 
-# More text than this is not read; a full block of 200 transactions has a quarter of it.
+# Larger metadata is ignored; a full block of 200 transactions has a quarter of this.
 LONGEST: Final = 1024 * 1024
 
 
@@ -35,7 +35,7 @@ _balances: Final = msgspec.json.Decoder(dict[str, str])
 
 
 def read_claims(receipts: msgspec.Raw, balances: msgspec.Raw) -> Claims | None:
-    """What is said of receipts and balances; none where nothing is that can be read."""
+    """The claimed receipts and balances, or none if there are none that can be read."""
     texts = (bytes(receipts), bytes(balances))
     if not any(texts) or sum(map(len, texts)) > LONGEST:
         return None
@@ -53,7 +53,7 @@ def _read_receipts(text: bytes) -> dict[bytes, ClaimedReceipt]:
 
 
 def _receipt(said: dict[str, Any]) -> ClaimedReceipt:
-    if len(said) == 1:  # its kind stands around it
+    if len(said) == 1:  # its type is the key
         (said,) = said.values()
     wire = msgspec.convert(said, _WireReceipt)
     status = wire.status if isinstance(wire.status, bool) else parse_quantity(wire.status, 1)

@@ -1,14 +1,13 @@
-"""One feed, read for as long as it is wanted: connect, keep alive, connect again.
+"""Read one feed: connect, keep alive, reconnect.
 
-What comes is put into an inbox as the bytes of its frames; what they mean is for
-`messages.decode`, on another thread, so that a poisoned feed costs nobody else's time.
-Nothing that a server does raises here or takes more memory than its limits: a message that
-is too large, one that never ends, silence, noise and slammed doors are a lost connection
-and a wait. What no feed does below the level of messages, such as control frames without
-end (`feed_connection.py`), costs the longest wait.
+Messages go into an inbox as bytes; `messages.decode` reads them on another thread, so that a
+hostile feed does not delay others. Nothing that a server does raises here or exceeds the
+memory limits: a message that is too large or never ends, silence, garbage and resets are a
+lost connection and a wait. Abuse below the level of messages, such as endless control frames
+(`feed_connection`), costs the longest wait.
 
-After a loss a server of ours is asked to go on where we are. Others are blind until their
-next message, which is what their protocol has.
+After a reconnect a foreblock server is asked to resume where the chain is. Other servers
+continue with their next message.
 """
 
 import asyncio
@@ -24,22 +23,22 @@ from websockets.exceptions import WebSocketException
 
 from foreblock.backoff import Backoff
 from foreblock.clock import Clock
-from foreblock.feed.client_options import ClientOptions
 from foreblock.feed.feed_connection import FeedConnection
+from foreblock.feed.feed_options import FeedClientOptions
+from foreblock.feed.feed_url import OURS, check_url, has_start, resume_after
 from foreblock.feed.inbox import Inbox
-from foreblock.feed.target import OURS, begin_after, check_url, is_placed
-from foreblock.foreign_text import harmless
+from foreblock.primitives import harmless
 from foreblock.types import FlashblockId
 
 log = structlog.get_logger()
 
 _library_log = logging.getLogger("foreblock.feed.client")
 _SECOND_NS: Final = 10**9
-_DEFAULT: Final = ClientOptions()
+_DEFAULT: Final = FeedClientOptions()
 
 
 class _Lost(Exception):
-    """A connection is given up, and why."""
+    """A connection was closed by us, with the reason."""
 
 
 class FeedClient:
@@ -53,12 +52,12 @@ class FeedClient:
         *,
         arrived: Callable[[], None],
         place: Callable[[], FlashblockId | None] = lambda: None,
-        options: ClientOptions = _DEFAULT,
+        options: FeedClientOptions = _DEFAULT,
         chance: Random | None = None,
     ) -> None:
-        """`arrived` is called for each message; `place` is where the chain is.
+        """`arrived` is called for each message; `place` is the chain's newest flashblock.
 
-        Raises `InvalidArgument` for what is no URL of a WebSocket.
+        Raises `InvalidArgument` unless `url` is that of a WebSocket.
         """
         check_url(url)
         self.url: Final = url
@@ -69,18 +68,18 @@ class FeedClient:
         self._options: Final = options
         self._backoff: Final = Backoff(options.waits, chance or Random())  # noqa: S311, no secret
         self._is_ours = False
-        self._made: FeedConnection | None = None  # the last one, open or not
+        self._made: FeedConnection | None = None  # the last connection
         self._waits_until_ns = 0  # monotonic
 
-        # For those who ask how it is.
+        # Shown by /readyz?verbose.
         self.connected = False
         self.connections = 0
         self.messages = 0
         self.last_message_ns: int | None = None  # monotonic
         self.last_error = ""
 
-    def let_wait(self, seconds: float) -> None:
-        """Hear nothing for so long, but not for longer than the longest wait for a connection."""
+    def pause(self, seconds: float) -> None:
+        """Read nothing for this time, at most the longest wait for a connection."""
         seconds = min(seconds, self._options.waits.longest)
         self._waits_until_ns = self._clock.monotonic_ns() + int(seconds * _SECOND_NS)
 
@@ -96,11 +95,11 @@ class FeedClient:
                 self.connected = False
             lived = (self._clock.monotonic_ns() - begun) / _SECOND_NS
             wait = self._backoff.after(lived)
-            await asyncio.sleep(self._options.waits.longest if self._given_up else wait)
+            await asyncio.sleep(self._options.waits.longest if self._aborted else wait)
 
     @property
-    def _given_up(self) -> str:
-        """Why the last connection was cut off by us; empty where it was not."""
+    def _aborted(self) -> str:
+        """Why the last connection was aborted by us; empty if it was not."""
         return "" if self._made is None else self._made.why
 
     def _make(self, *arguments: Any, **options: Any) -> FeedConnection:  # noqa: ANN401, theirs
@@ -108,11 +107,11 @@ class FeedClient:
         return self._made
 
     async def _read(self) -> None:
-        """One connection, to its end; two where the first finds out that the server is ours."""
+        """Read one connection to its end, or two if the first shows that the server can resume."""
         async with self._connection(placed=self._is_ours) as connection:
             found_ours = _says_it_is_ours(connection) and not self._is_ours
             self._is_ours = _says_it_is_ours(connection)
-            if not found_ours or is_placed(self.url):
+            if not found_ours or has_start(self.url):
                 await self._read_from(connection)
         async with self._connection(placed=True) as connection:
             await self._read_from(connection)
@@ -121,8 +120,8 @@ class FeedClient:
     async def _connection(self, *, placed: bool) -> AsyncIterator[ClientConnection]:
         options = self._options
         connection = await connect(
-            begin_after(self.url, self._place()) if placed else self.url,
-            compression=None,  # what it would save is not worth what a bomb can cost
+            resume_after(self.url, self._place()) if placed else self.url,
+            compression=None,  # not worth the cost of a decompression bomb
             proxy=None,
             user_agent_header="foreblock",
             open_timeout=options.open_timeout,
@@ -130,7 +129,7 @@ class FeedClient:
             ping_interval=options.ping_interval,
             ping_timeout=options.ping_timeout,
             max_size=options.limits.message,
-            max_queue=1,  # frames that wait below us; what waits above is the inbox's to bound
+            max_queue=1,  # frames; the inbox bounds messages
             logger=_library_log,
             create_connection=self._make,  # type: ignore[arg-type]  # as good as a class
         )
@@ -140,10 +139,10 @@ class FeedClient:
             try:
                 await connection.close()
             finally:
-                connection.transport.abort()  # for who is cancelled while it waits
+                connection.transport.abort()  # if cancelled while closing
 
     async def _read_from(self, connection: ClientConnection) -> None:
-        """Read until the connection is lost, which it always is in the end."""
+        """Read until the connection is lost."""
         self.connected = True
         self.connections += 1
         log.info("feed_connected", feed=self.url)
@@ -158,7 +157,7 @@ class FeedClient:
             self._arrived()
 
     async def _receive(self, connection: ClientConnection) -> bytes:
-        """The next message, whatever the opcode of its frames."""
+        """The next message, of any opcode."""
         fragments: list[bytes] = []
         try:
             async with asyncio.timeout(self._options.silence):
@@ -171,7 +170,7 @@ class FeedClient:
         return fragments[0] if len(fragments) == 1 else b"".join(fragments)
 
     def _failed(self, failure: Exception) -> None:
-        self.last_error = self._given_up or harmless(str(failure)) or type(failure).__name__
+        self.last_error = self._aborted or harmless(str(failure)) or type(failure).__name__
         log.info("feed_lost", feed=self.url, why=self.last_error)
 
 

@@ -1,22 +1,22 @@
-"""Where frames begin in the bytes of a WebSocket, before anybody parses them. No I/O.
+"""Count the frames in the bytes of a WebSocket before they are parsed. No I/O.
 
 A frame of two to six bytes costs a parser as much time as one of a megabyte. So frames are
-counted first, by their heads alone (RFC 6455, 5.2): payloads are skipped, and the count ends
-where the caller has heard enough. The bytes before the first frame are those of a handshake,
-which ends with its first empty line. What breaks the protocol is for the parser to find.
+counted first, by their headers alone (RFC 6455, 5.2), up to a maximum. The bytes before the
+first frame are the handshake, which ends with its first empty line. Violations of the protocol
+are left to the parser.
 """
 
 from typing import Final, NamedTuple
 
 _END_OF_HEAD: Final = b"\r\n\r\n"
-_CONTROL: Final = 0x08  # this bit of an opcode
+_CONTROL: Final = 0x08  # this bit of the opcode
 _MASKED: Final = 0x80
-_LONGEST: Final = 14  # bytes of a frame's head
+_LONGEST: Final = 14  # bytes of a frame header
 _LENGTH_BYTES: Final = {126: 2, 127: 8}
 
 
 class Scanned(NamedTuple):
-    """How many bytes were looked at, and the frames that begin in them."""
+    """The bytes scanned, and the frames that begin in them."""
 
     bytes: int
     frames: int
@@ -24,15 +24,15 @@ class Scanned(NamedTuple):
 
 
 class FrameScan:
-    """One direction of one connection, from its first byte on."""
+    """Scans one direction of a connection, from its first byte on."""
 
     def __init__(self) -> None:
         self.in_handshake = True
-        self._begun = b""  # of a head that is not whole
-        self._skip = 0  # bytes of a payload that have not come
+        self._begun = b""  # a partial header
+        self._skip = 0  # bytes of a payload still to come
 
     def scan(self, data: bytes, begin: int, most: int) -> Scanned:
-        """Look at data from `begin` on, until its end or the head of frame number `most + 1`."""
+        """Scan data from `begin` to its end, or to the header of frame number `most + 1`."""
         at = begin
         if self.in_handshake:
             at = self._handshake(data, at)
@@ -57,7 +57,7 @@ class FrameScan:
         return Scanned(at - begin, frames, control)
 
     def _handshake(self, data: bytes, at: int) -> int:
-        """Where the frames begin; the end of the data if they have not yet."""
+        """The position of the first frame, or the end of the data if it is not there yet."""
         joined = self._begun + data[at:]
         end = joined.find(_END_OF_HEAD)
         if end < 0:
@@ -69,7 +69,7 @@ class FrameScan:
 
 
 def _head_size(head: bytes) -> int | None:
-    """Its bytes; none while it is not whole."""
+    """The size of a header, or none if it is incomplete."""
     if len(head) < 2:
         return None
     size = 2 + _LENGTH_BYTES.get(head[1] & ~_MASKED & 0xFF, 0) + (4 if head[1] & _MASKED else 0)

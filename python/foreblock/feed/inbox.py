@@ -1,9 +1,8 @@
-"""Messages of one feed that wait to be read, bounded in number and bytes.
+"""A bounded queue of the messages of one feed, in one event loop.
 
-It belongs to one event loop. Who brings a message waits a little for room, which makes the
-sender wait too and takes the edge off a burst; after that the oldest go. A message that is
-lost is a gap, which the chain closes from another feed or its canonical source, while a
-reader that never reads would be cut off by its server.
+`put` waits a little for room, which slows the sender and smooths a burst; then the oldest
+messages are dropped. A dropped message is a gap, which another feed or the canonical source
+closes, whereas a client that stops reading would be disconnected by its server.
 """
 
 import asyncio
@@ -14,7 +13,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class InboxBounds:
-    """What may wait, and how long a sender is kept waiting, in seconds."""
+    """The size of the queue, and how long `put` waits for room, in seconds."""
 
     messages: int = 64
     bytes: int = 16 * 1024 * 1024
@@ -25,7 +24,7 @@ _DEFAULT: Final = InboxBounds()
 
 
 class Inbox:
-    """Whoever is told of a message by `arrived` takes it, and all others, with `take`."""
+    """A queue that is emptied as a whole."""
 
     def __init__(self, bounds: InboxBounds = _DEFAULT) -> None:
         self._bounds: Final = bounds
@@ -38,7 +37,7 @@ class Inbox:
         return len(self._messages)
 
     async def put(self, message: bytes) -> None:
-        """Add a message; the oldest go if nobody makes room in time."""
+        """Add a message; drop the oldest if there is no room in time."""
         if not self._fits(message):
             self._room.clear()
             try:
@@ -50,7 +49,7 @@ class Inbox:
         self._bytes += len(message)
 
     def take(self) -> list[bytes]:
-        """All that wait, in the order in which they came."""
+        """Remove and return all messages, oldest first."""
         taken = list(self._messages)
         self._messages.clear()
         self._bytes = 0
@@ -58,7 +57,7 @@ class Inbox:
         return taken
 
     def _fits(self, message: bytes) -> bool:
-        """One alone always does: what is too large for anybody was refused before."""
+        """Whether there is room; a single message always fits."""
         if not self._messages:
             return True
         if len(self._messages) >= self._bounds.messages:

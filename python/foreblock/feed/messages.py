@@ -1,11 +1,11 @@
-"""Flashblocks to the bytes of a public feed, and back.
+"""Decode and encode flashblocks as public feeds send them.
 
-In: every dialect that public sequencers and proxies have sent. What may be absent may also
-be null, and what is there is read strictly: widths of hex, form and size of quantities.
-Each failure is one `MalformedFlashblock` that names the field. Out: the newest dialect.
+Decoding accepts every dialect that public sequencers and proxies have sent. Optional fields may
+be absent or null; present fields are read strictly: widths of hex, form and size of quantities.
+Each failure is a `MalformedFlashblock` that names the field. Encoding uses the newest dialect.
 
-Here a message is read alone. Whether it follows from others is for `ledger.placement`,
-whether it is true for execution.
+A message is read alone: `ledger.following.classification` decides whether it follows others,
+and execution whether it is valid.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ import msgspec
 
 from foreblock.errors import MalformedFlashblock
 from foreblock.feed.claims import read_claims
-from foreblock.feed.places import format_place, parse_place
+from foreblock.feed.feed_url import format_flashblock_id, parse_flashblock_id
 from foreblock.feed.wire import (
     MessageLimits,
     WireBase,
@@ -41,13 +41,13 @@ V = TypeVar("V")
 PAYLOAD_ID_BYTES: Final = 8
 BLOOM_BYTES: Final = 256
 
-# What stands where a sequencer knows no predecessor.
+# Stands for an unknown predecessor.
 _UNKNOWN: Final = FlashblockId(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class EndMarker:
-    """A message without `diff`, such as X Layer sends after the last of a job: pass it over."""
+    """A message without `diff`, which X Layer sends after the last of a job; to be ignored."""
 
     payload_id: bytes | None
 
@@ -57,7 +57,7 @@ _DEFAULT_LIMITS: Final = MessageLimits()
 
 
 def decode(data: bytes, limits: MessageLimits = _DEFAULT_LIMITS) -> Flashblock | EndMarker:
-    """The flashblock in the payload of one frame; raises nothing but `MalformedFlashblock`."""
+    """Decode the payload of one frame. Raises `MalformedFlashblock` and nothing else."""
     message = read_message(data, limits)
     if message.diff is None:
         return EndMarker(
@@ -78,7 +78,7 @@ def decode(data: bytes, limits: MessageLimits = _DEFAULT_LIMITS) -> Flashblock |
 
 
 def encode(flashblock: Flashblock, *, predecessor: bool = True) -> bytes:
-    """The flashblock as JSON; without `predecessor` as feeds wrote it before June 2026."""
+    """The flashblock as JSON; without `predecessor` as before June 2026."""
     message: dict[str, object] = {
         "payload_id": format_data(flashblock.payload_id),
         "index": flashblock.index,
@@ -88,7 +88,7 @@ def encode(flashblock: Flashblock, *, predecessor: bool = True) -> bytes:
     message["diff"] = _diff_object(flashblock.diff)
     metadata: dict[str, object] = {"block_number": flashblock.block_number}
     if predecessor:
-        metadata["prev_flashblock_id"] = format_place(flashblock.previous or _UNKNOWN)
+        metadata["prev_flashblock_id"] = format_flashblock_id(flashblock.previous or _UNKNOWN)
     message["metadata"] = metadata
     return _encoder.encode(message)
 
@@ -137,12 +137,12 @@ def _transactions(texts: list[str] | None) -> tuple[bytes, ...]:
 
 
 def _blob_gas_used(text: str | None) -> int:
-    """Builders from before Jovian leave it out."""
+    """Blob gas; absent before Jovian."""
     return 0 if text is None else _read("diff.blob_gas_used", text, _quantity)
 
 
 def _block_number(metadata: WireMetadata, base: Base | None) -> int:
-    """The number is in the metadata of every message, and once more in the base."""
+    """The block number of the metadata, which must agree with the base."""
     if metadata.block_number is None and base is not None:
         return base.block_number
     number = _need("metadata.block_number", metadata.block_number, _number)
@@ -156,7 +156,7 @@ def _block_number(metadata: WireMetadata, base: Base | None) -> int:
 def _previous(text: str | None) -> FlashblockId | None:
     if text is None:
         return None
-    previous = _read("metadata.prev_flashblock_id", text, parse_place)
+    previous = _read("metadata.prev_flashblock_id", text, parse_flashblock_id)
     return None if previous == _UNKNOWN else previous
 
 

@@ -1,21 +1,31 @@
-"""Flashblocks on their way out: encoded once, kept while their job is the current one."""
+"""Flashblocks to send: encoded once, kept for resuming clients, counted until they are sent.
+
+`Backlog` derives the number of unsent messages of a client from the bytes in its transport's
+buffer. Pings are in the same buffer and not counted, so the number may be one too high, never
+too low. No I/O.
+"""
 
 from collections import deque
 from functools import cached_property
+from typing import Final
 
-from foreblock.feed.compression import compress
+from foreblock.feed.feed_options import FeedServerOptions
 from foreblock.feed.messages import encode
-from foreblock.feed.options import FeedOptions
+from foreblock.feed.wire import compress
 from foreblock.types import Flashblock, FlashblockId
+
+# RFC 6455, 5.2: from these payload sizes on, the length takes two and eight bytes more.
+_SHORT: Final = 126
+_LONG: Final = 1 << 16
 
 
 class Outgoing:
-    """A flashblock as the bytes that every client gets."""
+    """A flashblock in the encodings of clients."""
 
     def __init__(
-        self, flashblock: Flashblock, options: FeedOptions, text: bytes | None = None
+        self, flashblock: Flashblock, options: FeedServerOptions, text: bytes | None = None
     ) -> None:
-        """`text` is how it was written by somebody else, where that is to be kept."""
+        """`text` is the JSON of another feed, to be sent unchanged."""
         self.payload_id = flashblock.payload_id
         self.place = FlashblockId(flashblock.block_number, flashblock.index)
         self.text = text or encode(flashblock, predecessor=options.predecessor)
@@ -23,12 +33,12 @@ class Outgoing:
 
     @cached_property
     def compressed(self) -> bytes:
-        """The text as brotli, made when the first client wants it."""
+        """The text as brotli, made on first use."""
         return compress(self.text, self._quality)
 
 
 class CurrentJob:
-    """The newest flashblocks of the job that is being announced, at most `limit` bytes."""
+    """The newest flashblocks of the current job, at most `limit` bytes."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -36,7 +46,7 @@ class CurrentJob:
         self._bytes = 0
 
     def add(self, message: Outgoing) -> None:
-        """One more; the first of another job takes the place of all."""
+        """Add a flashblock; the first of another job replaces all."""
         if self._messages and self._messages[-1].payload_id != message.payload_id:
             self._messages.clear()
             self._bytes = 0
@@ -46,10 +56,46 @@ class CurrentJob:
             self._bytes -= len(self._messages.popleft().text)
 
     def since(self, place: FlashblockId) -> list[Outgoing]:
-        """Those at this place and after it, as far as they are kept."""
+        """The kept flashblocks from this one on."""
         at = (place.block_number, place.index)
         return [
             message
             for message in self._messages
             if (message.place.block_number, message.place.index) >= at
         ]
+
+
+def frame_size(payload: int) -> int:
+    """The size of an unmasked frame with a payload of this size."""
+    if payload < _SHORT:
+        return 2 + payload
+    return (4 if payload < _LONG else 10) + payload
+
+
+class Backlog:
+    """The messages written to one client that may be unsent."""
+
+    def __init__(self, most_messages: int, most_bytes: int) -> None:
+        self._most_messages = most_messages
+        self._most_bytes = most_bytes
+        self._sizes: deque[int] = deque()
+        self._written = 0
+
+    def has_room(self, unsent: int, size: int) -> bool:
+        """Whether `size` more bytes may be written while `unsent` bytes are in the buffer.
+
+        A client that has read everything always has room, however large the message is.
+        """
+        self._forget_sent(unsent)
+        if not unsent:
+            return True
+        return len(self._sizes) < self._most_messages and unsent + size <= self._most_bytes
+
+    def wrote(self, size: int) -> None:
+        """Count bytes that were written as one message."""
+        self._sizes.append(size)
+        self._written += size
+
+    def _forget_sent(self, unsent: int) -> None:
+        while self._sizes and self._written - self._sizes[0] >= unsent:
+            self._written -= self._sizes.popleft()

@@ -1,13 +1,12 @@
-"""The chain's flashblocks over WebSocket, for any consumer of public feeds.
+"""Serve flashblocks over WebSocket, to any client of public feeds.
 
-A message is encoded once and the same bytes go to every client, in the order of `publish`.
-A client gets every message from its start on or is closed: one that takes them too slowly
-is told so, because a gap without a word is worse than a new connection. No client makes
-another one wait, and what is kept for each is bounded. Nor does one make the writer wait,
-whose loop this is: what clients send is weighed before it is parsed (`guest_connection.py`),
-and who may come at all is decided by address (`guests.py`, `door.py`).
+A message is encoded once and the same bytes go to every client, in the order of `publish`. A
+client gets every message from its start on or is closed: closing a slow client is better than
+a silent gap. Clients do not delay each other, and memory per client is bounded. Clients do not
+delay the writer, whose loop this is: connections and input are limited before anything is
+parsed (`server_connections`, `rate_limits`).
 
-Whoever publishes does so after the commit returned; nothing here knows the chain.
+The caller publishes a flashblock after its commit; nothing here knows the chain.
 """
 
 import asyncio
@@ -28,29 +27,25 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from foreblock.errors import MalformedFlashblock
-from foreblock.feed.allowance import Rate
-from foreblock.feed.backlog import Backlog, frame_size
-from foreblock.feed.door import Door
-from foreblock.feed.guest_connection import GuestConnection
-from foreblock.feed.guests import Guests, network_of
+from foreblock.feed.feed_options import FeedServerOptions
+from foreblock.feed.feed_url import OURS, Refusal, Subscription, parse_target
 from foreblock.feed.messages import decode
-from foreblock.feed.options import FeedOptions
-from foreblock.feed.outgoing import CurrentJob, Outgoing
-from foreblock.feed.subscription import Refusal, Subscription, parse_target
-from foreblock.feed.target import OURS
+from foreblock.feed.outgoing import Backlog, CurrentJob, Outgoing, frame_size
+from foreblock.feed.rate_limits import ConnectionLimits, Rate, network_of
+from foreblock.feed.server_connections import Acceptor, LimitedConnection
 from foreblock.feed.wire import MessageLimits, text_of
 from foreblock.types import Flashblock
 
 log = structlog.get_logger()
 
-# What the library has to say. That somebody spoke no WebSocket is that client's affair.
+# Log of the library, without handshakes that failed because of the client.
 _library_log = logging.getLogger("foreblock.feed")
 _library_log.addFilter(lambda record: record.msg != "opening handshake failed")
 
 TOO_SLOW: Final = "too slow: messages are piling up"
 STOPPING: Final = "the feed is stopping"
 
-# Clients have nothing to say; what they send is read, so that pongs are, and thrown away.
+# Input of clients is read for pongs, and otherwise discarded.
 _INCOMING_BYTES: Final = 4 * 1024
 _LIMITS: Final = MessageLimits()
 
@@ -62,11 +57,11 @@ class _Client:
     backlog: Backlog
 
     def content(self, message: Outgoing) -> bytes:
-        """The message as this client wants it."""
+        """The message in the encoding of this client."""
         return message.compressed if self.brotli else message.text
 
     def has_room(self, message: Outgoing) -> bool:
-        """Whether this client has taken enough of what came before."""
+        """Whether this client has read enough of earlier messages."""
         unsent = self.connection.transport.get_write_buffer_size()
         return self.backlog.has_room(unsent, frame_size(len(self.content(message))))
 
@@ -74,25 +69,25 @@ class _Client:
 class FeedServer:
     """Serves one network's feed on one listening socket."""
 
-    def __init__(self, options: FeedOptions | None = None) -> None:
-        self._options = options or FeedOptions()
+    def __init__(self, options: FeedServerOptions | None = None) -> None:
+        self._options = options or FeedServerOptions()
         self._server: Server | None = None
         self._job = CurrentJob(self._options.replay_bytes)
-        # Connections that were let in, also while they open and close.
-        self._seats: dict[ServerConnection, Subscription] = {}
+        # Accepted connections, also while opening and closing.
+        self._accepted: dict[ServerConnection, Subscription] = {}
         self._clients: set[_Client] = set()
         self._closing: set[asyncio.Task[None]] = set()
-        self._guests = Guests(self._options.clients, self._options.clients_per_address)
+        self._limits = ConnectionLimits(self._options.clients, self._options.clients_per_address)
         self.closed_as_slow = 0
-        self.closed_as_loud = 0
+        self.closed_over_limit = 0
 
     @property
     def clients(self) -> int:
-        """How many clients get flashblocks now."""
+        """The number of connected clients."""
         return len(self._clients)
 
     async def start(self, sock: socket.socket) -> None:
-        """Serve on this socket, which is the server's from now on."""
+        """Serve on this socket and own it."""
         options = self._options
         server = serve(
             self._attend,
@@ -102,42 +97,42 @@ class FeedServer:
             logger=_library_log,
         )
 
-        async def door() -> Door:
-            return Door(sock, partial(self._enter, server), self._guests.leave)
+        async def accept() -> Acceptor:
+            return Acceptor(sock, partial(self._connect, server), self._limits.release)
 
-        server.create_server = door  # type: ignore[assignment]  # has all that is used of one
+        server.create_server = accept  # type: ignore[assignment]  # has all that is used of one
         self._server = await server
 
-    def _enter(self, server: Server, address: str) -> GuestConnection | None:
-        """The connection of somebody who has come, if they may."""
+    def _connect(self, server: Server, address: str) -> LimitedConnection | None:
+        """The protocol of a new connection, or none to refuse it."""
         options = self._options
-        if not self._guests.enter(address, asyncio.get_running_loop().time()):
+        if not self._limits.admit(address, asyncio.get_running_loop().time()):
             return None
-        return GuestConnection(
+        return LimitedConnection(
             ServerProtocol(max_size=_INCOMING_BYTES, logger=_library_log),
             server,
             rate=Rate(options.client_bytes, options.client_burst),
-            too_loud=partial(self._turned_out, address),
-            gone=partial(self._guests.leave, address),
+            over_limit=partial(self._over_limit, address),
+            gone=partial(self._limits.release, address),
             ping_interval=options.ping_interval,
             ping_timeout=options.ping_timeout,
             close_timeout=options.close_timeout,
-            max_queue=None,  # what the allowance lets through
+            max_queue=None,  # bounded by the rate
         )
 
-    def _turned_out(self, address: str) -> None:
-        self.closed_as_loud += 1
-        self._guests.turned_out(address, asyncio.get_running_loop().time())
-        log.info("feed client too loud", address=address)
+    def _over_limit(self, address: str) -> None:
+        self.closed_over_limit += 1
+        self._limits.penalize(address, asyncio.get_running_loop().time())
+        log.info("feed_client_over_limit", address=address)
 
     def publish(self, flashblock: Flashblock) -> None:
-        """Hand a flashblock to every client; called in the loop, and never waits."""
+        """Send a flashblock to every client; called in the loop, never blocks."""
         self._publish(Outgoing(flashblock, self._options))
 
     def publish_bytes(self, data: bytes) -> None:
-        """Hand over what somebody else's feed has sent, as it was written.
+        """Send a message of another feed, byte for byte.
 
-        What is no flashblock goes to every client as it is.
+        A message that is not a flashblock goes to every client unchanged.
         """
         try:
             text = text_of(data, _LIMITS)
@@ -151,7 +146,7 @@ class FeedServer:
 
     @property
     def unsent(self) -> int:
-        """The most bytes that any client has not taken yet."""
+        """The most unsent bytes of any client."""
         transports = [client.connection.transport for client in self._clients]
         return max((each.get_write_buffer_size() for each in transports), default=0)
 
@@ -167,7 +162,7 @@ class FeedServer:
             _send(message, clients, brotli=brotli)
 
     async def stop(self) -> None:
-        """Close every client and the socket; who does not answer in time is cut off."""
+        """Close every client and the socket; abort clients that do not close in time."""
         if self._server is None:
             return
         self._server.close(reason=STOPPING)
@@ -175,7 +170,7 @@ class FeedServer:
             async with asyncio.timeout(self._options.close_timeout):
                 await self._server.wait_closed()
         except TimeoutError:
-            for connection in list(self._seats):
+            for connection in list(self._accepted):
                 connection.transport.abort()
             await self._server.wait_closed()
         await asyncio.gather(*self._closing)
@@ -185,24 +180,24 @@ class FeedServer:
         if isinstance(wanted, Subscription):
             refusal = self._refusal(_address(connection))
             if refusal is None:
-                self._seats[connection] = wanted
+                self._accepted[connection] = wanted
                 return None
             wanted = refusal
         return connection.respond(wanted.status, wanted.text + "\n")
 
     def _refusal(self, address: str) -> Refusal | None:
-        # A handshake that failed after it was let in has no handler to free its seat.
-        for connection in [at for at in self._seats if at.state is State.CLOSED]:
-            del self._seats[connection]
-        if len(self._seats) >= self._options.clients:
+        # A handshake that failed after it was accepted has no handler to remove it.
+        for connection in [at for at in self._accepted if at.state is State.CLOSED]:
+            del self._accepted[connection]
+        if len(self._accepted) >= self._options.clients:
             return Refusal(HTTPStatus.TOO_MANY_REQUESTS, "too many clients")
-        here = sum(_address(connection) == address for connection in self._seats)
+        here = sum(_address(connection) == address for connection in self._accepted)
         if here >= self._options.clients_per_address:
             return Refusal(HTTPStatus.TOO_MANY_REQUESTS, "too many clients of this address")
         return None
 
     async def _attend(self, connection: ServerConnection) -> None:
-        wanted = self._seats[connection]
+        wanted = self._accepted[connection]
         backlog = Backlog(self._options.unsent_messages, self._options.unsent_bytes)
         client = _Client(connection, wanted.brotli, backlog)
         if wanted.since is not None:
@@ -218,13 +213,13 @@ class FeedServer:
     def _close_slow(self, client: _Client) -> None:
         self._clients.discard(client)
         self.closed_as_slow += 1
-        log.info("feed client too slow", address=_address(client.connection))
+        log.info("feed_client_too_slow", address=_address(client.connection))
         task = asyncio.get_running_loop().create_task(self._close(client.connection))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
     async def _close(self, connection: ServerConnection) -> None:
-        # To write the close frame takes as long as the client leaves the buffer full.
+        # The close frame waits while the client leaves the buffer full.
         try:
             async with asyncio.timeout(self._options.close_timeout):
                 await connection.close(CloseCode.POLICY_VIOLATION, TOO_SLOW)
@@ -244,13 +239,13 @@ def _send(message: Outgoing, clients: list[_Client], *, brotli: bool) -> None:
 def _replay(messages: list[Outgoing], client: _Client) -> None:
     for message in messages:
         broadcast([client.connection], client.content(message), text=not client.brotli)
-    # As one message, since they come at once: to be sent history makes nobody slow.
+    # As one message, since they are sent at once: history does not make a client slow.
     if messages:
         client.backlog.wrote(sum(frame_size(len(client.content(at))) for at in messages))
 
 
 def _address(connection: ServerConnection) -> str:
-    """The client's address without its port, as `guests` count it; empty once it is gone."""
+    """The client's address as `rate_limits` counts it; empty once it is gone."""
     match connection.remote_address:
         case (str(host), *_):
             return network_of(host)

@@ -1,33 +1,35 @@
-"""The bytes of a frame to the texts and numbers of a message.
+"""The outer format of a message: JSON or brotli, to typed fields that are still text.
 
-A JSON object comes as it is or as a brotli stream; the opcode of its frame says nothing.
-Keys that are not named here are passed over at every level without being built, so that
-neither old metadata nor a hostile message costs more than its size. What the texts mean
-is for `messages`.
+A payload is a JSON object or a brotli stream of one; the opcode of its frame does not matter.
+Unknown keys are skipped at every level without being built, so that neither old metadata nor
+a hostile message costs more than its size. The sender decides how far a stream expands, so it
+is expanded in pieces up to a limit. What the fields mean is in `messages`.
 """
 
 import re
 from dataclasses import dataclass
 from typing import Final
 
+import brotli  # type: ignore[import-untyped]
 import msgspec
 
 from foreblock.errors import MalformedFlashblock
-from foreblock.feed.compression import decompress
 
 NOTHING: Final = msgspec.Raw()
 
+# The library grows its output from this size on, so one step may be twice as large.
+_PIECE_BYTES: Final = 64 * 1024
 # How msgspec ends a message about a value inside a document.
 _PATH: Final = re.compile(r" - at `\$\.?([^`]+)`$")
 
 
 @dataclass(frozen=True, slots=True)
 class MessageLimits:
-    """The largest messages that are read, in bytes; real ones have some ten thousand."""
+    """The largest messages to read, in bytes; real ones have about ten thousand."""
 
     compressed: int = 4 * 1024 * 1024
     message: int = 16 * 1024 * 1024
-    # Quotation marks, two for each text: what is read of a message takes many times its size.
+    # Quotation marks, two for each text: decoded texts take many times their size.
     quotes: int = 1_000_000
 
 
@@ -46,7 +48,7 @@ class WireBase(msgspec.Struct):
 
 
 class WireDiff(msgspec.Struct):
-    """What a flashblock adds."""
+    """The changes of a flashblock."""
 
     state_root: str | None = None
     receipts_root: str | None = None
@@ -59,7 +61,7 @@ class WireDiff(msgspec.Struct):
 
 
 class WireMetadata(msgspec.Struct):
-    """The part of the metadata that is reliable, and as bare text the part that is not."""
+    """Reliable metadata, and the unreliable part as raw JSON (`claims`)."""
 
     block_number: int | None = None
     prev_flashblock_id: str | None = None
@@ -68,7 +70,7 @@ class WireMetadata(msgspec.Struct):
 
 
 class WireMessage(msgspec.Struct):
-    """One message."""
+    """A message."""
 
     payload_id: str | None = None
     index: int | None = None
@@ -81,7 +83,7 @@ _decoder: Final = msgspec.json.Decoder(WireMessage)
 
 
 def read_message(data: bytes, limits: MessageLimits) -> WireMessage:
-    """The message in the payload of one frame, whatever the opcode of that frame."""
+    """Decode the payload of one frame. Raises `MalformedFlashblock`."""
     text = text_of(data, limits)
     if text.count(b'"') > limits.quotes:
         raise MalformedFlashblock("message", f"has more than {limits.quotes // 2} texts")
@@ -89,7 +91,7 @@ def read_message(data: bytes, limits: MessageLimits) -> WireMessage:
 
 
 def text_of(data: bytes, limits: MessageLimits) -> bytes:
-    """The JSON in the payload of one frame, expanded if it is compressed."""
+    """The JSON in the payload of one frame, decompressed if necessary."""
     if _is_json_object(data):
         if len(data) > limits.message:
             raise MalformedFlashblock("message", f"has more than {limits.message} bytes")
@@ -103,7 +105,7 @@ def text_of(data: bytes, limits: MessageLimits) -> bytes:
 
 
 def _is_json_object(data: bytes) -> bool:
-    """Whether this is text at all: a brotli stream, too, may begin with a brace."""
+    """Whether this is JSON; a brotli stream may begin with a brace too."""
     if not data.lstrip(b" \t\r\n").startswith(b"{"):
         return False
     try:
@@ -122,3 +124,32 @@ def _parse(text: bytes) -> WireMessage:
         raise MalformedFlashblock(field, _PATH.sub("", str(why))) from why
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as why:
         raise MalformedFlashblock("message", f"not JSON: {why}") from why
+
+
+def compress(data: bytes, quality: int) -> bytes:
+    compressed: bytes = brotli.compress(data, quality=quality)
+    return compressed
+
+
+def decompress(data: bytes, limit: int) -> bytes:
+    """Expand a brotli stream. Raises `ValueError` if it is none or exceeds `limit`."""
+    decompressor = brotli.Decompressor()
+    pieces: list[bytes] = []
+    size = 0
+    while not decompressor.is_finished():
+        piece = _next_piece(decompressor, b"" if pieces else data)
+        size += len(piece)
+        if size > limit:
+            raise ValueError(f"expands to more than {limit} bytes")
+        if not piece and not decompressor.is_finished():
+            raise ValueError("the brotli stream ends too early")
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _next_piece(decompressor: "brotli.Decompressor", data: bytes) -> bytes:
+    try:
+        piece: bytes = decompressor.process(data, output_buffer_limit=_PIECE_BYTES)
+    except brotli.error as why:
+        raise ValueError("neither a JSON object nor a brotli stream") from why
+    return piece

@@ -1,8 +1,8 @@
 """The methods, by their names on the wire.
 
-Each is a function of a view and the raw parameters that gives the JSON text of its
-result, at once or later, and then perhaps in pieces, or raises. Nothing here knows of
-envelopes, codes or HTTP.
+Each takes a view and the raw parameters and gives the JSON text of its result, at once or as an
+awaitable, or raises. Long texts come in pieces. Nothing here knows envelopes, error codes or
+HTTP.
 """
 
 from collections.abc import Awaitable, Callable
@@ -14,17 +14,13 @@ from foreblock.methods import node
 from foreblock.methods.block_places import BlockPlaces
 from foreblock.methods.blocks import BlockMethods
 from foreblock.methods.calls import CallMethods
-from foreblock.methods.debug import DebugMethods
 from foreblock.methods.estimates import EstimateMethods
-from foreblock.methods.fee_history import FeeHistoryMethods
 from foreblock.methods.fees import FeeMethods
 from foreblock.methods.options import Options
-from foreblock.methods.priority_fees import Tips
 from foreblock.methods.receipts import ReceiptMethods
-from foreblock.methods.sending import SendMethods
+from foreblock.methods.sending import NoSequencer, SendMethods, Submissions
 from foreblock.methods.simulate import SimulateMethods
 from foreblock.methods.state import StateMethods
-from foreblock.methods.submissions import NoSequencer, Submissions
 from foreblock.methods.transactions import TransactionMethods
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
@@ -37,14 +33,14 @@ def make_methods(
     scheduler: Scheduler,
     submissions: Submissions | None = None,
 ) -> dict[str, Method]:
-    """The table of one service; without a way to a sequencer it only reads."""
+    """The table of one network; without submissions it refuses transactions."""
     submissions = submissions or NoSequencer()
-    places, tips = BlockPlaces(), Tips()
+    places = BlockPlaces()
     blocks = BlockMethods(options, scheduler)
     state = StateMethods(options, submissions)
     transactions = TransactionMethods(places, scheduler)
     receipts = ReceiptMethods(options, places, scheduler)
-    fees = FeeMethods(tips, scheduler)
+    fees = FeeMethods(scheduler)
     return {
         "eth_getBlockByNumber": blocks.get_block_by_number,
         "eth_getBalance": state.get_balance,
@@ -64,7 +60,7 @@ def make_methods(
         "eth_estimateGas": EstimateMethods(options, scheduler).estimate_gas,
         "eth_gasPrice": fees.gas_price,
         "eth_maxPriorityFeePerGas": fees.max_priority_fee_per_gas,
-        "eth_feeHistory": FeeHistoryMethods(tips, scheduler).fee_history,
+        "eth_feeHistory": fees.fee_history,
         "eth_blobBaseFee": fees.blob_base_fee,
         "eth_sendRawTransaction": SendMethods(submissions).send_raw_transaction,
         "eth_blockNumber": node.block_number,
@@ -72,6 +68,7 @@ def make_methods(
         "eth_accounts": node.accounts,
         "eth_syncing": node.syncing,
         "net_version": node.network_version,
+        "net_listening": node.listening,
         "web3_clientVersion": node.client_version,
-        "debug_getRawBlock": DebugMethods(scheduler).get_raw_block,
+        "debug_getRawBlock": blocks.get_raw_block,
     }

@@ -1,4 +1,4 @@
-"""The block parameter: every form in which a request may name a block.
+"""The block parameter: every form in which a request names a block.
 
 A number or a tag, the 32 bytes of a hash, or an object (EIP-1898) with a number, a
 hash, or a number and the index of a flashblock.
@@ -9,8 +9,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.json import Decoder
 
-from foreblock.ledger.reading.block_id import TAGS, BlockId, ByHash, ByPlace
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.blocks import TAGS, BlockId, ByHash, ByPlace, ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.params import hash32, quantity, refuse
 
@@ -27,7 +26,8 @@ class BlockObject(Struct, rename="camel", gc=False, frozen=True):
     flashblock_index: str | None = None
 
 
-BlockParam = str | BlockObject | None
+BlockName = str | BlockObject
+BlockParam = BlockName | None
 
 _decode = Decoder(str | BlockObject).decode
 
@@ -38,7 +38,7 @@ def named_block(given: str | bytes) -> str | BlockObject:
 
 
 def find_block(view: LedgerView, value: BlockParam, argument: int) -> ReadableBlock:
-    """The block that the parameter means; the latest where there is none."""
+    """The block that the parameter names; the latest without one."""
     if value is None or value == "latest":
         return view.latest
     if value == "pending":
@@ -46,8 +46,8 @@ def find_block(view: LedgerView, value: BlockParam, argument: int) -> ReadableBl
     return view.resolve(read_block(value, argument))
 
 
-def read_block(value: str | BlockObject, argument: int) -> BlockId:
-    """What the parameter names."""
+def read_block(value: BlockName, argument: int) -> BlockId:
+    """The name of a block, from the parameter."""
     if isinstance(value, BlockObject):
         return _read_object(value, argument)
     tag = TAGS.get(value)

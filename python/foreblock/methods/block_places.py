@@ -1,34 +1,34 @@
-"""Where transactions of blocks stand, and how their receipts look, kept between requests.
+"""Positions of portions, and receipt shapes of blocks, kept between requests.
 
-A receipt is read by itself: the portion that has it is found with a few small reads, and
-only that one is looked at. What is kept is small: where the portions of blocks begin that do
-not say so themselves, and what all receipts of a block say alike.
+A receipt is read by itself: its portion is found with a few small reads, and no other portion
+is read. The caches are small: positions of portions whose rows lack them, and the fields that
+all receipts of a block share.
 """
 
 from bisect import bisect_right
 from typing import Final
 
-from foreblock.ledger.reading.portion_places import (
+from foreblock.ledger.reading.blocks import ReadableBlock
+from foreblock.ledger.reading.transaction_lookup import (
     PlacedRows,
     count_starts,
     find_start,
     first_transaction,
     portion_rows,
 )
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.rules.l1_attributes import attributes_in
+from foreblock.ledger.rules.l1 import attributes_in
 from foreblock.ledger.storage.partial_rows import Position
-from foreblock.methods.lru_cache import Kept
+from foreblock.methods.lru_cache import LruCache
 from foreblock.methods.receipt_text import ReceiptShape
 from foreblock.scheduling.steps import Steps
 
-START_BYTES: Final = 200  # that it takes to keep where one portion begins, about
-KEPT_BYTES: Final = 4 << 20  # of starts, and the same of shapes
+START_BYTES: Final = 200  # for the start of one portion, about
+KEPT_BYTES: Final = 4 << 20  # of starts, and as many of shapes
 
 
 class _Starts:
-    """Where the portions of a block begin."""
+    """The starts of the portions of a block."""
 
     def __init__(self, starts: tuple[Position, ...]) -> None:
         self.starts: Final = starts
@@ -39,8 +39,8 @@ class BlockPlaces:
     """The places and shapes of one service."""
 
     def __init__(self) -> None:
-        self._starts: Final = Kept[_Starts](KEPT_BYTES)
-        self._shapes: Final = Kept[ReceiptShape](KEPT_BYTES)
+        self._starts: Final = LruCache[_Starts](KEPT_BYTES)
+        self._shapes: Final = LruCache[ReceiptShape](KEPT_BYTES)
 
     def portion_at(self, view: LedgerView, block: ReadableBlock, place: int) -> Steps[PlacedRows]:
         """The portion with the transaction at a place; the last one for a place beyond."""
@@ -58,7 +58,7 @@ class BlockPlaces:
         return PlacedRows(portion_rows(block, found[0]), found[1])
 
     def shape(self, view: LedgerView, block: ReadableBlock) -> ReceiptShape:
-        """How the receipts of a block are shown."""
+        """The shape of the receipts of a block."""
         shape = self._shapes.get(block.key)
         if shape is None:
             attributes = None

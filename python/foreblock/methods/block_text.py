@@ -1,26 +1,84 @@
-"""One block as JSON, put together from the texts of its portions.
+"""One block as JSON, joined from the texts of its portions.
 
-A block has two forms: with hashes, and with full transactions. Each is put together when it
-is first asked for, some transactions at a time; a long one is left in pieces.
+The transactions of a portion are rendered once and without the hash of their block, so that
+they serve every later partial of the block and the sealed one. A block has two forms: with
+hashes, and with full transactions. Each is made on first use, in steps, because a portion may
+be a whole block and senders may have to be recovered; a long text is left in pieces.
 """
 
 from binascii import hexlify
 from collections.abc import Sequence
 from typing import Final
 
-from foreblock.ledger.reading.stored_block import StoredBlock
+from foreblock.ledger.reading.stored_block import Portion, StoredBlock
 from foreblock.methods import shapes
-from foreblock.methods.portion_text import PortionText
 from foreblock.scheduling.reply import Text, in_pieces, length_of
 from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.types import Header
 
 # Where number and hash, the identity of a block, end in its text.
 _AFTER_IDENTITY: Final = b',"parentHash":'
 
 
+class PortionText:
+    """Hashes and fragments of some consecutive transactions."""
+
+    def __init__(self, portion: Portion, first: int, header: Header) -> None:
+        """`first` is the place of the first transaction, `header` that of its block."""
+        self.count: Final = len(portion)
+        self.encoded_bytes: Final = portion.items.encoded_size  # of the transactions in a block
+        self.hashes: Final[list[bytes]] = []
+        self.fragments: Final[list[bytes]] = []
+        self._hashed = 0  # transactions
+        self._first: Final = first
+        self._header: Final = header
+        self._portion: Portion | None = portion if self.count else None
+        self.size = portion.stored_bytes  # about how many bytes it uses
+
+    @property
+    def is_hashed(self) -> bool:
+        """Whether all hashes are there."""
+        return self._hashed == self.count
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all transactions are rendered."""
+        return len(self.fragments) == self.count
+
+    def render_hashes(self) -> None:
+        """Render the next hashes."""
+        assert self._portion is not None, "there is something to render"
+        stop = min(self._hashed + THRESHOLDS.rendered_hashes, self.count)
+        text = self._portion.items.hashes(self._hashed, stop)
+        self.hashes.append(text)
+        self._hashed = stop
+        self.size += len(text)
+        self._settle()
+
+    def render_fragments(self) -> None:
+        """Render the next transactions."""
+        portion = self._portion
+        assert portion is not None, "there is something to render"
+        start = len(self.fragments)
+        if portion.senders is None:
+            stop = start + THRESHOLDS.recovered_senders
+        else:
+            stop = start + THRESHOLDS.rendered_transactions
+        texts = portion.fragments(start, stop, self._first, self._header)
+        self.fragments.extend(texts)
+        self.size += sum(map(len, texts))
+        self._settle()
+
+    def _settle(self) -> None:
+        """Free the portion once nothing is left to render."""
+        if self._portion is not None and self.is_hashed and self.is_whole:
+            self.size -= self._portion.stored_bytes
+            self._portion = None
+
+
 class BlockText:
-    """Both forms of a block, as far as they were asked for."""
+    """Both forms of a block, each rendered on first use."""
 
     def __init__(self, stored: StoredBlock, portions: Sequence[PortionText]) -> None:
         encoded_bytes = sum(portion.encoded_bytes for portion in portions)
@@ -28,7 +86,7 @@ class BlockText:
         self._head: Final = _head(stored, stored.size(encoded_bytes))
         self.full: Text | None = None
         self.hashes: Text | None = None
-        self.size = len(self._head)  # about how many bytes it takes to keep
+        self.size = len(self._head)  # about how many bytes it uses
 
     def join(self, portions: Sequence[PortionText], *, full: bool) -> Steps[Text]:
         """One form, from portions that are rendered."""
@@ -53,7 +111,7 @@ class BlockText:
 
 
 def without_identity(text: Text) -> Text:
-    """A block as clients expect it that take a pending block to have no number and no hash."""
+    """A pending block without number and hash, as some clients expect it."""
     first = text if isinstance(text, bytes) else text[0]
     first = b'{"number":null,"hash":null' + first[first.index(_AFTER_IDENTITY) :]
     return first if isinstance(text, bytes) else [first, *text[1:]]
@@ -63,7 +121,7 @@ def _head(stored: StoredBlock, size: int) -> bytes:
     """Everything before the transactions."""
     parts = [
         shapes.header_members(stored.header, size),
-        b'"uncles":' + shapes.array([shapes.data(uncle.hash) for uncle in stored.uncles]),
+        b'"uncles":' + shapes.array([shapes.write_data(uncle.hash) for uncle in stored.uncles]),
     ]
     if stored.withdrawals is not None:
         withdrawals = list(map(shapes.withdrawal, stored.withdrawals))

@@ -10,13 +10,12 @@ from collections.abc import Awaitable
 from functools import partial
 from typing import Final
 
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.stored_block import StoredBlock, read_stored
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.block_text import BlockText
-from foreblock.methods.lru_cache import Kept
+from foreblock.methods.block_text import BlockText, PortionText
+from foreblock.methods.lru_cache import LruCache
 from foreblock.methods.options import Options
-from foreblock.methods.portion_text import PortionText
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
@@ -26,8 +25,8 @@ class BlockTexts:
     """The texts of one service."""
 
     def __init__(self, options: Options, scheduler: Scheduler) -> None:
-        self._blocks: Final = Kept[BlockText](options.block_text_bytes)
-        self._portions: Final = Kept[PortionText](options.flashblock_text_bytes)
+        self._blocks: Final = LruCache[BlockText](options.block_text_bytes)
+        self._portions: Final = LruCache[PortionText](options.flashblock_text_bytes)
         self._scheduler: Final = scheduler
 
     def show(

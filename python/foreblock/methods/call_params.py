@@ -11,7 +11,7 @@ from msgspec import Raw, Struct
 from foreblock._engine import read_call
 from foreblock.ledger.calls.block_overrides import BlockOverrides
 from foreblock.ledger.calls.request import Call, Overrides
-from foreblock.ledger.reading.block_id import BlockId
+from foreblock.ledger.reading.blocks import BlockId
 from foreblock.methods.block_param import named_block, read_block
 
 UNCAPPED: Final = (1 << 63) - 1  # the gas of a call where nobody says how much

@@ -36,17 +36,17 @@ class CallMethods:
         asked = self._reader.read(raw)
         block = view.resolve(asked.block)
         plain = asked.overrides is None and asked.changes is None
-        around = block.surroundings
+        context = block.context
         if asked.changes is not None:
-            around = overridden(block, asked.changes)
-        run = prepare(asked.call, view.state(block), around, asked.overrides)
+            context = overridden(block, asked.changes)
+        run = prepare(asked.call, view.state(block), context, asked.overrides)
         outcome = self._runner.run(run, view.client)
         if not isinstance(outcome, Outcome):
             return Then(outcome, result_of)
         call, named = asked.call, asked.block
         slow = self._runner.is_slow(run)
         if plain and call.to is not None and isinstance(named, str) and not slow:
-            view.remember_call(named, around.unpriced, call.to, call.data)
+            view.remember_call(named, context.unpriced, call.to, call.data)
         return result_of(outcome)
 
     def _call_long(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
@@ -64,10 +64,10 @@ class CallMethods:
     def _prepare_long(self, view: LedgerView, raw: Raw, _pace: Pace) -> Steps[Run]:
         asked = yield partial(self._reader.read, raw)
         block = view.resolve(asked.block)
-        around = block.surroundings
+        context = block.context
         if asked.changes is not None:
-            around = overridden(block, asked.changes)
-        run: Run = yield partial(prepare, asked.call, view.state(block), around, asked.overrides)
+            context = overridden(block, asked.changes)
+        run: Run = yield partial(prepare, asked.call, view.state(block), context, asked.overrides)
         return run
 
 

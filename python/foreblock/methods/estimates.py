@@ -16,7 +16,7 @@ from foreblock.methods.call_params import CallReader
 from foreblock.methods.calls import result_of
 from foreblock.methods.options import Options
 from foreblock.methods.params import LONG
-from foreblock.methods.shapes import quantity
+from foreblock.methods.shapes import write_quantity
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
 
@@ -37,10 +37,10 @@ class EstimateMethods:
         read = partial(self._reader.read, raw)
         asked = (yield read) if len(raw) >= LONG else read()
         block = view.resolve(asked.block)
-        around = block.surroundings
+        context = block.context
         if asked.changes is not None:
-            around = overridden(block, asked.changes)
+            context = overridden(block, asked.changes)
         found = yield from estimate_gas(
-            asked.call, view.state(block), around, asked.overrides, self._reader.gas_cap, pace
+            asked.call, view.state(block), context, asked.overrides, self._reader.gas_cap, pace
         )
-        return quantity(found) if isinstance(found, int) else result_of(found)
+        return write_quantity(found) if isinstance(found, int) else result_of(found)

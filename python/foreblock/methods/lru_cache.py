@@ -1,46 +1,45 @@
-"""Texts that are kept between requests, up to a number of bytes."""
+"""A cache between requests, bounded by bytes; the least recently used entry goes first."""
 
 from collections import OrderedDict
 from typing import Final, Generic, Protocol, TypeVar
 
 
 class Sized(Protocol):
-    """Something that knows about how much it takes to keep it."""
+    """A value that knows about how many bytes it uses."""
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The number of bytes."""
 
 
 T = TypeVar("T", bound=Sized)
 
 
-class Kept(Generic[T]):
-    """Texts by what they were made from; the one not asked for longest goes first.
+class LruCache(Generic[T]):
+    """Values by the key of their block: the hash of a sealed one, the number of a partial.
 
-    A sealed block goes by its hash, a partial one by its number: all of a block follows
-    from these, which is not so for its place in the chain.
+    All of a block follows from such a key, but not from its height.
     """
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes: Final = max_bytes
         self._bytes = 0
-        self._texts: OrderedDict[bytes | int, tuple[T, int]] = OrderedDict()
+        self._values: OrderedDict[bytes | int, tuple[T, int]] = OrderedDict()
 
     def get(self, key: bytes | int) -> T | None:
-        """A text, if it is kept."""
-        found = self._texts.get(key)
+        """The value of a key, if it is kept."""
+        found = self._values.get(key)
         if found is None:
             return None
-        self._texts.move_to_end(key)
+        self._values.move_to_end(key)
         return found[0]
 
-    def keep(self, key: bytes | int, text: T) -> None:
-        """Keep a text, or one that is kept already and has become larger."""
-        _, former = self._texts.pop(key, (None, 0))
-        size = text.size
+    def keep(self, key: bytes | int, value: T) -> None:
+        """Keep a value, or count again one that is kept and has changed its size."""
+        _, former = self._values.pop(key, (None, 0))
+        size = value.size
         self._bytes += size - former
-        self._texts[key] = (text, size)
+        self._values[key] = (value, size)
         while self._bytes > self._max_bytes:
-            _, (_, oldest) = self._texts.popitem(last=False)
+            _, (_, oldest) = self._values.popitem(last=False)
             self._bytes -= oldest

@@ -1,21 +1,19 @@
-"""Methods about the chain and the service rather than a block."""
+"""Methods about the chain and the service, such as eth_chainId and eth_blockNumber."""
 
 from importlib.metadata import version
 from typing import Final
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.params import explain
+from foreblock.methods.params import Params, explain
 
 CLIENT: Final = msgspec.json.encode(f"foreblock/v{version('foreblock')}")
-
-
 _NOTHING: Final = frozenset({b"", b"[]"})
 
 
-class NoParams(Struct, array_like=True, gc=False):
+class NoParams(Params):
     """The arguments of a method that takes none."""
 
 
@@ -32,13 +30,19 @@ def chain_id(view: LedgerView, raw: Raw) -> bytes:
 
 
 def network_version(view: LedgerView, raw: Raw) -> bytes:
-    """The same in decimal, which is what other nodes give."""
+    """The chain's number in decimal, as other nodes give it."""
     take_none(raw)
     return b'"%d"' % view.profile.chain_id
 
 
+def listening(_view: LedgerView, raw: Raw) -> bytes:
+    """True: a service that answers is reachable."""
+    take_none(raw)
+    return b"true"
+
+
 def client_version(_view: LedgerView, raw: Raw) -> bytes:
-    """Who answers."""
+    """Name and version of this software."""
     take_none(raw)
     return CLIENT
 
@@ -56,6 +60,6 @@ def accounts(_view: LedgerView, raw: Raw) -> bytes:
 
 
 def syncing(_view: LedgerView, raw: Raw) -> bytes:
-    """Whether it is catching up: what it has is all there is to wait for."""
+    """False: there is nothing to catch up with."""
     take_none(raw)
     return b"false"

@@ -1,4 +1,4 @@
-"""What an operator may choose about methods; every default is the published contract."""
+"""Options of the methods; every default is the published contract."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,25 +10,25 @@ PendingNonce = Literal["pool", "state"]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The choices that methods know of."""
+    """Options that an operator sets for all methods."""
 
     dialect: Dialect = "preconf"
-    gas_cap: int = 50_000_000  # of one call; more is lowered to it, 0 lifts it
+    gas_cap: int = 50_000_000  # of one call; larger values are lowered to it, 0 is no limit
     call_timeout_ms: int = 5_000
     call_create: bool = False  # whether eth_call may create a contract in `preconf`
     simulate_blocks: int = 256  # of one simulation, fillers included
     simulate_block_calls: int = 5_000  # of one simulated block
     simulate_calls: int = 10_000  # of one simulation
     simulate_output: int = 16 << 20  # bytes that they return
-    block_text_bytes: int = 64 << 20  # of rendered blocks that are kept
-    flashblock_text_bytes: int = 32 << 20  # of rendered flashblocks, of which blocks are made
-    receipt_bytes: int = 32 << 20  # of receipts that are kept, about
-    pending_identity: PendingIdentity = "real"  # number and hash of a block asked for as pending
-    pending_nonce: PendingNonce = "pool"  # whether nonces at `pending` count what waits
+    block_text_bytes: int = 64 << 20  # cache of rendered blocks
+    flashblock_text_bytes: int = 32 << 20  # cache of rendered flashblocks
+    receipt_bytes: int = 32 << 20  # cache of rendered receipts, about
+    pending_identity: PendingIdentity = "real"  # number and hash of the block at `pending`
+    pending_nonce: PendingNonce = "pool"  # whether nonces at `pending` count the pool
 
     @property
     def block_required(self) -> bool:
-        """Whether a block must be named; else `latest` is meant."""
+        """Whether requests must name a block; otherwise the default is `latest`."""
         return self.dialect == "preconf"
 
     @property

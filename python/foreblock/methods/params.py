@@ -8,6 +8,7 @@ read by the engine as a whole.
 """
 
 import re
+from collections.abc import Callable
 from typing import Any, Final, NoReturn, TypeVar
 
 import msgspec
@@ -44,6 +45,24 @@ _KINDS: Final = {
 }
 
 
+class Params(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):
+    """The arguments of a method, in their order; a field without a default is required."""
+
+
+def reader(shape: type[S]) -> Callable[[Raw], S]:
+    """The function that reads the arguments of a method; it raises `InvalidParams`."""
+    decode_all = msgspec.json.Decoder(shape).decode
+    required = sum(field.required for field in structs.fields(shape))
+
+    def read(raw: Raw) -> S:
+        try:
+            return decode_all(raw)
+        except DECODING:
+            return explain(raw, shape, required)
+
+    return read
+
+
 def explain(raw: Raw, shape: type[S], required: int) -> S:
     """The arguments that could not be decoded at once, or the reason why not.
 
@@ -57,7 +76,7 @@ def explain(raw: Raw, shape: type[S], required: int) -> S:
     if len(items) > len(fields):
         raise InvalidParams(f"too many arguments, want at most {len(fields)}")
     values = [
-        _decode(item, field.type, argument)
+        _decode(item, field.type | None if field.required else field.type, argument)
         for argument, (item, field) in enumerate(zip(items, fields, strict=False))
     ]
     for argument, field in enumerate(fields[:required]):

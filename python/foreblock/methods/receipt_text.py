@@ -1,33 +1,44 @@
-"""Receipts and logs as JSON text.
+"""Receipts and logs as JSON text: one receipt, or all of a block in steps.
 
-What depends on the block alone is rendered once for all receipts of a request. On OP
-chains a receipt also tells what its transaction cost on L1; that is computed from the
-prices that the block begins with.
+Fields of the block are rendered once for all its receipts. On OP chains a receipt also has the
+L1 cost of its transaction, computed from the prices in the block's first transaction.
 """
 
 from binascii import hexlify
 from typing import Final
 
-from foreblock.ledger.reading.placed_receipts import PlacedReceipt
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.blocks import ReadableBlock
+from foreblock.ledger.reading.placed_receipts import PlacedReceipt, some_receipts
+from foreblock.ledger.reading.stored_block import Portion, read_stored
+from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import OptimismFork
-from foreblock.ledger.rules.l1_attributes import BedrockAttributes, EcotoneAttributes, L1Attributes
-from foreblock.ledger.rules.l1_cost import FREE, L1Costs
-from foreblock.ledger.rules.l1_fees import MILLION
-from foreblock.methods.shapes import DEPOSIT, array, data, members, quantity
+from foreblock.ledger.rules.l1 import (
+    FREE,
+    MILLION,
+    BedrockAttributes,
+    EcotoneAttributes,
+    L1Attributes,
+    L1Costs,
+)
+from foreblock.ledger.rules.transaction_types import DEPOSIT
+from foreblock.ledger.storage.partial_rows import Position
+from foreblock.methods.shapes import array, members, write_data, write_quantity
+from foreblock.scheduling.reply import Text, in_pieces
+from foreblock.scheduling.steps import Steps
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 NULL: Final = b"null"
 
 
 class ReceiptShape:
-    """How the receipts of one block are shown."""
+    """Renders receipts of one block, of which it has the shared fields."""
 
-    size: Final = 4096  # about what it takes to keep
+    size: Final = 4096  # about how many bytes it uses
 
     def __init__(self, block: ReadableBlock, attributes: L1Attributes | None) -> None:
-        place = {b"blockHash": data(block.hash), b"blockNumber": quantity(block.number)}
-        time = {b"blockTimestamp": quantity(block.header.timestamp)}
+        place = {b"blockHash": write_data(block.hash), b"blockNumber": write_quantity(block.number)}
+        time = {b"blockTimestamp": write_quantity(block.header.timestamp)}
         self._block: Final = block
         self._fork: Final = block.rules.optimism
         self._log_end: Final = members(place | time | {b"removed": b"false"})
@@ -50,14 +61,14 @@ class ReceiptShape:
                 placed.before.transactions,
                 transaction.type,
                 hexlify(transaction.sender),
-                NULL if to is None else data(to),
+                NULL if to is None else write_data(to),
                 receipt.cumulative_gas_used,
                 placed.gas_used,
                 transaction.effective_gas_price(self._block.header.base_fee_per_gas),
-                NULL if created is None else data(created),
+                NULL if created is None else write_data(created),
                 self._logs(placed),
                 hexlify(receipt.logs_bloom),
-                members(self._further_fields(placed)),
+                members(self._optional_fields(placed)),
                 self._end,
             )
         )
@@ -76,7 +87,7 @@ class ReceiptShape:
                 b'{"address":"0x%b","topics":%b,"data":"0x%b","logIndex":"0x%x",%b}'
                 % (
                     hexlify(log.address),
-                    array(list(map(data, log.topics))),
+                    array(list(map(write_data, log.topics))),
                     hexlify(log.data),
                     index,
                     end,
@@ -85,17 +96,17 @@ class ReceiptShape:
             ]
         )
 
-    def _further_fields(self, placed: PlacedReceipt) -> dict[bytes, bytes]:
-        """What not all receipts have."""
+    def _optional_fields(self, placed: PlacedReceipt) -> dict[bytes, bytes]:
+        """Fields that depend on fork and type."""
         transaction, receipt = placed.transaction, placed.receipt
         if receipt.post_state is not None:
-            fields = {b"root": data(receipt.post_state)}
+            fields = {b"root": write_data(receipt.post_state)}
         else:
-            fields = {b"status": quantity(bool(receipt.status))}
+            fields = {b"status": write_quantity(bool(receipt.status))}
         if transaction.blob_versioned_hashes is not None:
             blob_gas = GAS_PER_BLOB * len(transaction.blob_versioned_hashes)
-            fields[b"blobGasUsed"] = quantity(blob_gas)
-            fields[b"blobGasPrice"] = quantity(self._block.surroundings.blob_fee)
+            fields[b"blobGasUsed"] = write_quantity(blob_gas)
+            fields[b"blobGasPrice"] = write_quantity(self._block.context.blob_fee)
         if self._fork is not None:
             self._add_optimism_fields(fields, placed, self._fork)
         return fields
@@ -107,27 +118,27 @@ class ReceiptShape:
         cost = FREE
         if transaction.type == DEPOSIT:
             if receipt.deposit_nonce is not None:
-                fields[b"depositNonce"] = quantity(receipt.deposit_nonce)
+                fields[b"depositNonce"] = write_quantity(receipt.deposit_nonce)
             if receipt.deposit_receipt_version is not None:
-                fields[b"depositReceiptVersion"] = quantity(receipt.deposit_receipt_version)
+                fields[b"depositReceiptVersion"] = write_quantity(receipt.deposit_receipt_version)
         elif self._costs is not None:
             cost = self._costs.of(transaction.raw)
         if self._costs is not None:
-            fields[b"l1GasUsed"] = quantity(cost.gas)
-            fields[b"l1Fee"] = quantity(cost.fee)
+            fields[b"l1GasUsed"] = write_quantity(cost.gas)
+            fields[b"l1Fee"] = write_quantity(cost.fee)
         if fork >= OptimismFork.JOVIAN:
-            fields[b"blobGasUsed"] = quantity(cost.footprint)
+            fields[b"blobGasUsed"] = write_quantity(cost.footprint)
 
 
 def _prices(attributes: L1Attributes) -> dict[bytes, bytes]:
-    fields = {b"l1GasPrice": quantity(attributes.base_fee)}
+    fields = {b"l1GasPrice": write_quantity(attributes.base_fee)}
     if isinstance(attributes, BedrockAttributes):
         fields[b"l1FeeScalar"] = b'"%b"' % f"{attributes.scalar / MILLION:g}".encode()
         return fields
     fields |= {
-        b"l1BlobBaseFee": quantity(attributes.blob_base_fee),
-        b"l1BaseFeeScalar": quantity(attributes.base_fee_scalar),
-        b"l1BlobBaseFeeScalar": quantity(attributes.blob_base_fee_scalar),
+        b"l1BlobBaseFee": write_quantity(attributes.blob_base_fee),
+        b"l1BaseFeeScalar": write_quantity(attributes.base_fee_scalar),
+        b"l1BlobBaseFeeScalar": write_quantity(attributes.blob_base_fee_scalar),
     }
     return fields | _later_prices(attributes)
 
@@ -136,8 +147,64 @@ def _later_prices(attributes: EcotoneAttributes) -> dict[bytes, bytes]:
     fields: dict[bytes, bytes] = {}
     scalar, constant = attributes.operator_fee_scalar or 0, attributes.operator_fee_constant or 0
     if scalar or constant:  # both or none, as other nodes
-        fields[b"operatorFeeScalar"] = quantity(scalar)
-        fields[b"operatorFeeConstant"] = quantity(constant)
+        fields[b"operatorFeeScalar"] = write_quantity(scalar)
+        fields[b"operatorFeeConstant"] = write_quantity(constant)
     if attributes.da_footprint_gas_scalar is not None:
-        fields[b"daFootprintGasScalar"] = quantity(attributes.da_footprint_gas_scalar)
+        fields[b"daFootprintGasScalar"] = write_quantity(attributes.da_footprint_gas_scalar)
     return fields
+
+
+class ReceiptsText:
+    """The receipts of one block, as far as they are rendered.
+
+    It is kept while it is rendered: another request continues where the last one stopped, and
+    reads the rest from its own view.
+    """
+
+    def __init__(self) -> None:
+        self.whole: Text | None = None
+        self._pieces: list[bytes] = []
+        self._texts: list[bytes] = []  # since the last piece
+        self._length = 0  # of these
+        self.count = 0  # receipts
+        self._before = Position()  # of the next receipt
+        self._portion = 0  # with the next receipt
+        self._index = 0  # of the next receipt in its portion
+        self.size = 256  # about how many bytes it uses
+
+    def render(self, view: LedgerView, block: ReadableBlock, shape: ReceiptShape) -> Steps[Text]:
+        """Render what is missing, in steps."""
+        for place, part in enumerate(read_stored(view, block).parts):
+            if place < self._portion or self.whole is not None:
+                continue
+            portion = part.read()
+            # Another request may render it as well, and may be further meanwhile.
+            while place == self._portion:
+                self._render_some(portion, shape)
+                yield None
+        if self.whole is None:
+            self._join()
+            self.whole = in_pieces([*self._pieces, b"]" if self.count else b"[]"])
+            self._pieces = []
+        return self.whole
+
+    def _render_some(self, portion: Portion, shape: ReceiptShape) -> None:
+        stop = self._index + THRESHOLDS.rendered_receipts
+        for placed in some_receipts(portion, self._index, stop, self._before):
+            text = shape.receipt(placed)
+            self._texts += (b"," if self.count else b"[", text)
+            self.count += 1
+            self._before = placed.end
+            self._length += len(text)
+            self.size += len(text)
+        if self._length >= THRESHOLDS.piece_bytes:
+            self._join()
+        self._index = stop
+        if stop >= len(portion):
+            self._portion += 1
+            self._index = 0
+
+    def _join(self) -> None:
+        if self._texts:
+            self._pieces.append(b"".join(self._texts))
+            self._texts, self._length = [], 0

@@ -1,46 +1,43 @@
-"""eth_getTransactionReceipt, eth_getBlockReceipts: what transactions did.
+"""eth_getTransactionReceipt, eth_getBlockReceipts.
 
-A pre-confirmed transaction has its receipt at once, in the block as far as it goes.
+A pre-confirmed transaction has its receipt at once, in the block as of its flashblock.
 """
 
 from collections.abc import Awaitable
 from functools import partial
 
-from msgspec import Raw, Struct
-from msgspec.json import Decoder
+from msgspec import Raw
 
 from foreblock.errors import NotHere, StoreDamaged
+from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.placed_receipts import read_receipt
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
-from foreblock.ledger.reading.stored_transaction import find_transaction
+from foreblock.ledger.reading.transaction_lookup import find_transaction
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.block_param import BlockParam, read_block
+from foreblock.methods.block_param import BlockName, read_block
 from foreblock.methods.block_places import BlockPlaces
-from foreblock.methods.lru_cache import Kept
+from foreblock.methods.lru_cache import LruCache
 from foreblock.methods.options import Options
-from foreblock.methods.params import DECODING, explain, hash32
-from foreblock.methods.receipts_text import ReceiptsText
+from foreblock.methods.params import Params, hash32, reader
+from foreblock.methods.receipt_text import ReceiptsText
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
 
 
-class HashParams(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):
+class TransactionHashParams(Params):
     """The arguments of a method that names a transaction."""
 
-    transaction_hash: str | None = None
+    transaction_hash: str
 
 
-class BlockReceiptsParams(
-    Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False
-):
+class BlockReceiptsParams(Params):
     """The arguments of eth_getBlockReceipts."""
 
-    block: BlockParam = None
+    block: BlockName
 
 
-_decode_hash = Decoder(HashParams).decode
-_decode_block = Decoder(BlockReceiptsParams).decode
+_read_transaction = reader(TransactionHashParams)
+_read_receipts = reader(BlockReceiptsParams)
 
 
 class ReceiptMethods:
@@ -49,7 +46,7 @@ class ReceiptMethods:
     def __init__(self, options: Options, places: BlockPlaces, scheduler: Scheduler) -> None:
         self._places = places
         self._scheduler = scheduler
-        self._kept = Kept[ReceiptsText](options.receipt_bytes)
+        self._kept = LruCache[ReceiptsText](options.receipt_bytes)
 
     def get_transaction_receipt(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The receipt, or null where the transaction is in no block."""
@@ -57,13 +54,7 @@ class ReceiptMethods:
 
     def get_block_receipts(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """All receipts of a block, or null where there is none."""
-        try:
-            params = _decode_block(raw)
-        except DECODING:
-            params = explain(raw, BlockReceiptsParams, 1)
-        if params.block is None:
-            params = explain(raw, BlockReceiptsParams, 1)
-        assert params.block is not None, "explain refuses a missing one"
+        params = _read_receipts(raw)
         try:
             block = view.resolve(read_block(params.block, 0))
         except NotHere:
@@ -82,7 +73,7 @@ class ReceiptMethods:
         return self._places.shape(view, block).receipt(receipt)
 
     def _show_all(self, view: LedgerView, block: ReadableBlock) -> Steps[Text]:
-        """Render all of them; what there is at any moment is kept for those who go on."""
+        """Render all of them; the part rendered so far is kept for the next request."""
         text = self._kept.get(block.key)
         if text is None:
             text = ReceiptsText()
@@ -96,12 +87,5 @@ class ReceiptMethods:
 
 
 def read_hash(raw: Raw) -> bytes:
-    """The transaction that a request names."""
-    try:
-        params = _decode_hash(raw)
-    except DECODING:
-        params = explain(raw, HashParams, 1)
-    if params.transaction_hash is None:
-        params = explain(raw, HashParams, 1)
-    assert params.transaction_hash is not None, "explain refuses a missing one"
-    return hash32(params.transaction_hash, 0)
+    """The hash of the transaction that a request names."""
+    return hash32(_read_transaction(raw).transaction_hash, 0)

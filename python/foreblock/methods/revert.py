@@ -1,8 +1,8 @@
-"""What the data of a revert says in words.
+"""The reason in the data of a revert.
 
-Solidity reverts with `Error(string)` or `Panic(uint256)`. Decoding is tolerant: the text
-must lie inside the data, but need not be padded, and bytes may follow it. Everything
-else, custom errors included, has no words.
+Solidity reverts with `Error(string)` or `Panic(uint256)`. Decoding is tolerant: the text must
+be inside the data, but need not be padded, and bytes may follow it. Anything else, custom
+errors included, has no reason.
 """
 
 from typing import Final
@@ -26,7 +26,7 @@ PANICS: Final = {
 
 
 def revert_reason(output: bytes) -> str:
-    """The reason, or nothing where the data has none."""
+    """The reason, or an empty text."""
     selector, arguments = output[:4], output[4:]
     if selector == ERROR:
         return _text(arguments)
@@ -43,5 +43,5 @@ def _text(arguments: bytes) -> str:
         return ""
     length = int.from_bytes(arguments[start : start + 32])
     text = arguments[start + 32 : start + 32 + length]
-    # What is not UTF-8 cannot go into JSON as it is.
+    # JSON holds UTF-8 only.
     return text.decode("utf-8", "replace") if len(text) == length else ""

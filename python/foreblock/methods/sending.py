@@ -1,41 +1,67 @@
-"""eth_sendRawTransaction: a signed transaction on its way to the sequencer.
+"""eth_sendRawTransaction: decode a signed transaction and hand it to the sequencer.
 
-Decoding and recovering the sender take the longest and are done here, in a worker, so that
-the one writer need not. What no pool could ever take is refused here too. Whether the
-sender can pay and whether it is the sender's turn are for the pool to judge, and its
-reasons come back in its own words.
+Decoding and recovering the sender take the most time, so workers do both and spare the one
+writer. A transaction that no pool could take is refused here as well. The pool decides whether
+the sender can pay and whether its nonce is next; its reasons are passed on in its own words.
 """
 
 from collections.abc import Awaitable
-from typing import Final
+from typing import Final, Protocol
 
-from msgspec import Raw, Struct
-from msgspec.json import Decoder
+from msgspec import Raw
 
 from foreblock.errors import (
     OversizedData,
     RejectedTransaction,
+    SequencerUnavailable,
     Undecodable,
     UnsupportedType,
     WrongChain,
 )
 from foreblock.ledger.reading.view import LedgerView
+from foreblock.ledger.rules.transaction_types import BLOB, DEPOSIT
 from foreblock.methods import shapes
-from foreblock.methods.params import DECODING, data, explain
-from foreblock.methods.submissions import Submissions
+from foreblock.methods.params import Params, data, reader
 from foreblock.types import Transaction, decode_transaction
 
 MAX_SIZE: Final = 128 * 1024  # bytes, as in geth's pool
-UNSUPPORTED: Final = (3, 0x7E)  # first bytes of blob transactions, and of deposits: from L1 only
+UNSUPPORTED: Final = (BLOB, DEPOSIT)  # OP chains have no blobs, and deposits come from L1
 
 
-class RawParams(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):
+class RawTransactionParams(Params):
     """The arguments of eth_sendRawTransaction."""
 
-    transaction: str | None = None
+    transaction: str
 
 
-_decode = Decoder(RawParams).decode
+_read = reader(RawTransactionParams)
+
+
+class Submissions(Protocol):
+    """The connection to one network's sequencer."""
+
+    async def submit(self, raw: bytes, sender: bytes) -> None:
+        """Return when the pool has the transaction.
+
+        Raises `RejectedTransaction` with the pool's reason; `SequencerUnavailable` and
+        `SequencerBusy` where it is certain that the pool will not have it; and
+        `OutcomeUnknown` where it is not.
+        """
+
+    def next_nonce(self, sender: bytes) -> int:
+        """The nonce after the sender's transactions in the pool; 0 where nothing is known."""
+
+
+class NoSequencer:
+    """Submissions of a network without a sequencer, such as an imported chain."""
+
+    async def submit(self, raw: bytes, sender: bytes) -> None:  # noqa: ARG002, as in the protocol
+        """Refuse."""
+        raise SequencerUnavailable
+
+    def next_nonce(self, sender: bytes) -> int:  # noqa: ARG002, as in the protocol
+        """0: there is no pool."""
+        return 0
 
 
 class SendMethods:
@@ -46,25 +72,19 @@ class SendMethods:
 
     def send_raw_transaction(self, view: LedgerView, raw: Raw) -> Awaitable[bytes]:
         """The hash of the transaction, once the pool has it."""
-        try:
-            params = _decode(raw)
-        except DECODING:
-            params = explain(raw, RawParams, 1)
-        if params.transaction is None:
-            params = explain(raw, RawParams, 1)
-        assert params.transaction is not None, "explain refuses a missing one"
+        params = _read(raw)
         transaction = read_transaction(data(params.transaction, 0), view.profile.chain_id)
         return self._submit(transaction)
 
     async def _submit(self, transaction: Transaction) -> bytes:
         await self._submissions.submit(transaction.raw, transaction.sender)
-        return shapes.data(transaction.hash)
+        return shapes.write_data(transaction.hash)
 
 
 def read_transaction(encoded: bytes, chain_id: int) -> Transaction:
     """The transaction, if any pool of the chain could take it.
 
-    Raises a `PoolRefusal`, or `RejectedTransaction` for what is no transaction.
+    Raises a `PoolRefusal`, or `RejectedTransaction` for bytes that are no transaction.
     """
     if encoded and encoded[0] in UNSUPPORTED:
         raise UnsupportedType(encoded[0])

@@ -9,17 +9,17 @@ its transactions stay. Fields of later forks and of other transaction types are 
 from binascii import hexlify
 from collections.abc import Sequence
 
-from foreblock.ledger.reading.stored_block import Header, Withdrawal
+from foreblock.types import Header, Withdrawal
 
 DEPOSIT = 0x7E
 
 
-def quantity(number: int) -> bytes:
+def write_quantity(number: int) -> bytes:
     """A number, quoted."""
     return b'"0x%x"' % number
 
 
-def data(value: bytes) -> bytes:
+def write_data(value: bytes) -> bytes:
     """Bytes, quoted."""
     return b'"0x%b"' % hexlify(value)
 
@@ -39,38 +39,38 @@ def members(fields: dict[bytes, bytes]) -> bytes:
 
 
 def header_members(header: Header, size: int) -> bytes:
-    """What a block object says of its header, without braces."""
+    """The members of a block object that come from its header, without braces."""
     fields = {
-        b"number": quantity(header.number),
-        b"hash": data(header.hash),
-        b"parentHash": data(header.parent_hash),
-        b"nonce": data(header.nonce),
-        b"sha3Uncles": data(header.ommers_hash),
-        b"logsBloom": data(header.logs_bloom),
-        b"transactionsRoot": data(header.transactions_root),
-        b"stateRoot": data(header.state_root),
-        b"receiptsRoot": data(header.receipts_root),
-        b"miner": data(header.beneficiary),
-        b"difficulty": quantity(header.difficulty),
-        b"mixHash": data(header.mix_hash),
-        b"extraData": data(header.extra_data),
-        b"size": quantity(size),
-        b"gasLimit": quantity(header.gas_limit),
-        b"gasUsed": quantity(header.gas_used),
-        b"timestamp": quantity(header.timestamp),
+        b"number": write_quantity(header.number),
+        b"hash": write_data(header.hash),
+        b"parentHash": write_data(header.parent_hash),
+        b"nonce": write_data(header.nonce),
+        b"sha3Uncles": write_data(header.ommers_hash),
+        b"logsBloom": write_data(header.logs_bloom),
+        b"transactionsRoot": write_data(header.transactions_root),
+        b"stateRoot": write_data(header.state_root),
+        b"receiptsRoot": write_data(header.receipts_root),
+        b"miner": write_data(header.beneficiary),
+        b"difficulty": write_quantity(header.difficulty),
+        b"mixHash": write_data(header.mix_hash),
+        b"extraData": write_data(header.extra_data),
+        b"size": write_quantity(size),
+        b"gasLimit": write_quantity(header.gas_limit),
+        b"gasUsed": write_quantity(header.gas_used),
+        b"timestamp": write_quantity(header.timestamp),
     }
     if header.base_fee_per_gas is not None:
-        fields[b"baseFeePerGas"] = quantity(header.base_fee_per_gas)
+        fields[b"baseFeePerGas"] = write_quantity(header.base_fee_per_gas)
     if header.withdrawals_root is not None:
-        fields[b"withdrawalsRoot"] = data(header.withdrawals_root)
+        fields[b"withdrawalsRoot"] = write_data(header.withdrawals_root)
     if header.blob_gas_used is not None:
-        fields[b"blobGasUsed"] = quantity(header.blob_gas_used)
+        fields[b"blobGasUsed"] = write_quantity(header.blob_gas_used)
     if header.excess_blob_gas is not None:
-        fields[b"excessBlobGas"] = quantity(header.excess_blob_gas)
+        fields[b"excessBlobGas"] = write_quantity(header.excess_blob_gas)
     if header.parent_beacon_block_root is not None:
-        fields[b"parentBeaconBlockRoot"] = data(header.parent_beacon_block_root)
+        fields[b"parentBeaconBlockRoot"] = write_data(header.parent_beacon_block_root)
     if header.requests_hash is not None:
-        fields[b"requestsHash"] = data(header.requests_hash)
+        fields[b"requestsHash"] = write_data(header.requests_hash)
     return members(fields)
 
 
@@ -78,10 +78,10 @@ def withdrawal(value: Withdrawal) -> bytes:
     """A withdrawal object."""
     return _object(
         {
-            b"index": quantity(value.index),
-            b"validatorIndex": quantity(value.validator_index),
-            b"address": data(value.address),
-            b"amount": quantity(value.amount),
+            b"index": write_quantity(value.index),
+            b"validatorIndex": write_quantity(value.validator_index),
+            b"address": write_data(value.address),
+            b"amount": write_quantity(value.amount),
         }
     )
 

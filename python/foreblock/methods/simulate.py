@@ -6,8 +6,8 @@ from functools import partial
 from msgspec import Raw
 
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.simulation.request import SimulationLimits
 from foreblock.ledger.simulation.run import simulate
+from foreblock.ledger.simulation.simulation_request import SimulationLimits
 from foreblock.ledger.simulation.single_block import simulate_single_block
 from foreblock.methods.block_param import find_block
 from foreblock.methods.call_params import UNCAPPED

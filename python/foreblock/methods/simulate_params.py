@@ -6,7 +6,7 @@ from msgspec import Raw, Struct
 
 from foreblock._engine import read_simulation
 from foreblock.ledger.calls.block_overrides import AS_IT_IS, BlockOverrides
-from foreblock.ledger.simulation.request import (
+from foreblock.ledger.simulation.simulation_request import (
     BlockRequest,
     CallRequest,
     PlainCalls,

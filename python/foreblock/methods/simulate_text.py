@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from foreblock.ledger.calls.call import Outcome
-from foreblock.ledger.simulation.block import BodyText, SealedBody, SimulatedBlock
+from foreblock.ledger.simulation.run import BodyText, SealedBody, SimulatedBlock
 from foreblock.methods import shapes
 from foreblock.methods.options import Dialect
 from foreblock.methods.revert import revert_reason

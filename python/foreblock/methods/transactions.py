@@ -1,67 +1,62 @@
-"""eth_getTransactionBy…, eth_getBlockTransactionCountBy…: transactions of blocks, and how many.
+"""eth_getTransactionBy…, eth_getBlockTransactionCountBy…: transactions of blocks, and their number.
 
-A transaction is found by its hash, or by a block and its place in that. One that only waits
-in the pool is in no block and is not shown.
+A transaction is found by its hash, or by a block and its place in that. One that is only in
+the pool is in no block and is not shown.
 """
 
 from collections.abc import Awaitable
 
-from msgspec import Raw, Struct
-from msgspec.json import Decoder
+from msgspec import Raw
 
 from foreblock.errors import NotHere
-from foreblock.ledger.reading.block_id import BlockId, ByHash
-from foreblock.ledger.reading.placed_receipts import encoded_receipt, read_transaction
-from foreblock.ledger.reading.portion_places import count_transactions
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
-from foreblock.ledger.reading.stored_transaction import find_transaction
+from foreblock.ledger.reading.blocks import BlockId, ByHash, ReadableBlock
+from foreblock.ledger.reading.placed_receipts import (
+    deposit_fields,
+    encoded_receipt,
+    read_transaction,
+)
+from foreblock.ledger.reading.transaction_lookup import count_transactions, find_transaction
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.rules.deposit_receipt import DEPOSIT, deposit_fields
+from foreblock.ledger.rules.transaction_types import DEPOSIT
 from foreblock.methods import shapes
-from foreblock.methods.block_param import BlockParam, read_block
+from foreblock.methods.block_param import BlockName, read_block
 from foreblock.methods.block_places import BlockPlaces
-from foreblock.methods.params import DECODING, explain, hash32, quantity
+from foreblock.methods.params import Params, hash32, quantity, reader
 from foreblock.methods.receipts import read_hash
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
 
 
-class NumberAndIndexParams(
-    Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False
-):
-    """The arguments of a method that names a block, and perhaps a place in it."""
+class NumberAndIndexParams(Params):
+    """The arguments of a method that names a block and a place in it."""
 
-    block: BlockParam = None
-    index: str | None = None
+    block: BlockName
+    index: str
 
 
-class HashAndIndexParams(
-    Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False
-):
+class HashAndIndexParams(Params):
     """The same for a block that is named by its hash."""
 
-    block_hash: str | None = None
-    index: str | None = None
+    block_hash: str
+    index: str
 
 
-class NumberParams(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):
+class CountByNumberParams(Params):
     """The arguments of eth_getBlockTransactionCountByNumber."""
 
-    block: BlockParam = None
+    block: BlockName
 
 
-class BlockHashParams(
-    Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False
-):
+class CountByHashParams(Params):
     """The arguments of eth_getBlockTransactionCountByHash."""
 
-    block_hash: str | None = None
+    block_hash: str
 
 
-_decode_number_index = Decoder(NumberAndIndexParams).decode
-_decode_number = Decoder(NumberParams).decode
-_decode_hash = Decoder(BlockHashParams).decode
-_decode_hash_index = Decoder(HashAndIndexParams).decode
+_read_number_and_index = reader(NumberAndIndexParams)
+_read_hash_and_index = reader(HashAndIndexParams)
+_read_count_by_number = reader(CountByNumberParams)
+_read_count_by_hash = reader(CountByHashParams)
 
 
 class TransactionMethods:
@@ -77,49 +72,21 @@ class TransactionMethods:
 
     def get_by_number_and_index(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The transaction at a place of a block, or null where either is not there."""
-        try:
-            params = _decode_number_index(raw)
-        except DECODING:
-            params = explain(raw, NumberAndIndexParams, 2)
-        if params.block is None or params.index is None:
-            params = explain(raw, NumberAndIndexParams, 2)
-        assert params.block is not None, "explain refuses a missing one"
-        assert params.index is not None, "the same"
+        params = _read_number_and_index(raw)
         return self._show_at(view, read_block(params.block, 0), params.index)
 
     def get_by_hash_and_index(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The same for a block that is named by its hash."""
-        try:
-            params = _decode_hash_index(raw)
-        except DECODING:
-            params = explain(raw, HashAndIndexParams, 2)
-        if params.block_hash is None or params.index is None:
-            params = explain(raw, HashAndIndexParams, 2)
-        assert params.block_hash is not None, "explain refuses a missing one"
-        assert params.index is not None, "the same"
+        params = _read_hash_and_index(raw)
         return self._show_at(view, ByHash(hash32(params.block_hash, 0)), params.index)
 
     def get_count_by_number(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """How many transactions a block has, or null where there is none."""
-        try:
-            params = _decode_number(raw)
-        except DECODING:
-            params = explain(raw, NumberParams, 1)
-        if params.block is None:
-            params = explain(raw, NumberParams, 1)
-        assert params.block is not None, "explain refuses a missing one"
-        return self._count(view, read_block(params.block, 0))
+        """The number of transactions of a block, or null where there is none."""
+        return self._count(view, read_block(_read_count_by_number(raw).block, 0))
 
     def get_count_by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The same for a block that is named by its hash."""
-        try:
-            params = _decode_hash(raw)
-        except DECODING:
-            params = explain(raw, BlockHashParams, 1)
-        if params.block_hash is None:
-            params = explain(raw, BlockHashParams, 1)
-        assert params.block_hash is not None, "explain refuses a missing one"
-        return self._count(view, ByHash(hash32(params.block_hash, 0)))
+        return self._count(view, ByHash(hash32(_read_count_by_hash(raw).block_hash, 0)))
 
     def _show_at(self, view: LedgerView, named: BlockId, index: str) -> bytes | Awaitable[bytes]:
         place = quantity(index, 64, 1)
@@ -155,4 +122,4 @@ class TransactionMethods:
 def _counted(view: LedgerView, block: ReadableBlock) -> Steps[bytes]:
     """A few small reads in one step."""
     yield from ()
-    return shapes.quantity(count_transactions(view, block))
+    return shapes.write_quantity(count_transactions(view, block))

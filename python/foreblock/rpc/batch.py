@@ -24,7 +24,7 @@ from foreblock.rpc.envelope import (
     failure,
     join,
 )
-from foreblock.rpc.fault import Fault
+from foreblock.rpc.errors import Fault
 from foreblock.scheduling.reply import Reply, Text
 from foreblock.scheduling.room import LongText, Room
 from foreblock.scheduling.steps import give_up

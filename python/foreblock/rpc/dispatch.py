@@ -28,7 +28,7 @@ from foreblock.rpc.envelope import (
     read_usual,
     unknown_method,
 )
-from foreblock.rpc.fault import Fault
+from foreblock.rpc.errors import Fault
 from foreblock.rpc.long_body import LONG as LONG_BODY
 from foreblock.rpc.long_body import Reading, read_long
 from foreblock.scheduling.fair_queue import FairQueue

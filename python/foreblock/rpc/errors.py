@@ -1,14 +1,16 @@
 """Exceptions to faults: the one table of codes, messages and data, per dialect.
 
-`preconf` is the published contract, `ethereum` what other nodes answer; they differ in
-the one row that says so. A class that has no row takes that of its nearest base. What
-no row knows is logged with its traceback and answered as an internal error without its
-text, because that text is nobody's but ours. `docs/errors.md` shows this table.
+`preconf` is the published contract, `ethereum` what other nodes answer; they differ in the one
+row that says so. A class without a row takes that of its nearest base. An exception without
+any row is logged with its traceback and answered as an internal error without its text, which
+may hold internals. `docs/errors.md` shows this table.
 """
 
 import logging
 from collections.abc import Callable
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from foreblock.errors import (
     DroppedPartial,
@@ -37,7 +39,15 @@ from foreblock.errors import (
     UnknownBlockHash,
     UnknownPartial,
 )
-from foreblock.rpc.fault import Fault
+
+
+class Fault(Struct, frozen=True, omit_defaults=True):
+    """The `error` member of an answer; `data` is left out when there is none."""
+
+    code: int
+    message: str
+    data: str | None = None
+
 
 Dialect = Literal["preconf", "ethereum"]
 Row = Callable[[Exception], Fault]
@@ -68,13 +78,14 @@ SIMULATION: Final = {
 
 UNAVAILABLE: Final = "the chain is not available, try again later"
 
-INTERNAL_ERROR: Final = Fault(INTERNAL, "internal error")
-
 log = logging.getLogger("foreblock.rpc")
 
 
+INTERNAL_ERROR: Final = Fault(INTERNAL, "internal error")
+
+
 def fault_of(error: Exception, dialect: Dialect) -> Fault:
-    """What the client is told of an exception."""
+    """The fault that a client gets for an exception."""
     row = _row(type(error), dialect)
     if row is None:
         log.error("request_failed", exc_info=error)

@@ -6,7 +6,7 @@ without waiting is charged to the round it is done in (`RoundBudget`).
 
 Half-done work holds memory. A thousand simulations that take turns would hold a thousand
 times as much as one and end no sooner, so only some are begun; the others wait for a place,
-addresses in turn (`Slots`).
+addresses in turn (`WorkSlots`).
 """
 
 import asyncio
@@ -66,7 +66,7 @@ class RoundBudget:
         self.spent = 0.0
 
 
-class Slots:
+class WorkSlots:
     """A number of places, given to waiting addresses in turn."""
 
     def __init__(self, count: int) -> None:

@@ -27,7 +27,7 @@ from typing import Final, TypeVar
 
 from foreblock.errors import DeadlineExceeded, PoolFull, TimedOut
 from foreblock.scheduling.call_threads import CallThreads
-from foreblock.scheduling.fair_queue import FairQueue, RoundBudget, Slots
+from foreblock.scheduling.fair_queue import FairQueue, RoundBudget, WorkSlots
 from foreblock.scheduling.reply import Text, length_of
 from foreblock.scheduling.room import Room
 from foreblock.scheduling.slow_calls import CallRunner
@@ -77,7 +77,7 @@ class Scheduler:
         self._timeout_ms: Final = timeout_ms
         self._clock: Final = clock
         # Simulations.
-        self._slots: Final = Slots(THRESHOLDS.begun_simulations)
+        self._slots: Final = WorkSlots(THRESHOLDS.begun_simulations)
         self._first_slices: Final = RoundBudget()
         # Reads.
         self._reads: Final = RoundBudget()

@@ -1,10 +1,13 @@
-"""What a transaction must be before the pool looks at its sender: values in, values out.
+"""The checks of a transaction before the pool looks at its sender: values in, values out.
 
 The order of the checks is geth's and decides which refusal a client sees when several
-apply. Nonce and funds need the sender's account and come after, in `pool`.
+apply. Nonce and funds need the sender's account and come after, in `transaction_pool`.
 """
 
+from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from foreblock.errors import (
     ExceedsBlockGasLimit,
@@ -20,14 +23,47 @@ from foreblock.errors import (
     UnsupportedType,
     WrongChain,
 )
-from foreblock.ledger.rules.execution import BLOB, DEPOSIT
+from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.intrinsic_gas import MAX_INIT_CODE, floor_gas, intrinsic_gas
-from foreblock.sequencer.pooled import Pooled, Terms
+from foreblock.ledger.rules.l1 import L1Fees
+from foreblock.ledger.rules.transaction_types import BLOB, DEPOSIT
 from foreblock.types import Transaction, estimated_compressed_size
 
 MAX_SIZE: Final = 128 * 1024  # bytes, geth: four slots of 32 KiB
 MAX_NONCE: Final = 2**64 - 1  # EIP-2681
-SET_CODE: Final = 4  # the type of EIP-7702
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The terms on which the block in progress takes a transaction."""
+
+    chain_id: int
+    rules: Rules
+    gas_limit: int  # of the block, less what its deposit may need
+    base_fee: int
+    minimum_base_fee: int  # the base fee of no later block is below it
+    l1_fees: L1Fees
+    transaction_gas: int | None = None  # that one may have at most, besides what the rules say
+
+
+class Pooled(Struct, frozen=True, eq=False):
+    """A transaction that waits, with the values that the pool needs again and again."""
+
+    transaction: Transaction
+    arrival: int  # no two have the same; who came earlier has the lower one
+    hash: bytes
+    sender: bytes
+    nonce: int
+    gas_limit: int
+    fee_cap: int
+    tip_cap: int
+    cost: int  # at most: value, gas at the fee cap, L1 fee, operator fee
+    data_footprint: int
+    size: int  # bytes of its encoding
+
+    def tip(self, base_fee: int) -> int:
+        """Its payment above this base fee for a unit of gas; below 0 where it cannot pay that."""
+        return min(self.tip_cap, self.fee_cap - base_fee)
 
 
 def admit(transaction: Transaction, terms: Terms, arrival: int) -> Pooled:

@@ -1,26 +1,27 @@
-"""What a block of the dev chain begins with: its base, its payload id and its first transaction.
+"""The beginning of a dev chain's block: its base, its payload id and its first transaction.
 
 On a real chain all of it comes from L1 through the consensus client. Here it follows from
-the parent, the time and the options, so that equal chains go on equally.
+the parent, the time and the options, so that equal chains go on equally. The L1 that the
+chain pretends to stand on has a new block for every six of the L2, and its prices do not
+move.
 """
 
 import struct
+from dataclasses import dataclass
 from typing import Final
 
 from foreblock.ledger.rules.forks import OptimismFork, Rules
 from foreblock.ledger.rules.header_rules import base_fee_after
-from foreblock.ledger.rules.l1_attributes import ATTRIBUTES_DEPOSITOR, L1_BLOCK
-from foreblock.ledger.rules.l1_fees import L1Fees
+from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR, L1_BLOCK, L1Fees
 from foreblock.ledger.rules.optimism_rules import (
     FeeParameters,
     decode_extra_data,
     encode_extra_data,
 )
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.sequencer.l1_origin import L1Origin, derive, l1_origin
-from foreblock.sequencer.options import SequencerOptions
-from foreblock.sequencer.pooled import Terms
+from foreblock.sequencer.admission import Terms
 from foreblock.sequencer.predeploys import SEQUENCER_FEE_VAULT
+from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.types import Base, Header, Transaction, deposit_transaction, keccak256
 
 ATTRIBUTES_GAS: Final = 1_000_000  # OP, from Regolith on
@@ -31,8 +32,21 @@ ATTRIBUTES_DOMAIN: Final = 1  # OP: of source hashes
 SELECTOR: Final = bytes.fromhex("3db6be2b")  # setL1BlockValuesJovian()
 PAYLOAD_VERSION: Final = 3  # the first byte of payload ids, as public sequencers have it
 
+BLOCKS_PER_ORIGIN: Final = 6  # 12 s of L1 over 2 s of L2
+FIRST_NUMBER: Final = 1  # the origin of the L2's genesis
+
 _NUMBERS: Final = struct.Struct(">IIQQQ")
 _OPERATOR: Final = struct.Struct(">IQH")
+
+
+@dataclass(frozen=True, slots=True)
+class L1Origin:
+    """The L1 block that an L2 block refers to."""
+
+    number: int
+    hash: bytes
+    timestamp: int
+    sequence_number: int  # of the L2 block among those with this origin
 
 
 def next_base(
@@ -42,7 +56,7 @@ def next_base(
     options: SequencerOptions,
     instead_of: bytes = b"",
 ) -> Base:
-    """What is fixed for the block after `parent`; another one for each that it is instead of."""
+    """The base of the block after `parent`; another one for each block that it replaces."""
     number = parent.number + 1
     chance = parent.hash + instead_of
     rules = profile.rules(number, timestamp, merged=True)
@@ -69,7 +83,7 @@ def payload_id(base: Base, seed: int, attempt: int = 0) -> bytes:
 
 
 def attributes_deposit(base: Base, options: SequencerOptions) -> Transaction:
-    """The first transaction of the block: what the L2 is told of L1."""
+    """The first transaction of the block, which brings the attributes of L1."""
     origin = l1_origin(options.seed, base.block_number, base.timestamp, options.block_time)
     place = origin.hash + origin.sequence_number.to_bytes(32)
     return deposit_transaction(
@@ -84,7 +98,7 @@ def attributes_deposit(base: Base, options: SequencerOptions) -> Transaction:
 
 
 def stray_deposit(base: Base, options: SequencerOptions) -> Transaction:
-    """A deposit of nothing, by nobody: what a sequencer can say that no user asked for."""
+    """A deposit of nothing, by nobody, which no user asked for."""
     return deposit_transaction(
         source_hash=derive(options.seed, "stray", base.block_number, base.parent_hash),
         sender=derive(options.seed, "stranger", base.block_number)[12:],
@@ -122,7 +136,7 @@ def attributes_data(origin: L1Origin, fees: L1Fees, batcher: bytes) -> bytes:
 
 
 def terms_of(base: Base, profile: ChainProfile, options: SequencerOptions) -> Terms:
-    """What the block with this base asks of transactions."""
+    """The terms of the block with this base."""
     parameters = decode_extra_data(base.extra_data, OptimismFork.JOVIAN)
     return Terms(
         chain_id=profile.chain_id,
@@ -149,3 +163,24 @@ def _extra_data(
 
 def _batcher(seed: int) -> bytes:
     return derive(seed, "batcher", 0)[12:]
+
+
+def l1_origin(seed: int, block: int, timestamp: int, block_time: int) -> L1Origin:
+    """The origin of an L2 block.
+
+    Its time is that of the first L2 block that refers to it, as if no time had been jumped
+    over since.
+    """
+    epoch, sequence_number = divmod(block, BLOCKS_PER_ORIGIN)
+    number = FIRST_NUMBER + epoch
+    return L1Origin(
+        number=number,
+        hash=derive(seed, "l1", number),
+        timestamp=timestamp - sequence_number * block_time,
+        sequence_number=sequence_number,
+    )
+
+
+def derive(seed: int, what: str, number: int, parent_hash: bytes = b"") -> bytes:
+    """32 pseudo-random bytes, the same for the same seed and place."""
+    return keccak256(b"".join((seed.to_bytes(8), what.encode(), parent_hash, number.to_bytes(8))))

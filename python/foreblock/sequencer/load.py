@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from foreblock.errors import InvalidArgument
+from foreblock.ledger.rules.transaction_types import DYNAMIC_FEE
 from foreblock.sequencer.mnemonic import DevAccount
 from foreblock.sequencer.predeploys import TOKEN
 from foreblock.types import Message, Transaction, keccak256, sign_transaction
@@ -21,7 +22,6 @@ PORTION: Final = 16  # transactions that are signed at once: a few milliseconds
 AHEAD_SECONDS: Final = 2  # how much load is kept ready
 BURST_SECONDS: Final = 1  # what was missed for longer is left out
 RECIPIENTS: Final = 1_000  # besides the senders, so that state does not grow for ever
-DYNAMIC_FEE: Final = 2  # the type of EIP-1559
 
 TRANSFER_GAS: Final = 21_000
 TOKEN_GAS: Final = 80_000  # a first transfer to somebody takes some 52,000

@@ -7,7 +7,7 @@ kinds. The others have a gap before them and wait until it is filled.
 
 from collections.abc import Iterator
 
-from foreblock.sequencer.pooled import Pooled
+from foreblock.sequencer.admission import Pooled
 
 
 class SenderQueue:

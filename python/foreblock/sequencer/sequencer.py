@@ -1,47 +1,42 @@
 """The sequencer of a dev chain: transactions in, blocks out, index by index.
 
-It never waits. Whoever runs it sleeps until `next_due_ns` and calls `tick`, on the one
-thread that writes the network. What is published has been committed; between two commits
+It never waits. The caller sleeps until `next_due_ns` and calls `tick`, on the one thread
+that writes the network. Published flashblocks have been committed; between two commits
 nothing is kept but the pool, so a sequencer that is killed goes on with the block that its
 last commit left, under the same payload id.
 
-What a block begins with is `attributes`' to say, when things are due `timing`'s, what goes
-first the `pool`'s. Index 0 holds the attributes deposit alone. Slots that were missed are
-left out, not made up for: everything that waits goes into the next index.
+`attributes` says what a block begins with, `timing` when things are due, the pool what goes
+first. Index 0 holds the attributes deposit alone. Slots that were missed are left out, not
+made up for: everything that waits goes into the next index.
 
 Transactions run shortly before their index is due, so that little but the commit is left to
-do then. What has run and is not committed counts as waiting all the same. One that would
-make its index late is stopped and put aside (`overruns`).
+do then. A transaction that has run and is not committed still counts as waiting. One that
+would make its index late is stopped and put aside (`overruns`).
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import ClassVar, Final
 
 import structlog
 
 from foreblock.clock import Clock
 from foreblock.errors import AlreadyKnown, InvalidTransaction, OverBudget, PoolRefusal
 from foreblock.ledger.building.block_in_progress import BlockInProgress
+from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.building.side_branch import SideBranch
-from foreblock.ledger.rules.l1_attributes import DEPOSIT
+from foreblock.sequencer.admission import Pooled
 from foreblock.sequencer.attributes import (
     attributes_deposit,
     next_base,
     payload_id,
-    stray_deposit,
     terms_of,
 )
-from foreblock.sequencer.budget import Budget, budget
-from foreblock.sequencer.faults import Fault, Faults
+from foreblock.sequencer.index_limits import LEAST_US, Budget, Overruns, budget, runs_until_ns
 from foreblock.sequencer.load import Load
-from foreblock.sequencer.options import SequencerOptions
-from foreblock.sequencer.overruns import LEAST_US, Overruns, runs_until_ns
-from foreblock.sequencer.pool import Pool
-from foreblock.sequencer.pooled import Pooled
+from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.sequencer.timing import SECOND_NS, Schedule, next_timestamp, schedule
+from foreblock.sequencer.transaction_pool import TransactionPool
 from foreblock.types import Account, Allowance, Base, Flashblock, Header, Transaction
 
 # With `instant`, the least time from one flashblock to the next.
@@ -50,13 +45,14 @@ INSTANT_GAP_NS: Final = 10 * 10**6
 QUIET_NS: Final = 5 * 10**6
 AHEAD: Final = 32  # transactions that run at once before they are due, a millisecond or two
 
-LONGEST_REORG: Final = 3  # sealed blocks that a fault on purpose gives up
-
 log = structlog.get_logger()
 
 
 class Sequencer:
     """Builds the blocks of one network."""
+
+    # Whether an index in which nothing happened is stored by its place alone.
+    QUIET_INDICES: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -65,23 +61,13 @@ class Sequencer:
         options: SequencerOptions,
         publish: Callable[[Flashblock], None],
         load: Load | None = None,
-        faults: Faults | None = None,
-        contradict: Callable[[Flashblock], None] = lambda _: None,
     ) -> None:
-        """Goes on with the block that is open, or begins one; the first `tick` commits it.
-
-        `contradict` is told what else is to be said of the place that is published next.
-        """
+        """Goes on with the block that is open, or begins one; the first `tick` commits it."""
         self._writer: Final = writer
         self._clock: Final = clock
         self._options: Final = options
         self._publish: Final = publish
         self._load: Final = load
-
-        # Faults of the chain itself; each kind strikes a height once at most.
-        self._faults: Final = faults or Faults({})
-        self._struck: dict[Fault, int] = {}
-        self._contradict: Final = contradict
 
         # The block, its schedule, and which of its slots has ended.
         block = writer.open_block()
@@ -89,7 +75,9 @@ class Sequencer:
         self._schedule = self._schedule_of(self._block)
         self._slot = self._schedule.slots_before
 
-        self._pool = Pool(terms_of(self._block.base, writer.profile, options), self._account)
+        self._pool = TransactionPool(
+            terms_of(self._block.base, writer.profile, options), self._account
+        )
         self._closed_at_ns = 0  # the last index
         self._instant_due_ns: int | None = None  # when a transaction closes the next one
         self._ran: dict[bytes, Transaction] = {}  # by hash, in the index that is open
@@ -122,7 +110,7 @@ class Sequencer:
         return len(self._pool) + len(self._ran)
 
     def pooled(self) -> Iterator[Transaction]:
-        """What waits, in an order in which it can run; for whoever saves it."""
+        """The transactions that wait, in an order in which they can run."""
         return itertools.chain(self._ran.values(), self._pool)
 
     @property
@@ -157,7 +145,7 @@ class Sequencer:
 
     @property
     def _fill_from_ns(self) -> int | None:
-        """From when on transactions may run before their index is due; none: there are none.
+        """When transactions may start to run before their index is due; none: there are none.
 
         With `instant` an index is due when there is one.
         """
@@ -176,23 +164,23 @@ class Sequencer:
             done = True
         ended = self._schedule.ended(now_ns)
         instant = self._instant_due_ns is not None and now_ns >= self._instant_due_ns
-        due_ns = self._index_due_ns
-        if ended > self._slot and self._strikes(Fault.RESTART):
-            self._slot = ended
-            self._restart(now_ns, due_ns)
-            done = True
-        elif ended > self._slot or instant:
-            self._slot = ended
-            self._pool.begin_index()
-            self._fill(self._budget(ended), due_ns)
-            # Faults are about partials, so each index has one then.
-            flashblock = self._writer.extend(self._block, quietly=not self._faults)
-            self._announce(flashblock, now_ns, due_ns)
+        if ended > self._slot or instant:
+            self._end_index(ended, now_ns)
             done = True
         if now_ns >= self._schedule.end_ns:
+            assert not self._ran, "the last index has been closed, and nothing runs after it"
             self._turn_over(now_ns)
             done = True
         return done
+
+    def _end_index(self, slot: int, now_ns: int) -> None:
+        """Fill the index up to the end of this slot and commit it."""
+        due_ns = self._index_due_ns
+        self._slot = slot
+        self._pool.begin_index()
+        self._fill(self._budget(slot), due_ns)
+        flashblock = self._writer.extend(self._block, quietly=self.QUIET_INDICES)
+        self._announce(flashblock, now_ns, due_ns)
 
     def _budget(self, slot: int) -> Budget:
         """By the end of a slot; with `instant`, whose indices follow none, of the whole block."""
@@ -257,32 +245,20 @@ class Sequencer:
         else:
             self._pool.set_aside(pooled)
 
-    def _turn_over(self, now_ns: int) -> None:
-        """Seal the block and begin the next, in one commit."""
-        assert not self._ran, "the last index has been closed, and nothing runs after it"
-        due_ns = self._schedule.end_ns
-        if self._writer.latest.number >= LONGEST_REORG and self._strikes(Fault.REORG):
-            self._reorg(now_ns, due_ns)
-            return
-        block, writer = self._block, self._writer
-        left_out: Sequence[int] = ()
-        tail: Sequence[Transaction] = ()
-        if len(block.partials) > 1 and self._strikes(Fault.TAIL):
-            left_out = block.partials[-1:]
-            tail = _of_users(writer.transactions_in(block, len(block.partials) - 1))
-            block = writer.without_tail(block)
+    def _turn_over(self, now_ns: int, builder: CommitBuilder | None = None) -> None:
+        """Seal the block and begin the next, in one commit with the steps of `builder`."""
+        block, writer, due_ns = self._block, self._writer, self._schedule.end_ns
         sealed = writer.header_if_sealed(block)
         base = self._base_on(sealed)
         following = writer.begin_next(block, sealed, base, payload_id(base, self._options.seed))
         following.run(attributes_deposit(base, self._options))
-        flashblock = writer.seal_and_extend(block, sealed, following, left_out)
+        flashblock = writer.seal_and_extend(block, sealed, following, builder)
         self._go_on_with(following, flashblock, now_ns, due_ns)
-        self._put_back(tail)
 
     def _go_on_with(
         self, block: BlockInProgress, flashblock: Flashblock, now_ns: int, due_ns: int
     ) -> None:
-        """A block has its first index."""
+        """Go on with a block that has its first index."""
         self._block = block
         self._schedule = self._schedule_of(block)
         self._slot = 0
@@ -294,8 +270,6 @@ class Sequencer:
     def _announce(self, flashblock: Flashblock, now_ns: int, due_ns: int) -> None:
         self._closed_at_ns = now_ns
         self._instant_due_ns = None
-        if self._faults.happens(Fault.EQUIVOCATE, flashblock.block_number, flashblock.index):
-            self._contradict(self._writer.otherwise(self._block, self._other_transactions()))
         self._ran.clear()
         self._pool.begin_index()
         self._overruns.end_index()
@@ -313,90 +287,6 @@ class Sequencer:
             committed_ns=self._writer.committed_at_ns,
             commit_ns=self._writer.commit_took_ns,
         )
-
-    # --- Faults on purpose -------------------------------------------------------------
-
-    def _strikes(self, kind: Fault) -> bool:
-        number = self._block.number
-        if self._struck.get(kind, 0) >= number:
-            return False
-        if not self._faults.happens(kind, number, self._block.index):
-            return False
-        self._struck[kind] = number
-        log.info("fault", kind=kind.value, block=number, index=self._block.index)
-        return True
-
-    def _other_transactions(self) -> list[Transaction]:
-        """Others for the last index, which can run as well: one less, or one more."""
-        block, others = self._block, list(self._ran.values())
-        if others:
-            return others[:-1]
-        if len(block.partials) == 1:
-            others.append(attributes_deposit(block.base, self._options))
-        return [*others, stray_deposit(block.base, self._options)]
-
-    def _restart(self, now_ns: int, due_ns: int) -> None:
-        """Give the block up and begin it anew, as another job."""
-        writer, base = self._writer, self._block.base
-        again = writer.begin(base, payload_id(base, self._options.seed, attempt=self._block.index))
-        again.run(attributes_deposit(base, self._options))
-        included = _of_users(writer.transactions_in(self._block))
-        flashblock = writer.restart(self._block, again)
-        slot, given_up = self._slot, [*included, *self._ran.values()]
-        self._ran.clear()
-        self._go_on_with(again, flashblock, now_ns, due_ns)
-        self._slot = slot
-        self._put_back(given_up)
-
-    def _reorg(self, now_ns: int, due_ns: int) -> None:
-        """Replace some sealed blocks and the one in progress by others, and begin the next.
-
-        In the new branch transactions stand one block higher than they stood: its first
-        block has none, and those of the block in progress go back to the pool.
-        """
-        writer, options, latest = self._writer, self._options, self._writer.latest.number
-        depth = 1 + int(self._faults.draw(Fault.REORG, "depth", latest, 0) * LONGEST_REORG)
-        fork = latest - depth
-        old = [writer.sealed_header(number) for number in range(fork + 1, latest + 1)]
-        times = [*(header.timestamp for header in old), self._block.base.timestamp]
-        given_up = [_of_users(writer.transactions_of(header.number)) for header in old]
-        left = _of_users(writer.transactions_in(self._block))
-        branch = writer.branch(fork, self._block)
-        for timestamp, moved in zip(times, [[], *given_up], strict=True):
-            base = next_base(branch.latest, timestamp, writer.profile, options, old[0].hash)
-            left = [*self._build(branch, base, moved), *left]
-            branch.seal()
-        base = self._base_on(branch.latest)
-        following = branch.begin(base, payload_id(base, options.seed))
-        following.run(attributes_deposit(base, options))
-        branch.close_index()
-        *before, last = writer.reorganize(branch, self._block)
-        for flashblock in before:
-            self._publish(flashblock)
-        self._go_on_with(following, last, now_ns, due_ns)
-        self._put_back(left)
-
-    def _build(
-        self, branch: SideBranch, base: Base, transactions: list[Transaction]
-    ) -> list[Transaction]:
-        """A whole block of a branch, with all of these that can run; gives those that cannot."""
-        seed, attempt = self._options.seed, int.from_bytes(base.prev_randao[:7])
-        block, left = branch.begin(base, payload_id(base, seed, attempt)), []
-        block.run(attributes_deposit(base, self._options))
-        branch.close_index()
-        for transaction in transactions:
-            try:
-                block.run(transaction)
-            except InvalidTransaction:
-                left.append(transaction)
-        if transactions:
-            branch.close_index()
-        return left
-
-    def _put_back(self, transactions: Iterable[Transaction]) -> None:
-        for transaction in transactions:
-            with suppress(PoolRefusal):
-                self._pool.add(transaction)
 
     # --- Beginning a block -------------------------------------------------------------
 
@@ -447,11 +337,6 @@ class Sequencer:
             except PoolRefusal as refusal:
                 log.debug("load_refused", why=str(refusal))
                 load.refused(transaction)
-
-
-def _of_users(transactions: Iterable[Transaction]) -> list[Transaction]:
-    """Those that came through the pool."""
-    return [each for each in transactions if each.type != DEPOSIT]
 
 
 def _tell_about_time(parent: Header, timestamp: int, wall_ns: int, block_time: int) -> None:

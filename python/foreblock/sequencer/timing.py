@@ -18,7 +18,7 @@ FILLING_PART: Final = 8  # of a slot, the last so-manieth
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class BlockPace:
     """How fast a chain goes."""
 
     block_time_ns: int  # whole seconds
@@ -57,7 +57,7 @@ class Schedule:
 
 
 def schedule(
-    pace: Pace, timestamp: int, wall_ns: int, monotonic_ns: int, *, slots_before: int = 0
+    pace: BlockPace, timestamp: int, wall_ns: int, monotonic_ns: int, *, slots_before: int = 0
 ) -> Schedule:
     """The slots that a block with this timestamp has left.
 

@@ -1,4 +1,4 @@
-"""HTTP, sockets and processes. Bytes go to a handler and bytes come back.
+"""HTTP, sockets and processes: request bodies to a handler, replies to sockets.
 
 Nothing here knows JSON-RPC or Ethereum.
 """

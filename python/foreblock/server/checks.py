@@ -1,10 +1,9 @@
-"""What a request's head must be before its body is read.
+"""Check the head of a request before its body is read. No I/O.
 
-One function decides, from values alone: `check` gives `Accepted`, with all that framing and
-answering need to know, or `Refused`, after which the connection ends because the next
-request could not be found with certainty. A request that is whole but not for us (another
-path, another method) is accepted with its answer: its body is skipped and the connection
-goes on.
+`check` returns `AcceptedHead`, with all that framing and answering need, or `RefusedRequest`,
+after which the connection closes because the start of the next request is uncertain. A complete
+request for another path or method is accepted with its answer: its body is skipped and the
+connection stays open.
 """
 
 import ipaddress
@@ -12,10 +11,10 @@ from typing import Final, NamedTuple, Self
 
 from foreblock.server import answers
 from foreblock.server.answers import Answer, Probe
-from foreblock.server.head import Head
+from foreblock.server.head import RequestHead
 from foreblock.server.limits import Access, ServerLimits
 
-CHUNKED: Final = -1  # in place of a length: the body says itself where it ends
+CHUNKED: Final = -1  # in place of a length
 
 # geth's three (`rpc/http.go`), with any parameters.
 CONTENT_TYPES: Final = frozenset(
@@ -23,35 +22,35 @@ CONTENT_TYPES: Final = frozenset(
 )
 
 
-class Accepted(NamedTuple):
-    """A head that passed. `answer` is there when the handler is not to be asked."""
+class AcceptedHead(NamedTuple):
+    """A valid head; `answer` is set if the handler is not needed."""
 
     length: int
     keep_alive: bool
-    headers: bytes  # lines that go into the answer
+    headers: bytes  # lines for the answer
     expects_continue: bool
     answer: Answer | Probe | None
-    repeatable: bool  # equal bytes may be accepted without being parsed again
+    repeatable: bool  # equal bytes may be accepted without parsing
 
 
-class Refused(NamedTuple):
-    """A request after which the connection ends."""
+class RefusedRequest(NamedTuple):
+    """A request after which the connection closes."""
 
     answer: Answer
 
 
-class Rules(NamedTuple):
-    """What heads are checked against; one for each endpoint."""
+class RequestRules(NamedTuple):
+    """The rules of one endpoint."""
 
     body_limit: int
     header_limit: int
-    hosts: frozenset[bytes]  # in lower case, as are the origins; * is every one
+    hosts: frozenset[bytes]  # lower case, as are origins; * allows all
     origins: frozenset[bytes]
-    exposed: bytes  # names of headers that pages of other origins may read
+    exposed: bytes  # headers that pages of other origins may read
 
     @classmethod
     def of(cls, limits: ServerLimits, access: Access, exposed: bytes = b"") -> Self:
-        """The rules that settings make."""
+        """The rules of the settings."""
         return cls(
             limits.body_limit,
             limits.header_limit,
@@ -61,8 +60,8 @@ class Rules(NamedTuple):
         )
 
 
-def check(head: Head, rules: Rules) -> Accepted | Refused:
-    """Whether this head begins a request, and what is to be done with it."""
+def check(head: RequestHead, rules: RequestRules) -> AcceptedHead | RefusedRequest:
+    """Decide whether a head begins a valid request, and how to answer it."""
     length = _length(head)
     if isinstance(length, Answer):
         return _refused(head, length)
@@ -78,9 +77,9 @@ def check(head: Head, rules: Rules) -> Accepted | Refused:
         return _refused(head, answers.UNKNOWN_EXPECTATION)
     expects = expectation != b"" and length != 0
     if answer is not None and expects:
-        # Whether the body will follow cannot be known, so this is the end.
+        # Whether the body follows is unknown, so the connection closes.
         return _refused(head, answer if isinstance(answer, Answer) else answers.OK)
-    return Accepted(
+    return AcceptedHead(
         length,
         head.keep_alive,
         _connection(head) + cors_headers(head, rules),
@@ -90,8 +89,8 @@ def check(head: Head, rules: Rules) -> Accepted | Refused:
     )
 
 
-def _length(head: Head) -> int | Answer:
-    """The length of the body, or why it has none that all readers would agree upon."""
+def _length(head: RequestHead) -> int | Answer:
+    """The length of the body, or a refusal if readers could disagree about it."""
     length, coding = head.get(b"content-length"), head.get(b"transfer-encoding")
     if head.version not in ("1.0", "1.1"):
         return answers.UNKNOWN_VERSION
@@ -107,24 +106,24 @@ def _length(head: Head) -> int | Answer:
     return int(length) if length.isdigit() else answers.bad_request("the length is not a number")
 
 
-def _target(head: Head) -> tuple[bytes, bytes] | Answer:
-    """The host that is meant and the path with its query."""
+def _target(head: RequestHead) -> tuple[bytes, bytes] | Answer:
+    """Host, and path with query."""
     host, target = head.get(b"host"), head.target
     if head.repeats(b"host"):
         return answers.bad_request("more than one Host")
     if not host and (host is not None or head.version == "1.1"):
         return answers.bad_request("no Host")
     if target[:7].lower() == b"http://":
-        # The absolute form, which proxies use; its host is the one that counts.
+        # The absolute form, which proxies use; its host takes precedence.
         host, slash, path = target[7:].partition(b"/")
         target = b"/" + path if slash else b"/"
     return host or b"", target
 
 
 def _answer(
-    head: Head, host: bytes, target: bytes, length: int, rules: Rules
+    head: RequestHead, host: bytes, target: bytes, length: int, rules: RequestRules
 ) -> Answer | Probe | None:
-    """The answer when the handler is not to be asked, in geth's order of checks."""
+    """The answer if the handler is not needed, in geth's order of checks."""
     path, _, query = target.partition(b"?")
     if not host_allowed(host, rules.hosts):
         return answers.FORBIDDEN_HOST
@@ -137,8 +136,8 @@ def _answer(
     return _answer_by_method(head, query, length, rules)
 
 
-def _probe(head: Head, path: bytes, query: bytes) -> Answer | Probe:
-    """Alive is whoever answers; ready is for the network to say."""
+def _probe(head: RequestHead, path: bytes, query: bytes) -> Answer | Probe:
+    """Answer a liveness probe; a readiness probe is for the network."""
     if head.method not in (b"GET", b"HEAD"):
         return answers.METHOD_NOT_ALLOWED
     if path == b"/healthz":
@@ -146,7 +145,9 @@ def _probe(head: Head, path: bytes, query: bytes) -> Answer | Probe:
     return Probe(query.partition(b"=")[0] == b"verbose", head.method == b"HEAD")
 
 
-def _answer_by_method(head: Head, query: bytes, length: int, rules: Rules) -> Answer | None:
+def _answer_by_method(
+    head: RequestHead, query: bytes, length: int, rules: RequestRules
+) -> Answer | None:
     if head.method in (b"GET", b"HEAD") and length == 0 and not query:
         return answers.OK
     if head.method != b"POST":
@@ -156,13 +157,13 @@ def _answer_by_method(head: Head, query: bytes, length: int, rules: Rules) -> An
     return None
 
 
-def _is_json(head: Head) -> bool:
+def _is_json(head: RequestHead) -> bool:
     kind = (head.get(b"content-type") or b"").lower()
     return kind.partition(b";")[0].strip() in CONTENT_TYPES
 
 
 def host_allowed(host: bytes, allowed: frozenset[bytes]) -> bool:
-    """Whether a Host is one of ours: addresses pass, since no name was rebound to us."""
+    """Whether a Host is allowed: addresses are, since DNS rebinding needs a name."""
     name = _without_port(host).lower()
     if not host or name in allowed or b"*" in allowed:
         return True
@@ -174,7 +175,7 @@ def host_allowed(host: bytes, allowed: frozenset[bytes]) -> bool:
 
 
 def _without_port(host: bytes) -> bytes:
-    """The name or address; the whole of what is neither, which no name is."""
+    """The name or address; malformed hosts unchanged, which match no name."""
     if host.startswith(b"["):
         address, bracket, port = host[1:].partition(b"]")
         ends_well = bracket and (not port or (port[:1] == b":" and port[1:].isdigit()))
@@ -183,8 +184,8 @@ def _without_port(host: bytes) -> bytes:
     return name if colon and port.isdigit() and b":" not in name else host
 
 
-def cors_headers(head: Head, rules: Rules) -> bytes:
-    """What lets a page of another origin read the answer, if it may."""
+def cors_headers(head: RequestHead, rules: RequestRules) -> bytes:
+    """Headers that let a page of an allowed origin read the answer."""
     origin = head.get(b"origin")
     if origin is None or not rules.origins:
         return b""
@@ -197,7 +198,7 @@ def cors_headers(head: Head, rules: Rules) -> bytes:
     return named + (b"Access-Control-Expose-Headers: %b\r\n" % rules.exposed)
 
 
-def _preflight(head: Head, rules: Rules) -> Answer:
+def _preflight(head: RequestHead, rules: RequestRules) -> Answer:
     """The answer to OPTIONS: GET and POST, any header, for ten minutes, as geth has it."""
     asked = head.get(b"access-control-request-method") is not None
     if not asked or b"Allow-Origin" not in cors_headers(head, rules):
@@ -208,18 +209,20 @@ def _preflight(head: Head, rules: Rules) -> Answer:
     return answers.NO_CONTENT._replace(headers=answers.ALLOW + granted)
 
 
-def _connection(head: Head) -> bytes:
+def _connection(head: RequestHead) -> bytes:
     if not head.keep_alive:
         return answers.CLOSE
     return answers.KEEP_ALIVE if head.version == "1.0" else b""
 
 
-def _expectation(head: Head) -> bytes:
-    """What is expected; HTTP/1.0 clients cannot expect anything."""
+def _expectation(head: RequestHead) -> bytes:
+    """The expectation; HTTP/1.0 has none."""
     return (head.get(b"expect") or b"").lower() if head.version == "1.1" else b""
 
 
-def _repeatable(head: Head, length: int, answer: Answer | Probe | None, expectation: bytes) -> bool:
+def _repeatable(
+    head: RequestHead, length: int, answer: Answer | Probe | None, expectation: bytes
+) -> bool:
     return (
         answer is None
         and head.method == b"POST"
@@ -232,10 +235,10 @@ def _repeatable(head: Head, length: int, answer: Answer | Probe | None, expectat
     )
 
 
-def _refused(head: Head, answer: Answer) -> Refused:
-    return Refused(_bodiless(head, answer))
+def _refused(head: RequestHead, answer: Answer) -> RefusedRequest:
+    return RefusedRequest(_bodiless(head, answer))
 
 
-def _bodiless(head: Head, answer: Answer) -> Answer:
-    """The answer to HEAD has no body, whatever it says."""
+def _bodiless(head: RequestHead, answer: Answer) -> Answer:
+    """The answer without its body for HEAD."""
     return answer._replace(text=b"") if head.method == b"HEAD" else answer

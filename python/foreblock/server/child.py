@@ -1,8 +1,8 @@
-"""One process of the supervisor's: how it is started, what it says, how it ends.
+"""A child process of the supervisor: start it, exchange messages, observe its end.
 
-It is started by exec and never forked, since a store opened before a fork would be shared in
-ways it must not be. A start that fails leaves nothing behind: no descriptor, no process.
-What is said over the line is in `foreblock.server.line`; who starts it when is elsewhere.
+It is started by exec and never forked, since a store must not be shared across a fork. A start
+that fails leaves no descriptor and no process behind. Messages are in `heartbeat`; the
+supervisor decides when to start and stop.
 """
 
 import asyncio
@@ -13,37 +13,37 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import Final, NamedTuple
 
-from foreblock.server.line import ALIVE, ASK, END
+from foreblock.server.heartbeat import ALIVE, ASK, END
 
-# What a start may raise where the system has no room for one more process.
+# Raised when the system cannot start another process.
 CANNOT_START: Final = (OSError, subprocess.SubprocessError, MemoryError)
 
-LONGEST_WORD: Final = 1 << 16  # bytes of what a process says; more of it is not kept
+LONGEST_WORD: Final = 1 << 16  # bytes of a message that are kept
 
 TCACHE_COUNT: Final = "glibc.malloc.tcache_count"
-PIECES_AT_HAND: Final = 256
+TCACHE_ENTRIES: Final = 256
 
 
 class Slot(NamedTuple):
-    """A place for one process after the other, each started in the same way."""
+    """How to start the processes of one role, one after the other."""
 
     name: str
     command: Sequence[str]
-    sockets: Sequence[socket.socket]  # handed down
-    order: Callable[[Sequence[int]], bytes]  # what it is told, given their descriptors
-    timeout: float = 0.0  # seconds that it may be silent; 0 sets no limit
+    sockets: Sequence[socket.socket]  # inherited
+    order: Callable[[Sequence[int]], bytes]  # made from their descriptors
+    timeout: float = 0.0  # seconds of silence; 0 disables the limit
 
 
 class Child:
-    """A process that runs, and our end of its line; for use within a loop."""
+    """A running process and our end of its line, in an event loop."""
 
     def __init__(self, slot: Slot) -> None:
         """Start it. Raises one of `CANNOT_START`."""
         self.slot: Final = slot
-        self.word = b""  # what it has said last, beside that it is alive
-        self._rest = b""  # of a word that has not come to its end
+        self.word = b""  # its last message other than `alive`
+        self._rest = b""  # of an incomplete message
         self._answered = False
-        self._spoke: Final = asyncio.Event()  # a word has come, or none will
+        self._spoke: Final = asyncio.Event()  # a message arrived, or none will
         self._ended: Final = asyncio.Event()
         loop = asyncio.get_running_loop()
         with ExitStack() as held:
@@ -63,16 +63,15 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
         return self._process.pid
 
     @property
     def is_running(self) -> bool:
-        """Whether it has not ended, as far as was noticed."""
+        """Whether its end has not been noticed."""
         return self._process.returncode is None
 
     async def give_order(self) -> None:
-        """Tell it what to do; one that cannot be told is killed."""
+        """Send the order; kill the process if that fails."""
         order = self.slot.order([sock.fileno() for sock in self.slot.sockets])
         try:
             await asyncio.get_running_loop().sock_sendall(self._line, order + END)
@@ -80,35 +79,33 @@ class Child:
             self.kill()
 
     async def spoke_within(self, seconds: float) -> bool:
-        """Wait for its first word or its end, but no longer than so."""
+        """Wait up to `seconds` for its first message or its end."""
         return await _within(self._spoke, seconds)
 
     async def ended_within(self, seconds: float | None) -> bool:
-        """Wait for its end, but no longer than so."""
+        """Wait up to `seconds` for its end."""
         return await _within(self._ended, seconds)
 
     def answered(self) -> bool:
-        """Whether it has spoken since this was asked last."""
+        """Whether it sent anything since the last call."""
         answered, self._answered = self._answered, False
         return answered
 
     def ask(self) -> None:
         """Ask whether it is alive."""
-        with suppress(OSError):  # one that does not read has enough to answer
+        with suppress(OSError):  # a full buffer holds enough questions
             self._line.send(ASK + END)
 
     def terminate(self) -> None:
-        """Ask it to end."""
         self._process.terminate()
 
     def kill(self) -> None:
-        """End it."""
         self._process.kill()
 
     def close(self) -> int:
-        """Let go of a process that has ended, and give its code.
+        """Release an ended process and return its exit code.
 
-        No sooner: the end of its line would tell it to stop.
+        Not before its end: closing the line would tell it to stop.
         """
         self._hear()
         code = self._process.wait()
@@ -140,7 +137,7 @@ class Child:
         self._spoke.set()
 
     def _discard(self) -> None:
-        """End a process that nobody will watch; one that was waited for has ended."""
+        """Kill a process whose start failed half-way."""
         if self.is_running:
             self._process.kill()
             self._process.wait()
@@ -163,13 +160,13 @@ def _execute(slot: Slot, line: int) -> subprocess.Popen[bytes]:
 
 
 def environment(ours: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a process: ours, and what glibc's malloc reads of it once at its start.
+    """The environment of a child, with a larger thread cache for glibc's malloc.
 
-    It keeps so many freed pieces of a size at hand; with its own 7, a simulation with
-    hundreds of calls takes a tenth longer. What an operator has set stays.
+    With the default of 7 entries per size, a simulation with hundreds of calls takes a tenth
+    longer. A value set by the operator stays.
     """
     tunables = ours.get("GLIBC_TUNABLES", "")
     if TCACHE_COUNT in tunables:
         return dict(ours)
-    kept = f"{TCACHE_COUNT}={PIECES_AT_HAND}"
+    kept = f"{TCACHE_COUNT}={TCACHE_ENTRIES}"
     return {**ours, "GLIBC_TUNABLES": f"{tunables}:{kept}" if tunables else kept}

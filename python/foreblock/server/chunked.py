@@ -1,10 +1,10 @@
-"""A body in chunks (RFC 9112 section 7.1), taken apart as it arrives.
+"""Decode a chunked body (RFC 9112 section 7.1) as it arrives. No I/O.
 
-httptools does not say where in its input a message ended, which the next request needs to
-know, so the chunks are read here, strictly: CRLF ends every line, sizes are hexadecimal
-digits and nothing else, well-formed extensions and trailers are passed over. The body's limit holds
-against what a chunk announces, before any of it is kept, and framing may not outweigh content:
-a body of one-byte chunks costs the reader a hundred times what it costs the sender.
+httptools does not report where in its input a message ends, which the next request needs, so
+chunks are read here, strictly: CRLF ends every line, sizes are hexadecimal digits only,
+well-formed extensions and trailers are skipped. The limit of the body applies to the size that
+a chunk announces, before any of it is kept, and framing may not outweigh content: a body of
+one-byte chunks costs the reader a hundred times what it costs the sender.
 """
 
 import re
@@ -15,15 +15,15 @@ _QUOTED: Final = rb'"[\t \x21\x23-\x5b\x5d-\x7e]*"'
 _EXTENSION: Final = rb";%b(?:=(?:%b|%b))?" % (_TOKEN, _TOKEN, _QUOTED)
 _SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,16})(?:%b)*\r\n" % _EXTENSION)
 _TRAILER: Final = re.compile(rb"%b:[\t\x20-\x7e\x80-\xff]*\r\n" % _TOKEN)
-_CONTENT_PER_FRAMING: Final = 16  # beyond the header limit, so much content earns a byte of framing
+_CONTENT_PER_FRAMING: Final = 16  # bytes of content per byte of framing
 
 
 class BadChunk(Exception):
-    """The body is not in chunks, or in far too many."""
+    """The body is not chunked, or has too many chunks."""
 
 
 class BodyTooLarge(Exception):
-    """The chunks announce more than the limit; `length` is how much so far."""
+    """The chunks exceed the limit; `length` is their size so far."""
 
     def __init__(self, length: int) -> None:
         self.length = length
@@ -38,23 +38,22 @@ class ChunkedBody:
         self._limit: Final = limit
         self._framing_limit: Final = framing_limit
         self._body = bytearray()
-        self._line = bytearray()  # of framing, as far as it came
+        self._line = bytearray()  # a partial line of framing
         self._framing = 0
         self._left = _NEXT_SIZE
         self.complete = False
 
     @property
     def size(self) -> int:
-        """How much they held so far."""
+        """The size so far."""
         return len(self._body)
 
     @property
     def body(self) -> bytes:
-        """What the chunks held."""
         return bytes(self._body)
 
     def feed(self, data: bytes, at: int) -> int:
-        """Read on from `at` and give where reading stopped. Raises `BadChunk`, `BodyTooLarge`."""
+        """Read from `at`; returns where reading stopped. Raises `BadChunk`, `BodyTooLarge`."""
         while at < len(data) and not self.complete:
             if self._left > 0:
                 piece = data[at : at + self._left]
@@ -102,7 +101,7 @@ class ChunkedBody:
         self._left = size or _TRAILERS
 
 
-# What comes next when it is not the rest of a chunk.
+# States of `_left` besides the rest of a chunk.
 _NEXT_SIZE: Final = 0
 _END_OF_CHUNK: Final = -1
 _TRAILERS: Final = -2

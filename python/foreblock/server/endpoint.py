@@ -1,37 +1,37 @@
-"""What all connections to one address share: its handler, its rules, the heads it knows.
+"""What all connections to one address share: handler, rules, cache of heads.
 
-A network has one. All endpoints of a worker share its ticker, its limit of
-connections and the room for answers.
+A network has one. All endpoints of a worker share its ticker, its limit of connections and the
+room for answers.
 """
 
 from enum import Enum, auto
 from typing import Final
 
+from foreblock.scheduling.reply import Served
 from foreblock.scheduling.room import Room
-from foreblock.server.checks import Rules
+from foreblock.server.checks import RequestRules
 from foreblock.server.head_cache import HeadCache
-from foreblock.server.reply import Served
 from foreblock.server.sweep import Swept, Ticker
 
-# Connections beyond the limit that may wait to read why they are refused.
+# Connections beyond the limit that get an answer before they are closed.
 REFUSED_AT_ONCE: Final = 64
 
 
 class Admission(Enum):
-    """What becomes of a new connection."""
+    """The decision about a new connection."""
 
     ADMITTED = auto()
     REFUSED = auto()  # with an answer
     DROPPED = auto()  # without one
 
 
-class Endpoint:
-    """What the connections of one address share."""
+class HttpEndpoint:
+    """The shared parts of the connections to one address."""
 
     def __init__(
         self,
         served: Served,
-        rules: Rules,
+        rules: RequestRules,
         ticker: Ticker,
         connections: int,
         room: Room,
@@ -46,7 +46,7 @@ class Endpoint:
         self._connections: Final = connections
 
     def admit(self, connection: Swept) -> Admission:
-        """Count a new connection in, and say what is to become of it."""
+        """Count a new connection and decide about it."""
         self.ticker.add(connection)
         beyond = self.ticker.count - self._connections
         if beyond <= 0:
@@ -54,5 +54,4 @@ class Endpoint:
         return Admission.REFUSED if beyond <= REFUSED_AT_ONCE else Admission.DROPPED
 
     def forget(self, connection: Swept) -> None:
-        """Count a connection out."""
         self.ticker.discard(connection)

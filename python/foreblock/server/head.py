@@ -1,16 +1,15 @@
-"""The head of a request, from bytes to names and values.
+"""Parse the head of a request with llhttp, through httptools. No I/O.
 
-llhttp does the reading, through httptools, and refuses whatever RFC 9112 lets two readers
-understand in two ways: contradictory, repeated or signed lengths, spaces before colons, bare
-line feeds, folded lines. It is given heads only. Bodies are framed elsewhere, so nothing it
-would remember between requests can matter.
+llhttp refuses what RFC 9112 leaves ambiguous: contradictory, repeated or signed lengths, spaces
+before colons, bare line feeds, folded lines. It only gets heads, and bodies are framed
+elsewhere, so no state of its own carries over between requests.
 """
 
 from typing import Final, NamedTuple
 
 import httptools
 
-# Other headers are for others, and are forgotten as soon as they are known to be well formed.
+# Headers that are used; others are checked for form and dropped.
 KEPT: Final = frozenset(
     {
         b"access-control-request-headers", b"access-control-request-method", b"content-length",
@@ -29,8 +28,8 @@ class UnknownVersion(BadHead):
     """The head is of another version of HTTP."""
 
 
-class Head(NamedTuple):
-    """What is looked at of a request's head; names of headers are in lower case."""
+class RequestHead(NamedTuple):
+    """The used parts of a head; header names are in lower case."""
 
     method: bytes
     target: bytes
@@ -39,16 +38,15 @@ class Head(NamedTuple):
     headers: tuple[tuple[bytes, bytes], ...]
 
     def get(self, name: bytes) -> bytes | None:
-        """What the first header of this name says."""
+        """The value of the first header of this name."""
         return next((value for each, value in self.headers if each == name), None)
 
     def repeats(self, name: bytes) -> bool:
-        """Whether there is more than one header of this name."""
         return sum(each == name for each, _ in self.headers) > 1
 
 
 class HeadParser:
-    """Reads one head, in as many pieces as it comes; `head` is there once it is whole."""
+    """Parses one head in any number of pieces; `head` is set when it is complete."""
 
     __slots__ = ("_headers", "_parser", "_target", "head")
 
@@ -56,14 +54,14 @@ class HeadParser:
         self._target = b""
         self._headers: list[tuple[bytes, bytes]] = []
         self._parser = httptools.HttpRequestParser(self)
-        self.head: Head | None = None
+        self.head: RequestHead | None = None
 
     def feed(self, piece: bytes) -> None:
-        """Read on. Raises `BadHead`."""
+        """Parse more. Raises `BadHead`."""
         try:
             self._parser.feed_data(piece)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as failure:
-            # Once the head is whole, what llhttp thinks of the body does not matter here.
+            # Errors about the body do not matter.
             if self.head is None:
                 why = str(failure)
                 raise (UnknownVersion if why == INVALID_VERSION else BadHead)(why) from None
@@ -83,7 +81,7 @@ class HeadParser:
         """Called by httptools."""
         parser = self._parser
         if self.head is None:
-            self.head = Head(
+            self.head = RequestHead(
                 parser.get_method(),
                 self._target,
                 parser.get_http_version(),

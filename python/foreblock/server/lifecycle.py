@@ -1,9 +1,9 @@
 """The life of a worker's listeners: start, serve, drain, stop.
 
-Draining loses nothing that was accepted. Whoever stands in the accept queue is let in; every
-request that has arrived is answered, pipelined ones too; the last answer of a connection
-says that it closes; a connection that rests is closed after a moment in which its client
-could have sent. The grace is the bound of all that.
+Draining loses no accepted request. Connections in the accept queue are accepted; every request
+that has arrived is answered, pipelined ones too; the last answer of a connection says that it
+closes; an idle connection is closed after a moment in which its client could have sent. The
+grace bounds all of that.
 """
 
 import asyncio
@@ -13,19 +13,19 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from foreblock.server import sockets
-from foreblock.server.endpoint import Endpoint
-from foreblock.server.protocol import Connection
+from foreblock.server.endpoint import HttpEndpoint
+from foreblock.server.protocol import HttpConnection
 from foreblock.server.sweep import Ticker
 
-# How long a resting connection is kept while draining, as a part of the grace.
+# How long an idle connection is kept while draining, as a part of the grace.
 QUIET_PART: Final = 0.2
 
 
 class Listener(NamedTuple):
-    """A socket that listens, and whom it lets in."""
+    """A listening socket and its endpoint."""
 
     sock: socket.socket
-    endpoint: Endpoint
+    endpoint: HttpEndpoint
 
 
 async def serve(
@@ -35,13 +35,13 @@ async def serve(
     ready: Callable[[], None],
     grace: float,
 ) -> None:
-    """Serve until `stop` is set, then drain for no longer than `grace` seconds."""
+    """Serve until `stop` is set, then drain for up to `grace` seconds."""
     loop = asyncio.get_running_loop()
     ticker.start()
-    # Each server closes the socket it is given; what arrives last comes through our own.
+    # Each server closes its socket; the last connections come through ours.
     servers = [
         await loop.create_server(
-            partial(Connection, listener.endpoint),
+            partial(HttpConnection, listener.endpoint),
             sock=listener.sock.dup(),
             backlog=sockets.BACKLOG,
         )
@@ -51,7 +51,7 @@ async def serve(
     await stop.wait()
     for server in servers:
         server.close()
-    # What the loop has accepted in this turn is made in the next, and is to be told as well.
+    # Connections accepted in this turn of the loop are made in the next.
     await asyncio.sleep(0)
     for listener in listeners:
         await _accept_the_rest(listener)
@@ -62,19 +62,19 @@ async def serve(
 async def _accept_the_rest(listener: Listener) -> None:
     loop = asyncio.get_running_loop()
     for sock in _queued(listener.sock):
-        await loop.connect_accepted_socket(partial(Connection, listener.endpoint), sock)
+        await loop.connect_accepted_socket(partial(HttpConnection, listener.endpoint), sock)
 
 
 def _queued(listening: socket.socket) -> list[socket.socket]:
-    """The connections that wait to be accepted."""
+    """The connections in the accept queue."""
     found: list[socket.socket] = []
     while True:
         try:
             sock, _ = listening.accept()
         except ConnectionAbortedError:
-            continue  # that one has gone again
+            continue  # closed already
         except OSError:
-            return found  # the queue is empty, or there is no room for more
+            return found  # the queue is empty, or no descriptor is left
         sock.settimeout(0)
         found.append(sock)
 
@@ -91,5 +91,5 @@ async def _drain(ticker: Ticker, grace: float) -> None:
         except TimeoutError:
             for connection in ticker:
                 connection.abort()
-            # A turn of the loop, for the transports to close.
+            # Let the transports close.
             await asyncio.sleep(0)

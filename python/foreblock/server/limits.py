@@ -1,9 +1,10 @@
-"""What a client may ask of the server before it is refused, and who may ask.
+"""Limits of the HTTP server, access to it, and the phases that its timeouts apply to.
 
 Defaults follow geth's where it has them (`node/defaults.go`).
 """
 
 from dataclasses import dataclass
+from enum import IntEnum
 
 from foreblock.scheduling.room import DEFAULT_BYTES, DEFAULT_PLACES, DEFAULT_RECEIVED
 from foreblock.setting import setting
@@ -11,40 +12,61 @@ from foreblock.setting import setting
 
 @dataclass(frozen=True)
 class ServerLimits:
-    """Limits of one worker, times in seconds, sizes in bytes."""
+    """Limits of one worker; times in seconds, sizes in bytes."""
 
-    body_limit: int = setting(5 * 1024 * 1024, "bytes of a request body", least=1)
-    header_limit: int = setting(16 * 1024, "bytes of a request line and its headers", least=256)
-    header_timeout: float = setting(30.0, "seconds for a request's head to arrive", least=1)
-    body_timeout: float = setting(30.0, "seconds for a request's body to arrive", least=1)
-    idle_timeout: float = setting(120.0, "seconds a connection may rest between requests", least=1)
-    write_timeout: float = setting(
-        30.0, "seconds for a client to read 128 KiB of its answers, or what is left", least=1
+    body_limit: int = setting(5 * 1024 * 1024, "largest request body", "BYTES", least=1)
+    header_limit: int = setting(
+        16 * 1024, "largest request line with its headers", "BYTES", least=256
     )
-    connections: int = setting(16384, "open connections of one worker", least=1)
+    header_timeout: float = setting(
+        30.0, "time to receive the headers of a request", "SECONDS", least=1
+    )
+    body_timeout: float = setting(30.0, "time to receive the body of a request", "SECONDS", least=1)
+    idle_timeout: float = setting(
+        120.0, "time a connection may be idle between requests", "SECONDS", least=1
+    )
+    write_timeout: float = setting(
+        30.0, "time for a client to read 128 KiB of its answers, or the rest", "SECONDS", least=1
+    )
+    connections: int = setting(16384, "open connections per worker", least=1)
     waiting_requests: int = setting(
-        DEFAULT_PLACES, "requests that cannot be answered at once, before more are refused", least=1
+        DEFAULT_PLACES, "waiting requests per worker before further ones are refused", least=1
     )
     unsent_bytes: int = setting(
         DEFAULT_BYTES,
-        "bytes of answers that are made or unread, before more long ones are refused",
+        "answers held in memory per worker before further long ones are refused",
+        "BYTES",
         least=1 << 20,
     )
     received_bytes: int = setting(
         DEFAULT_RECEIVED,
-        "bytes of long requests that come in or wait for their answers, before more are refused",
+        "long requests held in memory per worker before further ones are refused",
+        "BYTES",
         least=1 << 20,
     )
-    drain_grace: float = setting(5.0, "seconds to finish what was accepted when told to stop")
+    drain_grace: float = setting(5.0, "time to finish accepted requests on shutdown", "SECONDS")
 
 
 @dataclass(frozen=True)
 class Access:
-    """Who may ask."""
+    """Hosts and origins that may use the service."""
 
     hosts: tuple[str, ...] = setting(
-        ("localhost",), "names a Host header may give, beside any IP address; * allows all"
+        ("localhost",),
+        "names allowed in the Host header, besides IP addresses; * allows all",
+        "NAME",
     )
     cors_origins: tuple[str, ...] = setting(
-        (), "origins whose pages a browser lets read answers; * allows all"
+        (), "origins whose web pages may read answers; * allows all", "ORIGIN"
     )
+
+
+class Phase(IntEnum):
+    """The activity of a connection, which decides its timeout."""
+
+    IDLE = 0  # between requests, with no input left
+    HEAD = 1  # receiving a head
+    BODY = 2  # receiving a body
+    ANSWERING = 3  # with the handler, or yielding to other connections
+    WRITING = 4  # the client does not read
+    LINGERING = 5  # the last answer is sent; input is discarded

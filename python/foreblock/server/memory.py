@@ -1,20 +1,24 @@
-"""Freed memory: some is kept for what comes next, much is given back.
+"""Memory of a worker: drop slow clients under pressure, return freed memory after a burst.
 
-malloc keeps what is freed among what is still used. After a burst that may be most of a
-process, and only it can tell. So once a second what the process has is compared with what
-is known to be held, and what was kept beyond a bound is given back when the burst is over.
-Giving back takes 0.15 ms a mebibyte, so never while requests come and go. Where there is no
-glibc or no /proc nothing is done.
+When an answer is refused for lack of room, clients that read less than 64 KiB in each of the
+last two seconds are dropped, the largest first, until a quarter of the room is free. Steady
+readers are not touched.
+
+malloc keeps freed memory, after a burst most of the process. Once a second resident memory is
+compared with what is known to be in use, and the surplus is returned when the burst is over.
+Returning takes 0.15 ms per MiB, so never under load. Without glibc or /proc nothing is done.
 """
 
 import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
-# glibc, malloc.h: what is given back to the system, and what is asked of it one by one.
+from foreblock.scheduling.room import Room
+
+# glibc, malloc.h.
 _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3
 _M_ARENA_MAX: Final = -8
@@ -22,32 +26,34 @@ _M_ARENA_MAX: Final = -8
 KEPT_AT_THE_END: Final = 32 * 1024 * 1024
 ASKED_ONE_BY_ONE: Final = 1024 * 1024
 
-KEPT: Final = 32 * 1024 * 1024  # more than at the last time, before some is given back
+KEPT: Final = 32 * 1024 * 1024  # surplus over the last minimum that is not returned
 CALM_SECONDS: Final = 2
+SLOW_SECONDS: Final = 2
+FREE_PART: Final = 4
 
 
 def keep_freed_memory() -> None:
-    """Let malloc keep some of what is freed: large requests come again.
+    """Let malloc keep some freed memory for the next large request.
 
-    To give it back and ask for it anew costs a simulation with a thousand overridden slots a
-    quarter of its time.
+    Returning it and asking again costs a simulation with a thousand overridden slots a quarter
+    of its time.
     """
     with suppress(AttributeError, OSError):
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_M_TRIM_THRESHOLD, KEPT_AT_THE_END)
         mallopt(_M_MMAP_THRESHOLD, ASKED_ONE_BY_ONE)
-        # Memory of threads would be kept apart, and more of it: 160 MiB after a burst, not 50.
+        # One arena: with one per thread 160 MiB stay after a burst instead of 50.
         mallopt(_M_ARENA_MAX, 1)
 
 
-def give_back() -> None:
-    """Give all that is free back to the system."""
+def return_memory() -> None:
+    """Return all free memory to the system."""
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def resident() -> int:
-    """The bytes of this process that are its own and in memory; 0 where nobody tells."""
+    """Resident private memory of this process in bytes; 0 without /proc."""
     try:
         _, pages, of_files, *_ = Path("/proc/self/statm").read_bytes().split()
     except OSError:
@@ -56,22 +62,63 @@ def resident() -> int:
 
 
 class FreedMemory:
-    """Watches what the process keeps, and gives it back."""
+    """Returns surplus memory when the process is calm."""
 
     def __init__(
-        self, resident: Callable[[], int] = resident, give_back: Callable[[], None] = give_back
+        self,
+        resident: Callable[[], int] = resident,
+        return_memory: Callable[[], None] = return_memory,
     ) -> None:
         self._resident: Final = resident
-        self._give_back: Final = give_back
+        self._return_memory: Final = return_memory
         self._least = self._last = resident()
         self._calm = 0
 
     def look(self, held: int) -> None:
-        """A second has passed, and answers of so many bytes are held."""
+        """Called every second with the bytes of held answers."""
         kept = self._resident() - held
         self._least = min(self._least, kept)
         self._calm = self._calm + 1 if kept <= self._last else 0
         self._last = kept
         if kept - self._least >= KEPT and self._calm >= CALM_SECONDS:
-            self._give_back()
+            self._return_memory()
             self._least = self._last = self._resident() - held
+
+
+class Holder(Protocol):
+    """A connection that holds answers."""
+
+    @property
+    def slow_seconds(self) -> int:
+        """Seconds for which its client has been slow."""
+
+    @property
+    def held(self) -> int:
+        """Bytes of held answers."""
+
+    def abort(self) -> None:
+        """Close at once."""
+
+
+class MemoryPressure:
+    """Makes room for answers and returns freed memory."""
+
+    def __init__(self, room: Room, freed: FreedMemory) -> None:
+        self._room: Final = room
+        self._freed: Final = freed
+
+    def relieve(self, holders: Iterable[Holder]) -> None:
+        """Called every second."""
+        room = self._room
+        if room.wanted:
+            room.wanted = False
+            self._make_room([each for each in holders if each.slow_seconds >= SLOW_SECONDS])
+        self._freed.look(max(0, room.held))
+
+    def _make_room(self, slow: list[Holder]) -> None:
+        missing = self._room.limit // FREE_PART - self._room.bytes_left
+        for each in sorted(slow, key=lambda each: each.held, reverse=True):
+            if missing <= 0:
+                return
+            missing -= each.held
+            each.abort()

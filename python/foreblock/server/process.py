@@ -1,6 +1,6 @@
-"""What a process of the supervisor's does around its work: its order, its surroundings, its end.
+"""The child side of the supervisor: receive the order, prepare the process, answer, stop.
 
-Nothing of what an order says is known here; whoever runs decodes it.
+The content of an order is opaque here; the service decodes it.
 """
 
 import asyncio
@@ -17,39 +17,39 @@ from typing import Any, Final
 import uvloop
 
 from foreblock.errors import ForeblockError
+from foreblock.server.heartbeat import ALIVE, END, FAILED, READY
 from foreblock.server.lifecycle import Listener, serve
-from foreblock.server.line import ALIVE, END, FAILED, READY
 from foreblock.server.memory import keep_freed_memory
-from foreblock.server.sockets import turn_away
+from foreblock.server.sockets import refuse_new
 from foreblock.server.sweep import Ticker
 
-# Descriptors that are not connections: the store, the loop, sockets, logs.
+# Descriptors other than connections: store, loop, sockets, logs.
 RESERVED_FILES: Final = 128
 
 
 def run_ordered(run: Callable[[bytes, socket.socket], Coroutine[Any, Any, None]]) -> None:
-    """Run what the supervisor orders, on a loop of its own; a failure is told and ends it.
+    """Run the order of the supervisor in a new loop; report a failure and exit with 1.
 
-    The one argument of the process is the descriptor of the line, over which the order comes.
+    The only argument of the process is the descriptor of the line to the supervisor.
     """
     line = socket.socket(fileno=int(sys.argv[1]))
     with line, line.makefile("rb") as lines:
         order = lines.readline()
         if not order:
-            return  # the supervisor is gone already
+            return  # the supervisor is gone
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             try:
                 runner.run(run(order, line))
             except (ForeblockError, OSError) as failure:
-                tell_failure(line, str(failure))
+                send_failure(line, str(failure))
                 sys.exit(1)
 
 
 def prepare(nice: int) -> int:
-    """Step back behind others, keep freed memory, and raise the limit of open files.
+    """Set niceness, malloc and the limit of open files.
 
-    Gives how many connections that limit has room for.
+    Returns the number of connections that the limit allows.
     """
     os.nice(nice)
     keep_freed_memory()
@@ -57,7 +57,7 @@ def prepare(nice: int) -> int:
 
 
 def raise_file_limit() -> int:
-    """Let this process open as many files as it may at all; gives how many."""
+    """Raise the limit of open files to its maximum and return it."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard
@@ -66,42 +66,42 @@ def raise_file_limit() -> int:
 async def serve_until_told(
     listeners: Sequence[Listener], ticker: Ticker, line: socket.socket, grace: float
 ) -> None:
-    """Serve until SIGTERM, or until the line to the supervisor ends; then drain."""
+    """Serve until SIGTERM or the end of the line to the supervisor; then drain."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
 
     def orphaned() -> None:
         loop.remove_reader(line)
-        # Nobody will take over the queue, so nobody new may enter it.
+        # No other process will accept from this queue.
         for listener in listeners:
-            turn_away(listener.sock)
+            refuse_new(listener.sock)
         stop.set()
 
     loop.add_signal_handler(signal.SIGTERM, stop.set)
-    loop.add_reader(line, attend(line, orphaned))
+    loop.add_reader(line, answering(line, orphaned))
     await serve(listeners, ticker, stop, lambda: _begin(line), grace)
 
 
 def _begin(line: socket.socket) -> None:
-    # What was made until now stays; the collector need not look at it again.
+    # Objects made so far stay; exclude them from garbage collection.
     gc.collect()
     gc.freeze()
-    tell(line, READY)
+    send(line, READY)
 
 
-def tell_failure(line: socket.socket, why: str) -> None:
-    """Say why this worker cannot serve."""
-    tell(line, FAILED + why.encode("utf-8", "replace").replace(END, b" "))
+def send_failure(line: socket.socket, why: str) -> None:
+    """Tell the supervisor why this process cannot serve."""
+    send(line, FAILED + why.encode("utf-8", "replace").replace(END, b" "))
 
 
-def tell(line: socket.socket, word: bytes) -> None:
-    """Say a word to the supervisor."""
-    with suppress(OSError):  # the supervisor may be gone, and the end of the line says so
+def send(line: socket.socket, word: bytes) -> None:
+    """Send a message to the supervisor."""
+    with suppress(OSError):  # if the supervisor is gone, the end of the line shows it
         line.sendall(word + END)
 
 
-def attend(line: socket.socket, ended: Callable[[], None]) -> Callable[[], None]:
-    """What to do when the line is readable: it asks whether we are alive, or it has ended."""
+def answering(line: socket.socket, ended: Callable[[], None]) -> Callable[[], None]:
+    """A callback for when the line is readable: answers questions, calls `ended` at its end."""
 
     def readable() -> None:
         try:
@@ -109,7 +109,7 @@ def attend(line: socket.socket, ended: Callable[[], None]) -> Callable[[], None]
         except OSError:
             asked = b""
         if asked:
-            tell(line, ALIVE)
+            send(line, ALIVE)
         else:
             ended()
 

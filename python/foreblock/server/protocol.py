@@ -1,12 +1,12 @@
-"""One connection: answers in the order of requests, written together when made together.
+"""One HTTP connection: requests to the handler, replies to the transport, in order.
 
 The reader turns bytes into requests, the handler turns requests into replies, and this class
-moves bytes between them and a transport. A request that is whole in one piece, under a head
-known by heart, takes the short way at the top of `data_received`; the long way gives the
-same answer and is what every other request takes.
+moves bytes between them and a transport. A complete request in one piece with a cached head
+takes the short path at the top of `data_received`; the long path gives the same answer and
+handles every other request.
 
-The next request of a connection is looked at when the one before has its answer, so the
-order is kept without bookkeeping and one client has one request with the handler at a time.
+The next request is read when the previous one has its answer, so order needs no bookkeeping and
+a client has at most one request with the handler. Replies made in one turn are written at once.
 """
 
 import asyncio
@@ -17,20 +17,19 @@ from typing import Final, cast
 
 import structlog
 
+from foreblock.scheduling.reply import NO_FAST_PATH, Client, Reply
 from foreblock.scheduling.room import LongText, ReceivedBytes
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server import answers
 from foreblock.server.answers import Answer, Probe, render, reply_parts
-from foreblock.server.checks import Accepted, Refused
-from foreblock.server.endpoint import Admission, Endpoint
-from foreblock.server.flow import AHEAD_LIMIT, ReadGate
+from foreblock.server.backpressure import AHEAD_LIMIT, ReadGate, Unread
+from foreblock.server.checks import AcceptedHead, RefusedRequest
+from foreblock.server.endpoint import Admission, HttpEndpoint
 from foreblock.server.head_cache import HeadCache
-from foreblock.server.phase import Phase
-from foreblock.server.reader import HEAD_END, Request, RequestReader
-from foreblock.server.reply import NO_FAST_PATH, Client, Reply
-from foreblock.server.unread import Unread
+from foreblock.server.limits import Phase
+from foreblock.server.reader import HEAD_END, HttpRequest, RequestReader
 
-_IDLE: Final = Phase.IDLE  # a name of the module is found faster than a member of the class
+_IDLE: Final = Phase.IDLE  # a global is faster than a class attribute
 _READING: Final = frozenset({Phase.IDLE, Phase.HEAD, Phase.BODY})
 _NOTHING_KNOWN: Final = HeadCache()
 
@@ -39,8 +38,8 @@ _numbers: Final = count()  # of connections
 log = structlog.get_logger()
 
 
-class Connection(asyncio.Protocol):
-    """One client."""
+class HttpConnection(asyncio.Protocol):
+    """The protocol of one client."""
 
     __slots__ = (
         "_client",
@@ -71,7 +70,7 @@ class Connection(asyncio.Protocol):
     _client: Client
     _unread: Unread
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: HttpEndpoint) -> None:
         self._endpoint: Final = endpoint
         self._handle: Final = endpoint.handler
         self._ticker: Final = endpoint.ticker
@@ -81,27 +80,26 @@ class Connection(asyncio.Protocol):
         # The answers of this turn.
         self._out: list[bytes] = []
         self._out_size = 0
-        # A long answer that is not sent yet, and whether it is the connection's last.
+        # A long answer being sent, and whether it is the last of the connection.
         self._long: LongText | None = None
         self._last = False
-        self._whole: list[bytes] | None = None  # while it is written, a long answer
-        # How far it has come.
+        self._whole: list[bytes] | None = None  # a long answer while it is written at once
+        # Progress.
         self._task: asyncio.Future[Reply] | None = None
-        self._received: ReceivedBytes | None = None  # of the request that is being answered
-        self._ended = False  # the client will send no more
+        self._received: ReceivedBytes | None = None  # of the current request
+        self._ended = False  # the client has closed its side
         self._draining = False
         self.phase = Phase.IDLE
         self.since = self._ticker.now
 
-    # What the transport calls.
+    # Called by the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin, unless there are too many."""
+        """Start, unless there are too many connections."""
         self._transport = cast("asyncio.Transport", transport)
         self._gate = ReadGate(self._transport)
-        # What the system does not take at once is waited for, and counted, from here on; of
-        # an answer in pieces from its first byte on. To do so for all costs a block of 200
-        # transactions a third of its time.
+        # Beyond this size unsent bytes are counted, for an answer in pieces from its first byte
+        # on. Doing so for all answers costs a block of 200 transactions a third of its time.
         self._transport.set_write_buffer_limits(high=THRESHOLDS.long_bytes)
         self._unread = Unread(self._transport, self._endpoint.room)
         self._client = Client(_address(transport), next(_numbers))
@@ -114,7 +112,7 @@ class Connection(asyncio.Protocol):
                 pass
 
     def data_received(self, data: bytes) -> None:
-        """Answer what came, as far as it can be answered."""
+        """Answer all complete requests."""
         if self.phase is _IDLE:
             ticker = self._ticker
             answer = self._fast_path(data, ticker.date)
@@ -137,16 +135,16 @@ class Connection(asyncio.Protocol):
             self._gate.settle()
 
     def eof_received(self) -> bool:
-        """Whether to keep the other direction open: as long as answers are there to be written.
+        """Keep the other direction open only while answers are being written.
 
-        A client that closes while a request is with the handler says the same as one that
-        has gone, and nearly always has: as other servers do, nothing is worked out for it.
+        A client that closes its side while the handler works has nearly always gone; as in other
+        servers, its request is cancelled.
         """
         self._ended = True
         return self._task is None and self.phase in (Phase.ANSWERING, Phase.WRITING)
 
     def pause_writing(self) -> None:
-        """The client does not read: neither read from it nor answer it."""
+        """The client does not read: stop reading and answering."""
         self._gate.unread_answers = True
         self._gate.settle()
         if self.phase in _READING:
@@ -157,7 +155,7 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def resume_writing(self) -> None:
-        """The client has read all: go on."""
+        """The client has read everything: continue."""
         self._unread.end()
         self._gate.unread_answers = False
         self._gate.settle()
@@ -165,35 +163,35 @@ class Connection(asyncio.Protocol):
             self._take_next_turn()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002, asyncio's signature
-        """Forget everything; nobody waits for the answer any more."""
+        """Release everything and cancel the handler."""
         self._endpoint.forget(self)
         self._unread.end()
         self._long = self._received = None
-        self._reader.let_go()
+        self._reader.clear()
         if self._task is not None:
             self._task.cancel()
 
-    # What the sweep and the drain call.
+    # Called by the sweep and by draining.
 
     @property
     def slow_seconds(self) -> int:
-        """For how long the client has not kept pace."""
+        """Seconds for which the client has been slow."""
         return self._unread.slow_seconds
 
     @property
     def held(self) -> int:
-        """The bytes of answers that would be free if it ended."""
+        """Bytes of answers that closing would free."""
         return self._unread.held
 
     def look(self) -> None:
-        """A second has passed in which the client was to read."""
+        """Called every second while the client should read."""
         if self._unread.look():
             self.since = self._ticker.now
 
     def expire(self, *, unread_too_long: bool) -> None:
-        """End: the phase took too long."""
+        """Close because the phase took too long."""
         if self._transport.is_closing():
-            # It waits for the client to take the rest.
+            # Waiting for the client to read the rest.
             if unread_too_long:
                 self._transport.abort()
         elif self.phase in (Phase.HEAD, Phase.BODY):
@@ -206,9 +204,9 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def drain(self) -> None:
-        """Answer what was sent, say that the connection closes, and close."""
+        """Answer received requests, announce the close, and close."""
         self._draining = True
-        # The fast path does not say that the connection closes.
+        # The short paths do not announce the close.
         self._heads, self._fast_path = _NOTHING_KNOWN, NO_FAST_PATH.answer
         if self.phase is Phase.IDLE:
             self.since = self._ticker.now
@@ -219,8 +217,8 @@ class Connection(asyncio.Protocol):
 
     # Answering.
 
-    def _answer_known(self, known: Accepted, body: bytes) -> None:
-        """Answer a request that came whole, alone, and with a head that was accepted before."""
+    def _answer_known(self, known: AcceptedHead, body: bytes) -> None:
+        """Answer a complete request that came alone with a cached head."""
         self.since = self._ticker.now
         try:
             reply = self._handle(body, self._client)
@@ -236,10 +234,10 @@ class Connection(asyncio.Protocol):
             self._transport.write(b"".join(parts))
         else:
             self._out += parts
-            self._put_long(reply.rest, last=False)  # it came alone: nothing follows it
+            self._put_long(reply.rest, last=False)  # it came alone
 
     def _proceed(self) -> None:
-        """Take a turn: answer what can be answered, in order, and write it at once."""
+        """Answer complete requests in order, up to a number per turn, and write the answers."""
         if self._long is not None and not self._write_on(self._long):
             return
         for _ in range(THRESHOLDS.answered_requests):
@@ -250,21 +248,21 @@ class Connection(asyncio.Protocol):
             if step is None:
                 self._rest()
                 return
-            if isinstance(step, Request):
+            if isinstance(step, HttpRequest):
                 self._received = step.received
                 if not self._answer(step.body, step.accepted):
                     return
                 self._received = None
-            elif isinstance(step, Refused):
+            elif isinstance(step, RefusedRequest):
                 self._end_with(step.answer)
                 return
             else:
                 self._out.append(answers.CONTINUE)
         self._flush()
-        self._let_others()
+        self._yield_turn()
 
-    def _let_others(self) -> None:
-        """Go on in the next round of the loop."""
+    def _yield_turn(self) -> None:
+        """Continue in the next turn of the loop."""
         self._enter(Phase.ANSWERING)
         asyncio.get_running_loop().call_soon(self._take_next_turn)
 
@@ -272,8 +270,8 @@ class Connection(asyncio.Protocol):
         if not self._transport.is_closing():
             self._proceed()
 
-    def _answer(self, body: bytes, accepted: Accepted) -> bool:
-        """Answer a request; false when the turn is over with it."""
+    def _answer(self, body: bytes, accepted: AcceptedHead) -> bool:
+        """Answer a request; false if this ends the turn."""
         self.since = self._ticker.now
         if accepted.answer is not None:
             return self._put(accepted, self._known(accepted.answer))
@@ -294,12 +292,12 @@ class Connection(asyncio.Protocol):
             return answers.readiness(self._endpoint.readiness(), answer)
         return answer
 
-    def _wait_for(self, reply: Awaitable[Reply], accepted: Accepted) -> None:
+    def _wait_for(self, reply: Awaitable[Reply], accepted: AcceptedHead) -> None:
         self._enter(Phase.ANSWERING)
         self._task = asyncio.ensure_future(reply)
         self._task.add_done_callback(partial(self._waited, accepted))
 
-    def _waited(self, accepted: Accepted, task: asyncio.Future[Reply]) -> None:
+    def _waited(self, accepted: AcceptedHead, task: asyncio.Future[Reply]) -> None:
         self._task = self._received = None
         if self._transport.is_closing():
             return
@@ -310,8 +308,8 @@ class Connection(asyncio.Protocol):
         else:
             self._put_and_proceed(accepted, task.result())
 
-    def _put(self, accepted: Accepted, answer: Answer | Reply) -> bool:
-        """Add an answer to those of this turn; false when the turn is over with it."""
+    def _put(self, accepted: AcceptedHead, answer: Answer | Reply) -> bool:
+        """Add an answer to those of this turn; false if this ends the turn."""
         last = not accepted.keep_alive
         headers = accepted.headers
         if self._draining and not last and not self._reader.unread:
@@ -331,7 +329,7 @@ class Connection(asyncio.Protocol):
         return not last
 
     def _put_long(self, rest: LongText | list[bytes], *, last: bool) -> bool:
-        """Write what is too long to be joined; false when the turn is over with it."""
+        """Write an answer that is too long to be joined; false if this ends the turn."""
         self._last = last
         if isinstance(rest, LongText):
             self._long = rest
@@ -344,7 +342,7 @@ class Connection(asyncio.Protocol):
         return not last
 
     def _write_whole(self, pieces: list[bytes]) -> bool:
-        """Write the answers of this turn and these after them; whether all of it was sent."""
+        """Write the answers of this turn and then these pieces; whether all was sent."""
         first, *others = pieces
         self._whole = pieces
         self._transport.writelines([b"".join((*self._out, first)), *others])
@@ -354,19 +352,19 @@ class Connection(asyncio.Protocol):
         return not self._transport.get_write_buffer_size()
 
     def _wait_until_sent(self, pieces: list[bytes]) -> bool:
-        """Count what was written and not sent; false unless it was sent meanwhile."""
+        """Count unsent bytes; false unless all was sent meanwhile."""
         if self._long is None:
             self._long = LongText.going(self._endpoint.room, pieces)
         self._transport.set_write_buffer_limits(high=0)
         return self._write_on(self._long)
 
-    def _put_and_proceed(self, accepted: Accepted, reply: Reply) -> None:
-        """Add an answer, write it, and go on with what follows it."""
+    def _put_and_proceed(self, accepted: AcceptedHead, reply: Reply) -> None:
+        """Add an answer and continue with the next request."""
         if self._put(accepted, reply):
             self._proceed()
 
     def _write_on(self, text: LongText) -> bool:
-        """Write some of a long answer; true when all of it is sent and more may follow."""
+        """Write portions of a long answer; true if all is sent and more may follow."""
         for _ in range(THRESHOLDS.written_pieces):
             if self._gate.unread_answers:
                 break
@@ -383,7 +381,7 @@ class Connection(asyncio.Protocol):
         if self._gate.unread_answers:
             self._enter(Phase.WRITING)
         else:
-            self._let_others()
+            self._yield_turn()
         return False
 
     def _flush(self) -> None:
@@ -393,7 +391,7 @@ class Connection(asyncio.Protocol):
             self._out_size = 0
 
     def _rest(self) -> None:
-        """All that came is answered."""
+        """Wait for input: all requests are answered."""
         self._flush()
         if self._ended:
             self._end()
@@ -418,11 +416,10 @@ class Connection(asyncio.Protocol):
         self._end()
 
     def _end(self) -> None:
-        """Write what is left and close, in a way that lets the client read it.
+        """Write what is left and close so that the client can read it.
 
-        Closing a socket with unread input resets the connection and may destroy the last
-        answer on its way. So say that no more will come, and wait a little for the client
-        to say the same.
+        Closing a socket with unread input resets the connection and may destroy the last answer.
+        So shut down our side first, and wait a little for the client to close.
         """
         self._flush()
         self._enter(Phase.LINGERING)
@@ -435,6 +432,6 @@ class Connection(asyncio.Protocol):
 
 
 def _address(transport: asyncio.BaseTransport) -> str:
-    """The other end's address, without its port."""
+    """The address of the peer, without its port."""
     peer = transport.get_extra_info("peername")
     return peer[0] if isinstance(peer, tuple) else ""

@@ -1,8 +1,8 @@
 """Listening sockets: one for each worker, on one address.
 
-SO_REUSEPORT lets the kernel spread connections over them. It would also let a second
-instance join in unnoticed and take half of the connections, so the address is tried without
-it first.
+SO_REUSEPORT lets the kernel distribute connections over them. It would also let a second
+instance join unnoticed and take half of the connections, so the address is bound without it
+first.
 """
 
 import ctypes
@@ -19,7 +19,7 @@ _SO_ATTACH_FILTER: Final = 26  # asm-generic/socket.h; the socket module has no 
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """`HOST:PORT` or `[IPV6]:PORT`. Raises `AddressUnusable`."""
+    """Parse `HOST:PORT` or `[IPV6]:PORT`. Raises `AddressUnusable`."""
     host, colon, port = text.rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
     if not colon or not host or (":" in host and not bracketed):
@@ -30,7 +30,7 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 def listen(address: str, count: int) -> list[socket.socket]:
-    """So many sockets that listen on one address; port 0 takes any that is free.
+    """Open `count` sockets that listen on one address; port 0 picks a free port.
 
     Raises `AddressInUse` and `AddressUnusable`.
     """
@@ -62,8 +62,7 @@ def name(sock: socket.socket) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-# BPF on a packet from its TCP header on: the byte of flags, whether SYN is among them, and
-# how much of the packet is kept.
+# BPF from the TCP header on: drop packets with the SYN flag.
 _DROP_BEGINNINGS: Final = (
     (0x30, 0, 0, 13),  # load byte 13
     (0x45, 0, 1, 0x02),  # jump if it has this bit
@@ -72,15 +71,14 @@ _DROP_BEGINNINGS: Final = (
 )
 
 
-def turn_away(sock: socket.socket) -> None:
-    """Let no new connection reach a listening socket; those in its queue stay.
+def refuse_new(sock: socket.socket) -> None:
+    """Stop new connections from reaching a listening socket; those in its queue stay.
 
-    Closing a listening socket resets what waits in its queue, and between the last accept
-    and the close there is always time for one more to arrive. A filter that drops every
-    first packet of a connection closes that gap: a client either had been answered before,
-    and is served, or finds nobody when it tries again. The other packets pass: to a client
-    whose last one of the handshake is dropped it seems that it is connected. Where filters
-    are not allowed the gap stays, and is short.
+    Closing a listening socket resets the connections in its queue, and one more can always
+    arrive between the last accept and the close. A filter that drops SYN packets closes that
+    gap: a client is either in the queue, and is served, or retries and finds no listener. Other
+    packets pass, since a client whose last handshake packet is dropped believes that it is
+    connected. Where filters are not allowed, the short gap remains.
     """
     steps = b"".join(struct.pack("HBBI", *step) for step in _DROP_BEGINNINGS)
     filters = ctypes.create_string_buffer(steps)
@@ -92,7 +90,7 @@ def turn_away(sock: socket.socket) -> None:
 def _bound(family: int, where: object, *, shared: bool) -> socket.socket:
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
-        # Connections of a past instance in TIME_WAIT do not stop this one.
+        # Connections of a previous instance in TIME_WAIT do not matter.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if shared:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)

@@ -1,16 +1,14 @@
-"""The parent of all processes: starts them, watches them, stops them.
+"""The parent of all processes: start, watch, restart and stop them.
 
-It makes the listening sockets and keeps them open, so a connection that arrives while its
-process is dead waits for the next one instead of being refused. The supervisor itself opens
-no store.
+The supervisor keeps the listening sockets open, so a connection that arrives while its process
+is dead waits for the next one. It opens no store.
 
-A slot is served by one process after the other: whatever ends, hangs or cannot be started is
-followed by the next one, after a wait that grows, and the others stay. Only what never came
-to serve ends the service, which is then told why. How one process is started and heard is in
-`foreblock.server.child`.
+A process that ends, hangs or cannot be started is replaced after a growing wait, while the
+others go on. Only a process that never becomes ready ends the service, with its reason. How one
+process is started and observed is in `child`.
 
-Workers serve and a writer, where there is one, writes what they serve. The writer is ready
-before the first worker starts, and is told to stop when the last of them is gone.
+Workers serve and a writer, if there is one, writes. The writer is ready before the first worker
+starts, and stops after the last one has ended.
 """
 
 import asyncio
@@ -23,21 +21,20 @@ import structlog
 
 from foreblock.errors import StopForced, WorkerFailed
 from foreblock.server.child import CANNOT_START, Child, Slot
-from foreblock.server.line import FAILED, READY
-from foreblock.server.silence import TURN_SECONDS, Silence
-from foreblock.server.sockets import turn_away
+from foreblock.server.heartbeat import FAILED, READY, TURN_SECONDS, Silence
+from foreblock.server.sockets import refuse_new
 
-SHORTEST_DELAY: Final = 0.1  # seconds until a dead worker's successor is started
+SHORTEST_DELAY: Final = 0.1  # seconds before a restart
 LONGEST_DELAY: Final = 5.0
-STEADY: Final = 10.0  # a worker that lived so long did not die of its start
-STARTING: Final = 6  # times as long as it may be silent, a process may take to start again
-KILL_MARGIN: Final = 1.0  # beyond the grace, before a worker that drains is killed
+STEADY: Final = 10.0  # seconds after which an end is not blamed on the start
+STARTING: Final = 6  # the time for a restart, as a multiple of the timeout
+KILL_MARGIN: Final = 1.0  # seconds beyond the grace before a kill
 
 log = structlog.get_logger()
 
 
 def backoff() -> Iterator[float]:
-    """Delays before one start after the other."""
+    """Delays before successive restarts."""
     delay = SHORTEST_DELAY
     while True:
         yield delay
@@ -45,7 +42,7 @@ def backoff() -> Iterator[float]:
 
 
 class End(NamedTuple):
-    """Why a slot is empty: as it is logged, and in words."""
+    """Why a process ended: the log event, and the reason as text."""
 
     event: str
     facts: dict[str, object]
@@ -70,15 +67,15 @@ class Supervisor:
         self._writing: Final = asyncio.Event()  # the writer is ready
         self._unneeded: Final = asyncio.Event()  # the writer may stop
         self._children: Final[set[Child]] = set()
-        self._waiting_for = len(workers)  # workers that have not served yet
+        self._waiting_for = len(workers)  # workers that are not ready yet
         self._cut_short = False
-        self._overdue: Final[list[str]] = []  # what had to be killed to make it stop
+        self._overdue: Final[list[str]] = []  # processes that had to be killed
 
     async def run(self) -> bool:
-        """Run until told to stop by SIGTERM or SIGINT; true if a second one cut that short.
+        """Run until SIGTERM or SIGINT; true if a second signal stopped it at once.
 
-        Raises `WorkerFailed` when a slot never comes to serve, and `StopForced` when what
-        should have ended by itself had to be killed.
+        Raises `WorkerFailed` if a process never becomes ready, and `StopForced` if one had to be
+        killed.
         """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -102,7 +99,7 @@ class Supervisor:
             await self._keep(self._writer, self._writing.set, self._unneeded)
 
     async def _keep_all(self) -> None:
-        """Keep the workers, from when the writer is ready; without them it has no purpose."""
+        """Run the workers once the writer is ready; then stop the writer."""
         await _any(self._writing, self._stopping)
         keepers = [
             asyncio.create_task(self._keep(slot, self._count_ready, self._stopping))
@@ -121,7 +118,7 @@ class Supervisor:
     async def _keep(
         self, slot: Slot, first_ready: Callable[[], None], stopping: asyncio.Event
     ) -> None:
-        """Keep a slot filled, by one process after the other."""
+        """Run one process after the other in a slot."""
         loop = asyncio.get_running_loop()
         served, delays = False, backoff()
 
@@ -147,7 +144,7 @@ class Supervisor:
     async def _fill(
         self, slot: Slot, to_start: float, serves: Callable[[], None], stopping: asyncio.Event
     ) -> End:
-        """Start a process and watch it until it has ended."""
+        """Start a process and watch it until it ends."""
         try:
             child = Child(slot)
         except CANNOT_START as failure:
@@ -183,16 +180,16 @@ class Supervisor:
         self._stopping.set()
         for slot in self._workers:
             for sock in slot.sockets:
-                turn_away(sock)
+                refuse_new(sock)
         self._stop(workers=True)
 
     def _retire_writer(self) -> None:
-        """Let the writer end after the commit that it is at."""
+        """Stop the writer after its current commit."""
         self._unneeded.set()
         self._stop(workers=False)
 
     def _stop(self, *, workers: bool) -> None:
-        """Ask them to end, and do not wait for ever."""
+        """Terminate processes, and kill them after the grace."""
         for child in self._running(workers=workers):
             child.terminate()
         asyncio.get_running_loop().call_later(self._patience, self._force, workers)
@@ -205,7 +202,7 @@ class Supervisor:
         _kill(overdue)
 
     def _running(self, *, workers: bool | None = None) -> list[Child]:
-        """What has not ended: the workers, the writer, or all."""
+        """Running processes: the workers, the writer, or all."""
         return [
             child
             for child in self._children
@@ -225,7 +222,7 @@ def _raise_first(outcomes: Sequence[BaseException | None]) -> None:
 
 
 async def _any(*events: asyncio.Event) -> None:
-    """Wait for the first of these."""
+    """Wait for the first of these events."""
     waiting = [asyncio.create_task(event.wait()) for event in events]
     try:
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -240,7 +237,7 @@ async def _pause(stopping: asyncio.Event, seconds: float) -> None:
 
 
 async def _has_started(child: Child, seconds: float) -> bool:
-    """Whether a process has said in time how its start went, or has ended."""
+    """Whether a process reported the outcome of its start, or ended, in time."""
     silence = Silence(seconds)
     while not await child.spoke_within(TURN_SECONDS):
         if silence.is_too_long(answered=False):
@@ -249,9 +246,9 @@ async def _has_started(child: Child, seconds: float) -> bool:
 
 
 async def _watch(child: Child, stopping: asyncio.Event) -> None:
-    """Wait for the end of a process that serves, or for when it is to stop; end one that hangs.
+    """Wait until a serving process ends or should stop; kill it if it hangs.
 
-    Once it is to stop nobody asks it: then the time for all of that is bounded.
+    While stopping no questions are asked, since the grace bounds that time.
     """
     silence = Silence(child.slot.timeout)
     while not await child.ended_within(TURN_SECONDS) and not stopping.is_set():

@@ -1,8 +1,8 @@
-"""Time, as connections know it: a tick counter, and a sweep that ends what took too long.
+"""A tick counter for all connections of a worker, and a sweep that closes expired ones.
 
-One timer for a whole worker. A request costs one attribute store, where a timer of its own
-would cost 1.7 µs. Each tick visits a tenth of the connections, so each is looked at once a
-second however many there are, and a limit is kept to within about a second.
+One timer per worker. A request costs one attribute store, where its own timer would cost
+1.7 µs. Each tick visits a tenth of the connections, so each is checked once a second and
+timeouts are precise to about a second.
 """
 
 import asyncio
@@ -12,49 +12,48 @@ from collections.abc import Callable, Iterable, Iterator
 from email.utils import formatdate
 from typing import Final, Protocol
 
-from foreblock.server.limits import ServerLimits
-from foreblock.server.phase import Phase
+from foreblock.server.limits import Phase, ServerLimits
 
 TICKS_PER_SECOND: Final = 10
-LINGER_SECONDS: Final = 2.0  # for a client to see its last answer before the socket is closed
+LINGER_SECONDS: Final = 2.0  # for a client to read its last answer before the socket is closed
 
 
 class Swept(Protocol):
-    """What the sweep knows of a connection."""
+    """A connection, as the sweep uses it."""
 
     phase: Phase
     since: int  # the tick at which the phase began
 
     @property
     def slow_seconds(self) -> int:
-        """For how long its client has not kept pace."""
+        """Seconds for which its client has been slow."""
 
     @property
     def held(self) -> int:
-        """The bytes of answers that would be free if it ended."""
+        """Bytes of answers that closing would free."""
 
     def look(self) -> None:
-        """A second has passed in which the client was to read."""
+        """Called every second while the client should read."""
 
     def expire(self, *, unread_too_long: bool) -> None:
-        """End: the phase took too long."""
+        """Close because the phase took too long."""
 
     def drain(self) -> None:
-        """Answer what was sent, then close."""
+        """Answer received requests, then close."""
 
     def abort(self) -> None:
-        """End at once."""
+        """Close at once."""
 
 
 class Ticker:
-    """The time of one worker and the connections it holds against it."""
+    """The ticks of one worker, and its connections."""
 
     def __init__(self, limits: ServerLimits, wall_clock: Callable[[], float]) -> None:
         self.now = 0
         self.count = 0  # connections
-        self.emptied: Callable[[], None] = lambda: None  # called when the last one is gone
+        self.emptied: Callable[[], None] = lambda: None  # called when the last one has closed
         self.each_second: Callable[[], None] = lambda: None
-        self.date = b""  # the header line, renewed every second
+        self.date = b""  # the header line, updated every second
         self._wall_clock: Final = wall_clock
         self._limits = _ticks(limits, limits.idle_timeout)
         self._server_limits: Final = limits
@@ -68,19 +67,17 @@ class Ticker:
             yield from tuple(each)
 
     def add(self, connection: Swept) -> None:
-        """Hold a connection against its limits from now on."""
         self._slices[hash(connection) % TICKS_PER_SECOND].add(connection)
         self.count += 1
 
     def discard(self, connection: Swept) -> None:
-        """Forget a connection."""
         self._slices[hash(connection) % TICKS_PER_SECOND].discard(connection)
         self.count -= 1
         if self.count == 0:
             self.emptied()
 
     def tick(self) -> None:
-        """A tenth of a second has passed."""
+        """Advance by a tenth of a second."""
         self.now += 1
         if self.now % TICKS_PER_SECOND == 0:
             self._renew_date()
@@ -88,12 +85,12 @@ class Ticker:
         self._sweep(self if self._hurried else self._slices[self.now % TICKS_PER_SECOND])
 
     def hurry(self, idle_seconds: float) -> None:
-        """From now on connections may rest for so long only, and all are looked at each tick."""
+        """Shorten the idle timeout and check all connections every tick."""
         self._limits = _ticks(self._server_limits, idle_seconds)
         self._hurried = True
 
     def start(self) -> None:
-        """Tick by the clock of the running loop, until stopped."""
+        """Tick in the running loop until stopped."""
         loop = asyncio.get_running_loop()
 
         def run() -> None:
@@ -103,7 +100,6 @@ class Ticker:
         self._timer = loop.call_later(1 / TICKS_PER_SECOND, run)
 
     def stop(self) -> None:
-        """Tick no more."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -122,7 +118,7 @@ class Ticker:
 
 
 def _ticks(limits: ServerLimits, idle_seconds: float) -> list[int]:
-    """How many ticks each phase may last."""
+    """The timeout of each phase in ticks."""
     seconds = {
         Phase.IDLE: idle_seconds,
         Phase.HEAD: limits.header_timeout,
@@ -130,7 +126,7 @@ def _ticks(limits: ServerLimits, idle_seconds: float) -> list[int]:
         Phase.WRITING: limits.write_timeout,
         Phase.LINGERING: LINGER_SECONDS,
     }
-    # Answering has no limit here: a request's deadline is the handler's to keep.
+    # Answering has no limit here: the handler keeps deadlines.
     return [
         math.ceil(seconds[phase] * TICKS_PER_SECOND) if phase in seconds else sys.maxsize
         for phase in Phase

@@ -1,1 +1,1 @@
-"""Settings and networks become processes."""
+"""Settings and networks to running processes: launch, worker, writer, logs."""

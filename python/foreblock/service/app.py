@@ -1,4 +1,4 @@
-"""The parts put together: a store and an operator's choices become a service."""
+"""The handlers of a worker, made from settings and stores."""
 
 import asyncio
 import os
@@ -15,15 +15,14 @@ from foreblock.bus.link import WriterLink
 from foreblock.clock import SystemClock
 from foreblock.errors import StoreError, StoreReplaced
 from foreblock.ledger.calls.call import Pool
-from foreblock.ledger.reading.absent import AbsentLedger, open_served
+from foreblock.ledger.reading.availability import AbsentLedger, open_served, readiness
 from foreblock.ledger.reading.fast_path import FastPathBounds
-from foreblock.ledger.reading.readiness import readiness
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.methods import make_methods
 from foreblock.methods.call_params import UNCAPPED
 from foreblock.methods.options import Options
-from foreblock.methods.submissions import Submissions
+from foreblock.methods.sending import Submissions
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
@@ -33,13 +32,13 @@ from foreblock.scheduling.room import Room
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.settings import Settings
-from foreblock.settings.network import Network
+from foreblock.settings.networks import Network
 
 NO_LIMIT: Final = sys.maxsize
 DAY_MS: Final = 24 * 60 * 60 * 1000
 SECOND_NS: Final = 10**9
-VIEW_KEPT_SECONDS: Final = 0.2  # that nobody asks for any more
-STORE_LOOKED_AT_SECONDS: Final = 1.0
+VIEW_KEPT_SECONDS: Final = 0.2  # without requests
+STORE_CHECK_SECONDS: Final = 1.0
 
 log = structlog.get_logger()
 
@@ -87,17 +86,17 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class WriterSubmissions:
-    """The way to the sequencer of one network, which runs in the writer."""
+    """Submits transactions of one network to its sequencer in the writer."""
 
     link: WriterLink
     network: str
 
     async def submit(self, raw: bytes, sender: bytes) -> None:
-        """Hand a transaction over; raises as `WriterLink.submit` does."""
+        """Submit a transaction; raises as `WriterLink.submit` does."""
         await self.link.submit(self.network, raw, sender)
 
     def next_nonce(self, sender: bytes) -> int:
-        """What the writer has said of a sender; 0 if nothing."""
+        """The next nonce of a sender as the writer knows it; 0 if unknown."""
         return self.link.next_nonce(self.network, sender)
 
 
@@ -148,29 +147,29 @@ def _served(
 
 
 def _forget_old_views(loop: asyncio.AbstractEventLoop, ledgers: Sequence[Ledger]) -> None:
-    """While nobody asks, no old pages of a store are kept from being reused."""
+    """Release unused views, so that the store can reuse their pages."""
     for ledger in ledgers:
         ledger.forget_old_view()
     loop.call_later(VIEW_KEPT_SECONDS, _forget_old_views, loop, ledgers)
 
 
 def _watch_stores(loop: asyncio.AbstractEventLoop, watches: Sequence[Callable[[], None]]) -> None:
-    """See that every store is still the one in its folder, or still cannot be served."""
+    """Check that every store is still the one in its directory."""
     try:
         for look in watches:
             look()
     except StoreReplaced as why:
-        # All that is kept in this process is of another store: the next worker begins anew.
+        # The caches of this process belong to another store: the next worker starts afresh.
         log.warning("store_replaced", why=str(why))
         signal.raise_signal(signal.SIGTERM)
         return
     except (StoreError, OSError) as why:
-        log.warning("store_not_looked_at", why=str(why))
-    loop.call_later(STORE_LOOKED_AT_SECONDS, _watch_stores, loop, watches)
+        log.warning("store_check_failed", why=str(why))
+    loop.call_later(STORE_CHECK_SECONDS, _watch_stores, loop, watches)
 
 
 def fast_path_bounds(options: ServiceOptions) -> FastPathBounds:
-    """What may be answered without the dispatcher, so that both ways have the same limits."""
+    """The limits of the fast path, equal to those of the dispatcher."""
     return FastPathBounds(
         batch_items=options.limits.batch_items,
         batch_bytes=min(options.limits.batch_bytes, THRESHOLDS.long_bytes),
@@ -206,7 +205,7 @@ def _store_facts(
 
 
 def options_of(settings: Settings) -> ServiceOptions:
-    """The choices that settings make about a service. 0 lifts a limit."""
+    """The options that settings give. 0 disables a limit."""
     call, batch, pool, simulate = settings.call, settings.batch, settings.pool, settings.simulate
     return ServiceOptions(
         methods=Options(
@@ -232,6 +231,6 @@ def options_of(settings: Settings) -> ServiceOptions:
 
 
 def _shared_threads(workers: int) -> int:
-    """Threads for long calls in each worker: all cores but one, shared by the workers."""
+    """Threads for slow calls per worker: all cores but one, divided among the workers."""
     cores = os.cpu_count() or 1
     return max(1, (cores - 1) // (workers or cores))

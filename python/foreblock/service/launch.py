@@ -1,7 +1,7 @@
-"""Networks and settings, to running processes.
+"""Start the processes of a service: sockets, orders, supervisor.
 
-Nothing of what those run is imported here: a worker finds its handler by name, and so does
-the writer what it writes with, so that the supervisor stays small.
+The code of workers and writer is not imported here: they are started as modules, and a worker
+finds its handler by name, so that the supervisor stays small.
 """
 
 import asyncio
@@ -23,69 +23,69 @@ from foreblock.server.supervisor import Supervisor
 from foreblock.service.logs import configure_queued
 from foreblock.service.temporary import temporary_folder
 from foreblock.settings import Settings
-from foreblock.settings.network import Network
+from foreblock.settings.networks import Network
 
-# Makes the handler of one network; named and not imported.
+# Makes the handlers of a worker; named and not imported.
 HANDLER: Final = "foreblock.service.app:make_served"
 
 
-class Place(NamedTuple):
-    """A network and the addresses it is served at."""
+class ServedNetwork(NamedTuple):
+    """A network and its addresses."""
 
     network: Network
     listen: str
-    feed: str = ""  # of its flashblocks; none if empty
+    feed: str = ""  # of its flashblocks; empty disables the feed
 
 
 class Started(NamedTuple):
-    """What serves where, once it does."""
+    """The addresses of a service that has started."""
 
-    addresses: Sequence[str]  # in the order of the places
+    addresses: Sequence[str]  # in the order of the networks
     feeds: Sequence[str]
     workers: int
 
 
-class Order(msgspec.Struct):
-    """What a worker is told at its start."""
+class WorkerOrder(msgspec.Struct):
+    """The order of a worker."""
 
     settings: Settings
     networks: list[Network]
     sockets: list[int]  # one for each network
     handler: str
-    bus: str  # the path of the writer's socket; empty where there is no writer
-    seen: str  # the name of the page in which processes say what they have seen
+    bus: str  # path of the writer's socket; empty without a writer
+    seen: str  # name of the shared page of seen commits
 
 
-class WritingOrder(msgspec.Struct):
-    """What the writer is told at its start."""
+class WriterOrder(msgspec.Struct):
+    """The order of the writer."""
 
     settings: Settings
     networks: list[Network]
     bus: int
     feeds: list[int | None]  # one for each network
-    is_first: bool  # no writer ran before this one
+    is_first: bool  # of this service
     seen: str
 
 
 def run(
     settings: Settings,
-    places: Sequence[Place],
+    served: Sequence[ServedNetwork],
     started: Callable[[Started], None],
     handler: str = HANDLER,
 ) -> bool:
-    """Serve until told to stop, and say whether that was cut short by being told twice.
+    """Serve until a signal; true if a second signal stopped it at once.
 
     `started` is called once everything serves. Raises `ServiceError`.
     """
     configure_queued(settings.log_level)
     count = settings.workers or os.cpu_count() or 1
-    networks = [place.network for place in places]
+    networks = [each.network for each in served]
     written = any(network.source != "store" for network in networks)
     bus_if_needed = _bus() if written else nullcontext(None)
     with (
-        _listening(places, count) as (by_place, feeds),
+        _listening(served, count) as (by_network, feeds),
         bus_if_needed as bus,
-        seen_page(len(places)) as seen,
+        seen_page(len(served)) as seen,
     ):
         path = "" if bus is None else bus.getsockname()
         workers = [
@@ -96,11 +96,11 @@ def run(
                 partial(_order, settings, networks, handler, path, seen),
                 settings.worker_timeout,
             )
-            for of_worker in zip(*by_place, strict=True)
+            for of_worker in zip(*by_network, strict=True)
         ]
         writer = None if bus is None else _writer(settings, networks, bus, feeds, seen)
         said = Started(
-            [sockets.name(opened[0]) for opened in by_place],
+            [sockets.name(opened[0]) for opened in by_network],
             ["" if feed is None else sockets.name(feed) for feed in feeds],
             count,
         )
@@ -140,7 +140,9 @@ def _order(
     seen: str,
     descriptors: Sequence[int],
 ) -> bytes:
-    return msgspec.json.encode(Order(settings, networks, list(descriptors), handler, bus, seen))
+    return msgspec.json.encode(
+        WorkerOrder(settings, networks, list(descriptors), handler, bus, seen)
+    )
 
 
 def _writing_order(
@@ -154,26 +156,26 @@ def _writing_order(
     bus, *feeds = descriptors
     left = iter(feeds)
     given = [next(left) if there else None for there in present]
-    order = WritingOrder(settings, networks, bus, given, next(is_first), seen)
+    order = WriterOrder(settings, networks, bus, given, next(is_first), seen)
     return msgspec.json.encode(order)
 
 
 @contextmanager
 def _listening(
-    places: Sequence[Place], count: int
+    served: Sequence[ServedNetwork], count: int
 ) -> Iterator[tuple[list[list[socket.socket]], list[socket.socket | None]]]:
-    """For each place a socket for every worker, and one for its feed if it has one."""
+    """For each network a socket for every worker, and one for its feed if it has one."""
     opened: list[socket.socket] = []
     try:
-        by_place = []
-        for place in places:
-            by_place.append(sockets.listen(place.listen, count))
-            opened += by_place[-1]
+        by_network = []
+        for network in served:
+            by_network.append(sockets.listen(network.listen, count))
+            opened += by_network[-1]
         feeds: list[socket.socket | None] = []
-        for place in places:
-            feeds.append(sockets.listen(place.feed, 1)[0] if place.feed else None)
+        for network in served:
+            feeds.append(sockets.listen(network.feed, 1)[0] if network.feed else None)
             opened += [feed for feed in feeds[-1:] if feed is not None]
-        yield by_place, feeds
+        yield by_network, feeds
     finally:
         for sock in opened:
             sock.close()
@@ -181,10 +183,10 @@ def _listening(
 
 @contextmanager
 def _bus() -> Iterator[socket.socket]:
-    """The writer's socket, in a folder of its own: nobody else's file can be in the way.
+    """The writer's socket, in a temporary directory so that the path is free and short.
 
-    The supervisor keeps it open, so that workers which connect while the writer restarts
-    wait for it instead of being refused. The path is short wherever the data lies.
+    The supervisor keeps it open, so that workers that connect while the writer restarts wait
+    instead of being refused.
     """
     with (
         temporary_folder() as folder,

@@ -1,30 +1,35 @@
 """Logs: an event's name and its fields, one line each, on standard error.
 
 Verbs that end write for themselves. Processes that serve leave it to a thread
-(`foreblock.service.log_queue`), so that a collector of logs which stalls does not stop them.
+(`foreblock.service.logs`), so that a collector of logs which stalls does not stop them.
 """
 
 import atexit
 import logging
+import os
+import select
 import sys
+import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
 import structlog
 
-from foreblock.service.log_queue import LogQueue, write_to
+MOST_BYTES: Final = 1 << 20  # of queued lines
+FLUSH_SECONDS: Final = 1.0  # on exit
 
 log = structlog.get_logger()
 
 
 def configure(level: str) -> None:
-    """Log from this level on; for people on a terminal, as JSON elsewhere."""
+    """Log from this level on: coloured text on a terminal, JSON elsewhere."""
     _configure(level, _processors(), structlog.WriteLoggerFactory(sys.stderr))
 
 
 def configure_queued(level: str) -> None:
-    """The same without ever waiting; what libraries log by Python's own means goes along."""
+    """`configure` through the queue, so that logging never blocks; includes `logging` records."""
     processors = _processors()
     queue = LogQueue(partial(write_to, sys.stderr.fileno()), _said_dropped(processors))
     atexit.register(queue.close)
@@ -32,8 +37,85 @@ def configure_queued(level: str) -> None:
     logging.basicConfig(handlers=[FromLibraries()])
 
 
+class LogQueue:
+    """A bounded queue of log lines, and the thread that writes them."""
+
+    def __init__(self, write: Callable[[bytes], None], say_dropped: Callable[[int], str]) -> None:
+        """`write` may block; `say_dropped` formats the count of dropped lines."""
+        self._write: Final = write
+        self._say_dropped: Final = say_dropped
+        self._waiting: list[bytes] = []
+        self._size = 0  # bytes queued or being written
+        self._dropped = 0
+        self._closed = False
+        # Reentrant: a finalizer may log while the garbage collector runs inside `put`.
+        self._changed: Final = threading.Condition(threading.RLock())
+        self._thread: Final = threading.Thread(target=self._run, name="log", daemon=True)
+        self._thread.start()
+
+    def put(self, text: str) -> None:
+        """Queue a line, or count it as dropped."""
+        line = text.encode("utf-8", "backslashreplace") + b"\n"
+        with self._changed:
+            if self._closed or self._size + len(line) > MOST_BYTES:
+                self._dropped += 1
+                return
+            if self._dropped:
+                self._add(self._say_dropped(self._dropped).encode() + b"\n")
+                self._dropped = 0
+            self._add(line)
+            self._changed.notify()
+
+    def _add(self, line: bytes) -> None:
+        self._waiting.append(line)
+        self._size += len(line)
+
+    def close(self, seconds: float = FLUSH_SECONDS) -> None:
+        """Refuse further lines and wait up to `seconds` until all are written."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        while True:
+            lines, dropped = self._take()
+            if not lines and not dropped:
+                return
+            # One write a line, so that lines of several processes do not mix.
+            for line in lines:
+                self._write(line)
+                with self._changed:
+                    self._size -= len(line)
+            if dropped:
+                self._write(self._say_dropped(dropped).encode() + b"\n")
+
+    def _take(self) -> tuple[list[bytes], int]:
+        """Wait for lines; gives them and the count of dropped ones. Neither means the end."""
+        with self._changed:
+            while not (self._waiting or self._dropped or self._closed):
+                self._changed.wait()
+            lines, self._waiting = self._waiting, []
+            dropped, self._dropped = self._dropped, 0
+        return lines, dropped
+
+
+def write_to(descriptor: int, data: bytes) -> None:
+    """Write everything to a descriptor, blocking or not; ignore one that is closed.
+
+    Without Python's file locks: a thread blocked here would hold one at exit.
+    """
+    left = memoryview(data)
+    with suppress(OSError):
+        while left:
+            try:
+                left = left[os.write(descriptor, left) :]
+            except BlockingIOError:
+                select.select([], [descriptor], [])
+
+
 class QueueLogger:
-    """The last step of a log call. Unlike structlog's own it holds no lock meanwhile."""
+    """Hands lines to the queue; unlike structlog's own loggers it holds no lock."""
 
     def __init__(self, queue: LogQueue, *_: object) -> None:
         self.msg: Final = queue.put
@@ -43,7 +125,7 @@ class QueueLogger:
 
 
 class FromLibraries(logging.Handler):
-    """Logs what libraries log."""
+    """Forwards records of `logging` to structlog."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Log a record as an event."""
@@ -72,7 +154,7 @@ def _configure(level: str, processors: Sequence[Any], factory: Callable[..., Any
 
 
 def _said_dropped(processors: Sequence[Any]) -> Callable[[int], str]:
-    """Says how many lines were dropped, in the form of the others, whatever the level is."""
+    """Formats a count of dropped lines as a log line, whatever the level is."""
     any_level = structlog.make_filtering_bound_logger(logging.NOTSET)
     said = structlog.wrap_logger(structlog.ReturnLogger(), processors, any_level)
     return lambda count: str(said.warning("log_lines_dropped", count=count))

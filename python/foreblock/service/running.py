@@ -1,7 +1,7 @@
-"""Servers as processes: started, waited for, stopped.
+"""Run a server as a child process, for benchmarks and conformance: start, wait, stop.
 
-A server gets a session of its own, so that whatever it starts can be ended with it. What
-it prints is kept for the one message that needs it: why it did not start.
+A server gets its own session, so that its children can be killed with it. Its output is kept
+for the error message if it does not start.
 """
 
 import os
@@ -22,16 +22,16 @@ from foreblock.errors import NotAnAnswer, Unreachable
 from foreblock.upstream.client import Endpoint
 
 HOST: Final = "127.0.0.1"
-START_SECONDS: Final = 120.0  # more than a machine takes that is busy with something else
+START_SECONDS: Final = 120.0  # enough for a busy machine
 STOP_SECONDS: Final = 15.0
 POLL_SECONDS: Final = 0.02
-PORTS: Final = range(20_000, 32_000)  # below those that systems give to clients
+PORTS: Final = range(20_000, 32_000)  # below the ephemeral ports
 PROBE: Final = b'{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0x0",false]}'
 
 
 @dataclass(frozen=True)
-class Service:
-    """A running service: where it answers, and its first process."""
+class RunningService:
+    """A running service: its URL and its first process."""
 
     url: str
     pid: int
@@ -41,12 +41,12 @@ class Service:
 def started(
     command: Sequence[str], url: str, output: IO[bytes] | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A server, from its first answer at `url` to the end of the last of its processes.
+    """A server, from its first answer at `url` to the end of all of its processes.
 
-    What it prints goes to `output`, for whoever reads it.
+    Its output goes to `output`.
     """
     with nullcontext(output) if output is not None else tempfile.TemporaryFile() as log:
-        process = subprocess.Popen(  # noqa: S603, whoever calls has chosen the command
+        process = subprocess.Popen(  # noqa: S603, the caller chose the command
             command, stdout=log, stderr=log, start_new_session=True
         )
         try:
@@ -59,27 +59,26 @@ def started(
 @contextmanager
 def serving(
     data: Path, options: Sequence[str] = (), prefix: Sequence[str] = ()
-) -> Iterator[Service]:
-    """`foreblock serve` over a store, until it answers and while the block runs.
+) -> Iterator[RunningService]:
+    """`foreblock serve` over a store, ready to answer.
 
-    `prefix` stands before the command, for whoever pins it to a core.
+    `prefix` precedes the command, for instance to pin it to a core.
     """
     port = free_port()
     address = f"{HOST}:{port}"
     serve = [sys.executable, "-m", "foreblock", "serve", f"--data={data}", f"--listen={address}"]
     url = f"http://{address}"
     with started([*prefix, *serve, *options], url) as process:
-        yield Service(url, process.pid)
+        yield RunningService(url, process.pid)
 
 
 def free_port() -> int:
-    """A port that was free a moment ago, and that the system gives to nobody who asks for any.
+    """A free port outside the ephemeral range.
 
-    One that it might give would be taken, now and then, by a client of the very server that is
-    waited for.
+    An ephemeral port is now and then taken by a client of the very server that is started.
     """
     while True:
-        port = random.choice(PORTS)  # noqa: S311, nobody is kept from guessing it
+        port = random.choice(PORTS)  # noqa: S311, not a secret
         with socket.socket() as probe, suppress(OSError):
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((HOST, port))
@@ -87,7 +86,7 @@ def free_port() -> int:
 
 
 def _wait_until_answering(url: str, process: subprocess.Popen[bytes], log: int) -> None:
-    """Return when the endpoint answers; raise with its last words if it ends instead."""
+    """Wait until the endpoint answers. Raises with its last output if it ends."""
     begun = time.monotonic()
     while time.monotonic() - begun < START_SECONDS:
         if process.poll() is not None:
@@ -103,15 +102,15 @@ def _wait_until_answering(url: str, process: subprocess.Popen[bytes], log: int) 
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End a process that was started in a session of its own, and whatever it started."""
+    """Stop a process with its own session, and its children."""
     if process.poll() is None:
-        os.killpg(process.pid, signal.SIGCONT)  # it may have been halted meanwhile
+        os.killpg(process.pid, signal.SIGCONT)  # it may be stopped
         process.terminate()
         try:
             process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
-    with suppress(ProcessLookupError):  # nothing outlived it
+    with suppress(ProcessLookupError):  # no child is left
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 

@@ -1,10 +1,10 @@
-"""Temporary folders that go with their process, or with the next one if it was killed.
+"""Temporary directories that are removed with their process, or by the next one after a kill.
 
-Whoever makes a folder holds the lock of a file in it, which the system lets go of when the
-process is gone, however it went. The next process that makes one removes those whose locks
-nobody holds: neither the maker's nor that of a store in it, which a writer holds that has
-outlived its supervisor by a moment. What has no such file was made by somebody else, or by a
-process that was killed before it held the lock; it is left alone.
+The owner of a directory holds the lock of a file in it, which the kernel releases when the
+process ends in any way. The next process that makes a directory removes those with free locks:
+the owner's, and those of stores inside, which a writer that outlives its supervisor still
+holds. A directory without the lock file is not ours, or was abandoned before it was locked; it
+is left alone.
 """
 
 import fcntl
@@ -24,7 +24,7 @@ LOCKS: Final = "*.lock"  # the owner's, and those of stores
 
 @contextmanager
 def temporary_folder(prefix: str = PREFIX) -> Iterator[Path]:
-    """A new folder with nothing in it but its lock, removed at the end."""
+    """A new directory that is empty but for its lock, removed at the end."""
     remove_abandoned()
     with ExitStack() as held:
         folder = _make(prefix, held)
@@ -35,9 +35,9 @@ def temporary_folder(prefix: str = PREFIX) -> Iterator[Path]:
 
 
 def remove_abandoned() -> None:
-    """Remove the folders of processes that are gone."""
+    """Remove the directories of processes that have ended."""
     for folder in Path(tempfile.gettempdir()).glob(PREFIX + "*"):
-        # One may be removed by another process, or be in use: then it is none of ours.
+        # It may be in use, or just removed by another process.
         with suppress(OSError), ExitStack() as held:
             if _is_ours(folder):
                 for lock in (folder / OWNER, *folder.glob("*/" + LOCKS)):
@@ -49,20 +49,20 @@ def _make(prefix: str, held: ExitStack) -> Path:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix))
         (folder / OWNER).touch()
-        # Another process may just have held its lock, and have removed the folder as abandoned.
+        # Another process may have locked and removed the directory as abandoned.
         with suppress(OSError):
             _hold(folder / OWNER, held)
             return folder
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether it is a folder, not a link to one, that nobody else can have made."""
+    """Whether it is a directory, not a link, that belongs to this user."""
     found = folder.lstat()
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
 
 
 def _hold(lock: Path, held: ExitStack) -> None:
-    """Hold the lock of a file that is there; `OSError` if it is not, or somebody else holds it."""
+    """Lock an existing file. Raises `OSError` if it is missing or locked."""
     descriptor = os.open(lock, os.O_RDWR | os.O_NOFOLLOW)
     held.callback(os.close, descriptor)
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -70,7 +70,7 @@ def _hold(lock: Path, held: ExitStack) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove what is in it, then its lock: what is cut short can be done again."""
+    """Remove the content, then the lock, so that an interrupted removal can be repeated."""
     for each in folder.iterdir():
         if each.is_dir() and not each.is_symlink():
             shutil.rmtree(each, ignore_errors=True)

@@ -1,7 +1,7 @@
 """A worker process: `python -m foreblock.service.worker LINE`, started by the supervisor only.
 
-LINE is the descriptor of the socket pair over which it gets its order. It serves every
-network of the order.
+LINE is the descriptor of its line to the supervisor (`foreblock.server.heartbeat`). It serves
+every network of its order.
 """
 
 import pkgutil
@@ -14,31 +14,30 @@ import msgspec
 from foreblock.bus.link import WriterLink
 from foreblock.ledger.storage.seen_commits import open_seen
 from foreblock.scheduling.room import Room
-from foreblock.server.checks import Rules
-from foreblock.server.endpoint import Endpoint
+from foreblock.server.checks import RequestRules
+from foreblock.server.endpoint import HttpEndpoint
 from foreblock.server.lifecycle import Listener
-from foreblock.server.memory import FreedMemory
-from foreblock.server.pressure import Pressure
+from foreblock.server.memory import FreedMemory, MemoryPressure
 from foreblock.server.process import prepare, run_ordered, serve_until_told
 from foreblock.server.sweep import Ticker
-from foreblock.service.launch import Order
+from foreblock.service.launch import WorkerOrder
 from foreblock.service.logs import configure_queued
 
-# What pages of other origins may read beside the body.
+# Headers that pages of other origins may read.
 EXPOSED_HEADERS = b"Foreblock-Snapshot"
 
 
 async def _serve(text: bytes, line: socket.socket) -> None:
-    order = msgspec.json.decode(text, type=Order)
+    order = msgspec.json.decode(text, type=WorkerOrder)
     settings = order.settings
     connections = min(prepare(settings.nice), settings.server.connections)
     configure_queued(settings.log_level)
     ticker = Ticker(settings.server, time.time)
     limits = settings.server
     room = Room(limits.waiting_requests, limits.unsent_bytes, limits.received_bytes)
-    pressure = Pressure(room, FreedMemory())
+    pressure = MemoryPressure(room, FreedMemory())
     ticker.each_second = partial(pressure.relieve, ticker)
-    rules = Rules.of(settings.server, settings.access, EXPOSED_HEADERS)
+    rules = RequestRules.of(settings.server, settings.access, EXPOSED_HEADERS)
     link = None
     if order.bus:
         link = WriterLink(order.bus)
@@ -50,7 +49,7 @@ async def _serve(text: bytes, line: socket.socket) -> None:
     for served, number in zip(
         make_served(settings, order.networks, link, room, seen), order.sockets, strict=True
     ):
-        endpoint = Endpoint(served, rules, ticker, connections, room)
+        endpoint = HttpEndpoint(served, rules, ticker, connections, room)
         listeners.append(Listener(socket.socket(fileno=number), endpoint))
     await serve_until_told(listeners, ticker, line, settings.server.drain_grace)
     if link is not None:

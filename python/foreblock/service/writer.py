@@ -1,9 +1,9 @@
 """The writer process: `python -m foreblock.service.writer LINE`, started by the supervisor only.
 
-It is the one process that writes, for all networks: each has its source, its thread and its
-store, and one that fails is begun anew while the others go on. LINE is the descriptor of the
-socket pair over which it gets its order. It ends after the commit that is under way, without
-sealing anything early.
+It is the only process that writes, for all networks: each has its source, its thread and its
+store, and one that fails is restarted while the others go on. LINE is the descriptor of its
+line to the supervisor (`foreblock.server.heartbeat`). It stops after the current commit,
+without sealing early.
 """
 
 import asyncio
@@ -20,42 +20,41 @@ import msgspec
 from foreblock.bus.exchange import Exchange, Respond
 from foreblock.bus.frames import Rejected, Submit, ToWorker
 from foreblock.clock import Clock, SystemClock
-from foreblock.feed.client_options import ClientOptions
-from foreblock.feed.options import FeedOptions
+from foreblock.feed.feed_options import FeedClientOptions, FeedServerOptions
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.storage.seen_commits import SeenCommit, open_seen
-from foreblock.server.line import READY
-from foreblock.server.process import attend, raise_file_limit, run_ordered, tell
-from foreblock.service.launch import WritingOrder
+from foreblock.server.heartbeat import READY
+from foreblock.server.process import answering, raise_file_limit, run_ordered, send
+from foreblock.service.launch import WriterOrder
 from foreblock.service.logs import configure_queued
 from foreblock.settings import FeedLimits
-from foreblock.settings.network import Network
+from foreblock.settings.networks import Network
 from foreblock.sources.dev_network import open_dev_network
 from foreblock.sources.feed_network import FeedNetwork
 from foreblock.sources.network_writer import NetworkWriter
-from foreblock.sources.restarting_network import KeptNetwork
+from foreblock.sources.restarting_network import RestartingNetwork
 from foreblock.types import Flashblock
 
-# How long a thread that reads garbage may keep those of other networks waiting, each time
-# that they come back from the engine or the disk. The interpreter's own choice is 5 ms.
+# How long a busy thread of one network may delay those of others that return from the engine or
+# the disk. Python's default is 5 ms.
 SWITCH_SECONDS: Final = 0.0005
 
-CLIENT_BURST: Final = 8  # seconds' worth that a client of a feed may send at once
+CLIENT_BURST: Final = 8  # the burst of a feed client, in seconds of its rate
 
 
 class Writer:
-    """All networks of one process."""
+    """The networks of the process and their bus."""
 
     def __init__(self) -> None:
-        self._networks: dict[str, KeptNetwork] = {}
+        self._networks: dict[str, RestartingNetwork] = {}
         self.exchange = Exchange(self._submitted, self._greeting)
 
-    def add(self, network: KeptNetwork) -> None:
+    def add(self, network: RestartingNetwork) -> None:
         """Take transactions for one more."""
         self._networks[network.name] = network
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run all networks until told to stop."""
+        """Run all networks until `stop` is set."""
         async with asyncio.TaskGroup() as group:
             running = [group.create_task(each.run()) for each in self._networks.values()]
             stopper = group.create_task(stop.wait())
@@ -77,13 +76,13 @@ class Writer:
 
 
 async def _write(text: bytes, line: socket.socket) -> None:
-    order = msgspec.json.decode(text, type=WritingOrder)
+    order = msgspec.json.decode(text, type=WriterOrder)
     configure_queued(order.settings.log_level)
-    raise_file_limit()  # feeds have connections too, and each network a store
+    raise_file_limit()  # for feed connections and stores
     sys.setswitchinterval(SWITCH_SECONDS)
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
-    loop.add_reader(line, attend(line, partial(_orphaned, line, stop)))
+    loop.add_reader(line, answering(line, partial(_orphaned, line, stop)))
     writer, clock = Writer(), SystemClock()
     async with AsyncExitStack() as opened:
         all_seen = open_seen(order.seen, len(order.networks))
@@ -91,19 +90,19 @@ async def _write(text: bytes, line: socket.socket) -> None:
             if network.source != "store":
                 feed = await _feed(descriptor, order.settings.feed, opened)
                 tell_workers = writer.exchange.tell
-                heard = ClientOptions(
+                client_options = FeedClientOptions(
                     frames=order.settings.feed.frames,
                     control_frames=order.settings.feed.control_frames,
                 )
-                begin = partial(_begin, network, clock, feed, tell_workers, heard, seen)
-                kept = KeptNetwork(network.name, begin, clock, tell_workers)
+                begin = partial(_begin, network, clock, feed, tell_workers, client_options, seen)
+                kept = RestartingNetwork(network.name, begin, clock, tell_workers)
                 if order.is_first:
-                    await kept.begin()  # what cannot be begun at all is told at once
+                    await kept.begin()  # fail the start of the service if it cannot start
                 opened.push_async_callback(kept.close)
                 writer.add(kept)
         await writer.exchange.listen(socket.socket(fileno=order.bus))
         opened.callback(writer.exchange.close)
-        tell(line, READY)
+        send(line, READY)
         await writer.run(stop)
 
 
@@ -112,13 +111,13 @@ async def _begin(
     clock: Clock,
     feed: FeedServer | None,
     tell_workers: Callable[[ToWorker], None],
-    heard: ClientOptions,
+    client_options: FeedClientOptions,
     seen: SeenCommit,
 ) -> NetworkWriter | FeedNetwork:
     if network.source == "dev":
         return await open_dev_network(network, clock, feed, tell_workers, seen)
     publish: Callable[[Flashblock], None] = (lambda _: None) if feed is None else feed.publish
-    following = FeedNetwork(network, clock, publish, tell_workers, heard, seen)
+    following = FeedNetwork(network, clock, publish, tell_workers, client_options, seen)
     await following.open()
     return following
 
@@ -126,11 +125,11 @@ async def _begin(
 async def _feed(
     descriptor: int | None, limits: FeedLimits, opened: AsyncExitStack
 ) -> FeedServer | None:
-    """Where flashblocks of a network go; none where nobody is to hear them."""
+    """The feed server of a network; none if its feed is disabled."""
     if descriptor is None:
         return None
     feed = FeedServer(
-        FeedOptions(
+        FeedServerOptions(
             clients=limits.clients,
             clients_per_address=limits.clients_per_address,
             client_bytes=limits.client_bytes,

@@ -1,25 +1,71 @@
-"""The networks of `foreblock serve`: one as the settings are, or several, each with its own.
+"""Networks: the values that processes get, and how several are read from settings. No I/O.
 
-Several are told as texts of the form NAME.SETTING=VALUE; what a network is not told it
-takes from the settings themselves, with `data` as the folder that its own folder is in.
-Values in, values or `BadSetting` out; nothing is opened here.
+`foreblock serve` has one network from the settings, or several from texts of the form
+NAME.SETTING=VALUE. A network takes what it does not set from the settings themselves, with
+`data` as the parent of its own directory.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
+
+from msgspec import Struct
 
 from foreblock.errors import BadSetting
 from foreblock.setting import from_text
-from foreblock.settings import Declared, ServeSettings, declared, flat
+from foreblock.settings import ServeSettings
+from foreblock.settings.loading import Declared, declared, flat
 
-ONLY: Final = "main"  # what the one network is called that was given no name
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,32}")  # it names a folder
+
+class DevChain(Struct, frozen=True, kw_only=True):
+    """The options of a development chain."""
+
+    genesis: str = ""  # a file; otherwise made from the following
+    chain_id: int = 31337
+    mnemonic: str
+    accounts: int
+    balance: int  # wei of each account
+    gas_limit: int
+    transaction_gas: int = 2**24  # 0 allows a whole block
+    base_fee: int  # wei
+    block_time: int  # seconds
+    interval_ms: int
+    seed: int
+    instant: bool = False
+    load: int = 0  # generated transactions per second
+    faults: list[str] = []  # kinds and rates, as in drop=0.01
+
+
+class FeedChain(Struct, frozen=True, kw_only=True):
+    """The options of a chain that follows feeds."""
+
+    genesis: str  # a file
+    feeds: list[str]  # WebSockets of flashblocks
+    canonical: str = ""  # endpoint with sealed blocks; empty disables it
+
+
+class Network(Struct, frozen=True, kw_only=True):
+    """One chain and its store."""
+
+    name: str
+    data: str  # the directory of its store
+    source: Literal["store", "dev", "feed"]
+    keep_states: int = 0  # blocks; 0 keeps all
+    keep_partials: int = 64
+    keep_nodes: int = 128
+    map_size: int = 1 << 38  # initial, in bytes
+    max_readers: int = 16_384
+    dev: DevChain | None = None
+    feed: FeedChain | None = None
+
+
+ONLY: Final = "main"  # the name of a single network
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,32}")  # also a directory
 _FORM: Final = "NAME.SETTING=VALUE"
 
 
 class NetworkSettings(NamedTuple):
-    """What one network is told; the names are those of the settings."""
+    """The settings of one network, by their names."""
 
     name: str
     data: str
@@ -37,7 +83,7 @@ class NetworkSettings(NamedTuple):
 
 
 class _Given(NamedTuple):
-    """One of the texts."""
+    """One parsed text."""
 
     network: str
     setting: str
@@ -49,7 +95,7 @@ class _Given(NamedTuple):
 
 
 def networks_of(settings: ServeSettings) -> list[NetworkSettings]:
-    """The networks in the order in which they were named first. Raises `BadSetting`."""
+    """The networks in order of first mention. Raises `BadSetting`."""
     above = {name: value for name, value in flat(settings).items() if name in _SETTINGS}
     if not settings.chain.network:
         return [_network(ONLY, above)]
@@ -72,13 +118,13 @@ def _network(name: str, values: Mapping[str, Any]) -> NetworkSettings:
 
 
 def check_kept(states: int, partials: int) -> None:
-    """A flashblock can be asked for while its block can: `BadSetting` otherwise."""
+    """Raise `BadSetting` if flashblocks would be kept longer than states."""
     if 0 < states <= partials:
         raise BadSetting("keep_states", f"expected more than keep_partials, which is {partials}")
 
 
 def _below(name: str, above: Mapping[str, Any]) -> dict[str, Any]:
-    """What a network has that is told nothing."""
+    """The settings that a network inherits."""
     return {**above, "data": f"{above['data']}/{name}" if above["data"] else ""}
 
 
@@ -98,7 +144,7 @@ def _parsed(text: str) -> _Given:
 
 
 def _values(texts: Sequence[_Given]) -> dict[str, object]:
-    """Values by setting; a list is given by repeating it, anything else once."""
+    """Values by setting; only lists may repeat."""
     values: dict[str, object] = {}
     for given in texts:
         it = _SETTINGS[given.setting]
@@ -114,7 +160,7 @@ def _values(texts: Sequence[_Given]) -> dict[str, object]:
 
 
 def _refuse_equal(networks: Sequence[NetworkSettings], setting: str) -> None:
-    """No two may have the same folder or address; port 0 is another one each time."""
+    """Refuse equal directories or addresses; port 0 never equals another."""
     taken: dict[str, str] = {}
     for network in networks:
         value: str = getattr(network, setting)

@@ -1,4 +1,4 @@
-"""A development chain: from what its network is told, to a sequencer that runs."""
+"""A development chain: from the settings of its network to a sequencer that runs."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 
@@ -17,21 +17,21 @@ from foreblock.feed.server import FeedServer
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
-from foreblock.ledger.storage.open_store import Store, open_to_write
+from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch
+from foreblock.sequencer.chaos.chaotic_sequencer import ChaoticSequencer
+from foreblock.sequencer.chaos.faults import Faults
+from foreblock.sequencer.chaos.faulty_feed import FaultyFeed
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
-from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.load import Load, first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
-from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.sequencer.sequencer import Sequencer
-from foreblock.settings.network import DevChain, Network
-from foreblock.sources.faulty_feed import FaultyFeed
-from foreblock.sources.kept_states import kept, room
+from foreblock.sequencer.sequencer_options import SequencerOptions
+from foreblock.settings.networks import DevChain, Network
+from foreblock.sources.network_store import StaleReaders, open_network_store
 from foreblock.sources.network_writer import NetworkWriter
-from foreblock.sources.stale_readers import StaleReaders
 from foreblock.types import Flashblock, Transaction, decode_transactions
 
 log = structlog.get_logger()
@@ -39,14 +39,11 @@ log = structlog.get_logger()
 POOL_FILE: Final = "pool"  # in the store's folder, from a clean stop to the next start
 
 
-class Publisher(Protocol):
-    """Where flashblocks go."""
+Publish = Callable[[Flashblock], None]
 
-    def publish(self, flashblock: Flashblock) -> None:
-        """Send one."""
 
-    def contradict(self, other: Flashblock) -> None:
-        """Let the place that is published next have another one, too."""
+def _ignore(_: Flashblock) -> None:
+    pass
 
 
 class DevChainSource:
@@ -56,19 +53,21 @@ class DevChainSource:
         self,
         network: Network,
         clock: Clock,
-        publisher: Publisher,
+        publish: Publish,
         seen: SeenCommit | None = None,
+        contradict: Publish = _ignore,
     ) -> None:
-        """Begin the chain or go on with it. Raises `ForeblockError`."""
+        """Begin the chain or go on with it. Raises `ForeblockError`.
+
+        A chain with faults hands `contradict` what else it says of a place.
+        """
         chain = network.dev
-        assert chain is not None, "a development chain is told what to be like"
+        assert chain is not None, "a development chain has its settings"
         self._pool_file: Final = Path(network.data) / POOL_FILE
         genesis = _genesis(chain)
-        self._store: Final[Store] = open_to_write(
-            network.data, genesis, kept(network), seen, room(network)
-        )
+        self._store: Final[Store] = open_network_store(network, genesis, seen)
         try:
-            # For whoever follows the chain.
+            # For followers of the chain.
             (Path(network.data) / GENESIS_FILE).write_bytes(genesis_text(genesis))
             self._writer: Final = LedgerWriter(
                 self._store, clock, keep_partials=network.keep_partials
@@ -81,14 +80,10 @@ class DevChainSource:
                 transaction_gas=chain.transaction_gas or None,
             )
             load = _load(chain, self._writer.profile.chain_id)
-            self._sequencer: Final = Sequencer(
-                self._writer,
-                clock,
-                options,
-                publisher.publish,
-                load,
-                _faults(chain),
-                publisher.contradict,
+            plain = (self._writer, clock, options, publish, load)
+            faults = _faults(chain)
+            self._sequencer: Final = (
+                ChaoticSequencer(*plain, faults, contradict) if faults else Sequencer(*plain)
             )
             self._readers: Final = StaleReaders(self._store, clock)
             self._watch: Final = StoreWatch(self._store, seen or SeenCommit(), clock)
@@ -130,7 +125,7 @@ class DevChainSource:
                 self._sequencer.submit(transaction)
 
     def close(self) -> None:
-        """Let go of the store, whatever happens, and save what waits, if that can be."""
+        """Close the store in any case, and save the transactions that wait, if that can be."""
         try:
             self._writer.close()
         finally:
@@ -159,11 +154,11 @@ async def open_dev_network(
     Raises `ForeblockError`.
     """
     loop = asyncio.get_running_loop()
-    publisher = _OnLoop(loop, _publisher(network, clock, feed))
+    publish, contradict = (_on(loop, each) for each in _outlets(network, clock, feed))
     executor = ThreadPoolExecutor(1, f"foreblock-{network.name}")
     try:
         source = await loop.run_in_executor(
-            executor, partial(DevChainSource, network, clock, publisher, seen)
+            executor, partial(DevChainSource, network, clock, publish, seen, contradict)
         )
     except BaseException:
         executor.shutdown()
@@ -171,42 +166,28 @@ async def open_dev_network(
     return NetworkWriter(network.name, source, clock, executor, tell)
 
 
-class _OnLoop:
-    """A publisher that is called on another thread than the loop's."""
+def _on(loop: asyncio.AbstractEventLoop, call: Publish) -> Publish:
+    """The same, callable on any thread."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, publisher: Publisher) -> None:
-        self._loop: Final = loop
-        self._publisher: Final = publisher
+    def call_soon(flashblock: Flashblock) -> None:
+        loop.call_soon_threadsafe(call, flashblock)
 
-    def publish(self, flashblock: Flashblock) -> None:
-        self._loop.call_soon_threadsafe(self._publisher.publish, flashblock)
-
-    def contradict(self, other: Flashblock) -> None:
-        self._loop.call_soon_threadsafe(self._publisher.contradict, other)
+    return call_soon
 
 
-class _Honest:
-    """A publisher that says one thing of each place, to whoever listens."""
-
-    def __init__(self, feed: FeedServer | None) -> None:
-        self._feed: Final = feed
-
-    def publish(self, flashblock: Flashblock) -> None:
-        if self._feed is not None:
-            self._feed.publish(flashblock)
-
-    def contradict(self, other: Flashblock) -> None:
-        pass  # nobody is to hear it
-
-
-def _publisher(network: Network, clock: Clock, feed: FeedServer | None) -> Publisher:
-    """Where flashblocks go: to the feed, through its faults if it is to have some."""
+def _outlets(network: Network, clock: Clock, feed: FeedServer | None) -> tuple[Publish, Publish]:
+    """What publishes to the feed and what contradicts there, through the feed's faults."""
+    if feed is None:
+        return _ignore, _ignore
     faults = _faults(network.dev)
-    return FaultyFeed(feed, faults, clock) if feed is not None and faults else _Honest(feed)
+    if not faults:
+        return feed.publish, _ignore
+    faulty = FaultyFeed(feed, faults, clock)
+    return faulty.publish, faulty.contradict
 
 
 def _faults(chain: DevChain | None) -> Faults:
-    assert chain is not None, "a development chain is told what to be like"
+    assert chain is not None, "a development chain has its settings"
     return Faults.parse(chain.faults, chain.seed)
 
 
@@ -231,7 +212,7 @@ def _genesis(chain: DevChain) -> Genesis:
 
 
 def _load(chain: DevChain, chain_id: int) -> Load | None:
-    """Load from the later accounts: whoever sends from one of them too finds nonces taken."""
+    """Load from the later accounts; transactions that users send from these find nonces taken."""
     if not chain.load:
         return None
     accounts = dev_accounts(chain.mnemonic, chain.accounts)[first_of_load(chain.accounts) :]

@@ -7,7 +7,7 @@ to `/readyz?verbose`. No I/O.
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from foreblock.foreign_text import harmless
+from foreblock.primitives import harmless
 
 _SECOND_NS: Final = 10**9
 

@@ -1,8 +1,8 @@
 """A followed network in the writer process: feeds and a canonical source, and one thread.
 
 The loop holds the connections and waits; the engine's work and every commit happen on the
-network's own thread, as for a development chain. Messages come before work that nobody
-waits for, and blocks of the canonical source take their turn in between.
+network's own thread, as for a development chain. Messages come before work behind the head,
+and blocks of the canonical source come in between.
 """
 
 import asyncio
@@ -16,22 +16,22 @@ from foreblock.bus.frames import Rejected, SourceFacts, Submit, ToWorker
 from foreblock.clock import Clock
 from foreblock.errors import SequencerUnavailable
 from foreblock.feed.client import FeedClient
-from foreblock.feed.client_options import ClientOptions
+from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.feed.inbox import Inbox
 from foreblock.ledger.following.bounds import PRICE_OF_OVERRUN
 from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.settings.network import FeedChain, Network
+from foreblock.settings.networks import FeedChain, Network
 from foreblock.sources.feed_facts import CanonicalState, FeedState, feed_facts
 from foreblock.sources.feed_source import Arrived, FeedSource
 from foreblock.types import Block, Flashblock, FlashblockId
-from foreblock.upstream.reader import Head
+from foreblock.upstream.reader import CanonicalHead
 from foreblock.upstream.source import CanonicalSource
 
 TELL_SECONDS: Final = 1.0  # between two times that workers hear how the source is
 
 LONGEST_REST: Final = 60.0
 _SECOND_NS: Final = 10**9
-_DEFAULT: Final = ClientOptions()
+_DEFAULT: Final = FeedClientOptions()
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class FeedNetwork:
         clock: Clock,
         publish: Callable[[Flashblock], None],
         tell: Callable[[ToWorker], None],
-        heard: ClientOptions = _DEFAULT,
+        heard: FeedClientOptions = _DEFAULT,
         seen: SeenCommit | None = None,
     ) -> None:
         """`publish` and `tell` are called on the running loop; `open` comes next.
@@ -53,7 +53,7 @@ class FeedNetwork:
         `seen` is what was served of the network.
         """
         chain = network.feed
-        assert chain is not None, "a followed chain is told where its feeds are"
+        assert chain is not None, "a followed chain has feeds"
         self.name: Final = network.name
         self._network: Final = network
         self._chain: Final[FeedChain] = chain
@@ -100,11 +100,11 @@ class FeedNetwork:
     # --- What the writer asks of every network -------------------------------------------
 
     def submit(self, message: Submit, respond: Respond) -> None:
-        """Nobody takes transactions here."""
+        """Refuse: a followed chain takes no transactions."""
         respond(Rejected(message.id, str(SequencerUnavailable())))
 
     def hints(self) -> Iterator[ToWorker]:
-        """What a worker that has just come should know."""
+        """The hints for a worker that has just connected."""
         if self._facts:
             yield SourceFacts(self.name, self._clock.monotonic_ns(), self._facts)
 
@@ -132,7 +132,7 @@ class FeedNetwork:
                 task.result()  # what failed is the writer's to report
 
     async def close(self) -> None:
-        """Let go of everything, the thread too where the source fails to."""
+        """Close the source, and end the thread even where that fails."""
         try:
             await self.on_thread(self._source.close)
         finally:
@@ -145,12 +145,12 @@ class FeedNetwork:
         return await asyncio.get_running_loop().run_in_executor(self._executor, work)
 
     def stir(self) -> None:
-        """Something was committed: there is work behind the head."""
+        """Wake the loop after a commit: there is work behind the head."""
         self._wake.set()
 
     @property
     def source(self) -> FeedSource:
-        """What lives on that thread."""
+        """The source, which only that thread may call."""
         return self._source
 
     async def _work(self) -> None:
@@ -168,10 +168,10 @@ class FeedNetwork:
                 await self._rest(left / _SECOND_NS)
 
     def _let_wait(self, wasted: Mapping[str, int]) -> None:
-        """Hear less of feeds that send what is no flashblock."""
+        """Read less from feeds that waste time."""
         for client in self._clients:
             if client.url in wasted:
-                client.let_wait(wasted[client.url] * PRICE_OF_OVERRUN / _SECOND_NS)
+                client.pause(wasted[client.url] * PRICE_OF_OVERRUN / _SECOND_NS)
 
     async def _rest(self, seconds: float) -> None:
         """Wait for what is due, or for something to come."""
@@ -238,7 +238,7 @@ class _Chain:
     def __init__(self, network: FeedNetwork) -> None:
         self._network: Final = network
 
-    async def latest(self) -> Head:
+    async def latest(self) -> CanonicalHead:
         return await self._network.on_thread(lambda: self._network.source.latest)
 
     async def earliest(self) -> int:

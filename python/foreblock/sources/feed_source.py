@@ -1,8 +1,8 @@
-"""A chain that others sequence, with its store: what happens on the network's thread.
+"""A chain that others sequence, with its store: the work of the network's thread.
 
-Bytes of feeds and blocks of the canonical source come in; the follower places, executes
-and commits them. Messages are read here, and not where they arrive, so that a poisoned feed
-costs its own network's time and nobody else's.
+Bytes of feeds and blocks of the canonical source come in; the follower classifies, executes
+and commits them. Messages are decoded here, and not where they arrive, so that a poisoned
+feed costs its own network's time only.
 """
 
 from collections import Counter
@@ -18,19 +18,18 @@ from foreblock.ledger.following.buffer import BufferBounds
 from foreblock.ledger.following.follower import Follower
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.reading.partials import sealed_number
-from foreblock.ledger.storage.open_store import Store, open_to_write
+from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch
-from foreblock.settings.network import Network
+from foreblock.settings.networks import Network
 from foreblock.sources.feed_facts import Following
-from foreblock.sources.kept_states import kept, room
-from foreblock.sources.stale_readers import StaleReaders
+from foreblock.sources.network_store import StaleReaders, open_network_store
 from foreblock.types import Block, Flashblock, FlashblockId
-from foreblock.upstream.reader import Head
+from foreblock.upstream.reader import CanonicalHead
 
 
 class Arrived(NamedTuple):
-    """The payload of one frame, and whose it is."""
+    """The payload of one frame, and its feed."""
 
     feed: str
     message: bytes
@@ -49,17 +48,16 @@ class FeedSource:
     ) -> None:
         """Begin the chain or go on with it. Raises `ForeblockError`."""
         chain = network.feed
-        assert chain is not None, "a followed chain is told where its feeds are"
+        assert chain is not None, "a followed chain has feeds"
         try:
             text = Path(chain.genesis).read_bytes()
         except OSError as why:
             raise BadGenesis(chain.genesis, why.strerror or str(why)) from None
-        retention = kept(network)
-        self._store: Final[Store] = open_to_write(
-            network.data, read_genesis(text), retention, seen, room(network)
-        )
+        self._store: Final[Store] = open_network_store(network, read_genesis(text), seen)
         try:
-            self._writer: Final = LedgerWriter(self._store, clock, keep_partials=retention.partials)
+            self._writer: Final = LedgerWriter(
+                self._store, clock, keep_partials=network.keep_partials
+            )
             self._follower: Final = Follower(self._writer, clock, BufferBounds(), publish, wanted)
             self._watch: Final = StoreWatch(self._store, seen or SeenCommit(), clock)
         except BaseException:
@@ -82,8 +80,8 @@ class FeedSource:
     def receive(self, portion: Sequence[Arrived]) -> Mapping[str, int]:
         """Take in messages in the order in which they came.
 
-        Gives how long it took to find out which of them are none, or take more than they may,
-        in nanoseconds, by feed.
+        Gives the time spent on those that are malformed or take more than they may, in
+        nanoseconds, by feed.
         """
         wasted: Counter[str] = Counter()
         for feed, message in portion:
@@ -110,13 +108,13 @@ class FeedSource:
             self._follower.canonical(block)
 
     def name_heads(self, safe: bytes | None, finalized: bytes | None) -> None:
-        """Take in what the canonical source calls safe and final."""
+        """Take in the canonical source's safe and final blocks."""
         self._follower.heads(safe, finalized)
 
     @property
-    def latest(self) -> Head:
+    def latest(self) -> CanonicalHead:
         """The last sealed block."""
-        return Head(self._writer.latest.number, self._writer.latest.hash)
+        return CanonicalHead(self._writer.latest.number, self._writer.latest.hash)
 
     @property
     def earliest(self) -> int:
@@ -141,7 +139,7 @@ class FeedSource:
         return self._malformed[feed]
 
     def following(self) -> Following:
-        """What became of the messages so far."""
+        """The outcomes of the messages so far."""
         follower = self._follower
         counters = dict(follower.counters)
         if self._malformed:
@@ -158,7 +156,7 @@ class FeedSource:
         self._watch.look_if_due()
 
     def close(self) -> None:
-        """Let go of the store, whatever happens."""
+        """Close the store, even where the follower fails to close."""
         try:
             self._follower.close()
         finally:

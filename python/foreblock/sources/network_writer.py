@@ -1,10 +1,10 @@
 """One network in the writer process: its sequencer, ticking on a thread of its own.
 
 The engine's work and every commit of the network happen on that one thread, so that one
-network's disk never keeps the other waiting, and the sequencer needs no locks. The loop
-only waits: for the next thing that is due, and for transactions, which are handed over in
-portions from a `SubmissionQueue`. Work that nobody waits for is due at once and comes in
-slices, so that both have their turn in between.
+network's disk never delays another network, and the sequencer needs no locks. The loop only
+waits: for the next thing that is due, and for transactions, which are handed over in
+portions from a `SubmissionQueue`. Work behind the head is due at once and comes in slices,
+so that due indices and transactions come in between.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ log = structlog.get_logger()
 
 
 class Source(Protocol):
-    """What writes a chain. Called on one thread only, but for `next_due_ns`."""
+    """A writer of a chain. Called on one thread only, but for `next_due_ns`."""
 
     @property
     def next_due_ns(self) -> int:
@@ -48,7 +48,7 @@ class Source(Protocol):
         """How many transactions wait."""
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
 
 
 class NetworkWriter:
@@ -74,12 +74,12 @@ class NetworkWriter:
         self._stopping = False
 
     def submit(self, message: Submit, respond: Respond) -> None:
-        """Put a transaction before the source; `respond` hears what becomes of it."""
+        """Submit a transaction to the source; `respond` gets the answers."""
         self._submitted.put(Submitted(message, respond), self._clock.monotonic_ns())
         self._wake.set()
 
     def hints(self) -> Iterator[ToWorker]:
-        """What a worker that has just come should know."""
+        """The hints for a worker that has just connected."""
         for sender, nonce in self._nonces.items():
             yield NextNonce(self.name, sender, nonce)
 
@@ -101,7 +101,7 @@ class NetworkWriter:
                 await self._rest(left / 1e9)
 
     async def close(self) -> None:
-        """Let go of everything, the thread too where the source fails to."""
+        """Close the source, and end the thread even where that fails."""
         self._submitted.refuse_all()
         try:
             await self._on_thread(self._source.close)
@@ -122,9 +122,9 @@ class NetworkWriter:
             handle.cancel()
 
     async def _take_in(self, portion: list[Submitted]) -> None:
-        """Give transactions to the source, then hints to all and answers to those who asked.
+        """Give transactions to the source, then hints to all workers, then answers.
 
-        In this order: whoever has the answer may ask any worker for the next nonce.
+        In this order: a client that has its answer may ask any worker for the next nonce.
         """
         messages = [each.message for each in portion]
         outcomes = await self._on_thread(lambda: [self._judge(each) for each in messages])
@@ -133,7 +133,7 @@ class NetworkWriter:
             respond(answer)
 
     def _judge(self, message: Submit) -> tuple[Accepted | Rejected, int]:
-        """On the thread: what becomes of a transaction, and its sender's next nonce.
+        """On the thread: the answer to a transaction, and its sender's next nonce.
 
         The deadline counts at this very moment: the thread, or the process, may have been
         stopped for any time since the transaction was taken up.
@@ -155,13 +155,13 @@ class NetworkWriter:
         return Accepted(message.id)
 
     def _tick(self) -> tuple[dict[bytes, int], int]:
-        """On the thread: let the source do what is due; gives what hints are to be held against."""
+        """On the thread: do what is due; gives the nonces of hinted senders, and how many wait."""
         source = self._source
         source.tick()
         return {sender: source.next_nonce(sender) for sender in self._nonces}, source.waiting
 
     def _correct_hints(self, nonces: dict[bytes, int], waiting: int) -> None:
-        """Take back what is no longer so; what no transaction waits for needs no hint."""
+        """Correct hints that no longer hold; drop all where no transaction waits."""
         for sender, nonce in nonces.items():
             self._hint(sender, nonce)
         if not waiting or len(nonces) > HINTS:

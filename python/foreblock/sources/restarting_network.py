@@ -1,8 +1,8 @@
-"""A network that is begun anew when it fails, so that it never takes others with it.
+"""A network that is restarted when it fails, so that it never ends the others.
 
-What fails is closed, and begun again after a wait that grows. Meanwhile its readers have
-what was committed, transactions are refused, and those who ask how it is hear why: the
-reason of the failure, not of one that closing or beginning anew may have in its wake.
+A failed network is closed, and begun again after a wait that grows. Meanwhile its readers
+see the last commit, transactions are refused, and its status gives the reason of the
+failure, not of one that closing or restarting had in its wake.
 """
 
 import asyncio
@@ -33,10 +33,10 @@ class Running(Protocol):
     """A network that was begun."""
 
     def submit(self, message: Submit, respond: Respond) -> None:
-        """Put a transaction before it; `respond` hears what becomes of it."""
+        """Submit a transaction; `respond` gets the answers."""
 
     def hints(self) -> Iterator[ToWorker]:
-        """What a worker that has just come should know."""
+        """The hints for a worker that has just connected."""
 
     def stop(self) -> None:
         """End after the commit that is under way."""
@@ -45,11 +45,11 @@ class Running(Protocol):
         """Run until told to stop."""
 
     async def close(self) -> None:
-        """Let go of everything."""
+        """Close the store and end the thread."""
 
 
-class KeptNetwork:
-    """Keeps one network running."""
+class RestartingNetwork:
+    """Restarts one network."""
 
     def __init__(
         self,
@@ -70,18 +70,18 @@ class KeptNetwork:
         self._stopping: Final = asyncio.Event()
 
     async def begin(self) -> None:
-        """Begin before running, for who wants to know that it can be. Raises what it raises."""
+        """Begin before running. Raises what beginning raises."""
         self._running = await self._begin()
 
     def submit(self, message: Submit, respond: Respond) -> None:
-        """Put a transaction before the network; refused while it does not run."""
+        """Submit a transaction to the network; refused while it does not run."""
         if self._running is None:
             respond(Rejected(message.id, str(SequencerUnavailable())))
         else:
             self._running.submit(message, respond)
 
     def hints(self) -> Iterator[ToWorker]:
-        """What a worker that has just come should know."""
+        """The hints for a worker that has just connected."""
         if self._running is not None:
             yield from self._running.hints()
         elif self._failure:
@@ -105,7 +105,7 @@ class KeptNetwork:
                 await self._rest(self._backoff.after(self._since(begun)))
 
     async def close(self) -> None:
-        """Let go of everything. What fails at that is logged, and the network is gone anyway."""
+        """Close the network. A failure at that is logged, and the network is gone anyway."""
         running, self._running = self._running, None
         if running is not None:
             try:

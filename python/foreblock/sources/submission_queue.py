@@ -1,10 +1,10 @@
-"""Transactions that workers have handed in and the source has not looked at yet, in order.
+"""Transactions that workers have submitted and the source has not processed yet, in order.
 
 The queue is bounded by number and by bytes: beyond that a transaction is refused at once.
-What is past its deadline is refused as well, since its client has been told so by then.
-Before any of the others is looked at its worker is told that it is taken up, so that without
-that word everybody knows that it was not; where the word cannot be handed over at once, the
-transaction is refused instead.
+One past its deadline is refused as well, since its client has had that answer by then. The
+worker of any other gets `TakenUp` before the transaction is processed, so that without it
+the transaction certainly was not; where `TakenUp` cannot be sent at once, the transaction
+is refused instead.
 """
 
 from collections import deque
@@ -20,7 +20,7 @@ PORTION: Final = 256  # transactions that are handed over at once
 
 
 class Submitted(NamedTuple):
-    """A transaction, and the way back to who handed it in."""
+    """A transaction, and the way back to its worker."""
 
     message: Submit
     respond: Respond
@@ -30,12 +30,12 @@ class Submitted(NamedTuple):
         return now_ns >= self.message.deadline_ns
 
     def refuse(self) -> None:
-        """Say that nobody takes it."""
+        """Answer that it is not taken."""
         self.respond(Rejected(self.message.id, str(SequencerUnavailable())))
 
 
 class SubmissionQueue:
-    """What waits to be looked at."""
+    """The transactions that wait to be processed."""
 
     def __init__(self, most: int = MOST, most_bytes: int = MOST_BYTES) -> None:
         self._most: Final = most
@@ -47,7 +47,7 @@ class SubmissionQueue:
         return len(self._waiting)
 
     def put(self, each: Submitted, now_ns: int) -> None:
-        """Let one wait, or refuse it where there is no room."""
+        """Queue a transaction, or refuse it where there is no room."""
         while self._waiting and self._waiting[0].is_late(now_ns):
             self._pop().refuse()
         size = len(each.message.raw)
@@ -58,7 +58,7 @@ class SubmissionQueue:
         self._bytes += size
 
     def take_up(self, now_ns: int) -> list[Submitted]:
-        """The next ones, not more than a portion; their workers have been told so."""
+        """The next portion; `TakenUp` has been sent to their workers."""
         portion = [self._pop() for _ in range(min(PORTION, len(self._waiting)))]
         by_worker: dict[Respond, list[Submitted]] = {}
         for each in portion:
@@ -76,7 +76,7 @@ class SubmissionQueue:
         return [each for each in portion if id(each) in told]
 
     def refuse_all(self) -> None:
-        """Nobody will look at them."""
+        """Refuse all that wait."""
         while self._waiting:
             self._pop().refuse()
 

@@ -1,5 +1,5 @@
-"""Sealed blocks from an endpoint, where a feed alone cannot tell them.
+"""JSON-RPC of other nodes: sealed blocks that a feed alone cannot provide.
 
-A block is asked for by its hash and is that block or an error, so nobody has to trust the
-endpoint for more than what it says is canonical; execution verifies the rest.
+A block requested by hash is that block or an error, so the endpoint is trusted only for which
+blocks are canonical; execution verifies the rest.
 """

@@ -1,18 +1,112 @@
-"""A block of JSON-RPC with whole transactions to the block that was hashed. No I/O.
+"""Rebuild a block from the JSON that a node answers with. No I/O.
 
-For endpoints that do not give a block's own bytes. Uncles cannot be rebuilt, since JSON
-names them by their hashes only; chains that need this have none.
+For endpoints without `debug_getRawBlock`. Fields are read strictly: a `ValueError` names the
+one that is missing or malformed. Every transaction type of an OP block is supported, deposits
+included. The caller compares the result with the header's transactions root and with the
+block hash, so nothing is checked twice here.
+
+Blocks with uncles cannot be rebuilt, since JSON has only the hashes of uncles; the chains
+that need this have none.
 """
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeVar, Union
+
+from foreblock.ledger.rules.transaction_types import DEPOSIT
+from foreblock.primitives import parse_address, parse_data, parse_hash, parse_quantity
 from foreblock.types import Block, Header, Withdrawal
-from foreblock.upstream.fields import Fields
-from foreblock.upstream.transaction_json import encode_transaction
+
+T = TypeVar("T")
+Item = Union[bytes, int, "Sequence[Item]"]  # what RLP encodes
+
+_STRING: Final = 0x80
+_LIST: Final = 0xC0
+_SHORT: Final = 55  # payloads up to this length have a prefix of one byte
+
+
+class Fields:
+    """The members of one JSON object, by their JSON-RPC names."""
+
+    def __init__(self, value: object, where: str = "") -> None:
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{where or 'the answer'}: expected an object")  # noqa: TRY004, see above
+        self._members: Final[Mapping[str, object]] = value
+        self._where: Final = where
+
+    def number(self, name: str) -> int:
+        """A quantity."""
+        return self._read(name, parse_quantity)
+
+    def number_or_none(self, name: str) -> int | None:
+        """A quantity, or none if it is absent or null."""
+        return None if self._members.get(name) is None else self.number(name)
+
+    def data(self, name: str) -> bytes:
+        """Bytes."""
+        return self._read(name, parse_data)
+
+    def hash(self, name: str) -> bytes:
+        """32 bytes."""
+        return self._read(name, parse_hash)
+
+    def hash_or_none(self, name: str) -> bytes | None:
+        """32 bytes, or none if absent or null."""
+        return None if self._members.get(name) is None else self.hash(name)
+
+    def address(self, name: str) -> bytes:
+        """20 bytes."""
+        return self._read(name, parse_address)
+
+    def recipient(self, name: str) -> bytes:
+        """An address; empty for a contract creation."""
+        return b"" if self._members.get(name) is None else self.address(name)
+
+    def flag(self, name: str) -> bool:
+        """True or false; false if absent."""
+        value = self._members.get(name)
+        if value is not None and not isinstance(value, bool):
+            raise ValueError(f"{self._where}{name}: expected true or false")
+        return bool(value)
+
+    def items(self, name: str) -> list["Fields"]:
+        """A list of objects; empty if absent."""
+        return [Fields(each, f"{where}: ") for where, each in self._list(name)]
+
+    def hashes(self, name: str) -> list[bytes]:
+        """A list of hashes; empty if absent."""
+        found = []
+        for where, each in self._list(name):
+            try:
+                found.append(parse_hash(each))
+            except ValueError as why:
+                raise ValueError(f"{where}: {why}") from why
+        return found
+
+    def has(self, name: str) -> bool:
+        """Whether the member is present and not null."""
+        return self._members.get(name) is not None
+
+    def _list(self, name: str) -> list[tuple[str, object]]:
+        value = self._members.get(name)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise ValueError(f"{self._where}{name}: expected a list")  # noqa: TRY004
+        return [(f"{self._where}{name}[{at}]", each) for at, each in enumerate(value)]
+
+    def _read(self, name: str, parse: Callable[[object], T]) -> T:
+        if name not in self._members:
+            raise ValueError(f"{self._where}{name}: missing")
+        try:
+            return parse(self._members[name])
+        except ValueError as why:
+            raise ValueError(f"{self._where}{name}: {why}") from why
 
 
 def rebuild_block(answer: object) -> Block:
-    """The block that an answer of eth_getBlockByHash shows; a `ValueError` names the field."""
+    """The block in an answer to eth_getBlockByHash. Raises `ValueError`, which names the field."""
     block = Fields(answer)
-    if block.texts("uncles"):
+    if block.hashes("uncles"):
         raise ValueError("uncles: a block with uncles cannot be rebuilt")
     return Block(
         _header(block),
@@ -59,3 +153,110 @@ def _withdrawals(block: Fields) -> list[Withdrawal]:
         )
         for each in block.items("withdrawals")
     ]
+
+
+def encode_transaction(transaction: Fields) -> bytes:
+    """The transaction as the transactions trie holds it (EIP-2718)."""
+    kind = transaction.number_or_none("type") or 0
+    if kind not in _FIELDS:
+        raise ValueError(f"transactions of type {kind:#x} are not known")
+    prefix = bytes([kind]) if kind else b""
+    return prefix + encode_rlp(_FIELDS[kind](transaction))
+
+
+def _legacy(it: Fields) -> list[Item]:
+    price = [it.number("nonce"), it.number("gasPrice")]
+    return [*price, *_message(it), it.number("v"), it.number("r"), it.number("s")]
+
+
+def _with_access_list(it: Fields) -> list[Item]:
+    price = [it.number("chainId"), it.number("nonce"), it.number("gasPrice")]
+    return [*price, *_message(it), _access_list(it), *_signature(it)]
+
+
+def _dynamic_fee(it: Fields) -> list[Item]:
+    return [*_fees(it), *_message(it), _access_list(it), *_signature(it)]
+
+
+def _blob(it: Fields) -> list[Item]:
+    blobs: list[Item] = [it.number("maxFeePerBlobGas"), it.hashes("blobVersionedHashes")]
+    return [*_fees(it), *_message(it), _access_list(it), *blobs, *_signature(it)]
+
+
+def _set_code(it: Fields) -> list[Item]:
+    authorizations: list[Item] = [_authorization(each) for each in it.items("authorizationList")]
+    return [*_fees(it), *_message(it), _access_list(it), authorizations, *_signature(it)]
+
+
+def _deposit(it: Fields) -> list[Item]:
+    """A deposit has no signature (OP stack specification, deposits)."""
+    return [
+        it.hash("sourceHash"),
+        it.address("from"),
+        it.recipient("to"),
+        it.number_or_none("mint") or 0,
+        it.number("value"),
+        it.number("gas"),
+        int(it.flag("isSystemTx")),
+        it.data("input"),
+    ]
+
+
+def _fees(it: Fields) -> list[Item]:
+    return [
+        it.number("chainId"),
+        it.number("nonce"),
+        it.number("maxPriorityFeePerGas"),
+        it.number("maxFeePerGas"),
+    ]
+
+
+def _message(it: Fields) -> list[Item]:
+    return [it.number("gas"), it.recipient("to"), it.number("value"), it.data("input")]
+
+
+def _access_list(it: Fields) -> Item:
+    return [_access(each) for each in it.items("accessList")]
+
+
+def _access(it: Fields) -> Item:
+    return [it.address("address"), it.hashes("storageKeys")]
+
+
+def _authorization(it: Fields) -> Item:
+    return [it.number("chainId"), it.address("address"), it.number("nonce"), *_signature(it)]
+
+
+def _signature(it: Fields) -> list[Item]:
+    """Parity, r and s; some servers give the parity as `v` only."""
+    parity = it.number("yParity") if it.has("yParity") else it.number("v")
+    return [parity, it.number("r"), it.number("s")]
+
+
+_FIELDS: Final[Mapping[int, Callable[[Fields], list[Item]]]] = {
+    0: _legacy,
+    1: _with_access_list,
+    2: _dynamic_fee,
+    3: _blob,
+    4: _set_code,
+    DEPOSIT: _deposit,
+}
+
+
+def encode_rlp(item: Item) -> bytes:
+    """Encode bytes, numbers (without leading zeros) and lists of them."""
+    if isinstance(item, int):
+        item = item.to_bytes((item.bit_length() + 7) // 8)
+    if isinstance(item, bytes):
+        if len(item) == 1 and item[0] < _STRING:
+            return item
+        return _prefix(len(item), _STRING) + item
+    payload = b"".join(map(encode_rlp, item))
+    return _prefix(len(payload), _LIST) + payload
+
+
+def _prefix(length: int, kind: int) -> bytes:
+    if length <= _SHORT:
+        return bytes([kind + length])
+    digits = length.to_bytes((length.bit_length() + 7) // 8)
+    return bytes([kind + _SHORT + len(digits)]) + digits

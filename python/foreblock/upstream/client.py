@@ -1,9 +1,8 @@
-"""A plain JSON-RPC client: one endpoint over HTTP, one connection kept open.
+"""A blocking JSON-RPC client: one endpoint over HTTP, one connection kept open.
 
-For the tools that ask endpoints, ours and others: reading verbs, conformance, benchmarks.
-It waits for each answer and asks nothing twice, unless the server had closed the idle
-connection before the request reached it. What is sent and received is kept as bytes where
-a tool compares bytes.
+Used by the reading verbs, conformance, benchmarks and the canonical source. A request is
+retried only if the server had closed the idle connection before it arrived. `exchange` and
+`post` keep bytes, for tools that compare bytes.
 """
 
 import http.client
@@ -18,17 +17,17 @@ from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
-from foreblock.errors import InvalidArgument, NotAnAnswer, Refused, Unreachable
+from foreblock.errors import ErrorAnswer, InvalidArgument, NotAnAnswer, Unreachable
 
 DEFAULT_URL: Final = "http://127.0.0.1:8545"
 TIMEOUT_SECONDS: Final = 30.0
-EXCERPT: Final = 200  # characters of a foreign answer that a message shows
-# Of an answer that is bounded: lists and objects inside each other, and commas and brackets,
-# since a value takes many times the memory of its text.
+EXCERPT: Final = 200  # characters of an answer that an error message quotes
+# Bounds of an answer from an untrusted endpoint: nesting depth, and commas and brackets, since
+# a value takes many times the memory of its text.
 DEEPEST: Final = 64
 MOST_VALUES: Final = 500_000
 
-_PIECE: Final = 1 << 16  # bytes of an answer that are read at once
+_PIECE: Final = 1 << 16  # bytes read at once
 _HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
 
 
@@ -41,10 +40,10 @@ class Endpoint:
         timeout: float = TIMEOUT_SECONDS,
         longest_answer: int | None = None,
     ) -> None:
-        """`timeout` is for each step of an exchange.
+        """`timeout` bounds each step of an exchange.
 
-        `longest_answer` is in bytes, for endpoints that are not trusted: what their answers
-        hold is bounded with it.
+        `longest_answer`, in bytes, is for untrusted endpoints: it also bounds the nesting and
+        the number of values of an answer.
         """
         self.url = url
         self._longest_answer = longest_answer
@@ -56,11 +55,11 @@ class Endpoint:
         self._aborted = False
 
     def exchange(self, body: bytes) -> bytes:
-        """The body of the answer to this body; HTTP errors of a JSON-RPC server have one too."""
+        """Post a body and return the body of the answer, also of an HTTP error with JSON."""
         return self.exchange_with_headers(body)[0]
 
     def exchange_with_headers(self, body: bytes) -> tuple[bytes, Mapping[str, str]]:
-        """As `exchange`, with the headers of the answer."""
+        """`exchange`, with the headers of the answer."""
         status, answer, headers = self._post_again(body)
         if status != http.HTTPStatus.OK and not answer.lstrip().startswith((b"{", b"[")):
             text = answer[:EXCERPT].decode("utf-8", "replace").strip()
@@ -68,12 +67,12 @@ class Endpoint:
         return answer, headers
 
     def post(self, body: bytes) -> tuple[int, bytes]:
-        """Status and body of the answer, whatever they are."""
+        """Post a body and return status and body of any answer."""
         status, answer, _ = self._post_again(body)
         return status, answer
 
     def _post_again(self, body: bytes) -> tuple[int, bytes, Mapping[str, str]]:
-        """Once more where the connection that was kept turns out to be gone."""
+        """Post, and post again if the kept connection turns out to be closed."""
         reused = self._connection.sock is not None
         try:
             return self._post(body)
@@ -111,7 +110,7 @@ class Endpoint:
         return bytes(answer)
 
     def get(self, path: str) -> tuple[int, str]:
-        """Status and text of a path on the same server, such as a probe."""
+        """Status and text of a GET on the same server, such as a health probe."""
         try:
             self._connection.request("GET", path)
             response = self._connection.getresponse()
@@ -121,7 +120,7 @@ class Endpoint:
             raise Unreachable(self.url, _reason(failure)) from failure
 
     def request(self, method: str, params: Sequence[object] = ()) -> object:
-        """The result of a method; raises `Refused` for an error answer."""
+        """Call a method. Raises `ErrorAnswer` for an error answer."""
         self._number += 1
         envelope = {
             "jsonrpc": "2.0",
@@ -133,7 +132,7 @@ class Endpoint:
         answer = _parsed(self.url, body)
         if self._longest_answer is not None and _is_deep(answer):
             raise NotAnAnswer(self.url, f"nested more than {DEEPEST} times: {body[:EXCERPT]!r}")
-        del body  # it may be long, and what is in it is here once more
+        del body  # long, and its content is in `answer`
         if "error" in answer:
             raise _refusal(self.url, answer["error"])
         if "result" not in answer or answer.get("id") != self._number:
@@ -141,7 +140,7 @@ class Endpoint:
         return answer["result"]
 
     def abort(self) -> None:
-        """End the exchange that another thread waits for, and every later one: unreachable."""
+        """Fail the exchange that another thread is in, and every later one, as unreachable."""
         self._aborted = True
         sock = self._connection.sock
         if sock is not None:
@@ -204,7 +203,7 @@ def _parsed(url: str, body: bytes) -> dict[str, object]:
 
 
 def _is_deep(answer: dict[str, object]) -> bool:
-    """Whether there is so much inside each other that to write it could fail."""
+    """Whether the nesting is so deep that encoding it again could fail."""
     level: list[Any] = [answer]
     for _ in range(DEEPEST):
         level = [
@@ -221,7 +220,7 @@ def _is_deep(answer: dict[str, object]) -> bool:
 def _refusal(url: str, error: object) -> Exception:
     match error:
         case {"code": int(code), "message": str(message), **rest}:
-            return Refused(code, message, _text(rest.get("data")))
+            return ErrorAnswer(code, message, _text(rest.get("data")))
         case _:
             return NotAnAnswer(url, f"an error without code and message: {error!r}"[:EXCERPT])
 

@@ -1,48 +1,47 @@
-"""Blocks and heads, asked of one endpoint. It waits for each answer: call it on a thread.
+"""Read blocks and heads from one endpoint. Calls block: run them on a thread.
 
-A block comes as its own bytes where the endpoint gives them (`debug_getRawBlock`), and is
-rebuilt from JSON where it does not. Either way it is the block of the hash that was asked
-for, with the transactions that its header commits to, or an `EndpointError`.
+A block comes as RLP where the endpoint serves `debug_getRawBlock`, and is rebuilt from JSON
+otherwise. Either way its hash is the one requested and its transactions match its header, or
+an `EndpointError` is raised.
 """
 
 from typing import Final, NamedTuple
 
-from foreblock.errors import CallerError, NoSuchBlock, NotAnAnswer, Refused
+from foreblock.errors import CallerError, ErrorAnswer, NoSuchBlock, NotAnAnswer
 from foreblock.primitives import format_data, format_quantity, parse_data
 from foreblock.types import Block, decode_block, transactions_root
-from foreblock.upstream.block_json import rebuild_block
+from foreblock.upstream.block_json import Fields, rebuild_block
 from foreblock.upstream.client import Endpoint
-from foreblock.upstream.fields import Fields
 
 _RAW: Final = "debug_getRawBlock"
-# What servers answer to a method that they do not have, or that they keep closed.
+# Codes with which servers refuse an unknown or disabled method.
 _NO_METHOD: Final = frozenset({-32601, -32604, -32004, 403})
 
 
-class Head(NamedTuple):
-    """A block that the endpoint names."""
+class CanonicalHead(NamedTuple):
+    """Number and hash of a block."""
 
     number: int
     hash: bytes
 
 
 class CanonicalHeads(NamedTuple):
-    """What the endpoint says is canonical; it may know nothing of safe and finalized."""
+    """The heads of the endpoint's chain; it may have no safe or finalized block."""
 
-    latest: Head
-    safe: Head | None
-    finalized: Head | None
+    latest: CanonicalHead
+    safe: CanonicalHead | None
+    finalized: CanonicalHead | None
 
 
 class BlockReader:
-    """Reads from one endpoint."""
+    """Reads blocks from one endpoint."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint: Final = endpoint
-        self._gives_bytes = True  # until it says otherwise
+        self._gives_bytes = True  # until it refuses the method
 
     def block(self, hash: bytes) -> Block:
-        """The block of this hash; `NoSuchBlock` where the endpoint has none."""
+        """The block with this hash. Raises `NoSuchBlock`."""
         name = format_data(hash)
         block = self._read(name, "eth_getBlockByHash")
         if block.hash != hash:
@@ -50,7 +49,7 @@ class BlockReader:
         return block
 
     def block_at(self, number: int) -> Block:
-        """The canonical block of this number; `NoSuchBlock` where the endpoint has none."""
+        """The canonical block with this number. Raises `NoSuchBlock`."""
         block = self._read(format_quantity(number), "eth_getBlockByNumber")
         if block.header.number != number:
             raise NotAnAnswer(
@@ -58,8 +57,8 @@ class BlockReader:
             )
         return block
 
-    def head_at(self, number: int) -> Head:
-        """The canonical block of this number by its hash alone; `NoSuchBlock`."""
+    def head_at(self, number: int) -> CanonicalHead:
+        """The hash of the canonical block with this number. Raises `NoSuchBlock`."""
         name = format_quantity(number)
         head = self._head(name)
         if head is None:
@@ -69,7 +68,7 @@ class BlockReader:
         return head
 
     def heads(self) -> CanonicalHeads:
-        """The heads as they are now."""
+        """The current heads."""
         latest = self._head("latest")
         if latest is None:
             raise NoSuchBlock(self._endpoint.url, "latest")
@@ -79,8 +78,8 @@ class BlockReader:
         if self._gives_bytes:
             try:
                 answer = self._endpoint.request(_RAW, [name])
-            except Refused as refusal:
-                # That there is no such block is an error here, too, so the other way decides.
+            except ErrorAnswer as refusal:
+                # A missing block is an error of this method too, so ask the other method.
                 self._gives_bytes = refusal.code not in _NO_METHOD
             else:
                 return self._checked(self._decoded(answer, name), name)
@@ -112,18 +111,18 @@ class BlockReader:
             )
         return block
 
-    def _head_if_known(self, tag: str) -> Head | None:
+    def _head_if_known(self, tag: str) -> CanonicalHead | None:
         try:
             return self._head(tag)
-        except Refused:
+        except ErrorAnswer:
             return None
 
-    def _head(self, tag: str) -> Head | None:
+    def _head(self, tag: str) -> CanonicalHead | None:
         answer = self._endpoint.request("eth_getBlockByNumber", [tag, False])
         if answer is None:
             return None
         try:
             block = Fields(answer)
-            return Head(block.number("number"), block.hash("hash"))
+            return CanonicalHead(block.number("number"), block.hash("hash"))
         except ValueError as why:
             raise NotAnAnswer(self._endpoint.url, f"block {tag}: {why}") from why

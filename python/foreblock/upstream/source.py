@@ -1,34 +1,53 @@
-"""The canonical chain of one network, fetched as far as its own chain lacks it.
+"""Fill one network's chain with canonical blocks from an endpoint.
 
-One question is under way at a time, on a thread of its own; failures are followed by
-growing waits. What is fetched is bounded: so many ancestors of one block, so many blocks
-before they are handed over. The chain executes and verifies what it is given, and says by
-`want` which block it cannot do without.
+One request is in flight at a time, on a thread; failures are followed by growing waits. Fetches
+are bounded: a number of ancestors of one block, a number of blocks before they are handed over.
+The chain executes and verifies what it gets, and calls `want` for a block it cannot do without.
 
-Where the chain is on a branch that was left long ago, the fork is searched for by number,
-down to the oldest state that the chain keeps. If the two part below it, nothing can be
-done: that is said once, and looked at again by one question.
+If the chain is on a branch abandoned long ago, the fork is searched for by number, down to the
+oldest state that the chain keeps. If the chains part below it, nothing can be done: that is
+logged once, and one request checks it again from time to time.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 from typing import Final, Protocol, TypeVar
 
 import structlog
 
-from foreblock.backoff import Backoff
+from foreblock.backoff import Backoff, Waits
 from foreblock.clock import Clock
 from foreblock.errors import EndpointError, NoSuchBlock, Unreachable
-from foreblock.foreign_text import harmless
+from foreblock.primitives import harmless
 from foreblock.types import Block
 from foreblock.upstream.client import Endpoint
-from foreblock.upstream.fork_search import ForkSearch
-from foreblock.upstream.options import CanonicalOptions
-from foreblock.upstream.plan import Follow, Plan, Rest, Standing, Walk, plan
-from foreblock.upstream.reader import BlockReader, CanonicalHeads, Head
+from foreblock.upstream.plan import Follow, ForkSearch, LocalHead, Plan, Rest, Walk, plan
+from foreblock.upstream.reader import BlockReader, CanonicalHead, CanonicalHeads
+
+
+@dataclass(frozen=True, slots=True)
+class CanonicalOptions:
+    """Intervals and bounds; times in seconds, sizes in bytes."""
+
+    poll: float = 1.0  # between two reads of the heads
+    # How long a chain may be slightly behind: its feed proves a block one message late.
+    patience: float = 1.0
+    # Interval and number of further requests for a wanted block that the endpoint lacks.
+    retry: float = 0.25
+    tries: int = 20
+    depth: int = 128  # ancestors fetched for one block before the fork is searched
+    portion: int = 16  # blocks fetched before they are handed over
+    # At most this much of a branch is handed over at once, so that the chain switches in one go.
+    branch_blocks: int = 1024
+    branch_bytes: int = 64 * 1024 * 1024
+    timeout: float = 20.0  # for one request
+    longest_answer: int = 32 * 1024 * 1024  # hex of a block; no OP block may have 10 MiB
+    waits: Waits = field(default_factory=Waits)
+
 
 T = TypeVar("T")
 
@@ -38,23 +57,23 @@ _SECOND_NS: Final = 10**9
 _DEFAULT: Final = CanonicalOptions()
 
 
-class Chain(Protocol):
-    """The chain that is filled; each method comes back when the chain has done it."""
+class LocalChain(Protocol):
+    """The chain to fill; each method returns when the chain has done it."""
 
-    async def latest(self) -> Head:
-        """Its last sealed block."""
+    async def latest(self) -> CanonicalHead:
+        """The last sealed block."""
 
     async def earliest(self) -> int:
-        """The oldest block that another one can be put on."""
+        """The oldest block that can get a child."""
 
     async def knows(self, hash: bytes) -> bool:
-        """Whether this block is sealed on it."""
+        """Whether this block is sealed locally."""
 
     async def add(self, blocks: Sequence[Block]) -> None:
-        """Take blocks, each the parent of the next; never raises for what they hold."""
+        """Add blocks, each the parent of the next; never raises for their content."""
 
     async def heads(self, safe: bytes | None, finalized: bytes | None) -> None:
-        """What the endpoint calls safe and finalized."""
+        """Set the safe and finalized blocks."""
 
 
 class CanonicalSource:
@@ -63,12 +82,12 @@ class CanonicalSource:
     def __init__(
         self,
         url: str,
-        chain: Chain,
+        chain: LocalChain,
         clock: Clock,
         options: CanonicalOptions = _DEFAULT,
         chance: Random | None = None,
     ) -> None:
-        """Raises `InvalidArgument` for what is no URL of an endpoint."""
+        """Raises `InvalidArgument` for a bad URL."""
         self.url: Final = url
         self._chain: Final = chain
         self._clock: Final = clock
@@ -78,23 +97,25 @@ class CanonicalSource:
         self._open()
 
         self._wanted: bytes | None = None
-        self._tries = 0  # to fetch it from an endpoint that did not have it
-        self._given: bytes | None = None  # what was wanted and handed over last
-        self._foreign: Head | None = None  # of the endpoint, below which nothing can be shared
+        self._tries = 0  # to fetch it
+        self._given: bytes | None = None  # the wanted block handed over last
+        self._foreign: CanonicalHead | None = (
+            None  # the endpoint's, when no fork was found above it
+        )
         self._wake: Final = asyncio.Event()
-        self._latest: Head | None = None  # of the chain, when it was looked at last
+        self._latest: CanonicalHead | None = None  # of the chain, last seen
         self._moved_ns = 0  # when that changed, monotonic
 
-        # For those who ask how it is.
-        self.tip: Head | None = None
+        # Shown by /readyz?verbose.
+        self.tip: CanonicalHead | None = None
         self.fetched = 0
         self.failures = 0
         self.last_error = ""
 
     def want(self, hash: bytes | None) -> None:
-        """Fetch this block as soon as possible; none takes the wish back.
+        """Fetch this block as soon as possible; none cancels that.
 
-        One that was given already, and so did not help, is fetched with the next look.
+        A block that was handed over already, without effect, waits for the next poll.
         """
         if hash != self._wanted:
             self._tries = 0
@@ -117,15 +138,15 @@ class CanonicalSource:
                         await self._rest()
         finally:
             self._endpoint.abort()
-            self._executor.submit(self._endpoint.close)  # after the question that is under way
+            self._executor.submit(self._endpoint.close)  # after the request in flight
             self._executor.shutdown(wait=False)
 
     async def _step(self) -> bool:
-        """Look at the heads and fetch what is next; true when nothing more is."""
+        """Read the heads and fetch what is next; true if nothing is left to fetch."""
         heads = await self._ask(self._reader.heads)
         self.tip = heads.latest
         await self._chain.heads(*_hashes(heads))
-        self._wake.clear()  # for what is wanted from here on
+        self._wake.clear()
         following = await self._plan(heads.latest, self._wanted)
         if isinstance(following, Walk) and following.hash == self._wanted:
             try:
@@ -142,42 +163,39 @@ class CanonicalSource:
                 return await self._follow(first, last)
 
     def _miss(self, absent: NoSuchBlock) -> None:
-        """The endpoint lacks a wanted block: it may be about to come, or have been given up.
+        """Count a wanted block that the endpoint lacks: it may be new, or abandoned.
 
-        So it is asked for again soon, for a while, and meanwhile everything else goes on.
+        It is requested again soon, a bounded number of times, while everything else goes on.
         """
         self._failed(absent)
         self._tries += 1
         if self._tries >= self._options.tries:
             self._wanted = None
 
-    async def _plan(self, tip: Head, wanted: bytes | None) -> Plan:
+    async def _plan(self, tip: CanonicalHead, wanted: bytes | None) -> Plan:
         now = self._clock.monotonic_ns()
         latest = await self._chain.latest()
         if latest != self._latest:
             self._latest, self._moved_ns = latest, now
-        standing = Standing(latest, await self._chain.knows(tip.hash))
+        local = LocalHead(latest, await self._chain.knows(tip.hash))
         behind_for = (now - self._moved_ns) / _SECOND_NS
-        return plan(standing, tip, wanted, behind_for, self._options.patience)
+        return plan(local, tip, wanted, behind_for, self._options.patience)
 
     async def _walk(self, hash: bytes) -> bool:
-        """Hand over a block with its ancestors, as far as the chain lacks them.
-
-        False when there is more to fetch at once.
-        """
+        """Hand over a block and its missing ancestors; false if there is more to fetch now."""
         if await self._is_foreign():
             return True
         blocks = await self._missing(hash)
         self._given = hash
         if self._wanted == hash:
-            self._wanted = None  # before they are handed over: it may be wanted again
+            self._wanted = None  # first: handing over may want it again
         if len(blocks) > self._options.depth:
             return await self._change_over()
         await self._hand_over(blocks)
         return True
 
     async def _missing(self, hash: bytes) -> list[Block]:
-        """The oldest first; where there are more than `depth`, the last of them."""
+        """The missing blocks, oldest first; only the last if there are more than `depth`."""
         blocks: list[Block] = []
         parent = hash
         while len(blocks) <= self._options.depth and not await self._chain.knows(parent):
@@ -187,7 +205,7 @@ class CanonicalSource:
         return blocks[::-1]
 
     async def _is_foreign(self) -> bool:
-        """Whether the endpoint still has the block that no block of ours can stand below."""
+        """Whether the endpoint still has the block that showed that no fork can be found."""
         known = self._foreign
         if known is None:
             return False
@@ -197,16 +215,16 @@ class CanonicalSource:
         return False
 
     async def _change_over(self) -> bool:
-        """Hand over the endpoint's blocks from the fork on, which is searched for.
+        """Search for the fork and hand over the endpoint's blocks after it.
 
-        False when there is more to fetch at once.
+        False if there is more to fetch now.
         """
-        assert self.tip is not None, "the heads were looked at"
+        assert self.tip is not None, "the heads were read"
         latest, head = await self._chain.latest(), self.tip
         search = ForkSearch(await self._chain.earliest(), min(latest.number, head.number) + 1)
         while (number := search.next) is not None:
             head = await self._ask(partial(self._reader.head_at, number))
-            search = search.learn(number, is_shared=await self._chain.knows(head.hash))
+            search = search.narrow(number, is_shared=await self._chain.knows(head.hash))
         if search.shared is None:
             self._foreign = head
             self._note(
@@ -221,9 +239,9 @@ class CanonicalSource:
         return False
 
     async def _follow(self, first: int, last: int) -> bool:
-        """Hand over blocks by number; where the chain turns out to be on a branch, by hash.
+        """Hand over blocks by number, or by hash if the chain turns out to be on a branch.
 
-        False when there is more to fetch at once.
+        False if there is more to fetch now.
         """
         end = min(last, first + self._options.portion - 1)
         block = await self._fetch(partial(self._reader.block_at, first))
@@ -233,7 +251,7 @@ class CanonicalSource:
         return end == last
 
     async def _run_of(self, first: Block, last: int) -> list[Block]:
-        """A block and those that follow it up to a number, within bounds."""
+        """A block and its successors up to a number, within bounds."""
         blocks, size = [first], first.size
         for number in range(first.header.number + 1, last + 1):
             if size > self._options.branch_bytes or len(blocks) == self._options.branch_blocks:
@@ -243,7 +261,7 @@ class CanonicalSource:
             except NoSuchBlock:
                 break  # their branch ends here
             if block.header.parent_hash != blocks[-1].hash:
-                break  # the endpoint has changed its mind in between; the next look tells
+                break  # the endpoint reorganised meanwhile; the next poll sees it
             blocks.append(block)
             size += block.size
         return blocks
@@ -260,11 +278,11 @@ class CanonicalSource:
 
     async def _ask(self, question: Callable[[], T]) -> T:
         answer = asyncio.get_running_loop().run_in_executor(self._executor, question)
-        answer.add_done_callback(_look_at)
+        answer.add_done_callback(_retrieve)
         done, _ = await asyncio.wait([answer], timeout=self._options.timeout)
         if done:
             return answer.result()
-        # An endpoint that drips keeps a thread waiting for ever, so it is cut off.
+        # An endpoint that answers byte by byte would block the thread for ever.
         self._endpoint.abort()
         await asyncio.wait([answer])
         self._endpoint.close()
@@ -277,7 +295,7 @@ class CanonicalSource:
         self._reader = BlockReader(self._endpoint)
 
     async def _rest(self) -> None:
-        """Until the next look, or until something is wanted."""
+        """Wait for the next poll, or until a block is wanted."""
         is_missed = self._wanted not in (None, self._given)
         try:
             async with asyncio.timeout(self._options.retry if is_missed else self._options.poll):
@@ -294,8 +312,8 @@ class CanonicalSource:
         log.info("canonical_failed", url=self.url, why=why)
 
 
-def _look_at(answer: asyncio.Future[T]) -> None:
-    """Whoever was cancelled will not; what failed after that is nobody's concern."""
+def _retrieve(answer: asyncio.Future[T]) -> None:
+    """Retrieve the exception so that asyncio does not log it after a cancellation."""
     if not answer.cancelled():
         answer.exception()
 

@@ -13,7 +13,7 @@ from foreblock.errors import NoChain
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.importing.chain import Chain as ImportedChain
 from foreblock.ledger.storage import partial_rows, rows
-from foreblock.ledger.storage.chain_head import read_header, read_tip
+from foreblock.ledger.storage.chain_head import read_chain_head, read_header
 from foreblock.ledger.storage.freshness import decode_freshness
 from foreblock.types import FlashblockId
 from support.chains.importing import import_bytes
@@ -277,7 +277,7 @@ def test_blocks_made_of_partials_can_be_followed_by_imported_ones(chain: Chain) 
     chain.seal()
     sealed = chain.writer.header_if_sealed(chain.block)
     with chain.store.view() as view:
-        tip = read_tip(view, chain.writer.profile)
+        tip = read_chain_head(view, chain.writer.profile)
     assert tip.header == chain.writer.latest
     verified = ImportedChain(chain.store, chain.writer.profile)
     verified.add(Block(sealed, (), (), ()))

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from foreblock.ledger.following.candidates import Candidate, Known, PartialPlace, Standing, Step
 from foreblock.ledger.following.classification import (
     Ahead,
     BrokenLink,
+    Candidate,
     Competing,
     DroppedJob,
     Duplicate,
@@ -20,14 +20,18 @@ from foreblock.ledger.following.classification import (
     FirstOnSealed,
     FirstOnUnknown,
     FirstUnproven,
+    FlashblockRef,
     Gap,
+    Known,
+    KnownStep,
     Next,
     Old,
     Orphan,
     Outcome,
     Restart,
+    Standing,
     TooFar,
-    place,
+    classify,
 )
 from foreblock.types import Flashblock, FlashblockId
 from support.payloads.flashblocks import first, hash_of, job, later
@@ -53,7 +57,9 @@ def candidate(
         standing,
         parent or SEALED.get(block - 1) or seal(block - 1, "p", 2),
         tuple(
-            Step(partial(block, name, index), seal(block, name, index) if index < roots else None)
+            KnownStep(
+                partial(block, name, index), seal(block, name, index) if index < roots else None
+            )
             for index in range(indices)
         ),
     )
@@ -79,8 +85,8 @@ def begin(block: int, name: str, on: bytes, previous: FlashblockId | None = None
     return first(block, name, on, partial(block, name, 0), previous)
 
 
-def on(name: str, index: int) -> PartialPlace:
-    return PartialPlace(job(name), index)
+def on(name: str, index: int) -> FlashblockRef:
+    return FlashblockRef(job(name), index)
 
 
 P = candidate(6, "p", 3)
@@ -229,7 +235,7 @@ FIRSTS: list[tuple[Known, Flashblock, Outcome]] = [
 
 @pytest.mark.parametrize(("what_is_known", "message", "outcome"), DUPLICATES + LATER + FIRSTS)
 def test_placement(what_is_known: Known, message: Flashblock, outcome: Outcome) -> None:
-    assert place(message, what_is_known) == outcome
+    assert classify(message, what_is_known) == outcome
 
 
 def test_every_outcome_has_its_rows() -> None:
@@ -241,16 +247,16 @@ def test_a_known_payload_id_never_restarts() -> None:
     """Two feeds with two jobs of one height do not change places with every message."""
     both = known(standing(P, Standing.DROPPED), Q)
     for message in (begin(6, "p", SEALED[5]), begin(6, "q", SEALED[5])):
-        assert place(message, both) == Duplicate()
+        assert classify(message, both) == Duplicate()
     for message in (first(6, "p", SEALED[5], UNKNOWN), first(6, "q", SEALED[5], UNKNOWN)):
-        assert place(message, both) == Equivocation()
+        assert classify(message, both) == Equivocation()
 
 
 def test_the_depth_is_counted_from_the_sealed_block() -> None:
     stack = replace(known(P, SEVEN), depth=2)
-    assert place(begin(8, "t", seal(7, "s", 1)), stack) == TooFar()
-    assert place(nth(7, "s", 2), stack) == Next()
+    assert classify(begin(8, "t", seal(7, "s", 1)), stack) == TooFar()
+    assert classify(nth(7, "s", 2), stack) == Next()
 
 
 def test_the_same_payload_id_at_another_height_is_another_job() -> None:
-    assert place(nth(7, "p", 1), known(P)) == Orphan()
+    assert classify(nth(7, "p", 1), known(P)) == Orphan()

@@ -12,24 +12,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreblock.ledger.following.buffer import Buffered
-from foreblock.ledger.following.candidates import (
+from foreblock.ledger.following.classification import (
     DEFAULT_DEPTH,
     Candidate,
-    Known,
-    PartialPlace,
-    Standing,
-    Step,
-)
-from foreblock.ledger.following.classification import (
     Duplicate,
     FirstOnPending,
     FirstOnSealed,
     FirstOnUnknown,
+    FlashblockRef,
+    Known,
+    KnownStep,
     Next,
     Old,
     Restart,
+    Standing,
     TooFar,
-    place,
+    classify,
 )
 from foreblock.types import Flashblock, FlashblockId
 from support.payloads.flashblocks import first, hash_of, job, later
@@ -81,7 +79,7 @@ class Follower:
 
     def act(self, message: Flashblock) -> bool:
         """Act on one message; whether that executed anything."""
-        match place(message, self.known()):
+        match classify(message, self.known()):
             case Duplicate() | Old() | TooFar():
                 return False
             case Next():
@@ -109,10 +107,10 @@ class Follower:
 
     def extend(self, message: Flashblock) -> None:
         key = (message.block_number, message.payload_id)
-        step = Step(message.diff.block_hash, seals_as(message.diff.block_hash))
+        step = KnownStep(message.diff.block_hash, seals_as(message.diff.block_hash))
         self.jobs[key] = replace(self.jobs[key], prefix=(*self.jobs[key].prefix, step))
 
-    def seal(self, block: int, partial: PartialPlace) -> None:
+    def seal(self, block: int, partial: FlashblockRef) -> None:
         self.latest = block
         step = self.jobs[block, partial.payload_id].prefix[partial.index]
         assert step.seals_as is not None

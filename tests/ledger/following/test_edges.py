@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from foreblock._engine import Block, State, deposit_transaction, keccak256
-from foreblock.ledger.following.candidates import DEFAULT_DEPTH
-from foreblock.ledger.rules.l1_attributes import ATTRIBUTES_DEPOSITOR, L1_BLOCK
+from foreblock.ledger.following.classification import DEFAULT_DEPTH
+from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR, L1_BLOCK
 from foreblock.types import ClaimedReceipt, Claims, Flashblock, FlashblockId
 from support.chains.following import Built, Following, Truth
 from support.chains.writing import NOBODY

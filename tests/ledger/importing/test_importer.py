@@ -9,9 +9,9 @@ from conftest import ChainFiles
 from foreblock._engine import Block, Store
 from foreblock.errors import DifferentBlock, DifferentGenesis
 from foreblock.ledger.importing import importer
-from foreblock.ledger.importing.import_files import Imported, import_files
+from foreblock.ledger.importing.importer import Imported, import_files
 from foreblock.ledger.storage import rows
-from foreblock.ledger.storage.start import stored_profile
+from foreblock.ledger.storage.chain_head import stored_profile
 from support.chains import example as example_chain
 from support.chains.builder import ChainBuilder
 from support.chains.importing import contents, import_bytes, latest, refusing

@@ -30,10 +30,10 @@ from foreblock._engine import (
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.importing.chain import Chain as StrictChain
 from foreblock.ledger.rules.execution import Execution, Task, execute
-from foreblock.ledger.rules.working_state import Scratch
+from foreblock.ledger.rules.working_state import WorkingState
 from foreblock.ledger.storage import partial_rows, rows
-from foreblock.ledger.storage.chain_head import read_tip
-from foreblock.ledger.storage.start import begin_chain
+from foreblock.ledger.storage.chain_head import read_chain_head
+from foreblock.ledger.storage.open_store import begin_chain
 from support.chains.profiles import JOVIAN
 from support.chains.writing import (
     CANYON,
@@ -130,9 +130,9 @@ class Reference:
         """What came of these transactions, the state after them, and its root."""
         block = Block(header, raws, (), ())
         with self.store.view() as view:
-            tip = read_tip(view, self.profile)
+            tip = read_chain_head(view, self.profile)
             state = view.state(tip.header.number)
-            scratch = Scratch(state.overlay(), self.store.trie(), self.store.batch().next)
+            scratch = WorkingState(state.overlay(), self.store.trie(), self.store.batch().next)
             rules = tip.rules_of_next(header.timestamp, self.profile)
             task = Task(block, decode_transactions(raws), rules, tip.rules, self.profile)
             execution = execute(task, scratch)

@@ -19,11 +19,9 @@ from foreblock.errors import (
     UnknownBlockHash,
     UnknownPartial,
 )
-from foreblock.ledger.building.partial_steps import add_seal
+from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.importing.chain import Chain
-from foreblock.ledger.reading.block_id import BlockId, ByHash, ByPlace
-from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock
-from foreblock.ledger.reading.sealed_block import SealedBlock
+from foreblock.ledger.reading.blocks import BlockId, ByHash, ByPlace, PreconfirmedBlock, SealedBlock
 from foreblock.ledger.reading.stored_block import read_stored
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import partial_rows
@@ -212,10 +210,10 @@ def test_pending_that_latest_has_overtaken_is_none(
     chain: PreconfirmingChain, ledger: Ledger
 ) -> None:
     chain.begin()
-    batch = chain.store.batch()
+    builder = CommitBuilder(chain.store)
     sealed = chain.writer.header_if_sealed(chain.block)
-    add_seal(batch, chain.block.partials, sealed, 0, None)
-    assert chain.store.commit(batch).pending == chain.block.partials[0], "nobody moved it"
+    builder.seal(chain.block.partials, sealed, 0, None)
+    assert builder.commit().pending == chain.block.partials[0], "nobody moved it"
     view = ledger.view()
     assert view.pending is None
     assert view.resolve("pending") is view.latest
@@ -260,12 +258,12 @@ def test_tail_that_was_not_sealed_is_gone_and_its_prefix_stays(
     chain.extend([chain.pay()])
     sealed = chain.writer.header_if_sealed(chain.block)
     chain.extend([chain.pay()])
-    batch = chain.store.batch()
-    add_seal(batch, chain.block.partials[:2], sealed, 0, None)
-    batch.pending(None)
+    builder = CommitBuilder(chain.store)
+    builder.seal(chain.block.partials[:2], sealed, 0, None)
+    builder.batch.pending(None)
     if drops:
-        batch.drop([chain.block.partials[2]], "it was not sealed")
-    chain.store.commit(batch)
+        builder.batch.drop([chain.block.partials[2]], "it was not sealed")
+    builder.commit()
     unreachable(ledger, ByPlace(1, 2), DroppedPartial)
     view = ledger.view()
     assert view.latest.hash == sealed.hash
@@ -283,10 +281,10 @@ def test_hash_that_a_sealed_block_and_a_partial_share_means_the_sealed_one(
     shared = chain.block.header
     view = ledger.view()
     assert isinstance(view.resolve(ByHash(shared.hash)), PreconfirmedBlock)
-    batch = chain.store.batch()
-    add_seal(batch, chain.block.partials, shared, 0, None)
-    batch.pending(None)
-    chain.store.commit(batch)
+    builder = CommitBuilder(chain.store)
+    builder.seal(chain.block.partials, shared, 0, None)
+    builder.batch.pending(None)
+    builder.commit()
     assert isinstance(view.resolve(ByHash(shared.hash)), PreconfirmedBlock), "the older view"
     view.close()
     view = ledger.view()
@@ -383,6 +381,6 @@ def test_pending_may_stand_on_a_block_that_is_not_sealed_yet(
         assert view.state(view.pending).block_hash(1) == sealed.hash
         view.close()
         if not expected_latest:
-            batch = chain.store.batch()
-            add_seal(batch, chain.block.partials, sealed, 0, None)
-            chain.store.commit(batch)
+            builder = CommitBuilder(chain.store)
+            builder.seal(chain.block.partials, sealed, 0, None)
+            builder.commit()

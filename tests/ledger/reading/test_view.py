@@ -14,7 +14,7 @@ from foreblock.errors import (
     UnknownBlockHash,
     UnknownPartial,
 )
-from foreblock.ledger.reading.block_id import ByHash, ByPlace
+from foreblock.ledger.reading.blocks import ByHash, ByPlace
 from foreblock.ledger.reading.view import Ledger
 from support.chains.importing import import_bytes
 

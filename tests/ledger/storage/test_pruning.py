@@ -14,7 +14,7 @@ from foreblock.ledger.storage.partial_rows import (
     made_of_key,
     partial_key,
 )
-from foreblock.ledger.storage.pruning import prunable
+from foreblock.ledger.storage.upkeep import prunable
 from support.chains.writing import Chain
 
 KEPT = 3

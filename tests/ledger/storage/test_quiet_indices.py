@@ -7,11 +7,10 @@ import pytest
 from foreblock.errors import UnknownPartial
 from foreblock.ledger.reading.partials import check_reachable, partial_at
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.storage.freshness import Freshness, Quiet, decode_freshness
-from foreblock.ledger.storage.maintenance import PRUNE_HEIGHTS
+from foreblock.ledger.storage.freshness import Freshness, Quiet, decode_freshness, quiet_end
 from foreblock.ledger.storage.partial_rows import decode_numbers, made_of_key
-from foreblock.ledger.storage.quiet_indices import quiet_end
-from foreblock.sequencer.faults import Faults
+from foreblock.ledger.storage.upkeep import PRUNE_HEIGHTS
+from foreblock.sequencer.chaos.faults import Faults
 from foreblock.types import Flashblock, FlashblockId
 from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, send
 

@@ -9,7 +9,7 @@ from foreblock._engine import Store
 from foreblock.clock import DrivenClock
 from foreblock.errors import DifferentGenesis, StoreClosed, StoreMissing, StoreReplaced
 from foreblock.ledger.genesis.genesis_file import read_genesis
-from foreblock.ledger.reading.absent import AbsentLedger, open_served
+from foreblock.ledger.reading.availability import AbsentLedger, open_served
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.open_store import open_to_write
 from foreblock.ledger.storage.seen_commits import SeenCommit

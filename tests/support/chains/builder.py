@@ -29,9 +29,9 @@ from foreblock.ledger.rules.execution import Task, execute
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.header_rules import base_fee_after, excess_blob_gas_after
-from foreblock.ledger.rules.working_state import Scratch
-from foreblock.ledger.storage.chain_head import Tip, read_tip
-from foreblock.ledger.storage.start import begin_chain
+from foreblock.ledger.rules.working_state import WorkingState
+from foreblock.ledger.storage.chain_head import ChainHead, read_chain_head
+from foreblock.ledger.storage.open_store import begin_chain
 
 
 class ChainBuilder:
@@ -44,10 +44,10 @@ class ChainBuilder:
         begin_chain(self.store, read_genesis(genesis))
 
     @property
-    def tip(self) -> Tip:
+    def tip(self) -> ChainHead:
         """The end of the chain."""
         with self.store.view() as view:
-            return read_tip(view, self.profile)
+            return read_chain_head(view, self.profile)
 
     def add(
         self,
@@ -87,7 +87,7 @@ class ChainBuilder:
         header = self._executed(Block(header, transactions, uncles, paid), rules, tip)
         return Block(header.replace(**fields), transactions, uncles, paid)
 
-    def _unexecuted(self, tip: Tip, rules: Rules, time: int) -> Header:
+    def _unexecuted(self, tip: ChainHead, rules: Rules, time: int) -> Header:
         parent = tip.header
         header = Header(
             parent_hash=parent.hash,
@@ -116,13 +116,13 @@ class ChainBuilder:
             header = header.replace(extra_data=parent.extra_data)
         return header
 
-    def _executed(self, block: Block, rules: Rules, tip: Tip) -> Header:
+    def _executed(self, block: Block, rules: Rules, tip: ChainHead) -> Header:
         """The header with everything that execution gives."""
         homestead = rules.ethereum >= EthereumFork.HOMESTEAD
         transactions = decode_transactions(block.transactions, homestead=homestead)
         with self.store.view() as view:
             overlay = view.state(tip.header.number).overlay()
-            scratch = Scratch(overlay, self.store.trie(), self.store.batch().next)
+            scratch = WorkingState(overlay, self.store.trie(), self.store.batch().next)
             task = Task(block, transactions, rules, tip.rules, self.profile)
             execution = execute(task, scratch)
             header = block.header.replace(

@@ -8,15 +8,16 @@ from foreblock.clock import DrivenClock
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.storage.chain_head import read_header
+from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.ledger.storage.partial_rows import decode_numbers, made_of_key, transactions_key
 from foreblock.ledger.storage.rows import decode_items
-from foreblock.ledger.storage.start import begin_chain
+from foreblock.sequencer.chaos.chaotic_sequencer import ChaoticSequencer
+from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
-from foreblock.sequencer.faults import Faults
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, DevAccount, dev_accounts
-from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.sequencer import Sequencer
+from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.types import Flashblock
 
 MS = 10**6
@@ -92,10 +93,12 @@ class DevChain:
         )
         begin_chain(self.store, self.genesis)
         self.writer = LedgerWriter(self.store, self.clock, keep_partials=self.keep_partials)
-        self.sequencer = Sequencer(
-            self.writer, self.clock, self.options, self.published.append, self.load, self.faults,
-            self.others.append,
-        )  # fmt: skip
+        plain = (self.writer, self.clock, self.options, self.published.append, self.load)
+        self.sequencer = (
+            ChaoticSequencer(*plain, self.faults, self.others.append)
+            if self.faults
+            else Sequencer(*plain)
+        )
         self.settle()
 
     def kill(self) -> None:

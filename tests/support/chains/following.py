@@ -24,7 +24,7 @@ from foreblock._engine import (
 from foreblock.clock import DrivenClock
 from foreblock.errors import NotHere
 from foreblock.ledger.building.block_in_progress import BlockInProgress
-from foreblock.ledger.building.commit_builder import Draft
+from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.parent_state import on_sealed
 from foreblock.ledger.following.bounds import RunBounds
@@ -32,15 +32,13 @@ from foreblock.ledger.following.buffer import BufferBounds
 from foreblock.ledger.following.follower import Follower
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.importing.chain import Chain
-from foreblock.ledger.reading.block_id import ByHash, ByPlace
-from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock
-from foreblock.ledger.reading.sealed_block import SealedBlock
+from foreblock.ledger.reading.blocks import ByHash, ByPlace, PreconfirmedBlock, SealedBlock
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.header_rules import base_fee_after
-from foreblock.ledger.rules.l1_attributes import ATTRIBUTES_DEPOSITOR, L1_BLOCK
-from foreblock.ledger.storage.chain_head import read_header
+from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR, L1_BLOCK
+from foreblock.ledger.storage.chain_head import read_header, stored_profile
+from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.ledger.storage.rows import transaction_index_key
-from foreblock.ledger.storage.start import begin_chain, stored_profile
 from foreblock.types import Base, Flashblock, FlashblockId
 from support.chains.profiles import JOVIAN
 from support.chains.writing import (
@@ -130,8 +128,8 @@ class Truth:
         """
         number = self.latest.number + 1 if number is None else number
         base = self.base(number, salt)
-        foundation = on_sealed(self.store, self.profile, number - 1)
-        block = BlockInProgress.begin(foundation, base, keccak256(name.encode())[:8])
+        parent_state = on_sealed(self.store, self.profile, number - 1)
+        block = BlockInProgress.begin(parent_state, base, keccak256(name.encode())[:8])
         for deposit in (_deposit(base), *upgrades):
             block.run(deposit)
         messages, blocks = [], []
@@ -257,9 +255,9 @@ class Following:
         commit = self.writer.commit
 
         def counted(
-            draft: Draft, latest: Header, pending: int | None, heard_at_ns: int | None
+            builder: CommitBuilder, latest: Header, pending: int | None, heard_at_ns: int | None
         ) -> None:
-            commit(draft, latest, pending, heard_at_ns)
+            commit(builder, latest, pending, heard_at_ns)
             self.commits += 1
 
         self.writer.commit = counted  # type: ignore[method-assign]

@@ -24,9 +24,9 @@ from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.rules.header_rules import base_fee_after
-from foreblock.ledger.rules.l1_attributes import L1_BLOCK
+from foreblock.ledger.rules.l1 import L1_BLOCK
 from foreblock.ledger.storage.chain_head import rules_of
-from foreblock.ledger.storage.start import begin_chain
+from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.types import Base, Flashblock
 from support.payloads.dev_state import ACCOUNTS, COINBASE, DEPOSITOR, Attributes

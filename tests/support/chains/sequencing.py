@@ -5,8 +5,8 @@ from typing import Any
 
 from foreblock._engine import Account, Message, Transaction, address_of, sign_transaction
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
-from foreblock.ledger.rules.l1_fees import L1Fees
-from foreblock.sequencer.pooled import Terms
+from foreblock.ledger.rules.l1 import L1Fees
+from foreblock.sequencer.admission import Terms
 
 CHAIN_ID = 31337
 GWEI = 10**9

@@ -9,9 +9,12 @@ from msgspec import structs
 
 from foreblock.ledger.calls.block_overrides import BlockOverrides
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.simulation.block import SimulatedBlock
-from foreblock.ledger.simulation.request import BlockRequest, SimulationLimits, SimulationRequest
-from foreblock.ledger.simulation.run import simulate
+from foreblock.ledger.simulation.run import SimulatedBlock, simulate
+from foreblock.ledger.simulation.simulation_request import (
+    BlockRequest,
+    SimulationLimits,
+    SimulationRequest,
+)
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps
 from support.chains.builder import ChainBuilder
 from support.chains.profiles import JOVIAN

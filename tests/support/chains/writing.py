@@ -24,9 +24,9 @@ from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.rules.forks import OptimismFork, Rules
 from foreblock.ledger.rules.header_rules import base_fee_after
+from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.ledger.storage.partial_rows import transactions_key
 from foreblock.ledger.storage.rows import decode_items
-from foreblock.ledger.storage.start import begin_chain
 from foreblock.types import Base, Flashblock
 from support.chains.profiles import JOVIAN, profile
 from support.payloads.bytecode import code

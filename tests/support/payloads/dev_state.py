@@ -13,7 +13,7 @@ from foreblock._engine import (
     deposit_transaction,
 )
 from foreblock.ledger.genesis.genesis_file import Genesis
-from foreblock.ledger.rules.l1_attributes import L1_BLOCK
+from foreblock.ledger.rules.l1 import L1_BLOCK
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 from support.payloads.solidity import call_data, decode

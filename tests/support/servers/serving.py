@@ -22,15 +22,16 @@ TESTS = Path(__file__).resolve().parents[2]
 SERVE = """
 import sys
 from foreblock.service import launch
-from foreblock.cli.failure import failing_in_one_line
-from foreblock.settings.network import Network
-from foreblock.settings import Settings, load
+from foreblock.cli.verb import failing_in_one_line
+from foreblock.settings.networks import Network
+from foreblock.settings import Settings
+from foreblock.settings.loading import load
 flags = dict(each.split("=", 1) for each in sys.argv[1:])
 say = lambda started: print(*started.addresses, started.workers, flush=True)
 with failing_in_one_line():
     settings = load(Settings, flags, {}).settings
     network = Network(name="main", data="none", source="store")
-    place = launch.Place(network, settings.listen)
+    place = launch.ServedNetwork(network, settings.listen)
     launch.run(settings, [place], say, "support.servers.toy:make_served")
 """
 

@@ -12,7 +12,7 @@ from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.scheduling.reply import Client, Readiness, Reply, Served
 from foreblock.scheduling.room import Room
 from foreblock.settings import Settings
-from foreblock.settings.network import Network
+from foreblock.settings.networks import Network
 
 NOISE = 3000
 

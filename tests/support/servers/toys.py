@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher, Method
-from foreblock.rpc.fault import Fault
+from foreblock.rpc.errors import Fault
 from foreblock.scheduling.reply import Client, Reply
 from foreblock.scheduling.room import Room
 from foreblock.scheduling.thresholds import THRESHOLDS

@@ -4,13 +4,21 @@ import asyncio
 import re
 from dataclasses import dataclass
 
+from foreblock.scheduling.reply import (
+    NO_FAST_PATH,
+    Client,
+    FastPath,
+    Handler,
+    Readiness,
+    Reply,
+    Served,
+)
 from foreblock.scheduling.room import Room
 from foreblock.scheduling.thresholds import THRESHOLDS
-from foreblock.server.checks import Rules
-from foreblock.server.endpoint import Endpoint
+from foreblock.server.checks import RequestRules
+from foreblock.server.endpoint import HttpEndpoint
 from foreblock.server.limits import Access, ServerLimits
-from foreblock.server.protocol import Connection
-from foreblock.server.reply import NO_FAST_PATH, Client, FastPath, Handler, Readiness, Reply, Served
+from foreblock.server.protocol import HttpConnection
 from foreblock.server.sweep import TICKS_PER_SECOND, Ticker
 
 LONG = THRESHOLDS.long_bytes
@@ -32,7 +40,7 @@ class FakeTransport(asyncio.Transport):
         self.paused = False
         self.patient = False  # whether it waits for as much as it was told before it pauses
         self.high = LONG
-        self.connection: Connection
+        self.connection: HttpConnection
 
     def write(self, data: object) -> None:
         assert isinstance(data, bytes)
@@ -109,11 +117,11 @@ class Wire:
         handler: Handler,
         limits: ServerLimits = LIMITS,
         access: Access = ACCESS,
-        endpoint: Endpoint | None = None,
+        endpoint: HttpEndpoint | None = None,
     ) -> None:
         self.endpoint = endpoint or endpoint_for(handler, limits, access)
         self.transport = FakeTransport()
-        self.connection = Connection(self.endpoint)
+        self.connection = HttpConnection(self.endpoint)
         self.transport.connection = self.connection
         self.connection.connection_made(self.transport)
 
@@ -149,12 +157,12 @@ def endpoint_for(
     access: Access = ACCESS,
     fast_path: FastPath = NO_FAST_PATH,
     room: Room | None = None,
-) -> Endpoint:
-    rules = Rules.of(limits, access, b"Foreblock-Snapshot")
+) -> HttpEndpoint:
+    rules = RequestRules.of(limits, access, b"Foreblock-Snapshot")
     ticker = Ticker(limits, lambda: 0.0)
     room = room or Room(limits.waiting_requests, limits.unsent_bytes)
     served = Served(handler, lambda: Readiness(False, ("one fact", "another")), fast_path)
-    return Endpoint(served, rules, ticker, limits.connections, room)
+    return HttpEndpoint(served, rules, ticker, limits.connections, room)
 
 
 def echo(body: bytes, _: Client | None = None) -> Reply:

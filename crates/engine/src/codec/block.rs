@@ -78,6 +78,10 @@ impl Block {
 }
 
 /// Decodes the block at the start of `bytes`; also says how many bytes it took.
+///
+/// # Errors
+///
+/// `Undecodable` for anything but one canonical block at the start.
 pub fn decode_block(bytes: &[u8]) -> Result<(Block, usize)> {
     if bytes.is_empty() {
         return Err(undecodable("no bytes"));

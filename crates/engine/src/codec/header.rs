@@ -24,12 +24,20 @@ pub struct Header {
 
 impl Header {
     /// Fails when a field of a later fork is given and one of an earlier fork is not.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` when a field is there without one that came before it.
     pub fn new(fields: Fields) -> Result<Self> {
         check_gapless(&fields)?;
         Ok(Self { fields, hash: OnceLock::new() })
     }
 
     /// Decodes exactly one header in its canonical encoding.
+    ///
+    /// # Errors
+    ///
+    /// `Undecodable` for anything but one canonical header.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut rest = bytes;
         let fields = Fields::decode(&mut rest).map_err(|why| undecodable(why.to_string()))?;

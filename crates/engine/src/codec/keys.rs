@@ -18,11 +18,19 @@ use crate::evm::message::Message;
 const BLOB: u8 = 3;
 
 /// The compressed public key of a secret.
+///
+/// # Errors
+///
+/// `InvalidArgument` when the secret is no key.
 pub fn public_key(secret: &B256) -> Result<[u8; 33]> {
     Ok(public(secret)?.serialize())
 }
 
 /// The account that a secret controls.
+///
+/// # Errors
+///
+/// `InvalidArgument` when the secret is no key.
 pub fn address_of(secret: &B256) -> Result<Address> {
     Ok(public_key_to_address(public(secret)?))
 }
@@ -36,6 +44,11 @@ fn public(secret: &B256) -> Result<PublicKey> {
 /// The message as a transaction of type `tx_type` (0, 1, 2 or 4), signed.
 ///
 /// Its sender is the owner of the key, whatever the message says.
+///
+/// # Errors
+///
+/// `InvalidArgument` when the secret is no key, for another type, and for a creation of a
+/// type that knows none.
 pub fn sign_transaction(
     message: &Message,
     tx_type: u8,

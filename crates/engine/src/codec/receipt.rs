@@ -77,6 +77,10 @@ impl Receipt {
     }
 
     /// Decodes exactly one canonical encoding.
+    ///
+    /// # Errors
+    ///
+    /// `Undecodable` for anything but one canonical receipt.
     pub fn decode(encoded: &[u8]) -> Result<Self> {
         let (tx_type, mut list) = match encoded {
             [tx_type @ 1..0x80, rest @ ..] => (*tx_type, rest),

@@ -1,5 +1,4 @@
-//! What the execution layer asks of the consensus layer (EIP-7685): the hash in the
-//! header, and deposits found in logs (EIP-6110).
+//! Requests to the consensus layer (EIP-7685): their hash, and deposits in logs (EIP-6110).
 //!
 //! Withdrawal and consolidation requests come out of system calls, so they are not
 //! found here; they are hashed here like any other.
@@ -40,6 +39,10 @@ pub fn requests_hash<T: AsRef<[u8]>>(requests: &[(u8, T)]) -> B256 {
 /// The data of the block's deposit request: the deposits its logs announce, one after
 /// the other. Fails on a deposit event of the contract that is not laid out as EIP-6110
 /// demands, which makes the block invalid.
+///
+/// # Errors
+///
+/// `Undecodable` for a deposit event that is not laid out as it must be.
 pub fn deposit_requests<'a>(
     logs: impl IntoIterator<Item = &'a Log>,
     contract: Address,

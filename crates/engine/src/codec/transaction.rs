@@ -22,7 +22,7 @@ use alloy_primitives::{Address, B256, Bytes, Signature};
 pub use op_alloy_consensus::TxDeposit;
 
 pub use decode::{check, decode, decode_all, decode_at, decode_known, deposit};
-pub use typed::typed;
+pub(crate) use typed::typed;
 pub use unsigned::{encode_unsigned, unsigned};
 
 /// The type byte of a deposit transaction (OP stack specification, deposits).

@@ -25,7 +25,7 @@ use std::{
 
 use crate::{
     error::{Error, Result},
-    pool::shares::Share,
+    evm::shares::Share,
 };
 
 /// Work between two looks at the clock.

@@ -45,6 +45,9 @@ pub struct Env {
 }
 
 impl Env {
+    /// # Errors
+    ///
+    /// `InvalidArgument` when a field that the fork needs is missing.
     pub fn new(rules: Rules, chain_id: u64, fields: &BlockFields) -> Result<Self> {
         let spec = rules.spec_id();
         let prevrandao = match spec.is_enabled_in(SpecId::MERGE) {

@@ -1,5 +1,4 @@
-//! Running messages: a call that leaves nothing behind, a run that does, and the
-//! calls the system itself makes at the edges of a block.
+//! Run messages: calls that keep nothing, runs that do, and the system calls of a block.
 //!
 //! The caller has already judged the message in the order that decides which error
 //! wins; what revm still refuses comes back as `Error::InvalidMessage`. Checks that
@@ -57,6 +56,11 @@ impl Default for Options {
 ///
 /// Nothing after the call can see who received its fees, so the handler of Ethereum
 /// does for both rule sets.
+///
+/// # Errors
+///
+/// `InvalidMessage` when it cannot begin, `DeadlineExceeded` at its limits, or what reading
+/// the state failed with. Nothing has changed then.
 pub fn call(
     overlay: &mut Overlay,
     env: &Env,
@@ -70,6 +74,11 @@ pub fn call(
 }
 
 /// The outcome of a message; its effects are kept in the overlay.
+///
+/// # Errors
+///
+/// `InvalidMessage` when it cannot begin, `DeadlineExceeded` at its limits, or what reading
+/// the state failed with. Nothing has changed then.
 pub fn run(
     overlay: &mut Overlay,
     env: &Env,
@@ -103,6 +112,11 @@ pub fn run(
 
 /// A call by the system itself: its caller is 0xff…fe, its gas 30 million, it pays
 /// nothing. `None`, and nothing done, when there is no code at the address.
+///
+/// # Errors
+///
+/// `InvalidMessage` when it cannot begin, `DeadlineExceeded` at its limits, or what reading
+/// the state failed with. Nothing has changed then.
 pub fn system_call(
     overlay: &mut Overlay,
     env: &Env,

@@ -4,7 +4,7 @@
 //! EVMs of a thread between runs. Nothing here knows of LMDB or JSON.
 
 pub mod allowance;
-pub mod code_cache;
+pub(crate) mod code_cache;
 mod database;
 pub mod deadline;
 pub mod env;
@@ -16,6 +16,7 @@ pub mod outcome;
 pub mod overlay;
 pub mod precompiles;
 pub mod rules;
+pub(crate) mod shares;
 pub mod transact;
-pub mod transfers;
+pub(crate) mod transfers;
 mod work;

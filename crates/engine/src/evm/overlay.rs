@@ -55,6 +55,10 @@ impl Overlay {
 
     /// `None` when the account does not exist. The generation of an account that is
     /// new or was wiped is only known after the next `take`.
+    ///
+    /// # Errors
+    ///
+    /// The state underneath could not be read: `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn account(&self, address: &Address) -> Result<Option<AccountState>> {
         match self.entry(address) {
             Some(entry) => Ok(entry.account()),
@@ -62,6 +66,9 @@ impl Overlay {
         }
     }
 
+    /// # Errors
+    ///
+    /// The state underneath could not be read: `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn storage(&self, address: &Address, slot: &U256) -> Result<U256> {
         let generation = match self.entry(address) {
             Some(entry) => match entry.slot(slot) {
@@ -90,6 +97,10 @@ impl Overlay {
     }
 
     /// Empty when the account has no code or does not exist.
+    ///
+    /// # Errors
+    ///
+    /// The state underneath could not be read: `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn code(&self, address: &Address) -> Result<Bytes> {
         match self.account(address)? {
             Some(account) => Ok(self.code_by_hash(account.code_hash)?.original_bytes()),
@@ -107,6 +118,9 @@ impl Overlay {
         code_cache::analysed(hash, || self.reader()?.code(&hash))
     }
 
+    /// # Errors
+    ///
+    /// The state underneath could not be read: `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn block_hash(&self, number: u64) -> Result<B256> {
         match self.block_hashes.iter().rev().find(|(at, _)| *at == number) {
             Some((_, hash)) => Ok(*hash),
@@ -121,6 +135,10 @@ impl Overlay {
 
     /// Applies an override. An account that did not exist does so from now on, empty
     /// or not, unless nothing at all is overridden.
+    ///
+    /// # Errors
+    ///
+    /// The state underneath could not be read: `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn apply(&mut self, address: Address, new: &Override) -> Result<()> {
         if new.state.is_some() && new.state_diff.is_some() {
             return Err(Error::invalid(format!(
@@ -157,6 +175,10 @@ impl Overlay {
     /// Nothing at all still touches: an account that exists and is empty is gone
     /// afterwards, as EIP-161 and the specification of withdrawals have it. Rewards,
     /// which are older than EIP-161, are never nothing.
+    ///
+    /// # Errors
+    ///
+    /// The state underneath could not be read: `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn credit(&mut self, address: Address, amount: U256) -> Result<()> {
         let entry = self.entry_mut(address)?;
         match entry.account() {
@@ -214,6 +236,10 @@ impl Overlay {
     ///
     /// Several takes may share a number, as those after the transactions of one block
     /// do; the state underneath must not have used it.
+    ///
+    /// # Errors
+    ///
+    /// The state underneath could not be read: `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn take(&mut self, number: u64) -> Result<Changes> {
         let mut changes = Changes::default();
         for address in &self.changed {

@@ -30,6 +30,10 @@ impl PrecompileOverrides {
     /// `overridden` are all accounts with a state override: a precompile among them
     /// is switched off. Of several moves to one address the one from the highest
     /// source stays. Fails with the lowest source that is no precompile.
+    ///
+    /// # Errors
+    ///
+    /// `NotAPrecompile` names the lowest source that is none.
     pub fn new(
         rules: Rules,
         overridden: impl IntoIterator<Item = Address>,

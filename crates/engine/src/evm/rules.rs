@@ -29,6 +29,10 @@ pub enum Rules {
 impl Rules {
     /// Constantinople runs as Petersburg: EIP-1283, the only difference, was
     /// withdrawn before any main network ran it, and revm does not have it.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for a fork that is not known.
     pub fn ethereum(fork: &str) -> Result<Self> {
         Ok(Self::Ethereum(match fork {
             "Frontier" => SpecId::FRONTIER,
@@ -51,6 +55,10 @@ impl Rules {
     }
 
     /// Interop is refused: op-revm sorts it above Karst but gives it older rules.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for a fork that is not known.
     pub fn optimism(fork: &str) -> Result<Self> {
         Ok(Self::Optimism(match fork {
             "Bedrock" => OpSpecId::BEDROCK,

@@ -72,6 +72,11 @@ const CONSENSUS: Checks =
     Checks { nonce: true, sender_code: true, gas_cap: true, block_gas_limit: true, base_fee: true };
 
 /// Executes the next transaction of the block and keeps its effects.
+///
+/// # Errors
+///
+/// `InvalidTransaction` when it may not stand in the block, `OverBudget` when it takes more
+/// than is allowed, or what reading the state failed with. Nothing of it is applied then.
 pub fn transact(
     overlay: &mut Overlay,
     env: &Env,

@@ -89,6 +89,10 @@ impl Parts {
     /// Reads on for so many bytes, and at most so many parts, and gives those that ended. One
     /// that had begun before comes alone: it may be long, others are shorter than `bytes`, but
     /// for a number, which is read at once.
+    ///
+    /// # Errors
+    ///
+    /// A `Fault` at the first byte that is no JSON.
     pub fn take(&mut self, text: &[u8], bytes: usize, parts: usize) -> Result<Portion, Fault> {
         let until = self.at.saturating_add(bytes).min(text.len());
         let most = if self.part > 0 { 1 } else { parts };

@@ -1,5 +1,4 @@
-//! A file descriptor that is readable while it is set: an eventfd on Linux, a pipe
-//! elsewhere.
+//! A file descriptor that is readable while it is set: an eventfd, or a pipe elsewhere.
 
 use std::{
     io,

@@ -95,6 +95,10 @@ pub struct Shown {
 impl Body {
     /// Runs the next call of the block and gives the gas it used; its effects are kept in
     /// the overlay, and it joins the block. After an error nothing has changed.
+    ///
+    /// # Errors
+    ///
+    /// Those of `execute::run`, and `InvalidArgument` for a type that the message does not fit.
     pub fn run(
         &mut self,
         overlay: &mut Overlay,
@@ -135,6 +139,10 @@ impl Body {
     /// Runs plain calls one after the other for as long as nothing has to be decided: up to
     /// one that asks for more gas than there is, that may not begin or that takes long.
     /// `options` are made anew for each.
+    ///
+    /// # Errors
+    ///
+    /// What reading the state failed with, and `InvalidArgument` as in `run`.
     #[expect(clippy::too_many_arguments, reason = "what a run needs, and what bounds it")]
     pub fn run_plain(
         &mut self,
@@ -202,6 +210,10 @@ impl Body {
 
     /// The block with this header, in which gas used, the roots of transactions and
     /// receipts and the bloom are those of the body.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` when the header has a field without one that came before it.
     pub fn seal(self, header: Fields, withdrawals: Option<Vec<Withdrawal>>) -> Result<SealedBody> {
         let (logs_bloom, receipts) = encode_receipts(&self.calls);
         let raws: Vec<Bytes> = self.calls.iter().map(|call| call.raw.clone()).collect();
@@ -302,6 +314,10 @@ impl SealedBody {
     }
 
     /// The transactions that the calls are shown as.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` as in `run`.
     pub fn transactions(&self) -> Result<Vec<Transaction>> {
         let shown = |call: &Call| unsigned(&call.message, call.tx_type, call.chain_id, call.nonce);
         self.calls.iter().map(shown).collect()

@@ -40,6 +40,10 @@ pub struct Asked<'a> {
 impl Opening {
     /// The body of the block, on an overlay that is of no use where there is none. Time
     /// limits are for all of it together.
+    ///
+    /// # Errors
+    ///
+    /// What reading the state failed with.
     pub fn fill(
         &self,
         overlay: &mut Overlay,

@@ -155,12 +155,18 @@ impl Batch {
         self.steps.push(Step::Note(note));
     }
 
+    /// # Errors
+    ///
+    /// `InvalidArgument` for a key that is empty or too long.
     pub fn put(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<()> {
         check_row_key(&key)?;
         self.steps.push(Step::Put { key, value });
         Ok(())
     }
 
+    /// # Errors
+    ///
+    /// `InvalidArgument` for a key that is empty or too long.
     pub fn delete(&mut self, key: Vec<u8>) -> Result<()> {
         check_row_key(&key)?;
         self.steps.push(Step::Delete { key });

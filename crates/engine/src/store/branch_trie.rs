@@ -29,6 +29,10 @@ pub struct BranchTrie {
 
 impl BranchTrie {
     /// `PrunedState` when the nodes of the state's block are no longer kept.
+    ///
+    /// # Errors
+    ///
+    /// `PrunedState` when the nodes of the state's block are no longer kept; `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn open(state: &State) -> Result<Self> {
         let view = View { lease: state.lease().clone() };
         let base = state.base();
@@ -50,6 +54,10 @@ impl BranchTrie {
 
     /// The same for every state that is kept, however old. Below the window of nodes this
     /// takes as long as the state is large.
+    ///
+    /// # Errors
+    ///
+    /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn rebuild(state: &State) -> Result<Self> {
         let view = View { lease: state.lease().clone() };
         let heads = view.heads();
@@ -70,16 +78,26 @@ impl BranchTrie {
     }
 
     /// Takes in changes that start from the state as it stands here.
+    ///
+    /// # Errors
+    ///
+    /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn apply(&mut self, changes: &Changes) -> Result<()> {
         let layers = self.built.iter().cloned().collect();
         self.trie.apply(changes, &LayeredNodes { layers, base: &self.stored })
     }
 
+    /// # Errors
+    ///
+    /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn root(&mut self) -> Result<B256> {
         let layers = self.built.iter().cloned().collect();
         self.trie.root(&LayeredNodes { layers, base: &self.stored })
     }
 
+    /// # Errors
+    ///
+    /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn storage_root(&mut self, address: &Address) -> Result<B256> {
         let layers = self.built.iter().cloned().collect();
         self.trie.storage_root(address, &LayeredNodes { layers, base: &self.stored })

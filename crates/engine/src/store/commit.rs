@@ -20,6 +20,9 @@ use crate::store::delta;
 use crate::store::entry::{self, Entries};
 
 impl Store {
+    /// # Errors
+    ///
+    /// `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn batch(&self) -> Result<Batch> {
         let env = self.env.using()?;
         let txn = env.read_txn().map_err(lmdb)?;
@@ -27,6 +30,11 @@ impl Store {
     }
 
     /// Apply `batch` in one durable transaction and give the new heads.
+    ///
+    /// # Errors
+    ///
+    /// `StaleBatch`, `RefusedCommit` with the reason, `StoreFull`, `DiskFull`, `StoreReadOnly`,
+    /// or what the store failed with. Nothing of the batch is stored then.
     pub fn commit(&self, mut batch: Batch) -> Result<Heads> {
         if batch.last == batch.made_at {
             batch.draw();

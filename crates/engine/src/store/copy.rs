@@ -14,6 +14,10 @@ use crate::error::{Error, Result};
 
 impl Store {
     /// Write the copy to a new file, which is durable when this returns; its name is not.
+    ///
+    /// # Errors
+    ///
+    /// `DiskFull`, `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn copy(&self, to: &Path) -> Result<()> {
         // A view finds out whether enough is mapped.
         self.view()?.close();

@@ -1,5 +1,4 @@
-//! What the disk may do to the file: telling a full one from a broken one, and a file that
-//! was never whole from a damaged one.
+//! Faults of the disk: full or broken, and a file that was never whole or is damaged.
 
 use std::fs::OpenOptions;
 use std::io;

@@ -32,6 +32,9 @@ pub struct HeadTrie {
 }
 
 impl HeadTrie {
+    /// # Errors
+    ///
+    /// `StoreReadOnly`, or what reading the store failed with.
     pub fn open(store: Arc<Store>) -> Result<Self> {
         let view = store.view()?;
         let block = view.heads().latest.map(|latest| latest.number);
@@ -43,19 +46,33 @@ impl HeadTrie {
     }
 
     /// Takes in changes that start from the state as it stands here.
+    ///
+    /// # Errors
+    ///
+    /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn apply(&mut self, changes: &Changes) -> Result<()> {
         with_nodes(&self.store, self.block, |nodes| self.trie.apply(changes, nodes))
     }
 
+    /// # Errors
+    ///
+    /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn root(&mut self) -> Result<B256> {
         with_nodes(&self.store, self.block, |nodes| self.trie.root(nodes))
     }
 
+    /// # Errors
+    ///
+    /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn storage_root(&mut self, address: &Address) -> Result<B256> {
         with_nodes(&self.store, self.block, |nodes| self.trie.storage_root(address, nodes))
     }
 
     /// What changed since the last call, for `Batch::nodes`.
+    ///
+    /// # Errors
+    ///
+    /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn take(&mut self) -> Result<NodeWrites> {
         with_nodes(&self.store, self.block, |nodes| self.trie.take_writes(nodes))
     }

@@ -82,7 +82,7 @@ impl Heads {
         out
     }
 
-    pub fn decode(row: &[u8]) -> Result<Self> {
+    pub(crate) fn decode(row: &[u8]) -> Result<Self> {
         let mut fields = Fields(row);
         let [format] = fields.take::<1>()?;
         if format != FORMAT {

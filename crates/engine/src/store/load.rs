@@ -16,6 +16,11 @@ use crate::store::entry;
 impl Store {
     /// Add accounts as of block 0. Addresses ascend within a call and from call to
     /// call; each call is one commit.
+    ///
+    /// # Errors
+    ///
+    /// `RefusedCommit` in a store with blocks, `InvalidArgument` for addresses that do not
+    /// ascend, `StoreReadOnly`, `StoreFull`, `DiskFull`, or what the store failed with.
     pub fn load(&self, accounts: &[(Address, AccountState)]) -> Result<()> {
         let flat = self.tables.flat;
         self.write(|txn| {

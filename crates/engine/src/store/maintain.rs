@@ -35,6 +35,10 @@ const KINDS: usize = 6;
 impl Store {
     /// Work on up to `entries` entries. Gives how many were worked on; none means
     /// that nothing is due.
+    ///
+    /// # Errors
+    ///
+    /// `StoreReadOnly`, `StoreFull`, `DiskFull`, or what the store failed with.
     pub fn maintain(&self, entries: usize) -> Result<usize> {
         self.maintain_within(entries, Duration::ZERO, true)
     }
@@ -42,6 +46,10 @@ impl Store {
     /// Work on slices of up to `entries` entries, in one durable transaction, until
     /// nothing is due or the time is over; one slice at least. Pruning may be left for
     /// another time: what goes lies on other pages than what comes.
+    ///
+    /// # Errors
+    ///
+    /// `StoreReadOnly`, `StoreFull`, `DiskFull`, or what the store failed with.
     pub fn maintain_within(&self, entries: usize, time: Duration, prune: bool) -> Result<usize> {
         let begun = Instant::now();
         let mut layers = self.layers()?;

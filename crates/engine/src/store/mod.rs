@@ -42,7 +42,7 @@ pub use batch::{Batch, Parent};
 pub use branch_trie::BranchTrie;
 pub use head_trie::HeadTrie;
 pub use heads::{BlockRef, Heads};
-pub use open::{Mode, Options, Retention, Store, Tables};
+pub use open::{Mode, Options, Retention, Store};
 pub use record::{Partial, SealedBlock, Start, Status};
 pub use state::State;
 pub use view::View;

@@ -103,12 +103,12 @@ impl NodeReader for StoredNodes {
 impl Store {
     /// The layers above the stored nodes up to `block`, oldest first, with the block
     /// each belongs to.
-    pub fn node_layers(&self, block: u64) -> Result<Vec<(u64, Arc<NodeWrites>)>> {
+    pub(super) fn node_layers(&self, block: u64) -> Result<Vec<(u64, Arc<NodeWrites>)>> {
         Ok(self.layers()?.up_to(block))
     }
 
     /// Keep a layer that was computed again, for the slices to store.
-    pub fn restore_layer(&self, block: u64, writes: Arc<NodeWrites>) -> Result<()> {
+    pub(super) fn restore_layer(&self, block: u64, writes: Arc<NodeWrites>) -> Result<()> {
         self.layers()?.push(block, writes);
         Ok(())
     }

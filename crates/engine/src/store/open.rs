@@ -126,6 +126,10 @@ struct Writer {
 }
 
 impl Store {
+    /// # Errors
+    ///
+    /// `StoreMissing`, `StoreLocked`, `StoreOpenHere`, `UnknownStoreFormat`, `InvalidArgument` for
+    /// retention that cannot be, or what the disk failed with.
     pub fn open(path: &Path, options: &Options) -> Result<Self> {
         match options.mode {
             Mode::Write => Self::open_to_write(path, options),
@@ -189,16 +193,28 @@ impl Store {
     }
 
     /// How large the file may become before the map is raised.
+    ///
+    /// # Errors
+    ///
+    /// `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn map_size(&self) -> Result<usize> {
         Ok(self.env.using()?.info().map_size)
     }
 
     /// How long the file is, with the pages that are free.
+    ///
+    /// # Errors
+    ///
+    /// `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn file_bytes(&self) -> Result<u64> {
         file_bytes(&self.path).map_err(|error| cannot_open(&self.path, &error))
     }
 
     /// Bytes of the file that hold something.
+    ///
+    /// # Errors
+    ///
+    /// `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn used_bytes(&self) -> Result<u64> {
         // A view finds out whether enough is mapped.
         self.view()?.close();
@@ -207,6 +223,10 @@ impl Store {
 
     /// Free the slots of readers that died inside a view. Cheap; to be called every
     /// few seconds by the writer, so that a killed reader does not keep pages.
+    ///
+    /// # Errors
+    ///
+    /// `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn clear_stale_readers(&self) -> Result<usize> {
         self.env.using()?.clear_stale_readers().map_err(lmdb)
     }

@@ -6,6 +6,10 @@ use crate::error::Result;
 
 impl Store {
     /// The tables by name, each with its pages, those of long rows included.
+    ///
+    /// # Errors
+    ///
+    /// `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn pages(&self) -> Result<Vec<(&'static str, usize)>> {
         let env = self.env.using()?;
         let txn = env.read_txn().map_err(lmdb)?;

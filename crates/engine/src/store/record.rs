@@ -19,7 +19,7 @@ impl SealedBlock {
         [self.hash.as_slice(), &self.delta.to_be_bytes()].concat()
     }
 
-    pub fn decode(row: &[u8]) -> Result<Self> {
+    pub(crate) fn decode(row: &[u8]) -> Result<Self> {
         let mut fields = Fields(row);
         let sealed = Self { hash: fields.hash()?, delta: fields.number()? };
         fields.end()?;
@@ -84,7 +84,7 @@ impl Partial {
         out
     }
 
-    pub fn decode(row: &[u8]) -> Result<Self> {
+    pub(crate) fn decode(row: &[u8]) -> Result<Self> {
         let mut fields = Fields(row);
         let (block, index) = (fields.number()?, fields.number()?);
         let (hash, parent_hash) = (fields.hash()?, fields.hash()?);
@@ -148,7 +148,7 @@ impl Trash {
         [&[kind][..], &u64::to_be_bytes(delta), &u64::to_be_bytes(block)].concat()
     }
 
-    pub fn decode(row: &[u8]) -> Result<Self> {
+    pub(crate) fn decode(row: &[u8]) -> Result<Self> {
         let mut fields = Fields(row);
         let [kind] = fields.take::<1>()?;
         let (delta, block) = (fields.number()?, fields.number()?);

@@ -7,6 +7,10 @@ use crate::error::Result;
 impl View {
     /// What `read` makes of some rows, without a copy of them; those that are not there are
     /// `None`. Nothing else can be read from this view meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for a key that is empty or too long, what `read` gives, `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn with_rows<const N: usize, T>(
         &self,
         keys: [&[u8]; N],

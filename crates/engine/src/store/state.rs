@@ -104,6 +104,10 @@ impl State {
     }
 
     /// A row of Python's that came with a block of this state's chain.
+    ///
+    /// # Errors
+    ///
+    /// `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn index(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let key = entry::index_key(key)?;
         self.lease.read(|txn| Ok(self.entry(txn, &key)?.map(<[u8]>::to_vec)))
@@ -111,6 +115,10 @@ impl State {
 
     /// Up to `limit` existing accounts with addresses above `after`, in order. Fewer
     /// than `limit` means that there are no more.
+    ///
+    /// # Errors
+    ///
+    /// `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn accounts(
         &self,
         after: Option<&Address>,
@@ -125,6 +133,10 @@ impl State {
     }
 
     /// Up to `limit` non-zero slots of one life of an account above `after`, in order.
+    ///
+    /// # Errors
+    ///
+    /// `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn slots(
         &self,
         address: &Address,

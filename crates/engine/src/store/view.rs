@@ -23,6 +23,9 @@ pub struct View {
 }
 
 impl Store {
+    /// # Errors
+    ///
+    /// `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn view(&self) -> Result<View> {
         let last = self.last_number()?;
         let mut shared = self.shared();
@@ -78,30 +81,52 @@ impl View {
         self.lease.close();
     }
 
+    /// # Errors
+    ///
+    /// `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn sealed(&self, block: u64) -> Result<Option<SealedBlock>> {
         self.lease.read(|txn| self.lease.tables.sealed_block(txn, block))
     }
 
+    /// # Errors
+    ///
+    /// `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn partial(&self, number: u64) -> Result<Option<Partial>> {
         self.lease.read(|txn| self.lease.tables.partial(txn, number))
     }
 
     /// How many things heads have moved off that are not cleared away yet.
+    ///
+    /// # Errors
+    ///
+    /// `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn to_be_cleared(&self) -> Result<u64> {
         self.lease.read(|txn| self.lease.tables.trash.len(txn).map_err(lmdb))
     }
 
     /// The state after a sealed block.
+    ///
+    /// # Errors
+    ///
+    /// `UnknownBlock`, `PrunedState`, `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn state(&self, block: u64) -> Result<State> {
         State::of_block(&self.lease, block)
     }
 
     /// The state after a partial block.
+    ///
+    /// # Errors
+    ///
+    /// `UnknownPartial`, `DroppedPartial`, `PrunedState`, `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn state_of_partial(&self, number: u64) -> Result<State> {
         State::of_partial(&self.lease, number)
     }
 
     /// A row of Python's.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for a key that is empty or too long, `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn row(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         check_row_key(key)?;
         self.lease.read(|txn| {
@@ -111,6 +136,10 @@ impl View {
     }
 
     /// Up to `limit` rows of Python's whose keys begin with `prefix`, in order.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for a prefix that is empty or too long, `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn rows(&self, prefix: &[u8], limit: usize) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         check_row_key(prefix)?;
         self.lease.read(|txn| {
@@ -128,6 +157,9 @@ impl Tables {
         row.map(SealedBlock::decode).transpose()
     }
 
+    /// # Errors
+    ///
+    /// `StoreClosed`, `StoreDamaged`, `Store`.
     pub fn partial(&self, txn: &RoTxn<AnyTls>, number: u64) -> Result<Option<Partial>> {
         let row = self.partials.get(txn, &number.to_be_bytes()).map_err(lmdb)?;
         row.map(Partial::decode).transpose()

@@ -23,6 +23,10 @@ pub struct Items<'a> {
 
 impl<'a> Items<'a> {
     /// The items that the row begins with.
+    ///
+    /// # Errors
+    ///
+    /// `StoreDamaged` when the row is not laid out as it must be.
     pub fn new(row: &'a [u8]) -> Result<Self> {
         let mut rest = row;
         let left = take_length(&mut rest)?;
@@ -40,6 +44,10 @@ impl<'a> Items<'a> {
     }
 
     /// The next item; none after the last.
+    ///
+    /// # Errors
+    ///
+    /// `StoreDamaged` when the row is not laid out as it must be.
     pub fn take(&mut self) -> Result<Option<&'a [u8]>> {
         if self.left == 0 {
             return Ok(None);
@@ -53,6 +61,10 @@ impl<'a> Items<'a> {
     }
 
     /// The item at an index; none beyond the last.
+    ///
+    /// # Errors
+    ///
+    /// `StoreDamaged` when the row is not laid out as it must be.
     pub fn at(mut self, index: usize) -> Result<Option<&'a [u8]>> {
         if index >= self.left() {
             return Ok(None);
@@ -73,6 +85,10 @@ pub struct ReceiptFacts {
 }
 
 /// Walks over one receipt as it is in its trie.
+///
+/// # Errors
+///
+/// `StoreDamaged` for bytes that are no receipt.
 pub fn receipt_facts(encoded: &[u8]) -> Result<ReceiptFacts> {
     let mut outer = match encoded {
         [1..0x80, rest @ ..] => rest,
@@ -102,6 +118,10 @@ pub struct FoundReceipt<'a> {
 }
 
 /// The receipt at an index of a row; none beyond the last.
+///
+/// # Errors
+///
+/// `StoreDamaged` when the row is not laid out as it must be.
 pub fn receipt_at(row: &[u8], index: usize) -> Result<Option<FoundReceipt<'_>>> {
     let mut items = Items::new(row)?;
     if index >= items.left() {
@@ -119,6 +139,10 @@ pub fn receipt_at(row: &[u8], index: usize) -> Result<Option<FoundReceipt<'_>>> 
 }
 
 /// How many receipts a row has, their logs, and the gas of the block up to the last of them.
+///
+/// # Errors
+///
+/// `StoreDamaged` when the row is not laid out as it must be.
 pub fn receipts_end(row: &[u8]) -> Result<(usize, u64, Option<u64>)> {
     let mut items = Items::new(row)?;
     let count = items.left();

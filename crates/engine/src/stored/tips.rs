@@ -17,6 +17,10 @@ use crate::stored::items::{Items, damaged, receipt_facts, take_item, take_list, 
 pub type Bid = (u128, u64);
 
 /// The tip of a transaction as it is in its trie; none for a deposit.
+///
+/// # Errors
+///
+/// `StoreDamaged` for bytes that are no transaction.
 pub fn tip_of(raw: &[u8], base_fee: Option<u64>) -> Result<Option<u128>> {
     let (kind, mut outer) = match raw {
         [DEPOSIT_TYPE, ..] => return Ok(None),
@@ -43,6 +47,10 @@ pub fn tip_of(raw: &[u8], base_fee: Option<u64>) -> Result<Option<u128>> {
 /// Adds the bids from `start` up to `stop` of two rows; gives the gas of the block up to them.
 ///
 /// `gas` is that of the block up to `start`.
+///
+/// # Errors
+///
+/// `StoreDamaged` when the row is not laid out as it must be.
 pub fn read_bids(
     (transactions, receipts): (&[u8], &[u8]),
     (start, stop): (usize, usize),

@@ -10,23 +10,25 @@
 //! as `NodeWrites`. What the leaves of the state tries mean is in `leaf` and
 //! `state_root`.
 
-pub mod bulk_root;
+pub(crate) mod bulk_root;
 mod edit;
-pub mod keccak;
+pub(crate) mod keccak;
 mod key;
-pub mod leaf;
+pub(crate) mod leaf;
 mod node;
 pub mod ordered_root;
 mod rows;
-pub mod state_root;
+pub(crate) mod state_root;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tree;
 
-pub use alloy_trie::{EMPTY_ROOT_HASH, Nibbles};
-pub use key::{Owner, is_node_key, is_storage_prefix, node_key, owner_prefix};
-pub use rows::{LayeredNodes, NodeReader, NodeWrites, Rows};
-pub use tree::Trie;
+pub use rows::NodeWrites;
+
+pub(crate) use alloy_trie::EMPTY_ROOT_HASH;
+pub(crate) use key::{Owner, is_node_key, is_storage_prefix, node_key, owner_prefix};
+pub(crate) use rows::{LayeredNodes, NodeReader, Rows};
+pub(crate) use tree::Trie;
 
 /// The shortest RLP that its parent refers to by hash (yellow paper, appendix D).
 pub(crate) const HASHED_FROM_BYTES: usize = 32;

@@ -131,26 +131,6 @@ impl Node {
         loaded.has_row = has_row;
         loaded.saved = true;
     }
-
-    /// Lets go of nodes more than `levels` below this one, except changed ones.
-    pub fn unload_below(&mut self, levels: usize) {
-        let Self::Loaded(loaded) = self else { return };
-        for child in loaded.body.children_mut() {
-            match levels.checked_sub(1) {
-                Some(fewer) => child.unload_below(fewer),
-                None => child.unload(),
-            }
-        }
-    }
-
-    fn unload(&mut self) {
-        if let Self::Loaded(loaded) = self
-            && loaded.saved
-            && let Some(reference) = loaded.reference.take()
-        {
-            *self = Self::Stored(reference);
-        }
-    }
 }
 
 impl Body {

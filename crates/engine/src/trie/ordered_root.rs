@@ -120,6 +120,9 @@ pub struct GrowingRoot {
 }
 
 impl GrowingRoot {
+    /// # Errors
+    ///
+    /// None in practice: a trie that lives in memory reads no rows that could be missing.
     pub fn push(&mut self, item: Vec<u8>) -> Result<()> {
         let key = Nibbles::unpack(alloy_rlp::encode_fixed_size(&self.length));
         self.trie.set(&key, item, &Rows::NONE)?;

@@ -6,8 +6,7 @@
 //! above it, has to show from then on. After an error it must be dropped.
 //!
 //! Every call is given the nodes it may read: those of the state the trie was
-//! opened on, with all writes taken since on top or without them, as long as
-//! nothing was unloaded. Roots from scratch are in `bulk_root`.
+//! opened on, with all writes taken since on top or without them. Roots from scratch are in `bulk_root`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -104,16 +103,6 @@ impl StateRoot {
         }
         writes.retired = std::mem::take(&mut self.retired).into_iter().collect();
         Ok(writes)
-    }
-
-    /// Bounds memory: lets go of storage tries and of account trie nodes more than
-    /// `levels` below the root, except what changed since `take_writes`. What that
-    /// gave before must be in the nodes that later calls are given.
-    pub fn unload_below(&mut self, levels: usize, nodes: &dyn NodeReader) -> Result<()> {
-        self.root(nodes)?;
-        self.accounts.unload_below(levels);
-        self.storage.retain(|_, touched| !touched.trie.is_saved());
-        Ok(())
     }
 
     fn apply_to_account(

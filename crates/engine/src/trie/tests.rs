@@ -88,8 +88,6 @@ pub(crate) fn value() -> impl Strategy<Value = Vec<u8>> {
 enum After {
     Root,
     Take,
-    /// Unload before taking, which must lose nothing, and after.
-    Unload(usize),
     Reopen,
 }
 
@@ -97,12 +95,7 @@ type Edits = Vec<(Nibbles, Option<Vec<u8>>)>;
 
 fn rounds() -> impl Strategy<Value = Vec<(Edits, After)>> {
     let edits = vec((short_key(), proptest::option::weighted(0.55, value())), 1..12);
-    let after = prop_oneof![
-        Just(After::Root),
-        Just(After::Take),
-        (0usize..4).prop_map(After::Unload),
-        Just(After::Reopen),
-    ];
+    let after = prop_oneof![Just(After::Root), Just(After::Take), Just(After::Reopen),];
     vec((edits, after), 1..12)
 }
 
@@ -133,18 +126,12 @@ proptest! {
                 prop_assert_eq!(trie.root(), plain_root(&plain));
                 continue;
             }
-            if let After::Unload(levels) = after {
-                trie.unload_below(levels);
-            }
             table.take(&mut trie);
-            prop_assert!(trie.is_saved());
             let mut built = Table::default();
             prop_assert_eq!(built.build(&Owner::Accounts, &plain), plain_root(&plain));
             prop_assert_eq!(&table, &built);
-            match after {
-                After::Unload(levels) => trie.unload_below(levels),
-                After::Reopen => trie = Trie::open(plain_root(&plain)),
-                After::Take | After::Root => {}
+            if matches!(after, After::Reopen) {
+                trie = Trie::open(plain_root(&plain));
             }
             prop_assert_eq!(trie.root(), plain_root(&plain));
         }
@@ -220,7 +207,6 @@ fn an_unchanged_value_leaves_nothing_to_write() {
         trie.set(key, value.clone(), &table.rows()).unwrap();
     }
     trie.delete(&Nibbles::unpack(B256::ZERO), &table.rows()).unwrap();
-    assert!(trie.is_saved());
     let mut writes = BTreeMap::new();
     trie.take_writes(&Owner::Accounts, &mut writes);
     assert!(writes.is_empty());
@@ -258,24 +244,6 @@ fn a_further_change_reads_and_writes_only_its_own_path() {
     trie.take_writes(&Owner::Accounts, &mut writes);
     assert_eq!((counting.1.get(), writes.len()), (0, depth));
     assert_eq!(trie.root(), root);
-}
-
-#[test]
-fn unloading_keeps_the_top_and_reads_the_rest_again() {
-    let leaves = hashed_leaves(5_000);
-    let mut table = Table::default();
-    let mut trie = Trie::open(table.build(&Owner::Accounts, &leaves));
-    let counting = Counting(&table, Cell::new(0));
-    let rows = Rows { owner: Owner::Accounts, nodes: &counting };
-    let reads_of_all = |trie: &mut Trie| {
-        leaves.keys().for_each(|key| assert!(trie.get(key, &rows).unwrap().is_some()));
-        counting.1.replace(0)
-    };
-    let all = reads_of_all(&mut trie);
-    assert_eq!(all, table.0.len());
-    assert_eq!(reads_of_all(&mut trie), 0);
-    trie.unload_below(2); // 1 + 16 + 256 branches stay.
-    assert_eq!(reads_of_all(&mut trie), all - 273);
 }
 
 #[test]

@@ -98,19 +98,4 @@ impl Trie {
             writes.insert(node_key(owner, path), row.map(<[u8]>::to_vec));
         });
     }
-
-    /// Nothing changed since the last `take_writes`.
-    pub fn is_saved(&self) -> bool {
-        let root_saved = match &self.root {
-            Node::Loaded(root) => root.saved,
-            Node::Vacant | Node::Stored(_) => true,
-        };
-        root_saved && self.given_up.is_empty()
-    }
-
-    /// Lets go of nodes more than `levels` below the root, except those that changed
-    /// since `take_writes`. What that gave must be readable from now on.
-    pub fn unload_below(&mut self, levels: usize) {
-        self.root.unload_below(levels);
-    }
 }

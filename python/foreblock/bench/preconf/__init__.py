@@ -1,6 +1,6 @@
-"""How soon a pre-confirmation is readable: `foreblock dev` under load, and clients around it.
+"""Latency of pre-confirmations: `foreblock dev` under load, with clients.
 
-Every client is a process of its own, as clients are, and all times are of the one monotonic
-clock that processes of a machine share. What the sequencer did when, it logs itself; what
-was seen when, the clients tell. Nothing here is imported by what is measured.
+Every client is a process, and all times are of the monotonic clock that processes share. The
+sequencer logs its own times; the clients report what they saw. Measured code imports nothing
+from here.
 """

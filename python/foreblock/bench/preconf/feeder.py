@@ -1,8 +1,8 @@
-"""A feed of flashblocks that have exactly so many transactions, at the pace of a real one.
+"""A feed of flashblocks with given numbers of transactions, at the rate of a real one.
 
-The chain is built before anything is measured, by the sequencer of dev chains on a clock that
-is driven: what is sent then costs next to nothing, and the machine is left to who follows.
-Sizes take turns from index to index; index 0 holds the deposit alone, as on a public chain.
+The chain is built before the measurement, by the dev sequencer with a driven clock, so sending
+costs next to nothing. Sizes alternate from index to index; index 0 holds only the deposit, as on
+a public chain.
 
     python -m foreblock.bench.preconf.feeder FOLDER PORT BLOCKS SIZE...
 """
@@ -19,8 +19,8 @@ from typing import Final, NamedTuple
 from foreblock.bench.preconf.part import tell, wait_to_begin
 from foreblock.bench.preconf.sender import CHAIN_ID, signed
 from foreblock.clock import DrivenClock
+from foreblock.feed.feed_options import FeedServerOptions
 from foreblock.feed.messages import encode
-from foreblock.feed.options import FeedOptions
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
@@ -28,28 +28,28 @@ from foreblock.ledger.storage.open_store import open_to_write
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
-from foreblock.sequencer.options import SequencerOptions
 from foreblock.sequencer.sequencer import Sequencer
+from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.service.logs import configure
 from foreblock.service.running import HOST
 from foreblock.types import Flashblock, Transaction
 
 ACCOUNTS: Final = 20
-LINGER_SECONDS: Final = 1.0  # after the last message, before the feed ends
-LOOK_SECONDS: Final = 0.005  # between two looks whether somebody listens
+LINGER_SECONDS: Final = 1.0  # after the last message
+LOOK_SECONDS: Final = 0.005  # between two checks for clients
 MILLISECOND_NS: Final = 10**6
 SECOND_NS: Final = 10**9
 
 
 class Timed(NamedTuple):
-    """A flashblock, and when it goes out after the first."""
+    """A flashblock and its time after the first."""
 
     after_ns: int
     flashblock: Flashblock
 
 
 def build(folder: Path, blocks: int, sizes: Sequence[int]) -> list[Timed]:
-    """The flashblocks of a chain of so many blocks, and its genesis as a file in the folder."""
+    """The flashblocks of a chain; its genesis is written to the folder."""
     genesis_options = DevGenesisOptions(accounts=ACCOUNTS)
     genesis = dev_genesis(genesis_options)
     with open_to_write(str(folder), genesis) as store:
@@ -79,7 +79,7 @@ def _transactions(count: int) -> Iterator[Transaction]:
 
 
 def _run(sequencer: Sequencer, clock: DrivenClock, span_ns: int) -> None:
-    """Let time pass, and do what is due."""
+    """Advance the clock and run what is due."""
     end = clock.monotonic_ns() + span_ns
     while (due := sequencer.next_due_ns) <= end:
         clock.advance(max(due - clock.monotonic_ns(), 0))
@@ -88,12 +88,12 @@ def _run(sequencer: Sequencer, clock: DrivenClock, span_ns: int) -> None:
 
 
 async def _serve(port: int, timed: Sequence[Timed]) -> list[tuple[int, ...]]:
-    """Send everything at its time; gives when each was sent, its place and its size."""
+    """Send each flashblock at its time; gives time, position and size of each."""
     messages = [(each, encode(each.flashblock)) for each in timed]
-    server, loop = FeedServer(FeedOptions(resumable=False)), asyncio.get_running_loop()
+    server, loop = FeedServer(FeedServerOptions(resumable=False)), asyncio.get_running_loop()
     await server.start(socket.create_server((HOST, port)))
     await loop.run_in_executor(None, wait_to_begin)
-    while not server.clients:  # noqa: ASYNC110, a client is nobody's event
+    while not server.clients:  # noqa: ASYNC110, clients set no event
         await asyncio.sleep(LOOK_SECONDS)
     begun, sent = loop.time(), list[tuple[int, ...]]()
     for (after_ns, flashblock), message in messages:

@@ -1,7 +1,7 @@
-"""The clients of a measurement as processes: all ready first, then all begin at once.
+"""Clients as processes: all get ready, then all start at once.
 
-A client says `ready`, waits for a line, does its work for the time it was given and prints
-what it found, one JSON value a line.
+A client prints `ready`, waits for a line of input, works for a given time and prints its
+results, one JSON value per line.
 """
 
 import json
@@ -15,11 +15,11 @@ from typing import Final
 from foreblock.errors import InvalidArgument
 
 READY: Final = "ready\n"
-PATIENCE: Final = 60.0  # seconds beyond its time that a client may take to end
+PATIENCE: Final = 60.0  # seconds beyond its time for a client to end
 
 
-class Part:
-    """One client, from the outside."""
+class ClientProcess:
+    """A client process."""
 
     def __init__(self, module: ModuleType, *arguments: object) -> None:
         self._name: Final = module.__name__.rpartition(".")[2]
@@ -32,26 +32,23 @@ class Part:
         )
 
     def wait_until_ready(self) -> None:
-        """Return when it could begin."""
         assert self._process.stdout is not None
         if self._process.stdout.readline() != READY:
             self._fail()
 
     def begin(self) -> None:
-        """Let it go."""
         assert self._process.stdin is not None
         self._process.stdin.write("\n")
         self._process.stdin.flush()
 
     def found(self, seconds: float) -> list[list[int]]:
-        """What it found in so many seconds, once it has ended."""
+        """Its results, after it has worked for `seconds` and ended."""
         said, complaint = self._process.communicate(timeout=seconds + PATIENCE)
         if self._process.returncode:
             self._fail(complaint)
         return [json.loads(line) for line in said.splitlines()]
 
     def end(self) -> None:
-        """Make sure that it is gone."""
         self._process.kill()
         self._process.communicate()
 
@@ -63,8 +60,8 @@ class Part:
 
 
 @contextmanager
-def begun(parts: Iterable[Part]) -> Iterator[None]:
-    """All of them at work; whatever happens, none outlives the block."""
+def begun(parts: Iterable[ClientProcess]) -> Iterator[None]:
+    """Run all of them; none outlives the block."""
     parts = list(parts)
     try:
         for part in parts:
@@ -77,17 +74,17 @@ def begun(parts: Iterable[Part]) -> Iterator[None]:
             part.end()
 
 
-# --- From the inside -----------------------------------------------------------------
+# In the client process.
 
 
 def wait_to_begin() -> None:
-    """Say that this client is ready, and return when all are."""
+    """Report that this client is ready, and wait for the start."""
     sys.stdout.write(READY)
     sys.stdout.flush()
     sys.stdin.readline()
 
 
 def tell(found: Iterable[Iterable[int]]) -> None:
-    """Print what was found."""
+    """Print results."""
     for each in found:
         sys.stdout.write(json.dumps(list(each)) + "\n")

@@ -1,6 +1,6 @@
-"""A client that pays somebody new and looks at `pending` until the payment is there.
+"""A client that pays a new account and polls `pending` until the payment is visible.
 
-Payments begin at random moments of the interval, one after the other.
+Payments start at random moments of the interval, one after the other.
 
     python -m foreblock.bench.preconf.payer URL SECONDS
 """
@@ -12,22 +12,22 @@ import time
 from typing import Final
 
 from foreblock.bench.preconf.part import tell, wait_to_begin
-from foreblock.bench.preconf.wire import Connection, request
+from foreblock.bench.preconf.wire import RawConnection, request
 from foreblock.errors import NotAnAnswer
+from foreblock.ledger.rules.transaction_types import DYNAMIC_FEE
 from foreblock.primitives import format_data
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, DevAccount, dev_accounts
 from foreblock.types import Message, sign_transaction
 
 GWEI: Final = 10**9
 PAUSE_SECONDS: Final = 0.2  # at most, between two payments
-DYNAMIC_FEE: Final = 2  # the type of EIP-1559
 
 
 def main() -> None:
     """Print when each payment was sent, accepted and readable."""
     url, seconds = sys.argv[1], float(sys.argv[2])
     (account,) = dev_accounts(TEST_MNEMONIC, 1)
-    connection = Connection(url)
+    connection = RawConnection(url)
     _, _, answer = connection.ask(request(url, "eth_chainId", []))
     chain_id = int(json.loads(answer)["result"], 16)
     generator = random.Random(6)  # noqa: S311 - the same moments each time
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def _pay(
-    connection: Connection, account: DevAccount, chain_id: int, nonce: int, to: bytes
+    connection: RawConnection, account: DevAccount, chain_id: int, nonce: int, to: bytes
 ) -> tuple[int, int, int]:
     message = Message(
         sender=account.address,

@@ -1,7 +1,7 @@
-"""A client that asks for a balance at `pending`, again and again on one connection.
+"""A client that polls a balance at `pending` on one connection.
 
-Each answer names the flashblock that it was made from, so the first one that names another
-tells when that one was readable.
+Each answer names its flashblock, so the first one that names another shows when that one became
+readable.
 
     python -m foreblock.bench.preconf.poller URL SECONDS
 """
@@ -10,13 +10,13 @@ import sys
 import time
 
 from foreblock.bench.preconf.part import tell, wait_to_begin
-from foreblock.bench.preconf.wire import Connection, pending_place, request
+from foreblock.bench.preconf.wire import RawConnection, pending_place, request
 
 
 def main() -> None:
     """Print time, block and index of each flashblock that was seen."""
     url, seconds = sys.argv[1], float(sys.argv[2])
-    connection = Connection(url)
+    connection = RawConnection(url)
     message = request(url, "eth_getBalance", ["0x" + "11" * 20, "pending"])
     seen: list[tuple[int, int, int]] = []
     last = pending_place(connection.ask(message)[1])

@@ -1,4 +1,4 @@
-"""One run of a followed chain: a feed, `foreblock serve` on it, clients around that, figures."""
+"""One run of a chain that follows a feed, with clients around it, and its figures."""
 
 import statistics
 import sys
@@ -10,24 +10,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from foreblock.bench.measure import Figure
+from foreblock.bench.measure import Figure, probing
 from foreblock.bench.preconf import feeder, listener, poller
-from foreblock.bench.preconf.disk import probing
-from foreblock.bench.preconf.part import Part, begun
-from foreblock.bench.preconf.report import SECOND_NS, Place, first_seen, milliseconds, soon
-from foreblock.bench.preconf.run import Options, read
-from foreblock.bench.rpc.load import Load
+from foreblock.bench.preconf.part import ClientProcess, begun
+from foreblock.bench.preconf.report import SECOND_NS, Position, first_seen, milliseconds, soon
+from foreblock.bench.preconf.run import PreconfOptions, read
+from foreblock.bench.rpc.load import LoadResult
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE
 from foreblock.service.running import HOST, free_port, started
 
 SIZES: Final = (50, 200)  # transactions of a message
-HELD_UP_TO: Final = 50  # messages of so many are held against the aim
+HELD_UP_TO: Final = 50  # transactions up to which a message must meet the aim
 BLOCK_SECONDS: Final = 2
 
 
 @dataclass(frozen=True)
-class Sent:
-    """A message, and when it was handed to the connection, in monotonic time."""
+class SentMessage:
+    """A message and the monotonic time at which it was sent."""
 
     at_ns: int
     block: int
@@ -35,42 +34,44 @@ class Sent:
     transactions: int
 
     @property
-    def place(self) -> Place:
-        """Where it stands."""
+    def place(self) -> Position:
         return self.block, self.index
 
 
 @dataclass(frozen=True)
 class Followed:
-    """Everything that a run left behind."""
+    """The observations of a run."""
 
-    sent: Sequence[Sent]  # in the time that counts
-    polled: Mapping[Place, int]  # when each flashblock was first seen
-    heard: Mapping[Place, int]  # when it was passed on
-    readers: Load
+    sent: Sequence[SentMessage]  # after the warm-up
+    polled: Mapping[Position, int]  # when each flashblock was first seen
+    heard: Mapping[Position, int]  # when its own feed sent it
+    readers: LoadResult
     probes: Sequence[float]
     writer_cpu: float  # of one core
 
 
-def run_followed(options: Options, sizes: Sequence[int]) -> Followed:
+def run_followed(options: PreconfOptions, sizes: Sequence[int]) -> Followed:
     """Run, and give back what was seen after the warm-up."""
     with tempfile.TemporaryDirectory(prefix="foreblock-bench-", dir=options.folder) as path:
         folder, port = Path(path), free_port()
         source = folder / "source"
         # As many blocks as there is time for, and one that is never sealed.
         blocks = options.in_all // BLOCK_SECONDS + 1
-        feed = Part(feeder, source, port, blocks, *sizes)
+        feed = ClientProcess(feeder, source, port, blocks, *sizes)
         try:
             feed.wait_until_ready()
             with _following(options, folder, source, port) as (pid, url, passed_on):
                 seconds = options.in_all
-                parts = [Part(poller, url, seconds), Part(listener, passed_on, seconds)]
+                parts = [
+                    ClientProcess(poller, url, seconds),
+                    ClientProcess(listener, passed_on, seconds),
+                ]
                 with begun(parts), probing(folder) as probes:
                     feed.begin()
                     since_ns = time.monotonic_ns() + options.warm_up * SECOND_NS
                     readers, cpu = read(options, url, folder, pid)
                     polled, heard = (part.found(seconds) for part in parts)
-                sent = [Sent(*each) for each in feed.found(seconds)]
+                sent = [SentMessage(*each) for each in feed.found(seconds)]
         finally:
             feed.end()
     until_ns = since_ns + options.seconds * SECOND_NS
@@ -80,9 +81,9 @@ def run_followed(options: Options, sizes: Sequence[int]) -> Followed:
 
 @contextmanager
 def _following(
-    options: Options, folder: Path, source: Path, port: int
+    options: PreconfOptions, folder: Path, source: Path, port: int
 ) -> Iterator[tuple[int, str, str]]:
-    """A service on the feed of that port: its process, its address, where it passes on."""
+    """A service that follows the feed: its process, its URL, the URL of its own feed."""
     address, feed = (f"{HOST}:{free_port()}" for _ in range(2))
     command = [
         sys.executable, "-m", "foreblock", "serve", "--source=feed", f"--data={folder / 'data'}",
@@ -110,7 +111,7 @@ def followed_figures(seen: Followed) -> list[Figure]:
 
 
 def followed_remarks(seen: Followed) -> Iterator[str]:
-    """What else belongs beside the figures."""
+    """Remarks beside the figures."""
     span = seen.sent[-1].at_ns - seen.sent[0].at_ns if seen.sent else 0
     count = sum(each.transactions for each in seen.sent)
     rate = count * SECOND_NS / span if span else 0.0
@@ -127,7 +128,7 @@ def followed_remarks(seen: Followed) -> Iterator[str]:
     )
 
 
-def _after(question: str, sent: Sequence[Sent], seen: Mapping[Place, int]) -> Figure:
+def _after(question: str, sent: Sequence[SentMessage], seen: Mapping[Position, int]) -> Figure:
     unseen = sum(each.place not in seen for each in sent)
     samples = [milliseconds(seen[each.place] - each.at_ns) for each in sent if each.place in seen]
     return Figure(question, "ms", samples, remarks=(f"{unseen} never seen",) if unseen else ())

@@ -1,14 +1,16 @@
-"""From what was logged and seen, to figures. Values in, values out."""
+"""From log lines and what clients saw, to figures. No I/O."""
 
 import itertools
+import json
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from msgspec import Struct, convert
+
 from foreblock.bench.measure import Figure
-from foreblock.bench.preconf.trace import Closed
-from foreblock.bench.rpc.load import Load
+from foreblock.bench.rpc.load import LoadResult
 
 MILLISECOND_NS: Final = 10**6
 SECOND_NS: Final = 10**9
@@ -17,35 +19,65 @@ P99_MS: Final = 50.0
 SENT_MEDIAN_MS: Final = 300.0  # from a client that sends to one that reads
 KEEPS_UP: Final = 0.99  # of what is sent, in what was closed
 
-Place = tuple[int, int]
+EVENT: Final = "flashblock"
+
+Position = tuple[int, int]  # block and index of a flashblock
+
+
+class Closed(Struct, frozen=True):
+    """A flashblock: when it was due, begun and committed, in monotonic nanoseconds."""
+
+    block: int
+    index: int
+    transactions: int
+    waiting: int  # in the pool, afterwards
+    due_ns: int
+    begun_ns: int
+    committed_ns: int
+    commit_ns: int  # how long the commit alone took
+
+    @property
+    def place(self) -> tuple[int, int]:
+        return self.block, self.index
+
+
+def closed(log: Iterable[str]) -> Iterator[Closed]:
+    """The flashblocks in a JSON log."""
+    for line in log:
+        if line.startswith("{"):
+            event = json.loads(line)
+            if event.get("event") == EVENT:
+                yield convert(event, Closed)
+
+
 Span = Callable[[Closed], int]
 
 
 @dataclass(frozen=True)
-class Seen:
-    """Everything that a run left behind."""
+class PreconfRun:
+    """The observations of a run."""
 
-    closed: Sequence[Closed]  # in the time that counts
-    polled: Mapping[Place, int]  # when each flashblock was first seen
-    heard: Mapping[Place, int]  # when it arrived over the feed
+    closed: Sequence[Closed]  # after the warm-up
+    polled: Mapping[Position, int]  # when each flashblock was first seen
+    heard: Mapping[Position, int]  # when it arrived over the feed
     paid: Sequence[tuple[int, int, int]]  # when payments were sent, accepted, readable
     sent: tuple[int, int, int]  # transactions, answers, errors
-    readers: Load
+    readers: LoadResult
     probes: Sequence[float]
     writer_cpu: float  # of one core
     tps: int
 
 
-def first_seen(sightings: Sequence[Sequence[int]]) -> dict[Place, int]:
-    """When each place was first seen, of (time, block, index)."""
-    first: dict[Place, int] = {}
+def first_seen(sightings: Sequence[Sequence[int]]) -> dict[Position, int]:
+    """When each flashblock was first seen, from (time, block, index)."""
+    first: dict[Position, int] = {}
     for at_ns, block, index in sightings:
         first.setdefault((block, index), at_ns)
     return first
 
 
-def figures(seen: Seen) -> list[Figure]:
-    """The figures of a run, the ones that are asked for first."""
+def figures(seen: PreconfRun) -> list[Figure]:
+    """The figures of a run, the most important first."""
     accepted = [milliseconds(accepted - sent) for sent, accepted, _ in seen.paid]
     readable = [milliseconds(readable - sent) for sent, _, readable in seen.paid]
     found = [
@@ -65,8 +97,8 @@ def figures(seen: Seen) -> list[Figure]:
     return [each for each in found if each.samples]
 
 
-def remarks(seen: Seen) -> Iterator[str]:
-    """Whether the sequencer kept up, and what else belongs beside the figures."""
+def remarks(seen: PreconfRun) -> Iterator[str]:
+    """Whether the sequencer kept up, and other remarks."""
     sent, answers, errors = seen.sent
     rate, waiting = included_a_second(seen.closed), [each.waiting for each in seen.closed]
     kept_up = "kept up" if rate >= seen.tps * KEEPS_UP else "did not keep up"
@@ -93,7 +125,7 @@ def remarks(seen: Seen) -> Iterator[str]:
 
 
 def included_a_second(closed: Sequence[Closed]) -> float:
-    """Transactions in what was closed, without the deposit of each block, a second."""
+    """Included transactions per second, without deposits."""
     if len(closed) < 2:
         return 0.0
     included = sum(each.transactions for each in closed[1:] if each.index)
@@ -101,7 +133,7 @@ def included_a_second(closed: Sequence[Closed]) -> float:
 
 
 def missed(closed: Sequence[Closed]) -> int:
-    """Slots of whole blocks that had no flashblock: what the fullest block has, and others not."""
+    """Missing flashblocks of complete blocks, compared with the fullest block."""
     by_block = [len(list(group)) for _, group in itertools.groupby(closed, lambda it: it.block)]
     whole = by_block[1:-1]
     return sum(max(whole) - each for each in whole) if whole else 0
@@ -110,7 +142,7 @@ def missed(closed: Sequence[Closed]) -> int:
 def _since_due(
     question: str,
     closed: Sequence[Closed],
-    seen: Mapping[Place, int],
+    seen: Mapping[Position, int],
     less: Span = lambda _: 0,
 ) -> Figure:
     unseen = sum(each.place not in seen for each in closed)
@@ -128,7 +160,7 @@ def _of(question: str, closed: Sequence[Closed], span: Span) -> Figure:
 
 
 def soon(figure: Figure) -> Figure:
-    """A figure held against what a pre-confirmation may take."""
+    """The figure with the aim of a pre-confirmation."""
     met = bool(figure.samples) and figure.median < MEDIAN_MS and figure.percentile(99) < P99_MS
     return replace(figure, aim=f"median below {MEDIAN_MS:g}, p99 below {P99_MS:g}", met=met)
 
@@ -139,5 +171,4 @@ def _soon_enough(figure: Figure) -> Figure:
 
 
 def milliseconds(nanoseconds: int) -> float:
-    """A span of time, for people."""
     return nanoseconds / MILLISECOND_NS

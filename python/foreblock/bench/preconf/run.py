@@ -1,4 +1,4 @@
-"""One run: `foreblock dev` up, clients around it, everything stopped, figures."""
+"""One run of a dev chain with clients around it."""
 
 import subprocess
 import sys
@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from foreblock.bench.measure import probing
 from foreblock.bench.preconf import listener, payer, poller, sender
-from foreblock.bench.preconf.disk import probing
-from foreblock.bench.preconf.part import Part, begun
-from foreblock.bench.preconf.report import SECOND_NS, Seen, first_seen
-from foreblock.bench.preconf.trace import Closed, closed
+from foreblock.bench.preconf.part import ClientProcess, begun
+from foreblock.bench.preconf.report import SECOND_NS, Closed, PreconfRun, closed, first_seen
 from foreblock.bench.rpc import load
 from foreblock.bench.rpc.processes import cpu_seconds, family
 from foreblock.errors import InvalidArgument
@@ -24,13 +23,13 @@ from foreblock.service.running import HOST, free_port, started
 
 ACCOUNTS: Final = 20  # dev accounts; the first is the payer's, the others send the load
 NICE: Final = 5  # of the readers, as of the workers: clients would be on other machines
-BLOCK_OF: Final = 16  # of so many readers' requests one asks for the whole pending block
+BLOCK_OF: Final = 16  # one of this many requests of readers is for the pending block
 _BALANCE_OF: Final = "0x70a08231"  # balanceOf(address)
 
 
 @dataclass(frozen=True)
-class Options:
-    """What is run."""
+class PreconfOptions:
+    """Options of a run."""
 
     wrk: Path
     tps: int = 1_000
@@ -42,22 +41,22 @@ class Options:
 
     @property
     def in_all(self) -> int:
-        """Seconds that the clients are at work."""
+        """Seconds for which the clients run."""
         return self.warm_up + self.seconds
 
 
-def run(options: Options) -> Seen:
-    """Run, and give back what was seen after the warm-up."""
+def run(options: PreconfOptions) -> PreconfRun:
+    """Run, and return what was seen after the warm-up."""
     with tempfile.TemporaryDirectory(prefix="foreblock-bench-", dir=options.folder) as path:
         folder = Path(path)
         log = folder / "log"
         with _dev(options, folder, log) as (pid, url, feed):
             seconds = options.in_all
             parts = [
-                Part(poller, url, seconds),
-                Part(listener, feed, seconds),
-                Part(payer, url, seconds),
-                Part(sender, url, seconds, options.tps, ACCOUNTS),
+                ClientProcess(poller, url, seconds),
+                ClientProcess(listener, feed, seconds),
+                ClientProcess(payer, url, seconds),
+                ClientProcess(sender, url, seconds, options.tps, ACCOUNTS),
             ]
             with begun(parts), probing(folder) as probes:
                 since_ns = time.monotonic_ns() + options.warm_up * SECOND_NS
@@ -65,7 +64,7 @@ def run(options: Options) -> Seen:
                 polled, heard, paid, sent = (part.found(seconds) for part in parts)
         counted = _counted(log, since_ns, since_ns + options.seconds * SECOND_NS)
     (counts,) = sent
-    return Seen(
+    return PreconfRun(
         closed=counted,
         polled=first_seen(polled),
         heard=first_seen(heard),
@@ -79,8 +78,8 @@ def run(options: Options) -> Seen:
 
 
 @contextmanager
-def _dev(options: Options, folder: Path, log: Path) -> Iterator[tuple[int, str, str]]:
-    """One network, with what its sequencer did when in its log."""
+def _dev(options: PreconfOptions, folder: Path, log: Path) -> Iterator[tuple[int, str, str]]:
+    """A dev chain that logs the times of its sequencer."""
     address, feed = (f"{HOST}:{free_port()}" for _ in range(2))
     command = [
         sys.executable, "-m", "foreblock", "dev", f"--data={folder / 'data'}",
@@ -92,8 +91,10 @@ def _dev(options: Options, folder: Path, log: Path) -> Iterator[tuple[int, str, 
         yield process.pid, url, f"ws://{feed}/ws"
 
 
-def read(options: Options, url: str, folder: Path, pid: int) -> tuple[load.Load, float]:
-    """Readers at full load for the whole run; what they got, and the writer's share of a core."""
+def read(
+    options: PreconfOptions, url: str, folder: Path, pid: int
+) -> tuple[load.LoadResult, float]:
+    """Run readers at full load; gives their result and the writer's share of a core."""
     lua = folder / "readers.lua"
     lua.write_text(load.script(_questions()), "ascii")
     writer = [each for each in family(pid) if b"foreblock.service.writer" in _command(each)]

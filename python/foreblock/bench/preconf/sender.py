@@ -1,8 +1,8 @@
-"""A client that sends so many transactions a second, each in a request of its own.
+"""A client that sends transactions at a constant rate, one per request.
 
-They are signed before it begins: transfers and token transfers in turn, from every dev
-account but the first. It does not wait for one answer before it sends the next, as many
-clients together would not, but reads them all.
+They are signed beforehand: transfers and token transfers in turn, from every dev account but the
+first. Like many clients together it does not wait for an answer before it sends the next, but
+reads all answers.
 
     python -m foreblock.bench.preconf.sender URL SECONDS TPS ACCOUNTS
 """

@@ -1,7 +1,7 @@
-"""HTTP on one connection, by hand: a request is made once, and an answer costs little to read.
+"""A minimal HTTP client: a request is built once, and an answer is cheap to read.
 
-A client that is to notice a change within a fraction of a millisecond, beside a server that
-has all cores busy, cannot afford more.
+A client that must notice a change within a fraction of a millisecond, beside a server that uses
+all cores, cannot afford more.
 """
 
 import json
@@ -19,8 +19,8 @@ _LENGTH: Final = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 _PENDING: Final = re.compile(rb"pending=(0x[0-9a-f]+)\.(\d+):")
 
 
-class Connection:
-    """A kept connection to an endpoint."""
+class RawConnection:
+    """A keep-alive connection to an endpoint."""
 
     def __init__(self, url: str) -> None:
         self.url: Final = url
@@ -29,7 +29,7 @@ class Connection:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def ask(self, message: bytes) -> tuple[int, bytes, bytes]:
-        """When the answer was there, its head and its body."""
+        """Send a request; gives time, head and body of the answer."""
         self._socket.sendall(message)
         data = self._socket.recv(1 << 16)
         while (end := data.find(b"\r\n\r\n")) < 0:
@@ -60,6 +60,6 @@ def request(url: str, method: str, params: Sequence[object]) -> bytes:
 
 
 def pending_place(head: bytes) -> tuple[int, int] | None:
-    """The block and the index that an answer says it was made from, if one was pending."""
+    """The pending block and flashblock index that an answer names, if any."""
     found = _PENDING.search(head)
     return None if found is None else (int(found[1], 16), int(found[2]))

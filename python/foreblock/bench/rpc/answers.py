@@ -1,4 +1,4 @@
-"""The whole measurement: servers up, rounds interleaved, figures compared."""
+"""The whole measurement: start servers, alternate rounds, compare."""
 
 import json
 import os
@@ -12,20 +12,20 @@ from typing import Final, NamedTuple
 from foreblock.bench.rpc import load, peers
 from foreblock.bench.rpc.peers import FOREBLOCK, Server
 from foreblock.bench.rpc.questions import Bound, Question, fits
-from foreblock.bench.rpc.rounds import Bench, Round, alone, measure
+from foreblock.bench.rpc.rounds import Bench, BenchRound, alone, measure
 from foreblock.errors import InvalidArgument
 
-ATTEMPTS: Final = 2  # times as many rounds are tried as are wanted, before what came is taken
+ATTEMPTS: Final = 2  # the most rounds tried, as a multiple of those wanted
 
 
 @dataclass(frozen=True)
 class Cell:
     """One server on one question. `counted` falls back to all rounds if none counts."""
 
-    rounds: Sequence[Round]
+    rounds: Sequence[BenchRound]
 
     @property
-    def counted(self) -> list[Round]:
+    def counted(self) -> list[BenchRound]:
         """The rounds that the figures are made of."""
         return [each for each in self.rounds if each.counts] or list(self.rounds)
 
@@ -64,14 +64,14 @@ class Ratio:
 
     @property
     def verdict(self) -> str:
-        """In words."""
+        """The verdict as text."""
         if self.bound.aim is not None and self.value <= self.bound.aim:
             return "aim met"
         return "must met" if self.value <= self.bound.must else "missed"
 
 
 class Beside(NamedTuple):
-    """What is measured beside this checkout: peers by name, and another build of it."""
+    """Servers to compare with: peers by name, and another build."""
 
     folder: Path  # of the peers
     names: Sequence[str] = peers.PEERS
@@ -79,7 +79,7 @@ class Beside(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """How much of it a server had of its own, after so many requests."""
+    """Resident memory of a server after a number of requests."""
 
     requests: int
     resident: int
@@ -87,7 +87,7 @@ class Memory(NamedTuple):
 
 @dataclass(frozen=True)
 class Answers:
-    """Everything that was found out."""
+    """All results."""
 
     servers: Mapping[str, str]  # name to version, or why it is not there
     cells: Mapping[tuple[str, str], Cell] = field(default_factory=dict)  # by question and server
@@ -137,7 +137,7 @@ def answer(
     places: tuple[Beside, Path],
     report: Callable[[str], None],
 ) -> Answers:
-    """Measure every question on every server that is there.
+    """Measure every question on every installed server.
 
     `places` are what stands beside, and a folder to work in.
     """
@@ -163,8 +163,8 @@ def _measure_all(
     folder: Path,
     report: Callable[[str], None],
 ) -> dict[tuple[str, str], Cell]:
-    """Go round and round until each has its rounds or has had its attempts."""
-    seen: dict[tuple[str, str], list[Round]] = {
+    """Alternate rounds until each server has enough, or has had its attempts."""
+    seen: dict[tuple[str, str], list[BenchRound]] = {
         (question.name, server.name): [] for _, question, server in wanted
     }
     scripts = {
@@ -198,8 +198,8 @@ def _servers(
     folder: Path,
     report: Callable[[str], None],
 ) -> Iterator[tuple[list[Server], dict[str, str]]]:
-    """Every server that is there, running, and what is said of those that are not."""
-    place = peers.Place(folder, bench.server_core, bench.narrow)
+    """The running servers, and remarks about missing ones."""
+    place = peers.PeerSetup(folder, bench.server_core, bench.narrow)
     absent: dict[str, str] = {}
     with ExitStack() as stack:
         report("starting foreblock")
@@ -226,7 +226,7 @@ def _servers(
 
 
 def _wrong_answers(servers: Sequence[Server], questions: Sequence[Question]) -> Iterator[str]:
-    """Which server does not answer which question as it should; those are not measured."""
+    """The pairs of server and question with a wrong answer, which are not measured."""
     for server in servers:
         for position, body in peers.answers_of(server, questions).items():
             if not fits(questions[position], json.loads(body)):

@@ -37,7 +37,7 @@ def balance(position: int) -> int:
 
 
 def value(slot: int) -> int:
-    """What the contract keeps in a slot; never zero."""
+    """The value of a slot of the contract; never zero."""
     return 2**255 + slot
 
 

@@ -37,8 +37,8 @@ end
 
 
 @dataclass(frozen=True)
-class Load:
-    """What the generator saw."""
+class LoadResult:
+    """The result of a run of wrk."""
 
     requests: int
     seconds: float
@@ -48,14 +48,14 @@ class Load:
 
 
 def script(bodies: Sequence[bytes]) -> str:
-    """Lua that sends these bodies in turn; one body costs the generator nothing to repeat."""
+    """A Lua script that sends these bodies in turn; a single body is repeated at no cost."""
     if len(bodies) == 1:
         return f"{_HEAD}wrk.body = {_quoted(bodies[0])}\n{_DONE}"
     listed = ",\n".join(map(_quoted, bodies))
     return f"{_HEAD}local bodies = {{\n{listed}\n}}\n{_IN_TURN}{_DONE}"
 
 
-def run(wrk: Path, url: str, lua: Path, connections: int, seconds: float, core: int) -> Load:
+def run(wrk: Path, url: str, lua: Path, connections: int, seconds: float, core: int) -> LoadResult:
     """One run of the generator on its own core."""
     command = ["taskset", "-c", str(core), str(wrk), "-t1", f"-c{connections}",
                f"-d{max(1, round(seconds))}s", "-s", str(lua), url]  # fmt: skip
@@ -65,11 +65,13 @@ def run(wrk: Path, url: str, lua: Path, connections: int, seconds: float, core: 
     return parse(done.stdout)
 
 
-def parse(output: str) -> Load:
+def parse(output: str) -> LoadResult:
     """The line that the script printed."""
     line = next(line for line in output.splitlines() if line.startswith("{"))
     told = json.loads(line)
-    return Load(told["requests"], told["duration"] / 1e6, told["failed"], told["p50"], told["p99"])
+    return LoadResult(
+        told["requests"], told["duration"] / 1e6, told["failed"], told["p50"], told["p99"]
+    )
 
 
 def _quoted(body: bytes) -> str:

@@ -1,10 +1,9 @@
-"""The servers that are compared: found, started on one core, given the chain, stopped.
+"""The servers to compare: find, start on one core, load the chain, stop.
 
-Each is left only when all of its processes are gone. A server that is not on this machine
-is reported, not passed over.
+Each ends with all of its processes. A server that is not installed is reported.
 
-A server sees the whole machine when it starts, so that it has its ordinary threads, and is
-pinned to its core then; `Place.narrow` shows it one core from the start.
+A server sees the whole machine when it starts, so that it has its usual threads, and is then
+pinned to its core; `PeerSetup.narrow` restricts it from the start.
 """
 
 import shutil
@@ -18,7 +17,7 @@ from typing import Final
 from foreblock.bench.rpc import chain
 from foreblock.bench.rpc.processes import pin
 from foreblock.bench.rpc.questions import Question
-from foreblock.ledger.importing.import_files import import_files
+from foreblock.ledger.importing.importer import import_files
 from foreblock.primitives import format_data
 from foreblock.service.running import HOST, free_port, serving, started
 from foreblock.upstream.client import Endpoint
@@ -32,8 +31,8 @@ NGINX_LITERAL: Final = 3000  # bytes; a literal of its configuration ends at 409
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a server runs: a folder with the genesis, and its core."""
+class PeerSetup:
+    """The folder with the genesis, and the core of a server."""
 
     folder: Path
     core: int
@@ -41,7 +40,7 @@ class Place:
 
     @property
     def prefix(self) -> list[str]:
-        """What stands before a server's command."""
+        """Words before the command of a server."""
         return ["taskset", "-c", str(self.core)] if self.narrow else []
 
 
@@ -69,7 +68,7 @@ def find(name: str, folder: Path) -> Path | None:
 
 
 @contextmanager
-def foreblock(place: Place) -> Iterator[Server]:
+def foreblock(place: PeerSetup) -> Iterator[Server]:
     """Ours, over a store of the chain, with one worker."""
     genesis, store = place.folder / "genesis.json", place.folder / "store"
     genesis.write_bytes(chain.genesis())
@@ -80,7 +79,7 @@ def foreblock(place: Place) -> Iterator[Server]:
 
 
 @contextmanager
-def before(program: Path, place: Place) -> Iterator[Server]:
+def before(program: Path, place: PeerSetup) -> Iterator[Server]:
     """Another build of foreblock, over a store that it imported itself."""
     store, port = place.folder / BEFORE, free_port()
     files = [f"--genesis={place.folder / 'genesis.json'}", f"--chain={chain.BLOCKS}"]
@@ -94,7 +93,7 @@ def before(program: Path, place: Place) -> Iterator[Server]:
 
 
 @contextmanager
-def anvil(program: Path, place: Place) -> Iterator[Server]:
+def anvil(program: Path, place: PeerSetup) -> Iterator[Server]:
     """Anvil from the same genesis; its blocks hold the same transactions."""
     port = free_port()
     options = [f"--port={port}", f"--init={place.folder / 'genesis.json'}", "--no-mining",
@@ -111,7 +110,7 @@ def anvil(program: Path, place: Place) -> Iterator[Server]:
 
 
 @contextmanager
-def geth(program: Path, place: Place) -> Iterator[Server]:
+def geth(program: Path, place: PeerSetup) -> Iterator[Server]:
     """Geth over the same chain, imported."""
     data = f"--datadir={place.folder / 'geth'}"
     for command in (["init", str(place.folder / "genesis.json")], ["import", str(chain.BLOCKS)]):
@@ -126,8 +125,8 @@ def geth(program: Path, place: Place) -> Iterator[Server]:
 
 
 @contextmanager
-def nginx(program: Path, place: Place, answers: Mapping[int, bytes]) -> Iterator[Server]:
-    """Nginx with a constant for each question: the bytes that ours answered with."""
+def nginx(program: Path, place: PeerSetup, answers: Mapping[int, bytes]) -> Iterator[Server]:
+    """Nginx with a constant answer to each question: the bytes of our answer."""
     port = free_port()
     configuration = place.folder / "nginx.conf"
     configuration.write_text(nginx_configuration(port, place.folder, answers), "ascii")
@@ -141,8 +140,8 @@ def nginx(program: Path, place: Place, answers: Mapping[int, bytes]) -> Iterator
 def nginx_configuration(port: int, folder: Path, answers: Mapping[int, bytes]) -> str:
     """One process, no logs, a location for each answer.
 
-    A long answer is put together from variables, since a literal may not be longer than the
-    buffer that the configuration is read with.
+    A long answer is composed of variables, since a literal may not exceed the buffer in which
+    the configuration is read.
     """
     locations = []
     for position, answer in answers.items():
@@ -173,7 +172,7 @@ def nginx_configuration(port: int, folder: Path, answers: Mapping[int, bytes]) -
 
 
 def answers_of(server: Server, questions: Sequence[Question]) -> dict[int, bytes]:
-    """What a server answers to the first request of each question."""
+    """The answers of a server to the first request of each question."""
     found = {}
     for position, question in enumerate(questions):
         with Endpoint(server.address(position)) as endpoint:

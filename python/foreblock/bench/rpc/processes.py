@@ -1,4 +1,4 @@
-"""A server as the system sees it: all its processes, their CPU time and memory."""
+"""The processes of a server: CPU time and memory."""
 
 import os
 from contextlib import suppress
@@ -38,7 +38,7 @@ def cpu_seconds(processes: list[int]) -> float:
 
 
 def idle_seconds(core: int) -> float:
-    """How long a core has had nothing to do so far."""
+    """Idle time of a core so far."""
     for line in Path("/proc/stat").read_text("ascii").splitlines():
         name, *times = line.split()
         if name == f"cpu{core}":

@@ -1,4 +1,4 @@
-"""One measurement: a server under load on its own core, and whether it counts."""
+"""One round: a server under load on its own core, and whether the round is valid."""
 
 import os
 import signal
@@ -13,29 +13,29 @@ from foreblock.bench.rpc import load
 from foreblock.bench.rpc.peers import Server
 from foreblock.bench.rpc.processes import cpu_seconds, family, idle_seconds, resident_bytes
 
-SHARE: Final = 0.9  # of its core; with less, somebody else's work is in the figure
+SHARE: Final = 0.9  # of its core; with less, other load distorts the figure
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What every round has in common."""
+    """The setup of all rounds."""
 
     wrk: Path
     server_core: int
     client_core: int
     seconds: float
     warm_up: float = 1.0
-    narrow: bool = False  # whether servers see their one core only, from the start
+    narrow: bool = False  # restrict servers to one core from their start
 
 
 @dataclass(frozen=True)
-class Round:
-    """What one round showed."""
+class BenchRound:
+    """The result of a round."""
 
     cpu_us: float  # of the server, per request
     per_second: float
     share: float  # of its core that the server got
-    idle: float  # of its core that nobody wanted: the generator could not ask faster
+    idle: float  # of its core: the generator could not send faster
     p50_us: int
     p99_us: int
     failed: int
@@ -49,7 +49,7 @@ class Round:
         return self.share >= SHARE and not self.failed
 
 
-def measure(bench: Bench, server: Server, url: str, lua: Path, connections: int) -> Round:
+def measure(bench: Bench, server: Server, url: str, lua: Path, connections: int) -> BenchRound:
     """Warm up, then load the server and divide its CPU time by the requests answered."""
     warm = load.run(bench.wrk, url, lua, connections, bench.warm_up, bench.client_core)
     processes = family(server.pid)
@@ -57,7 +57,7 @@ def measure(bench: Bench, server: Server, url: str, lua: Path, connections: int)
     seen = load.run(bench.wrk, url, lua, connections, bench.seconds, bench.client_core)
     used, idle = cpu_seconds(processes) - before, idle_seconds(bench.server_core) - idle
     requests = max(1, seen.requests)
-    return Round(
+    return BenchRound(
         cpu_us=used / requests * 1e6,
         per_second=seen.requests / seen.seconds,
         share=used / seen.seconds,
@@ -73,7 +73,7 @@ def measure(bench: Bench, server: Server, url: str, lua: Path, connections: int)
 
 @contextmanager
 def alone(server: Server, servers: Sequence[Server]) -> Iterator[None]:
-    """Halt all other servers, so that their idling costs this one nothing."""
+    """Stop all other servers with SIGSTOP meanwhile."""
     with ExitStack() as stack:
         for other in servers:
             if other is not server:

@@ -1,7 +1,7 @@
-"""What is asked of eth_simulateV1, and what must come of every call.
+"""Payloads for eth_simulateV1, with the expected result of every call.
 
-Payloads use overrides for all they need, so that any server can answer them: ether for a
-sender, the code of a token, slots for a contract to read.
+Overrides provide everything they need, so that any server can answer them: ether for a sender,
+the code of a token, slots of a contract.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,13 +1,13 @@
-"""An OP block while it is being put together, index by index.
+"""An OP block while it is being built, index by index.
 
-Transactions run one after the other on the state of the parent and stay. Whoever stores
-an index closes it, which gives what the block has become; between two indices nothing
-happens, so where a block is cut changes none of what comes after.
+Transactions run one after the other on the state of the parent. Closing an index gives the
+header of the block so far; nothing happens between two indices, so where a block is cut
+changes nothing in what follows.
 
-Roots of lists grow with the block. The state root is not computed here but behind the
-head, by `state_roots`; only the storage root of the message passer has to be known at
-once, and only when it changed. A block keeps a view of the store open until it is closed.
-After an exception other than `InvalidTransaction` and `OverBudget` it is to be thrown away.
+Roots of lists grow with the block. The state root is computed behind the head, by
+`state_roots`; only the storage root of the message passer has to be known at once, and only
+when it changed. A block holds a view of the store until it is closed. After an exception
+other than `InvalidTransaction` and `OverBudget` it must be thrown away.
 """
 
 from dataclasses import dataclass, field
@@ -19,40 +19,24 @@ from foreblock._engine import (
     Executed,
     GrowingRoot,
     Header,
-    Overlay,
     Transaction,
-    View,
     logs_bloom,
 )
 from foreblock.ledger.building.block_base import base_of, header_of
 from foreblock.ledger.building.closed_index import ClosedIndex
+from foreblock.ledger.building.parent_state import ParentState
 from foreblock.ledger.building.state_roots import StateRoots
 from foreblock.ledger.rules.block_rules import MESSAGE_PASSER
-from foreblock.ledger.rules.execution import begin_block, environment, receipt_of
-from foreblock.ledger.rules.forks import OptimismFork, Rules
+from foreblock.ledger.rules.block_start import start_block
+from foreblock.ledger.rules.execution import environment, receipt_of
+from foreblock.ledger.rules.forks import OptimismFork
 from foreblock.ledger.rules.header_rules import check_header
-from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.ledger.storage.rows import encode_transaction_entry, transaction_index_key
 from foreblock.primitives import ZERO_HASH
 from foreblock.types import Base, FlashblockId
 
 _BLOOM_BYTES: Final = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Foundation:
-    """What a block stands on."""
-
-    profile: ChainProfile
-    parent: Header  # sealed, or as it will be
-    parent_rules: Rules
-    previous: FlashblockId | None  # the last index of the parent, if it was made of indices
-    view: View
-    overlay: Overlay  # above the state that the block goes on from
-    roots: StateRoots  # from that same state on
-    # Whether the parent's header has its state root, and so the hash that the block names.
-    proven: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +67,21 @@ class _OpenIndex:
 class BlockInProgress:
     """A block so far. Its attributes are for reading."""
 
-    def __init__(self, foundation: Foundation, base: Base, payload_id: bytes) -> None:
+    def __init__(self, parent_state: ParentState, base: Base, payload_id: bytes) -> None:
         """Use `begin` or `resume`. Raises `BadBlock` for a base that cannot follow."""
-        profile, parent = foundation.profile, foundation.parent
+        profile, parent = parent_state.profile, parent_state.parent
         self.base: Final = base
         self.payload_id: Final = payload_id
         self.parent: Final = parent
-        self.roots: Final = foundation.roots
+        self.roots: Final = parent_state.roots
         self.rules: Final = profile.rules(base.block_number, base.timestamp, merged=True)
-        self._foundation: Final = foundation
-        self._overlay: Final = foundation.overlay
+        self._parent_state: Final = parent_state
+        self._overlay: Final = parent_state.overlay
         self._empty: Final = header_of(base, self.rules)
         named = self._empty
-        if not foundation.proven:
+        if not parent_state.proven:
             named = named.replace(parent_hash=parent.hash)
-        check_header(named, parent, self.rules, foundation.parent_rules, profile)
+        check_header(named, parent, self.rules, parent_state.parent_rules, profile)
         self._env: Final = environment(self._empty, self.rules, profile)
         # Of the block so far.
         self.gas_used = 0
@@ -117,22 +101,22 @@ class BlockInProgress:
         self._open = _OpenIndex()
 
     @classmethod
-    def begin(cls, foundation: Foundation, base: Base, payload_id: bytes) -> Self:
+    def begin(cls, parent_state: ParentState, base: Base, payload_id: bytes) -> Self:
         """A block without transactions, what comes before them done."""
-        block = cls(foundation, base, payload_id)
-        parent_rules = foundation.parent_rules
-        begin_block(block._overlay, block._env, block._empty, block.rules, parent_rules)
+        block = cls(parent_state, base, payload_id)
+        parent_rules = parent_state.parent_rules
+        start_block(block._overlay, block._env, block._empty, block.rules, parent_rules)
         if parent_rules.includes(OptimismFork.ISTHMUS):
-            block._withdrawals_root = foundation.parent.withdrawals_root
+            block._withdrawals_root = parent_state.parent.withdrawals_root
         elif block.rules.includes(OptimismFork.ISTHMUS):
             block._withdrawals_root = block.roots.storage_root(MESSAGE_PASSER)
         return block
 
     @classmethod
-    def resume(cls, foundation: Foundation, stored: StoredIndices) -> Self:
+    def resume(cls, parent_state: ParentState, stored: StoredIndices) -> Self:
         """A block after its committed indices; the overlay is above the state of the last."""
         header = stored.header
-        block = cls(foundation, base_of(header), stored.payload_id)
+        block = cls(parent_state, base_of(header), stored.payload_id)
         for transaction in stored.transactions:
             block._transactions.push(transaction)
         for receipt in stored.receipts:
@@ -191,10 +175,10 @@ class BlockInProgress:
         return self._overlay.storage(address, slot)
 
     def close_index(self, number: int, state_root: bytes = ZERO_HASH) -> ClosedIndex:
-        """What the index being filled has come to; the next one is open then.
+        """Close the index being filled and open the next one.
 
-        `number` is what it will be stored as: new accounts are born under it. `state_root`
-        is shown in its header, as whoever builds the block announces it.
+        `number` is what it will be stored as: new accounts are stored under it. `state_root`
+        is shown in its header, as the builder of the block announces it.
         """
         changes = self._overlay.take(number)
         self.roots.take_in(changes)
@@ -229,28 +213,28 @@ class BlockInProgress:
         """The index that was closed last is stored by its place alone."""
         self.quiet += 1
 
-    def foundation_of_next(self, sealed: Header, parent_hash: bytes) -> Foundation:
-        """What the next block stands on if this one ends here; it may not go on then.
+    def as_parent(self, sealed: Header, parent_hash: bytes) -> ParentState:
+        """The state that the next block begins on if this one ends here.
 
         Its last index need not be stored. `sealed` is its header, and where the state root
-        of that is not known yet, `parent_hash` the hash that the next block names. The view
-        goes along.
+        of that is not known yet, `parent_hash` the hash that the next block names. The next
+        block owns the view, and this one may not go on.
         """
         self._overlay.set_block_hash(sealed.number, parent_hash)
-        return Foundation(
-            profile=self._foundation.profile,
+        return ParentState(
+            profile=self._parent_state.profile,
             parent=sealed,
             parent_rules=self.rules,
             previous=FlashblockId(self.number, self.index - 1),
-            view=self._foundation.view,
+            view=self._parent_state.view,
             overlay=self._overlay,
             roots=StateRoots(self.roots.hand_over),
             proven=sealed.hash == parent_hash,
         )
 
     def close(self) -> None:
-        """Let go of the store."""
-        self._foundation.view.close()
+        """Close its view of the store."""
+        self._parent_state.view.close()
 
     def _keep(self, transaction: Transaction, executed: Executed) -> None:
         """Add a transaction that ran to the lists and to what comes from them."""
@@ -287,5 +271,5 @@ class BlockInProgress:
 
     def _previous(self) -> FlashblockId | None:
         if self.index == 0:
-            return self._foundation.previous
+            return self._parent_state.previous
         return FlashblockId(self.number, self.index - 1)

@@ -1,6 +1,6 @@
-"""One index of a block, closed: what is stored of it, and what is announced.
+"""One index of a block, closed: the rows that are stored of it, and its announcement.
 
-A value: the rows of a partial are laid out here, and written by whoever has a batch.
+A value: `commit_builder` writes the rows.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from foreblock.types import Base, Flashblock, FlashblockId
 
 @dataclass(frozen=True, slots=True)
 class ClosedIndex:
-    """What an index added to its block, and the header of the block so far."""
+    """The additions of an index to its block, and the header of the block so far."""
 
     base: Base
     payload_id: bytes
@@ -50,7 +50,7 @@ class ClosedIndex:
         ]
 
     def flashblock(self) -> Flashblock:
-        """What a sequencer announces of it."""
+        """Its announcement by a sequencer."""
         header = self.header
         return Flashblock(
             payload_id=self.payload_id,

@@ -1,8 +1,8 @@
-"""What will be one commit, put together step by step.
+"""One commit, put together step by step: the only way in which blocks get into a store.
 
 Steps are applied in the order in which they are added. Numbers are drawn as they will be
 stored, so a later step may name what an earlier one adds. Nothing is written before
-`LedgerWriter.commit`, and a draft that is thrown away leaves no trace.
+`commit`, and a builder that is closed instead leaves no trace.
 
 Nothing is decided here about the chain. What is kept right are the rows that find partials:
 a hash means the first partial with it that can be reached, a place the one that was added
@@ -10,28 +10,35 @@ or revived last.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, Self
 
-from foreblock._engine import Batch, Block, Changes, Header, NodeWrites, Receipt, Store, Transaction
+from foreblock._engine import Batch, Header, Heads, NodeWrites, Store, View
 from foreblock.ledger.building.closed_index import ClosedIndex
-from foreblock.ledger.building.partial_steps import add_seal, add_seals_as, put_all
 from foreblock.ledger.building.state_roots import SealsAs
+from foreblock.ledger.rules.verification import Verified
 from foreblock.ledger.storage import partial_rows, rows
 
 _ALL: Final = 1 << 20  # more rows than a height can have
 
 
-class Draft:
-    """The steps of a commit."""
+class CommitBuilder:
+    """The steps of a commit; heads, notes and rows beside them go to `batch` itself."""
 
     def __init__(self, store: Store) -> None:
         self.batch: Final[Batch] = store.batch()
         self.is_empty = True
         self.transactions = 0  # that it adds
-        self._view: Final = store.view()
+        self._store: Final = store
+        self._opened: View | None = None
         self._dropped: set[int] = set()
         self._revived: set[int] = set()
-        self._hashes: set[bytes] = set()  # of partials that this draft adds or revives
+        self._hashes: set[bytes] = set()  # of partials that this commit adds or revives
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, value: object, trace: object, /) -> None:
+        self.close()
 
     @property
     def next(self) -> int:
@@ -64,7 +71,7 @@ class Draft:
             parent_hash=header.parent_hash if stands_on_partial else None,
             rows=closed.entries,
         )
-        put_all(self.batch, closed.rows(number, before, received_at_ns))
+        self._put(closed.rows(number, before, received_at_ns))
         self._name(header.number, number, header.hash)
         return number
 
@@ -77,23 +84,30 @@ class Draft:
     ) -> None:
         """Make the last of these partials, from index 0 on, the block of this header."""
         self.is_empty = False
-        add_seal(self.batch, partials, header, total_difficulty, nodes)
+        number = header.number
+        self.batch.seal(partials[-1], header.hash, None if nodes is None else (number, nodes))
+        self._put(
+            (
+                (rows.header_key(number), rows.encode_header_row(header, total_difficulty)),
+                (partial_rows.made_of_key(number), partial_rows.encode_numbers(partials)),
+                (partial_rows.by_hash_key(header.hash), partial_rows.encode_by_hash(number)),
+            )
+        )
 
-    def append(
-        self,
-        block: Block,
-        transactions: Sequence[Transaction],
-        receipts: Iterable[Receipt],
-        changes: Changes,
-        nodes: NodeWrites | None,
-        total_difficulty: int,
-    ) -> None:
-        """Add a sealed block with changes of its own."""
+    def end_quietly(self, block: int, index: int, partial: int) -> None:
+        """Let the last partial of a sealed block stand for its last index, too."""
+        key = partial_rows.by_place_key(block, index)
+        self.batch.put(key, partial_rows.encode_numbers((partial,)))
+
+    def append(self, verified: Verified, total_difficulty: int) -> None:
+        """Add a sealed block with changes of its own; the difficulty includes its own."""
         self.is_empty = False
-        self.transactions += len(transactions)
-        entries = rows.index_entries(block, transactions)
-        self.batch.append(block.header.number, block.hash, changes, nodes, entries)
-        put_all(self.batch, rows.block_rows(block, total_difficulty, receipts))
+        self.transactions += len(verified.transactions)
+        block = verified.block
+        entries = rows.index_entries(block, verified.transactions)
+        number = block.header.number
+        self.batch.append(number, block.hash, verified.changes, verified.nodes, entries)
+        self._put(rows.block_rows(block, total_difficulty, verified.receipts))
 
     def rewind(self, block: int) -> None:
         """Make a sealed block the latest again, and drop all that stands above it."""
@@ -112,7 +126,7 @@ class Draft:
         return [number for number in numbers if self._status(number) == "live"]
 
     def drop(self, partials: Sequence[int], why: str) -> None:
-        """Let nobody reach these partials from this commit on."""
+        """Make these partials unreachable from this commit on."""
         if partials:
             self.is_empty = False
             self.batch.drop(list(partials), why)
@@ -133,17 +147,37 @@ class Draft:
             self._name(partial.block, number, partial.hash)
 
     def seals_as(self, computed: Iterable[SealsAs]) -> None:
-        """Keep what partials would seal as; that alone is no reason for a commit."""
-        add_seals_as(self.batch, computed)
+        """Store what partials would seal as; that alone is no reason for a commit."""
+        for each in computed:
+            key = partial_rows.seals_as_key(each.header.number, each.partial)
+            self.batch.put(key, partial_rows.encode_seals_as(each.header))
 
     def delete(self, keys: Iterable[bytes]) -> None:
         """Delete rows; that alone is no reason for a commit."""
         for key in keys:
             self.batch.delete(key)
 
+    def commit(self) -> Heads:
+        """Make all steps durable, in one transaction; gives the new heads."""
+        self.close()
+        return self._store.commit(self.batch)
+
     def close(self) -> None:
-        """Let go of the store."""
-        self._view.close()
+        """Close its view of the store."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    @property
+    def _view(self) -> View:
+        """The store as of the last commit, opened when it is first needed."""
+        if self._opened is None:
+            self._opened = self._store.view()
+        return self._opened
+
+    def _put(self, new: Iterable[tuple[bytes, bytes]]) -> None:
+        for key, value in new:
+            self.batch.put(key, value)
 
     def _name(self, block: int, number: int, block_hash: bytes) -> None:
         """Let the hash mean this partial, unless it means another one that can be reached."""

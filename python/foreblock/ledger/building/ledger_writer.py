@@ -1,42 +1,32 @@
-"""All that writes the store of one network whose blocks come index by index.
+"""The writer of a network's store whose blocks come index by index.
 
 One thread calls it. A commit holds a whole step: an index with its rows, or a sealed block
 together with the first index of the next, so that `pending` never falls back to `latest`
-between two blocks. What a method returns may be announced, for it is durable.
+between two blocks. What a method returns is durable and may be announced.
 
-What nobody waits for is done by `follow_up`, in turns between the commits; of the store's
-own work that is `upkeep`. It makes no commit of its own that a reader could tell: rows that
-it finds out or finds superfluous go along with the next index.
+Work behind the head is done by `follow_up`, in slices between the commits; the store's own
+part of it is `upkeep`. No reader can tell these slices: rows that they find out or find
+superfluous go along with the next index.
 
-After an exception from a commit the blocks in progress are to be thrown away; `open_block`
-gives back the one that is pending, as of its last commit.
+A sequencer calls `extend` and `seal_and_extend`; a follower decides more than one index at
+a time and hands its steps to `commit`. After an exception from a commit the blocks in
+progress must be thrown away; `open_block` reads the pending one back.
 """
 
-from collections.abc import Sequence
 from typing import Final
 
-from foreblock._engine import Batch, Header, Heads, Store, Transaction
+from foreblock._engine import Header, Heads, Store
 from foreblock.clock import Clock, boot_id
 from foreblock.errors import NoChain
 from foreblock.ledger.building.block_in_progress import BlockInProgress
-from foreblock.ledger.building.commit_builder import Draft
-from foreblock.ledger.building.parent_state import on_partial, on_sealed, resume, transactions_in
-from foreblock.ledger.building.partial_steps import (
-    add_partial,
-    add_quiet_end,
-    add_seal,
-    add_seals_as,
-)
-from foreblock.ledger.building.resume_block import read_open_block
-from foreblock.ledger.building.side_branch import SideBranch
-from foreblock.ledger.reading.partials import made_of, sealed_number
+from foreblock.ledger.building.commit_builder import CommitBuilder
+from foreblock.ledger.building.parent_state import on_partial, on_sealed
+from foreblock.ledger.building.resume_block import resume_pending
+from foreblock.ledger.reading.partials import sealed_number
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.storage.chain_head import read_header
+from foreblock.ledger.storage.chain_head import read_header, stored_profile
 from foreblock.ledger.storage.freshness import Freshness, Quiet, decode_freshness
-from foreblock.ledger.storage.maintenance import PRUNE_HEIGHTS
-from foreblock.ledger.storage.pruning import prunable
-from foreblock.ledger.storage.start import stored_profile
-from foreblock.ledger.storage.upkeep import Upkeep
+from foreblock.ledger.storage.upkeep import PRUNE_HEIGHTS, Upkeep, prunable
 from foreblock.types import Base, Flashblock, FlashblockId
 
 FRESH_FOR_BLOCKS: Final = 2  # how many block times a pending block counts as fresh
@@ -64,9 +54,10 @@ class LedgerWriter:
         self._prune_heights: Final = prune_heights
         self._safe_distance: Final = safe_distance
         self._finalized_distance: Final = finalized_distance
-        self._current: BlockInProgress | None = None  # whose indices were committed last
+        # The block whose indices were committed last; `follow_up` computes its roots.
+        self.current: BlockInProgress | None = None
         self._prunable: list[bytes] = []  # keys that go with the next commit
-        # Of the last commit, in monotonic time: for whoever measures.
+        # Of the last commit, in monotonic time, for the log.
         self.committed_at_ns = 0
         self.commit_took_ns = 0
         with store.view() as view:
@@ -82,40 +73,16 @@ class LedgerWriter:
     def open_block(self) -> BlockInProgress | None:
         """The pending block as of its last committed index; none where there is none."""
         self.close()
-        view = self.store.view()
-        self._current = read_open_block(view, self.profile)
-        if self._current is None:
-            view.close()
-        return self._current
-
-    def sealed_header(self, number: int) -> Header:
-        """The header of a sealed block."""
-        with self.store.view() as view:
-            return read_header(view, number)[0]
-
-    def transactions_of(self, number: int) -> list[Transaction]:
-        """The transactions of a sealed block that was made of indices."""
-        with self.store.view() as view:
-            return transactions_in(view, number, made_of(view, number))
-
-    def transactions_in(self, block: BlockInProgress, start: int = 0) -> list[Transaction]:
-        """The transactions in the committed indices of a block, from this one on."""
-        with self.store.view() as view:
-            return transactions_in(view, block.number, block.partials[start:])
+        self.current = resume_pending(self.store, self.profile)
+        return self.current
 
     def begin(self, base: Base, payload_id: bytes) -> BlockInProgress:
         """A block on the latest. Raises `BadBlock` for a base that cannot follow it."""
-        foundation = on_sealed(self.store, self.profile, self.latest.number)
-        return BlockInProgress.begin(foundation, base, payload_id)
-
-    def without_tail(self, block: BlockInProgress) -> BlockInProgress:
-        """A block as it was before its last committed index; the other one is closed."""
-        block.close()
-        self._current = resume(self.store, self.profile, block.partials[-2])
-        return self._current
+        parent_state = on_sealed(self.store, self.profile, self.latest.number)
+        return BlockInProgress.begin(parent_state, base, payload_id)
 
     def header_if_sealed(self, block: BlockInProgress) -> Header:
-        """What the block is if it ends with its last committed index."""
+        """The header of the block if it ends with its last committed index."""
         block.roots.catch_up()
         assert block.roots.last is not None, "a block has a committed index before it is sealed"
         return block.roots.last.header
@@ -129,8 +96,8 @@ class LedgerWriter:
         """
         place = FlashblockId(sealed.number, block.index - 1)
         partial = block.partials[-1]
-        foundation = on_partial(self.store, self.profile, place, partial, sealed)
-        return BlockInProgress.begin(foundation, base, payload_id)
+        parent_state = on_partial(self.store, self.profile, place, partial, sealed)
+        return BlockInProgress.begin(parent_state, base, payload_id)
 
     def extend(self, block: BlockInProgress, *, quietly: bool = False) -> Flashblock:
         """Close the open index of a block and make it the pending one, in one commit.
@@ -140,9 +107,9 @@ class LedgerWriter:
         """
         if quietly and block.is_quiet and self._heads.pending == block.partials[-1]:
             return self._commit_quiet_index(block)
-        batch = self.store.batch()
-        flashblock = self._commit_index(batch, block, self.latest)
-        self._current = block
+        with CommitBuilder(self.store) as builder:
+            flashblock = self._commit_index(builder, block, self.latest)
+        self.current = block
         return flashblock
 
     def seal_and_extend(
@@ -150,118 +117,67 @@ class LedgerWriter:
         block: BlockInProgress,
         sealed: Header,
         following: BlockInProgress,
-        left_out: Sequence[int] = (),
+        builder: CommitBuilder | None = None,
     ) -> Flashblock:
         """Seal a block and make the first index of the next one pending, in one commit.
 
         `sealed` is what `header_if_sealed` gave. Transactions that ran after the last
-        committed index are not in it. Partials that are `left_out` came after its end.
+        committed index are not in it. Steps that `builder` has already come first.
         """
-        assert sealed == self.header_if_sealed(block), "a block seals as what it has become"
-        batch = self.store.batch()
-        nodes = block.roots.take_nodes()
-        add_seal(batch, block.partials, sealed, self.total_difficulty, nodes)
-        if block.quiet:
-            add_quiet_end(batch, block.number, block.index - 1, block.partials[-1])
-        if left_out:
-            batch.drop(list(left_out), "not in the sealed block")
-        add_seals_as(batch, block.roots.take_new())
-        flashblock = self._commit_index(batch, following, sealed)
-        self.latest, self._current = sealed, following
+        assert sealed == self.header_if_sealed(block), "a block seals as its last index"
+        with builder or CommitBuilder(self.store) as commit:
+            nodes = block.roots.take_nodes()
+            commit.seal(block.partials, sealed, self.total_difficulty, nodes)
+            if block.quiet:
+                commit.end_quietly(block.number, block.index - 1, block.partials[-1])
+            commit.seals_as(block.roots.take_new())
+            flashblock = self._commit_index(commit, following, sealed)
+        self.current = following
         following.roots.restart(self.store.trie)
         block.close()
         return flashblock
 
-    def restart(self, block: BlockInProgress, again: BlockInProgress) -> Flashblock:
-        """Give up a block and make the first index of another one pending, in one commit.
-
-        Both stand on the latest block.
-        """
-        draft = self.draft()
-        draft.drop(block.partials, "its job was begun anew")
-        closed = again.close_index(draft.next)
-        partial = draft.extend(closed, (), self._clock.wall_ns())
-        self.commit(draft, self.latest, partial, self._clock.monotonic_ns())
-        again.committed(partial, closed.header)
-        block.close()
-        self._current = again
-        return closed.flashblock()
-
-    def branch(self, fork: int, block: BlockInProgress) -> SideBranch:
-        """A branch on a sealed block, for `reorganize`; `block` is what is pending till then."""
-        draft = self.draft()
-        draft.drop(block.partials, "it stood on what was given up")
-        draft.rewind(fork)
-        ground = on_sealed(self.store, self.profile, fork)
-        return SideBranch(draft, ground, self._clock, self.total_difficulty)
-
-    def reorganize(self, branch: SideBranch, block: BlockInProgress) -> list[Flashblock]:
-        """Let a branch take the place of all above its fork, `block` included, in one commit."""
-        pending = branch.block
-        branch.draft.seals_as(pending.roots.take_new())
-        self.commit(branch.draft, branch.latest, pending.partials[-1], self._clock.monotonic_ns())
-        pending.roots.restart(self.store.trie)
-        block.close()
-        self._current = pending
-        return branch.flashblocks
-
-    def otherwise(self, block: BlockInProgress, transactions: Sequence[Transaction]) -> Flashblock:
-        """What the last index of a block would be with other transactions; it is not stored."""
-        if len(block.partials) > 1:
-            other = resume(self.store, self.profile, block.partials[-2])
-        else:
-            ground = on_sealed(self.store, self.profile, block.number - 1)
-            other = BlockInProgress.begin(ground, block.base, block.payload_id)
-        try:
-            for transaction in transactions:
-                other.run(transaction)
-            return other.close_index(self.store.batch().next).flashblock()
-        finally:
-            other.close()
-
-    def draft(self) -> Draft:
-        """An empty draft that follows the last commit."""
-        return Draft(self.store)
-
     def commit(
-        self, draft: Draft, latest: Header, pending: int | None, heard_at_ns: int | None
+        self, builder: CommitBuilder, latest: Header, pending: int | None, heard_at_ns: int | None
     ) -> None:
-        """Make a draft durable, after which these are the latest and the pending block.
+        """Make steps durable, after which these are the latest and the pending block.
 
-        `heard_at_ns` is when the newest flashblock that it adds to the pending block was
+        `heard_at_ns` is when the newest flashblock that they add to the pending block was
         received, in monotonic time; without one nothing becomes fresher.
         """
-        draft.delete(self._prunable)
-        draft.batch.pending(pending)
+        builder.delete(self._prunable)
+        builder.batch.pending(pending)
         if heard_at_ns is not None:
             before = decode_freshness(self._heads.note)
             until = 0 if before is None else before.deadline_ns(self._boot_id)
             until = max(until, heard_at_ns + self._lifetime_ns)
-            draft.batch.note(Freshness(self._boot_id, until).encode())
-        draft.close()
-        self._heads = self.store.commit(draft.batch)
+            builder.batch.note(Freshness(self._boot_id, until).encode())
+        self._commit(builder)
         self._prunable = []
-        self._upkeep.committed(draft.transactions)
+        self._upkeep.committed(builder.transactions)
         self.latest = latest
 
     def name_heads(self, safe: bytes | None, finalized: bytes | None) -> None:
-        """Let these sealed blocks be the safe and the final one, those that are known."""
+        """Make these sealed blocks the safe and the final one, those that are known."""
         with self.store.view() as view:
             blocks = [each and sealed_number(view, each) for each in (safe, finalized)]
-        batch, heads = self.store.batch(), self._heads
+        builder, heads = CommitBuilder(self.store), self._heads
         changed = False
         for number, now, name in zip(
-            blocks, (heads.safe, heads.finalized), (batch.safe, batch.finalized), strict=True
+            blocks,
+            (heads.safe, heads.finalized),
+            (builder.batch.safe, builder.batch.finalized),
+            strict=True,
         ):
             if isinstance(number, int) and (now is None or now[0] != number):
                 name(number)
                 changed = True
         if changed:
-            self._heads = self.store.commit(batch)
+            self._commit(builder)
 
     def follow_up(self) -> bool:
-        """A turn of the work behind the head; true while there is more."""
-        if self._current is not None and self._current.roots.step():
+        """A slice of the work behind the head; true while there is more."""
+        if self.current is not None and self.current.roots.step():
             return True
         if self._upkeep.turn(self.latest.number):
             return True
@@ -272,49 +188,44 @@ class LedgerWriter:
         return False
 
     def close(self) -> None:
-        """Let go of the block in progress and its view; the store stays open."""
-        if self._current is not None:
-            self._current.close()
-            self._current = None
+        """Close the block in progress and its view; the store stays open."""
+        if self.current is not None:
+            self.current.close()
+            self.current = None
 
-    def _commit_index(self, batch: Batch, block: BlockInProgress, latest: Header) -> Flashblock:
-        """Commit the batch with the open index of a block, pending above `latest`."""
-        closed = block.close_index(batch.next)
-        with self.store.view() as view:
-            partial = add_partial(batch, view, closed, block.partials, self._clock.wall_ns())
-        add_seals_as(batch, block.roots.take_new())
-        for key in self._prunable:
-            batch.delete(key)
-        batch.pending(partial)
-        self._move_heads(batch, latest.number)
-        self._commit(batch, self._clock.monotonic_ns())
-        self._prunable = []
-        self._upkeep.committed(len(closed.transactions))
+    def _commit_index(
+        self, builder: CommitBuilder, block: BlockInProgress, latest: Header
+    ) -> Flashblock:
+        """Commit the open index of a block, pending above `latest`.
+
+        The safe and the final head of a chain that is built here follow at a distance.
+        """
+        closed = block.close_index(builder.next)
+        partial = builder.extend(closed, block.partials, self._clock.wall_ns())
+        builder.seals_as(block.roots.take_new())
+        heads, number = self._heads, latest.number
+        builder.batch.safe(_behind(number, self._safe_distance, heads.safe))
+        builder.batch.finalized(_behind(number, self._finalized_distance, heads.finalized))
+        self.commit(builder, latest, partial, self._clock.monotonic_ns())
         block.committed(partial, closed.header)
         return closed.flashblock()
 
     def _commit_quiet_index(self, block: BlockInProgress) -> Flashblock:
-        """Commit that a block has come to its next index, and nothing else."""
-        batch = self.store.batch()
-        closed = block.close_index(batch.next)
+        """Commit that a block has reached its next index, and nothing else."""
+        builder = CommitBuilder(self.store)
+        closed = block.close_index(builder.next)
         quiet = Quiet(block.partials[-1], closed.index, self._clock.wall_ns())
-        begun_ns = self._clock.monotonic_ns()
-        batch.note(Freshness(self._boot_id, begun_ns + self._lifetime_ns, quiet).encode())
-        self._commit(batch, begun_ns)
+        until = self._clock.monotonic_ns() + self._lifetime_ns
+        builder.batch.note(Freshness(self._boot_id, until, quiet).encode())
+        self._commit(builder)
         block.committed_quietly()
         return closed.flashblock()
 
-    def _commit(self, batch: Batch, begun_ns: int) -> None:
-        self._heads = self.store.commit(batch)
+    def _commit(self, builder: CommitBuilder) -> None:
+        begun_ns = self._clock.monotonic_ns()
+        self._heads = builder.commit()
         self.committed_at_ns = self._clock.monotonic_ns()
         self.commit_took_ns = self.committed_at_ns - begun_ns
-
-    def _move_heads(self, batch: Batch, latest: int) -> None:
-        """The heads that follow the latest block at a distance, and how long pending is fresh."""
-        batch.safe(_behind(latest, self._safe_distance, self._heads.safe))
-        batch.finalized(_behind(latest, self._finalized_distance, self._heads.finalized))
-        until = self._clock.monotonic_ns() + self._lifetime_ns
-        batch.note(Freshness(self._boot_id, until).encode())
 
 
 def _behind(latest: int, distance: int, now: tuple[int, bytes] | None) -> int:

@@ -1,8 +1,8 @@
 """State roots of the partials of one block, computed behind the head.
 
-A partial is announced with a zero state root. What its block would seal as, if it ended
-there, is known when a trie has taken in its changes; nobody waits for that but whoever
-seals. Partials are taken one after the other, so the work for each is what it changed.
+A partial is announced with a zero state root. The header that its block would have if it
+ended there is known once a trie has applied its changes; only sealing waits for that.
+Partials are taken one after the other, so the work for each is what it changed.
 
 The trie is opened when it is first needed. That of the store gives the nodes to be kept
 when the block is sealed. That of a view serves a block whose parent is not sealed yet, or
@@ -21,7 +21,7 @@ OpenTrie = Callable[[], StateTrie]
 
 @dataclass(frozen=True, slots=True)
 class SealsAs:
-    """What a block is if it ends with this partial."""
+    """The header of a block if it ends with this partial."""
 
     partial: int
     header: Header
@@ -29,7 +29,7 @@ class SealsAs:
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A partial whose root comes after so many changes."""
+    """A partial whose root comes after this many changes."""
 
     partial: int
     header: Header
@@ -52,7 +52,7 @@ class StateRoots:
         self._nodes: NodeWrites | None = None  # of a block whose trie was handed over
 
     def take_in(self, changes: Changes) -> None:
-        """What happened after all that was taken in before."""
+        """Add the changes that follow all earlier ones."""
         self._changes.append(changes)
         self._nodes = None
 
@@ -86,7 +86,7 @@ class StateRoots:
         return self._trie_after(len(self._changes)).storage_root(address)
 
     def take_new(self) -> list[SealsAs]:
-        """What was computed since this was last asked."""
+        """The roots computed since the last call."""
         new, self._new = self._new, []
         return new
 
@@ -97,7 +97,7 @@ class StateRoots:
         return None if self._trie is None else self._trie.take()
 
     def hand_over(self) -> StateTrie:
-        """The trie after all that was taken in, to whom it belongs from then on."""
+        """The trie after all changes; the caller owns it."""
         self.root()
         self._nodes = self.take_nodes()
         trie, self._trie, self._applied = self._trie, None, 0

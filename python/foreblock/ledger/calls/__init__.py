@@ -1,1 +1,1 @@
-"""Calls: what a caller asks for, the checks before it runs, overrides, and how it is run."""
+"""Calls: the request, the checks before it runs, overrides, the run, and gas estimates."""

@@ -10,8 +10,8 @@ from typing import Final
 from msgspec import Struct, structs
 
 from foreblock._engine import Withdrawal
-from foreblock.ledger.reading.block_context import Surroundings
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.block_context import BlockContext
+from foreblock.ledger.reading.blocks import ReadableBlock
 
 
 class BlockOverrides(Struct, frozen=True):
@@ -33,7 +33,7 @@ class BlockOverrides(Struct, frozen=True):
 AS_IT_IS: Final = BlockOverrides()
 
 
-def overridden(block: ReadableBlock, overrides: BlockOverrides) -> Surroundings:
+def overridden(block: ReadableBlock, overrides: BlockOverrides) -> BlockContext:
     """The block as overridden; its forks follow from the overridden number and time."""
     fields = {name: value for name, value in structs.asdict(overrides).items() if value is not None}
     blob_fee = fields.pop("blob_base_fee", None)
@@ -44,4 +44,4 @@ def overridden(block: ReadableBlock, overrides: BlockOverrides) -> Surroundings:
     changed = block.header.replace(**fields)
     profile = block.profile
     rules = profile.rules(changed.number, changed.timestamp, merged=block.merged)
-    return Surroundings(changed, rules, profile, blob_fee)
+    return BlockContext(changed, rules, profile, blob_fee)

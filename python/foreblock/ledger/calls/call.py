@@ -1,8 +1,8 @@
-"""A call: what is asked for, and how it is made ready and run.
+"""Prepare a call and run it.
 
-A call runs on the state after a block and in that block's surroundings, and leaves
-nothing behind. It is judged by the engine as it begins; only when the engine refuses
-are the checks of `call_checks` made, in the order that decides which of them speaks.
+A call runs on the state after a block and in the context of that block, and leaves no trace.
+The engine validates it as it begins; only when the engine refuses are the checks of `checks`
+made, whose order decides the text of the refusal.
 """
 
 from typing import Final
@@ -22,7 +22,7 @@ from foreblock._engine import (
 from foreblock.errors import InvalidMessage, RefusedCall
 from foreblock.ledger.calls.checks import check, check_fields
 from foreblock.ledger.calls.request import Call, Overrides
-from foreblock.ledger.reading.block_context import Surroundings
+from foreblock.ledger.reading.block_context import BlockContext
 
 __all__ = [
     "FEE_LIMIT",
@@ -45,12 +45,12 @@ FEE_LIMIT: Final = 1 << 128  # the engine counts fees in 128 bits
 
 
 class Run(Struct, frozen=True, gc=False):
-    """A call made ready: it can be run here, or handed to a pool."""
+    """A call that is ready: it can run here, or on a thread of a pool."""
 
     call: Call
     state: State
     overlay: Overlay | None  # overrides above the state
-    around: Surroundings
+    context: BlockContext
     env: Env
     message: Message
     precompiles: Precompiles | None
@@ -59,7 +59,7 @@ class Run(Struct, frozen=True, gc=False):
     def kind(self) -> tuple[int, bytes | None, bytes, bool]:
         """The network, contract and selector, and whether state is overridden."""
         call = self.call
-        chain_id = self.around.profile.chain_id
+        chain_id = self.context.profile.chain_id
         return chain_id, call.to, call.data[:4], self.overlay is not None
 
     def here(self, timeout_us: int | None = None, step_us: int | None = None) -> Outcome:
@@ -95,59 +95,59 @@ class Run(Struct, frozen=True, gc=False):
         )
 
     def check(self) -> None:
-        """Raise `RefusedCall` when the call may not begin."""
-        _check(self.call, self.around, self.state, self.overlay)
+        """Raise `RefusedCall` if the call may not begin."""
+        _check(self.call, self.context, self.state, self.overlay)
 
     def refused(self, refusal: InvalidMessage) -> RefusedCall:
-        """What the engine alone refuses, said like the rest."""
+        """A refusal that only the engine makes, worded like the others."""
         return RefusedCall(f"err: {refusal.why} (supplied gas {self.call.gas})")
 
 
 def prepare(
     call: Call,
     state: State,
-    around: Surroundings,
+    context: BlockContext,
     overrides: Overrides | None,
     **_limits: int | None,
 ) -> Run:
-    """Make a call ready; raises `RefusedOverride`, `RefusedCall`."""
-    return ready(call, state, around, *overlaid(state, around, overrides))
+    """Prepare a call; raises `RefusedOverride`, `RefusedCall`."""
+    return ready(call, state, context, *overlaid(state, context, overrides))
 
 
 def overlaid(
-    state: State, around: Surroundings, overrides: Overrides | None, **_limits: int | None
+    state: State, context: BlockContext, overrides: Overrides | None, **_limits: int | None
 ) -> Overlaid:
-    """What overrides put above a state, if anything; raises `RefusedOverride`."""
+    """The overrides above a state, if there are any; raises `RefusedOverride`."""
     if overrides is None:
         return None, None
     overlay = state.overlay()
-    return overlay, overrides.lay(overlay, around.rules.engine_name)
+    return overlay, overrides.lay(overlay, context.rules.engine_name)
 
 
 def ready(
     call: Call,
     state: State,
-    around: Surroundings,
+    context: BlockContext,
     overlay: Overlay | None,
     precompiles: Precompiles | None,
 ) -> Run:
-    """Make a call ready on what `overlaid` gave; raises `RefusedCall`."""
+    """Prepare a call on the result of `overlaid`; raises `RefusedCall`."""
     if call.is_plain:
-        return Run(call, state, overlay, around, around.unpriced, _plain(call), precompiles)
-    check_fields(call, around.profile.chain_id)
-    free_gas = call.price(around.base_fee) == 0
+        return Run(call, state, overlay, context, context.unpriced, _plain(call), precompiles)
+    check_fields(call, context.profile.chain_id)
+    free_gas = call.price(context.base_fee) == 0
     free_blobs = call.blob_hashes is not None and not call.max_fee_per_blob_gas
-    env = around.environment(free_gas=free_gas, free_blobs=free_blobs)
+    env = context.environment(free_gas=free_gas, free_blobs=free_blobs)
     # The engine takes empty lists for absent ones, and no fees above its width.
-    _check(call, around, state, overlay)
+    _check(call, context, state, overlay)
     if call.highest_fee >= FEE_LIMIT:
         raise RefusedCall(f"err: fees above 2^128 - 1 are not supported (supplied gas {call.gas})")
-    return Run(call, state, overlay, around, env, message(call, around.base_fee), precompiles)
+    return Run(call, state, overlay, context, env, message(call, context.base_fee), precompiles)
 
 
-def _check(call: Call, around: Surroundings, state: State, overlay: Overlay | None) -> None:
+def _check(call: Call, context: BlockContext, state: State, overlay: Overlay | None) -> None:
     account = (state if overlay is None else overlay).account(call.sender)
-    check(call, around, 0 if account is None else account.balance)
+    check(call, context, 0 if account is None else account.balance)
 
 
 def _plain(call: Call) -> Message:
@@ -155,7 +155,7 @@ def _plain(call: Call) -> Message:
 
 
 def message(call: Call, base_fee: int | None) -> Message:
-    """The call for the engine, in a block with this base fee."""
+    """The engine's message of a call, in a block with this base fee."""
     if call.is_plain:
         return _plain(call)
     cap, tip = call.max_fee_per_gas, call.max_priority_fee_per_gas

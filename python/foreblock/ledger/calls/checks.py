@@ -1,8 +1,8 @@
-"""What a call must pass before it runs, in the order in which geth looks at it.
+"""Checks before a call runs, in the order of geth.
 
-The order decides which refusal a client sees when several apply. The texts are geth's,
-with checksummed addresses and decimal amounts. Sender's code and the gas limit of one
-transaction are not looked at: nobody signed a call. Nonces are for simulations to judge.
+The order decides which refusal a client sees when several apply. The texts are geth's, with
+checksummed addresses and decimal amounts. The sender's code and the gas limit of a transaction
+are not checked, because a call is not signed. Simulations check nonces themselves.
 """
 
 from collections.abc import Sequence
@@ -10,8 +10,8 @@ from typing import Final
 
 from foreblock.errors import RefusedCall, Rule
 from foreblock.ledger.calls.request import Call
-from foreblock.ledger.reading.block_context import Surroundings
-from foreblock.ledger.rules.checksum import checksum_address
+from foreblock.ledger.reading.block_context import BlockContext
+from foreblock.ledger.rules.addresses import checksum_address
 from foreblock.ledger.rules.execution import BLOBS_PER_TRANSACTION
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import OSAKA, SHANGHAI
@@ -32,37 +32,37 @@ def check_fields(call: Call, chain_id: int) -> None:
         raise RefusedCall(f"chainId does not match node's (have={call.chain_id}, want={chain_id})")
 
 
-def check(call: Call, around: Surroundings, balance: int) -> None:
-    """Raise `RefusedCall` with the first reason there is."""
-    reason = first_reason(call, around, balance, strict=False)
+def check(call: Call, context: BlockContext, balance: int) -> None:
+    """Raise `RefusedCall` with the first reason."""
+    reason = first_reason(call, context, balance, strict=False)
     if reason is not None:
         raise RefusedCall(f"err: {reason[1]} (supplied gas {call.gas})")
 
 
-def first_reason(call: Call, around: Surroundings, balance: int, *, strict: bool) -> Reason | None:
-    """What is wrong with a call, by the first check that it fails.
+def first_reason(call: Call, context: BlockContext, balance: int, *, strict: bool) -> Reason | None:
+    """The reason of the first check that a call fails.
 
-    Unless `strict`, a call that offers nothing for gas, or for blob gas, need not offer
-    what the block asks for.
+    Unless `strict`, a call that offers nothing for gas, or for blob gas, need not meet the
+    fees of the block.
     """
-    return reason_beside_gas(call, around, balance, strict=strict) or _gas(call, around)
+    return reason_beside_gas(call, context, balance, strict=strict) or _gas(call, context)
 
 
 def reason_beside_gas(
-    call: Call, around: Surroundings, balance: int, *, strict: bool
+    call: Call, context: BlockContext, balance: int, *, strict: bool
 ) -> Reason | None:
-    """The same without those that more gas would help against."""
+    """The same without the checks that more gas would pass."""
     return (
-        _fees(call, around, strict=strict)
-        or _blobs(call, around, strict=strict)
+        _fees(call, context, strict=strict)
+        or _blobs(call, context, strict=strict)
         or _authorizations(call)
-        or _init_code(call, around)
+        or _init_code(call, context)
         or _funds(call, balance)
     )
 
 
-def _fees(call: Call, around: Surroundings, *, strict: bool) -> Reason | None:
-    cap, tip, base_fee = call.fee_cap, call.fee_tip, around.base_fee
+def _fees(call: Call, context: BlockContext, *, strict: bool) -> Reason | None:
+    cap, tip, base_fee = call.fee_cap, call.fee_tip, context.base_fee
     if base_fee is None or not (cap or tip or strict):
         return None
     if tip > cap:
@@ -79,18 +79,18 @@ def _fees(call: Call, around: Surroundings, *, strict: bool) -> Reason | None:
     return None
 
 
-def _blobs(call: Call, around: Surroundings, *, strict: bool) -> Reason | None:
+def _blobs(call: Call, context: BlockContext, *, strict: bool) -> Reason | None:
     if call.blob_hashes is None:
         return None
-    return _blob_hashes(call, call.blob_hashes, around) or _blob_fee(call, around, strict=strict)
+    return _blob_hashes(call, call.blob_hashes, context) or _blob_fee(call, context, strict=strict)
 
 
-def _blob_hashes(call: Call, hashes: Sequence[bytes], around: Surroundings) -> Reason | None:
+def _blob_hashes(call: Call, hashes: Sequence[bytes], context: BlockContext) -> Reason | None:
     if call.to is None:
         return Rule.OTHER, "blob transaction of type create"
     if not hashes:
         return Rule.OTHER, "blob transaction missing blob hashes"
-    if around.rules.ethereum >= OSAKA and len(hashes) > BLOBS_PER_TRANSACTION:
+    if context.rules.ethereum >= OSAKA and len(hashes) > BLOBS_PER_TRANSACTION:
         return Rule.OTHER, "blob transaction has too many blobs"
     for index, each in enumerate(hashes):
         if each[0] != BLOB_HASH_VERSION:
@@ -98,13 +98,13 @@ def _blob_hashes(call: Call, hashes: Sequence[bytes], around: Surroundings) -> R
     return None
 
 
-def _blob_fee(call: Call, around: Surroundings, *, strict: bool) -> Reason | None:
+def _blob_fee(call: Call, context: BlockContext, *, strict: bool) -> Reason | None:
     cap = call.max_fee_per_blob_gas or 0
-    if (cap or strict) and cap < around.blob_fee:
+    if (cap or strict) and cap < context.blob_fee:
         return Rule.OTHER, (
             "max fee per blob gas less than block blob gas fee: "
             f"address {checksum_address(call.sender)} "
-            f"blobGasFeeCap: {cap}, blobBaseFee: {around.blob_fee}"
+            f"blobGasFeeCap: {cap}, blobBaseFee: {context.blob_fee}"
         )
     return None
 
@@ -119,11 +119,11 @@ def _authorizations(call: Call) -> Reason | None:
     return None
 
 
-def _init_code(call: Call, around: Surroundings) -> Reason | None:
+def _init_code(call: Call, context: BlockContext) -> Reason | None:
     size = len(call.data)
     if call.to is not None or size <= MAX_INIT_CODE:
         return None
-    if around.rules.ethereum < SHANGHAI:
+    if context.rules.ethereum < SHANGHAI:
         return None
     return Rule.INIT_CODE, f"max initcode size exceeded: code size {size} limit {MAX_INIT_CODE}"
 
@@ -141,17 +141,17 @@ def _funds(call: Call, balance: int) -> Reason | None:
     )
 
 
-def _gas(call: Call, around: Surroundings) -> Reason | None:
+def _gas(call: Call, context: BlockContext) -> Reason | None:
     intrinsic = intrinsic_gas(
         call.data,
         creates=call.to is None,
         accessed=call.accessed,
         authorizations=len(call.authorizations or ()),
-        rules=around.rules,
+        rules=context.rules,
     )
     if call.gas < intrinsic:
         return Rule.INTRINSIC_GAS, f"intrinsic gas too low: have {call.gas}, want {intrinsic}"
-    floor = floor_gas(call.data, around.rules)
+    floor = floor_gas(call.data, context.rules)
     if call.gas < floor:
         why = f"insufficient gas for floor data gas cost: have {call.gas}, want {floor}"
         return Rule.OTHER, why

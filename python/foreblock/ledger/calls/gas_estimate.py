@@ -1,11 +1,11 @@
-"""How much gas a call needs to succeed: a search between what it used and what it may have.
+"""Estimate the gas that a call needs: a search between the gas it used and its maximum.
 
-Gas used is not enough to ask for: refunds come at the end, a call within a call is given
-63 parts of 64, and code may look at what is left. So the call is run at the most it may
-have, then at a little more than it used there, which nearly always does, and then the range
-is halved until it is narrow. The steps are geth's, and so are the numbers that come of it.
+The gas used is not enough: refunds come at the end, an inner call gets 63/64 of what is left,
+and code may look at the remaining gas. So the call runs with its maximum, then with a little
+more than it used there, which is nearly always enough, and then the range is halved until it
+is narrow. The steps are geth's, and so are the results.
 
-Runs are handed out as `Steps`: whoever drives them decides where they run and for how long.
+Runs are yielded as `Steps`; the scheduler decides where and for how long they run.
 """
 
 from functools import partial
@@ -18,20 +18,20 @@ from foreblock.errors import RefusedCall
 from foreblock.ledger.calls.call import overlaid, ready
 from foreblock.ledger.calls.checks import check_fields, reason_beside_gas
 from foreblock.ledger.calls.request import Call, Overrides
-from foreblock.ledger.reading.block_context import Surroundings
+from foreblock.ledger.reading.block_context import BlockContext
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.intrinsic_gas import TRANSACTION, floor_gas, intrinsic_gas
 from foreblock.scheduling.steps import Pace, Steps, paced
 
-CALL_STIPEND: Final = 2_300  # yellow paper: what a call with value is given for nothing
-ERROR_RATIO: Final = 0.015  # geth: an estimate may be so much above the least
+CALL_STIPEND: Final = 2_300  # yellow paper: free gas of a call with value
+ERROR_RATIO: Final = 0.015  # geth: the tolerated excess of an estimate
 OUT_OF_GAS: Final = "out of gas"
 
 
 def estimate_gas(
     call: Call,
     state: State,
-    around: Surroundings,
+    context: BlockContext,
     overrides: Overrides | None,
     gas_cap: int,
     pace: Pace,
@@ -41,11 +41,11 @@ def estimate_gas(
     `call.gas` is 0 where nobody says how much it may have. Raises `RefusedOverride`, and
     `RefusedCall` where it may not begin or needs more gas than it may have.
     """
-    check_fields(call, around.profile.chain_id)
+    check_fields(call, context.profile.chain_id)
     large = overrides is not None and overrides.is_large
-    lay = partial(overlaid, state, around, overrides)
+    lay = partial(overlaid, state, context, overrides)
     overlay, precompiles = (yield lay) if large else lay()
-    tries = _Tries(call, state, around, overlay, precompiles, offers_turns=large)
+    tries = _Tries(call, state, context, overlay, precompiles, offers_turns=large)
     return (yield from paced(_estimate(tries, gas_cap), pace))
 
 
@@ -63,7 +63,7 @@ def _estimate(tries: "_Tries", gas_cap: int) -> Steps[int | Outcome]:
 
 
 def _search(tries: "_Tries", outcome: Outcome, enough: int) -> Steps[int]:
-    """The least that is enough, nearly; `outcome` is of a run that had enough."""
+    """Nearly the minimum that is enough; `outcome` is of a run that succeeded."""
     too_little = outcome.gas_used - 1
     guess = (outcome.max_gas_used + CALL_STIPEND) * 64 // 63
     if guess < enough:
@@ -72,7 +72,7 @@ def _search(tries: "_Tries", outcome: Outcome, enough: int) -> Steps[int]:
         else:
             too_little = guess
     while too_little + 1 < enough and (enough - too_little) / enough >= ERROR_RATIO:
-        # Most need hardly more than they used, so the middle is looked for below.
+        # Most calls need hardly more than they used, so the middle is moved down.
         middle = min((enough + too_little) // 2, too_little * 2)
         if (yield from tries.succeeds(middle)):
             enough = middle
@@ -82,18 +82,18 @@ def _search(tries: "_Tries", outcome: Outcome, enough: int) -> Steps[int]:
 
 
 class _Tries(Struct, frozen=True, gc=False):
-    """One call, to be run with this much gas or that."""
+    """One call, run with different amounts of gas."""
 
     call: Call
     state: State
-    around: Surroundings
+    context: BlockContext
     overlay: Overlay | None
     precompiles: Precompiles | None
     offers_turns: bool = False  # after each run, as code of megabytes is not stopped in time
 
     @property
     def balance(self) -> int:
-        """What the sender has."""
+        """The balance of the sender."""
         account = (self.overlay or self.state).account(self.call.sender)
         return 0 if account is None else account.balance
 
@@ -107,8 +107,8 @@ class _Tries(Struct, frozen=True, gc=False):
 
     @property
     def least(self) -> int:
-        """Less than this, and it does not even begin."""
-        call, rules = self.call, self.around.rules
+        """The minimum with which the call begins."""
+        call, rules = self.call, self.context.rules
         intrinsic = intrinsic_gas(
             call.data,
             creates=call.to is None,
@@ -119,10 +119,10 @@ class _Tries(Struct, frozen=True, gc=False):
         return max(intrinsic, floor_gas(call.data, rules))
 
     def most(self, gas_cap: int) -> int:
-        """What it may have: as asked for, or a whole block, and no more than it can pay for."""
+        """The limit of the request, or a whole block, and no more than can be paid for."""
         call = self.call
-        gas = call.gas if call.gas >= TRANSACTION else self.around.header.gas_limit
-        cap = self.around.rules.transaction_gas_cap
+        gas = call.gas if call.gas >= TRANSACTION else self.context.header.gas_limit
+        cap = self.context.rules.transaction_gas_cap
         if cap is not None:
             gas = min(gas, cap)
         if call.fee_cap:
@@ -140,30 +140,30 @@ class _Tries(Struct, frozen=True, gc=False):
         return available - blobs
 
     def check(self, gas: int) -> None:
-        """Raise `RefusedCall` for what no amount of gas helps against."""
+        """Raise `RefusedCall` for reasons that more gas does not remove."""
         call = structs.replace(self.call, gas=gas)
-        reason = reason_beside_gas(call, self.around, self.balance, strict=False)
+        reason = reason_beside_gas(call, self.context, self.balance, strict=False)
         if reason is not None:
             raise RefusedCall(f"failed with {gas} gas: {reason[1]}")
 
     def run(self, gas: int) -> Steps[Outcome | None]:
-        """How it ends with so much gas; none if it does not begin."""
+        """The outcome with this amount of gas; none if the call does not begin."""
         if gas < self.least:
             return None
         call = structs.replace(self.call, gas=gas)
-        run = ready(call, self.state, self.around, self.overlay, self.precompiles)
+        run = ready(call, self.state, self.context, self.overlay, self.precompiles)
         outcome: Outcome = yield run.here
         if self.offers_turns:
             yield None
         return outcome
 
     def succeeds(self, gas: int) -> Steps[bool]:
-        """Whether so much is enough."""
+        """Whether this amount is enough."""
         outcome = yield from self.run(gas)
         return outcome is not None and outcome.status == "success"
 
     def just_enough(self, gas: int) -> Steps[bool]:
-        """The same, where a refusal is left for later."""
+        """The same; a refusal counts as no, and is raised later."""
         try:
             return (yield from self.succeeds(gas))
         except RefusedCall:

@@ -1,4 +1,6 @@
-"""A chain that others sequence: what its flashblocks and sealed blocks come to here.
+"""A chain that others sequence: its flashblocks and sealed blocks, followed and served.
 
-`follower` in the package above decides; here are the parts that it decides with.
+`follower` is the entrance. `classification` decides where a message stands, without I/O;
+`message_execution` executes and judges it; `served_chain`, `growth` and `sealing` change
+what is served; `prober` executes what is not; `canonical` takes in sealed blocks.
 """

@@ -16,7 +16,7 @@ from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.types import Base, Flashblock
 
 
-class Branch(NamedTuple):
+class Alternate(NamedTuple):
     """Messages that follow one another from an index on, other than those executed."""
 
     start: int
@@ -30,16 +30,16 @@ class Branch(NamedTuple):
 
 def alternates(
     executed: Sequence[Received], held: Iterable[Received], profile: ChainProfile
-) -> Iterator[Branch]:
-    """The branches of a job beside what was executed, those that leave it last first."""
+) -> Iterator[Alternate]:
+    """The alternates of what was executed of a job, those that leave it last first."""
     by_index: dict[int, list[Received]] = {}
     for received in held:
         by_index.setdefault(received.message.index, []).append(received)
     for start in reversed(range(len(executed))):
         for other in by_index.get(start, ()):
-            branch = _follow([*executed[:start], other], by_index, profile)
-            if branch is not None:
-                yield Branch(start, tuple(branch[start:]))
+            found = _follow([*executed[:start], other], by_index, profile)
+            if found is not None:
+                yield Alternate(start, tuple(found[start:]))
 
 
 def _follow(

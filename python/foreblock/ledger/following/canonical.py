@@ -11,32 +11,75 @@ from typing import Final
 from foreblock._engine import Block
 from foreblock.errors import BadBlock, ExecutionError, OverBudget
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.following.bounded_blocks import BoundedBlocks
-from foreblock.ledger.following.canonical_verifier import ForeignRun, Verified
-from foreblock.ledger.following.served_chain import Branches
+from foreblock.ledger.following.canonical_verifier import BoundedBlocks, CanonicalVerifier
+from foreblock.ledger.following.sealing import Sealing
+from foreblock.ledger.following.served_chain import ServedChain
 from foreblock.ledger.following.verdict import Applied
-from foreblock.ledger.following.waiting_blocks import WaitingBlocks
+from foreblock.ledger.rules.verification import Verified
 
-Learn = Callable[[int, bytes], bool]
+MOST_BLOCKS: Final = 1024
+MOST_BYTES: Final = 64 * 1024 * 1024
+
+Find = Callable[[int, bytes], bool]
+
+
+class WaitingBlocks:
+    """Sealed blocks that came before their parents, by the hash of the parent.
+
+    A missing parent is asked for, then its parent, and so on down to a block that is known.
+    Beyond the bounds the highest is dropped; it can be asked for again once those below are
+    sealed.
+    """
+
+    def __init__(self) -> None:
+        self._blocks: dict[bytes, Block] = {}
+        self._size = 0
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def add(self, block: Block) -> None:
+        """Keep a block; of two with one parent the later one."""
+        self.take(block.header.parent_hash)
+        self._blocks[block.header.parent_hash] = block
+        self._size += block.size
+        while len(self._blocks) > MOST_BLOCKS or self._size > MOST_BYTES:
+            highest = max(self._blocks.values(), key=lambda each: each.header.number)
+            self.take(highest.header.parent_hash)
+
+    def take(self, parent_hash: bytes) -> Block | None:
+        """The block that waited for this parent, which is no longer kept."""
+        block = self._blocks.pop(parent_hash, None)
+        if block is not None:
+            self._size -= block.size
+        return block
+
+    def forget_through(self, number: int) -> None:
+        """Keep nothing of this height and those below."""
+        for block in list(self._blocks.values()):
+            if block.header.number <= number:
+                self.take(block.header.parent_hash)
 
 
 class Canonical:
-    """What the canonical source has sent of one network."""
+    """Takes in the blocks of a network's canonical source."""
 
     def __init__(
         self,
         writer: LedgerWriter,
-        branches: Branches,
+        chain: ServedChain,
+        sealing: Sealing,
         blocks: BoundedBlocks,
-        learn: Learn,
+        find_job_sealing_as: Find,
         wanted: Callable[[bytes], None],
         count: Callable[[str], None],
     ) -> None:
-        """`learn` finds out whether a partial of a height seals as a hash."""
+        """`wanted` asks the source for a block by its hash."""
         self._writer: Final = writer
-        self._branches: Final = branches
+        self._chain: Final = chain
+        self._sealing: Final = sealing
         self._blocks: Final = blocks
-        self._learn: Final = learn
+        self._find_job_sealing_as: Final = find_job_sealing_as
         self._wanted: Final = wanted
         self._count: Final = count
         self._waiting: Final = WaitingBlocks()
@@ -57,7 +100,7 @@ class Canonical:
         while following is not None and error is None:
             error, last = self._seal(following)
             following = None if last is None else self._waiting.take(last)
-        self._waiting.forget_through(self._branches.latest.number)
+        self._waiting.forget_through(self._chain.latest.number)
         return error
 
     def _is_parent_sealed(self, block: Block) -> bool:
@@ -65,59 +108,61 @@ class Canonical:
         below, parent_hash = block.header.number - 1, block.header.parent_hash
         if below < 0 or self._sealed(below) == parent_hash:
             return below >= 0
-        if below <= self._branches.latest.number or not self._learn(below, parent_hash):
+        if below <= self._chain.latest.number or not self._find_job_sealing_as(below, parent_hash):
             return False
-        parent = self._branches.sealing_as(below, parent_hash)
-        return parent is not None and isinstance(self._branches.seal(parent), Applied)
+        parent = self._chain.step_sealing_as(below, parent_hash)
+        return parent is not None and isinstance(self._sealing.seal(parent), Applied)
 
     def _seal(self, block: Block) -> tuple[str | None, bytes | None]:
         """Seal a block whose parent is sealed: what is wrong, and the hash of the last sealed."""
-        number, branches = block.header.number, self._branches
+        number, chain = block.header.number, self._chain
         if self._is_known(block):
-            branches.settle(number)
+            chain.settle(number)
             return None, block.hash
-        if self._learn(number, block.hash):
-            ours = branches.sealing_as(number, block.hash)
-            if ours is not None and isinstance(branches.seal(ours), Applied):
+        if self._find_job_sealing_as(number, block.hash):
+            ours = chain.step_sealing_as(number, block.hash)
+            if ours is not None and isinstance(self._sealing.seal(ours), Applied):
                 self._count("SealedByCanonical")
-                branches.settle(number)
+                chain.settle(number)
                 return None, block.hash
         return self._append(block)
 
     def _append(self, block: Block) -> tuple[str | None, bytes | None]:
         """Execute a block and those that wait for it, and seal them in one commit."""
-        branches, fork = self._branches, block.header.number - 1
+        chain, fork = self._chain, block.header.number - 1
         if self._blocks.rests():
             return "canonical: what it sends is not executed for a while, as it was in vain", None
-        branches.flush()
+        chain.flush()
         with self._writer.store.view() as view:
             if fork < view.heads.earliest:
                 return f"canonical: block {fork} is needed, and its state is not kept", None
-        run = ForeignRun(self._writer.store, self._writer.profile, fork)
+        verifier = CanonicalVerifier(self._writer.store, self._writer.profile, fork)
         verified: list[Verified] = []
         following: Block | None = block
         error = None
         while following is not None and error is None:
-            error = self._verify(run, following, verified)
+            error = self._verify(verifier, following, verified)
             following = None if error else self._waiting.take(following.hash)
         if not verified:
-            run.close()
+            verifier.close()
             return error, None
-        branches.append(run, verified, fork)
+        self._sealing.append(verifier, verified, fork)
         self._count("SealForeign")
         last = verified[-1].block
-        branches.settle(last.header.number)
+        chain.settle(last.header.number)
         return error, last.hash
 
-    def _verify(self, run: ForeignRun, block: Block, verified: list[Verified]) -> str | None:
+    def _verify(
+        self, verifier: CanonicalVerifier, block: Block, verified: list[Verified]
+    ) -> str | None:
         try:
-            task = run.check(block)
+            task = verifier.check(block)
         except BadBlock as bad:
             self._count("BadCanonical")
             return f"canonical: {bad}"
-        number = self._branches.draft.next + len(verified)
+        number = self._chain.builder.next + len(verified)
         try:
-            verified.append(self._blocks.execute(run, task, number))
+            verified.append(self._blocks.verify(verifier, task, number))
         except OverBudget as over:
             self._count("CanonicalOverrun")
             return f"canonical: block {block.header.number}: {over}"
@@ -125,8 +170,8 @@ class Canonical:
             # The block is whole, so what this engine makes of it, and of ours, is not right.
             self._count("CanonicalDiverged")
             number = block.header.number
-            if number == self._branches.latest.number + 1:
-                self._branches.drop_from(number, "execution here differs from the canonical one")
+            if number == self._chain.latest.number + 1:
+                self._chain.drop_from(number, "execution here differs from the canonical one")
             return f"canonical: {bad}"
         return None
 
@@ -134,10 +179,10 @@ class Canonical:
         return self._sealed(block.header.number) == block.hash
 
     def _sealed(self, number: int) -> bytes | None:
-        """The hash of a sealed block, as the draft has it."""
-        if number > self._branches.latest.number:
+        """The hash of a sealed block, as the next commit will leave it."""
+        if number > self._chain.latest.number:
             return None
-        known = self._branches.sealed.get(number)
+        known = self._chain.sealed.get(number)
         if known is not None:
             return known
         with self._writer.store.view() as view:

@@ -1,108 +1,116 @@
 """Sealed blocks from a canonical source: executed here, and verified to the state root.
 
-As an import does, block after block on what is in memory; nothing is stored. What follows
-the last block may be executed on the same state before anything is committed. After a
-`BadBlock` or `OverBudget` the run is to be thrown away.
+Block after block on the state in memory, as an import does; nothing is stored. A block that
+follows the last one may be executed on the same state before anything is committed. After a
+`BadBlock` or `OverBudget` the verifier must be thrown away.
+
+A block that took too much may still be the chain's: it is tried again with twice the
+allowance, up to a limit. In between nothing of the source is executed for many times as long
+as the failed try took, so that a source that lies takes a small share of its network's time.
+Blocks that are known here already need no execution and are sealed meanwhile.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
-from foreblock._engine import (
-    Allowance,
-    Block,
-    Changes,
-    Header,
-    NodeWrites,
-    Receipt,
-    Store,
-    Transaction,
-    decode_transactions,
-)
-from foreblock.errors import OverBudget, Undecodable
-from foreblock.ledger.building.block_in_progress import Foundation
-from foreblock.ledger.building.parent_state import on_sealed
+from foreblock._engine import Allowance, Block, Header, Store
+from foreblock.clock import Clock
+from foreblock.errors import BadBlock, ExecutionError, OverBudget
+from foreblock.ledger.building.parent_state import ParentState, on_sealed
 from foreblock.ledger.building.state_roots import StateRoots
-from foreblock.ledger.following.bounds import GAS, MOST_GROWTH_SEALED
-from foreblock.ledger.rules.block_rules import check_body, check_execution
+from foreblock.ledger.following.bounds import (
+    GAS,
+    MOST_GROWTH_SEALED,
+    PRICE_OF_BLOCK,
+    RunBounds,
+)
 from foreblock.ledger.rules.check import Check
-from foreblock.ledger.rules.execution import Task, execute
-from foreblock.ledger.rules.header_rules import check_header
+from foreblock.ledger.rules.execution import Task
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.rules.working_state import Scratch
+from foreblock.ledger.rules.verification import Verified, check_before_execution, verify
+from foreblock.ledger.rules.working_state import WorkingState
+
+MOST_REMEMBERED: Final = 64  # blocks that overran; on overflow all begin anew
+MOST_FAILURES: Final = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """A block that is as its header says."""
-
-    block: Block
-    transactions: list[Transaction]
-    receipts: tuple[Receipt, ...]
-    changes: Changes
-    nodes: NodeWrites | None
-
-
-class ForeignRun:
+class CanonicalVerifier:
     """Blocks that follow a sealed one, none of them stored yet."""
 
     def __init__(self, store: Store, profile: ChainProfile, fork: int) -> None:
         """`fork` is the sealed block that the first follows."""
-        ground = on_sealed(store, profile, fork)
-        self._view: Final = ground.view
+        parent_state = on_sealed(store, profile, fork)
+        self._view: Final = parent_state.view
         self._profile: Final = profile
-        self._header = ground.parent
-        self._rules = ground.parent_rules
-        self._scratch: Final = Scratch(ground.overlay, ground.roots.hand_over(), 0)
+        self.parent: Header = parent_state.parent  # of the next block
+        self._parent_rules = parent_state.parent_rules
+        self._state: Final = WorkingState(parent_state.overlay, parent_state.roots.hand_over())
 
     def check(self, block: Block) -> Task:
-        """What is to be executed, if the block is whole and may follow the last."""
+        """The task to execute, if the block is whole and may follow the last."""
         profile, header = self._profile, block.header
-        rules = profile.rules(header.number, header.timestamp, merged=True)
-        check_header(header, self._header, rules, self._rules, profile)
-        check_body(block, rules)
-        most = MOST_GROWTH_SEALED * self._header.gas_limit
+        most = MOST_GROWTH_SEALED * self.parent.gas_limit
         Check(header.number).at_most("gas used", most, header.gas_used)
-        try:
-            transactions = decode_transactions(block.transactions)
-        except Undecodable as broken:
-            Check(header.number).fail("transactions", "signed ones", str(broken))
-        return Task(block, transactions, rules, self._rules, profile)
+        rules = profile.rules(header.number, header.timestamp, merged=True)
+        return check_before_execution(block, rules, self.parent, self._parent_rules, profile)
 
-    @property
-    def parent(self) -> Header:
-        """What the next block follows."""
-        return self._header
-
-    def execute(self, task: Task, number: int, allowance: Allowance) -> Verified:
-        """Execute a block, which will be stored as `number`, and verify what it says of it."""
-        self._scratch.number = number
+    def verify(self, task: Task, number: int, allowance: Allowance) -> Verified:
+        """Execute a block, which will be stored as `number`, and verify its header."""
         try:
-            execution = execute(task, self._scratch, allowance)
+            verified = verify(task, self._state, number, allowance)
         except OverBudget as over:
             if over.what == GAS:
                 task.check.fail("gas used", task.block.header.gas_used, "more")
             raise
-        check_execution(task, execution, self._scratch)
-        changes, nodes = self._scratch.finish()
-        block = task.block
-        self._header, self._rules = block.header, task.rules
-        self._scratch.overlay.set_block_hash(block.header.number, block.hash)
-        return Verified(block, list(task.transactions), execution.receipts, changes, nodes)
+        self.parent, self._parent_rules = task.block.header, task.rules
+        return verified
 
-    def foundation_of_next(self) -> Foundation:
-        """What a block after the last one stands on; no further one can be verified then."""
-        trie = self._scratch.trie
-        return Foundation(
+    def as_parent(self) -> ParentState:
+        """The state that a block after the last one begins on; nothing can be verified then."""
+        trie = self._state.trie
+        return ParentState(
             profile=self._profile,
-            parent=self._header,
-            parent_rules=self._rules,
+            parent=self.parent,
+            parent_rules=self._parent_rules,
             previous=None,
             view=self._view,
-            overlay=self._scratch.overlay,
+            overlay=self._state.overlay,
             roots=StateRoots(lambda: trie),
         )
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close its view of the store."""
         self._view.close()
+
+
+class BoundedBlocks:
+    """The allowances of blocks that the canonical source sends, and its rests."""
+
+    def __init__(self, clock: Clock, bounds: RunBounds) -> None:
+        self._clock: Final = clock
+        self._bounds: Final = bounds
+        self._failures: dict[bytes, int] = {}  # how often a block overran, by hash
+        self._rests_until_ns = 0
+
+    def rests(self) -> bool:
+        """Whether nothing is executed for a while."""
+        return self._clock.monotonic_ns() < self._rests_until_ns
+
+    def verify(self, verifier: CanonicalVerifier, task: Task, number: int) -> Verified:
+        """Verify a block within its allowance; `BadBlock`, `ExecutionError`, `OverBudget`."""
+        header, bounds = task.block.header, self._bounds
+        failures = self._failures.get(header.hash, 0)
+        allowance = bounds.of_block(header.gas_used, verifier.parent.gas_limit, failures)
+        begun = self._clock.monotonic_ns()
+        try:
+            return verifier.verify(task, number, allowance)
+        except (BadBlock, ExecutionError) as failed:
+            now = self._clock.monotonic_ns()
+            self._rests_until_ns = now + (now - begun) * PRICE_OF_BLOCK
+            if isinstance(failed, OverBudget):
+                self._remember(header.hash, min(failures + 1, MOST_FAILURES))
+            raise
+
+    def _remember(self, block_hash: bytes, failures: int) -> None:
+        if len(self._failures) >= MOST_REMEMBERED:
+            self._failures.clear()
+        self._failures[block_hash] = failures

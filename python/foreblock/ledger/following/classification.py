@@ -1,25 +1,129 @@
 """Where an incoming flashblock stands: one pure function, one named outcome.
 
-    place(message, known) -> Outcome
+    classify(message, known) -> Outcome
 
 `known` is all that is looked at: the sealed chain, and the candidates, which are the build
-jobs heard of. Hashes decide, and the link to the predecessor only where no hash can yet:
-what a block will seal as is known once its state root is computed, and the next block's
-`base.parent_hash` found among these says which prefix was sealed.
+jobs heard of: all messages of one payload id for one block. Hashes decide, and the link to
+the predecessor only where no hash can yet: what a block will seal as is known once its state
+root is computed, and the next block's `base.parent_hash` found among these says which prefix
+was sealed.
 
-Nothing is executed, kept or dropped here; an outcome says what the facts are, and its
-docstring what they ask for. Whether the message is true is for execution.
+Nothing is executed, kept or dropped here; an outcome states the facts, and its docstring
+what follows from them. Whether the message is true, execution decides.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Final
 
-from foreblock.ledger.following.candidates import Candidate, Known, PartialPlace, Standing
 from foreblock.types import Flashblock, FlashblockId
+
+# How many blocks may be stacked on the sealed chain.
+DEFAULT_DEPTH: Final = 4
+
+
+class Standing(Enum):
+    """The standing of a job."""
+
+    WAITING = auto()  # nothing of it is executed: index 0 or the parent is missing
+    OPEN = auto()  # served, and growing
+    FROZEN = auto()  # served up to its last good flashblock; the next one was refused
+    CLOSED = auto()  # served or sealed; its successor began where more of it is missing
+    DROPPED = auto()  # lost to another job of its height
+    ASIDE = auto()  # executed beside a sealed block of its height, and not served
+
+
+SERVED: Final = frozenset({Standing.OPEN, Standing.FROZEN, Standing.CLOSED})
+
+
+@dataclass(frozen=True, slots=True)
+class KnownStep:
+    """An executed flashblock of a candidate."""
+
+    block_hash: bytes
+    seals_as: bytes | None = None  # the block's hash if it ends here; none until it is computed
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A build job that was heard of."""
+
+    block: int
+    payload_id: bytes
+    standing: Standing
+    parent_hash: bytes | None = None  # of the sealed parent; none while index 0 is missing
+    prefix: tuple[KnownStep, ...] = ()  # what is executed, from index 0 on without a gap
+    # Messages that are kept and not executed: buffered, alternates, refused.
+    held: frozenset[tuple[int, bytes]] = field(default_factory=frozenset)
+
+    def hashes_at(self, index: int) -> Iterator[bytes]:
+        """The block hashes of the messages of this index, the executed one first."""
+        if index < len(self.prefix):
+            yield self.prefix[index].block_hash
+        yield from (block_hash for at, block_hash in self.held if at == index)
+
+    @property
+    def has_first(self) -> bool:
+        """Whether index 0 was heard of."""
+        return next(self.hashes_at(0), None) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class FlashblockRef:
+    """A flashblock of a known job."""
+
+    payload_id: bytes
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The chain and the jobs, at the moment in which a message arrives."""
+
+    latest_number: int
+    latest_hash: bytes
+    sealed: Mapping[int, bytes] = field(default_factory=dict)  # hashes of retained blocks
+    candidates: tuple[Candidate, ...] = ()
+    depth: int = DEFAULT_DEPTH
+
+    def job(self, block: int, payload_id: bytes) -> Candidate | None:
+        """The job of this height and payload id."""
+        for candidate in self.candidates:
+            if candidate.block == block and candidate.payload_id == payload_id:
+                return candidate
+        return None
+
+    def served(self, block: int) -> Candidate | None:
+        """The job that is served at this height, if the height is not sealed."""
+        if block <= self.latest_number:
+            return None
+        for candidate in self.candidates:
+            if candidate.block == block and candidate.prefix and candidate.standing in SERVED:
+                return candidate
+        return None
+
+    @property
+    def tip(self) -> int:
+        """The height of the newest block that is served, sealed or not."""
+        number = self.latest_number
+        while self.served(number + 1) is not None:
+            number += 1
+        return number
+
+    def sealing_as(self, block: int, block_hash: bytes) -> FlashblockRef | None:
+        """The partial of this height that seals as this hash, of any job."""
+        for candidate in self.candidates:
+            if candidate.block == block:
+                for index, step in enumerate(candidate.prefix):
+                    if step.seals_as == block_hash:
+                        return FlashblockRef(candidate.payload_id, index)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """Known, by payload id, index and hash: count it, tell nobody."""
+    """Known, by payload id, index and hash: count it, publish nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +148,14 @@ class FirstOnPending:
     The partial may be of a job that was dropped or stands aside; then that one was right.
     """
 
-    parent: PartialPlace
+    parent: FlashblockRef
 
 
 @dataclass(frozen=True, slots=True)
 class FirstUnproven:
-    """It says it begins on our last partial, whose root is not computed: stack, do not seal."""
+    """It claims to begin on our last partial, whose root is not computed: stack, do not seal."""
 
-    parent: PartialPlace
+    parent: FlashblockRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +164,7 @@ class FirstOnUnknown:
 
     `missing` is the last flashblock of the parent where the message names one that we lack.
     `undecided` says that a root which is not computed yet may still name the parent: then
-    place it again before anybody is asked.
+    classify it again before asking.
     """
 
     parent_hash: bytes
@@ -148,7 +252,7 @@ Outcome = (
 )
 
 
-def place(message: Flashblock, known: Known) -> Outcome:
+def classify(message: Flashblock, known: Known) -> Outcome:
     """Where the message stands; one that is tried again must have left its job's `held`."""
     job = known.job(message.block_number, message.payload_id)
     if job is not None:
@@ -158,11 +262,11 @@ def place(message: Flashblock, known: Known) -> Outcome:
     if message.block_number > known.latest_number + known.depth:
         return TooFar()
     if message.base is not None:
-        return _place_first(message, message.base.parent_hash, known)
-    return _place_later(message, job, known)
+        return _classify_first(message, message.base.parent_hash, known)
+    return _classify_later(message, job, known)
 
 
-def _place_first(message: Flashblock, parent_hash: bytes, known: Known) -> Outcome:
+def _classify_first(message: Flashblock, parent_hash: bytes, known: Known) -> Outcome:
     """Index 0 of a job whose index 0 was not known."""
     number = message.block_number
     ours = known.sealing_as(number - 1, parent_hash)
@@ -180,10 +284,10 @@ def _place_first(message: Flashblock, parent_hash: bytes, known: Known) -> Outco
         return FirstOnPending(ours)
     if number > known.tip + 1:
         return Ahead()
-    return _place_unproven(message, parent_hash, known.served(number - 1))
+    return _classify_unproven(message, parent_hash, known.served(number - 1))
 
 
-def _place_unproven(
+def _classify_unproven(
     message: Flashblock, parent_hash: bytes, below: Candidate | None
 ) -> FirstUnproven | FirstOnUnknown:
     """Index 0 right above the tip, on a parent that no hash of ours names."""
@@ -195,12 +299,12 @@ def _place_unproven(
         return FirstOnUnknown(parent_hash, missing=named)
     follows = named == FlashblockId(below.block, last) and below.standing is Standing.OPEN
     if follows and below.prefix[last].seals_as is None:
-        return FirstUnproven(PartialPlace(below.payload_id, last))
+        return FirstUnproven(FlashblockRef(below.payload_id, last))
     undecided = any(step.seals_as is None for step in below.prefix)
     return FirstOnUnknown(parent_hash, undecided=undecided)
 
 
-def _place_later(message: Flashblock, job: Candidate | None, known: Known) -> Outcome:
+def _classify_later(message: Flashblock, job: Candidate | None, known: Known) -> Outcome:
     """An index above 0 that was not known."""
     aside = job is not None and job.standing is Standing.ASIDE
     if message.block_number <= known.latest_number and not aside:

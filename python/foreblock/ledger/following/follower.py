@@ -1,12 +1,13 @@
 """A chain that others sequence: messages and canonical blocks in, commits out.
 
-Synchronous, on one thread, without sockets and without waiting. Each message is placed
-(`placement`), executed and judged (`following.verdict`), and what it comes to is one commit
-(`following.branches`). What cannot be placed yet is buffered within bounds and placed again
-when something has changed. Nothing that a feed sends raises: it is counted.
+Synchronous, on one thread, without sockets and without waiting. Each message is classified
+(`classification`), executed and judged (`message_execution`), and added to the served chain
+(`growth`, `sealing`) in one commit. A message that cannot be acted on yet is buffered within
+bounds and classified again when something has changed. Nothing that a feed sends raises: it
+is counted.
 
-What does raise is the store: a disk that is full, a file that is damaged. The next call
-begins with what the last commit has left.
+Only the store raises: a disk that is full, a file that is damaged. The next call begins with
+what the last commit has left.
 """
 
 from collections import Counter
@@ -21,14 +22,13 @@ from foreblock._engine import Block
 from foreblock.clock import Clock
 from foreblock.errors import StoreError
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.following.alternates import Branch, alternates
-from foreblock.ledger.following.bounded import BoundedRuns
-from foreblock.ledger.following.bounded_blocks import BoundedBlocks
+from foreblock.ledger.following.alternates import Alternate, alternates
 from foreblock.ledger.following.bounds import RunBounds
 from foreblock.ledger.following.buffer import BufferBounds, Buffered, Received, memory_of
-from foreblock.ledger.following.candidates import DEFAULT_DEPTH, Known, PartialPlace, Standing
 from foreblock.ledger.following.canonical import Canonical
+from foreblock.ledger.following.canonical_verifier import BoundedBlocks
 from foreblock.ledger.following.classification import (
+    DEFAULT_DEPTH,
     Competing,
     DroppedJob,
     Duplicate,
@@ -37,18 +37,24 @@ from foreblock.ledger.following.classification import (
     FirstOnSealed,
     FirstOnUnknown,
     FirstUnproven,
+    FlashblockRef,
+    Known,
     Next,
     Old,
     Outcome,
     Restart,
+    Standing,
     TooFar,
-    place,
+    classify,
 )
-from foreblock.ledger.following.jobs import Job, Jobs, Place
-from foreblock.ledger.following.prober import Trials
+from foreblock.ledger.following.growth import Growth
+from foreblock.ledger.following.jobs import Job, Jobs, StepRef
+from foreblock.ledger.following.message_execution import BoundedRuns
+from foreblock.ledger.following.prober import Prober
+from foreblock.ledger.following.rebuilding import Rebuilder
 from foreblock.ledger.following.recovery import read_jobs
-from foreblock.ledger.following.search import Search
-from foreblock.ledger.following.served_chain import Branches
+from foreblock.ledger.following.sealing import Sealing
+from foreblock.ledger.following.served_chain import ServedChain
 from foreblock.ledger.following.verdict import Applied, Verdict, malformed
 from foreblock.types import Flashblock
 
@@ -72,7 +78,7 @@ class Follower:
         depth: int = DEFAULT_DEPTH,
         run_bounds: RunBounds = _RUN_BOUNDS,
     ) -> None:
-        """`wanted` is told the hash of a block that is missed."""
+        """`wanted` asks for a missing block by its hash."""
         self._writer: Final = writer
         self._clock: Final = clock
         self._bounds: Final = bounds
@@ -82,21 +88,21 @@ class Follower:
         self._runs: Final = BoundedRuns(clock, run_bounds)
         self._counters: Counter[str] = Counter()
         self._buffered: Final = Buffered(bounds)
-        self._stirred: set[int] = set()  # heights of which something new was heard
+        self._stirred: set[int] = set()  # heights with news
         self._blocks: Final = BoundedBlocks(clock, run_bounds)
         self._is_behind = True
         self._is_broken = False  # what is in memory differs from the store
         self._asked: bytes | None = None
         self._far: bytes | None = None  # the parent of what was too far ahead to be kept
         self.last_error: str | None = None
-        self._branches: Branches
+        self._chain: ServedChain
         self._recover()
 
     # --- From outside ------------------------------------------------------------------
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """How often each placement and each verdict was met."""
+        """How often each outcome and each verdict occurred."""
         return self._counters | {"DrivenOut": self._buffered.driven_out}
 
     @property
@@ -116,7 +122,7 @@ class Follower:
             self._receive(received)
 
     def take_wasted(self) -> Mapping[str, int]:
-        """How long messages took in vain since this was asked last, in nanoseconds, by feed."""
+        """The time spent in vain since the last call, in nanoseconds, by feed."""
         return self._runs.take_wasted()
 
     def canonical(self, block: Block, later: Sequence[Block] = ()) -> None:
@@ -145,19 +151,19 @@ class Follower:
                 self._is_behind = self._writer.follow_up()
 
     def close(self) -> None:
-        """Let go of the store, which stays open."""
-        self._branches.close()
+        """Close all views; the store stays open."""
+        self._chain.close()
         self._writer.close()
 
-    # --- Placing -----------------------------------------------------------------------
+    # --- Classifying -----------------------------------------------------------------------
 
     def _receive(self, received: Received) -> None:
-        if self._branches.jobs.is_forgotten(*received.job):
+        if self._chain.jobs.is_forgotten(*received.job):
             self._tally("DroppedJob")
             return
         if received.message.base is not None:
             self._prove()
-        outcome = Duplicate() if received in self._buffered else self._place_new(received)
+        outcome = Duplicate() if received in self._buffered else self._classify_new(received)
         self._tally(type(outcome).__name__)
         if self._act(received, outcome):
             self._stirred.add(received.message.block_number)
@@ -172,11 +178,11 @@ class Follower:
                 self._ask(base.parent_hash)
 
     def _finish(self) -> None:
-        """Act on all that may have waited for what was done, and commit."""
-        while (self._stirred or self._branches.given_up) and self._act_on_waiting():
+        """Act on all messages that may have waited for the last step, and commit."""
+        while (self._stirred or self._chain.given_up) and self._act_on_waiting():
             pass
         self._stirred.clear()
-        self._branches.flush()
+        self._chain.flush()
         self._is_behind = True
         missing = self._missing_below_kept()
         if missing is not None and missing != self._asked:
@@ -200,22 +206,22 @@ class Follower:
             case _:
                 pass
         self._buffered.keep(received)
-        job = self._branches.jobs.get(*received.job)
+        job = self._chain.jobs.get(*received.job)
         if job is not None and job.standing is Standing.FROZEN:
             self._stirred.add(job.block)
         return job is not None and self._try_alternates(job)
 
     def _act_on_waiting(self) -> bool:
         """Act on the first buffered message that can be acted on; false when none can."""
-        for received in self._branches.given_up:
+        for received in self._chain.given_up:
             self._stirred.add(received.message.block_number - 1)
             self._buffered.keep(received)
-        self._branches.given_up.clear()
+        self._chain.given_up.clear()
         self._forget()
         return any(self._act_on(received) for received in self._buffered)
 
     def _act_on(self, received: Received) -> bool:
-        job = self._branches.jobs.get(*received.job)
+        job = self._chain.jobs.get(*received.job)
         if job is not None and job.standing is Standing.FROZEN:
             fits = received.message.index == len(job.steps)
             if not fits or received.identity in job.refused:
@@ -224,7 +230,7 @@ class Follower:
             return self._extend(received)
         if received.message.base is not None:
             self._prove()
-        outcome = place(received.message, self._known(received.is_for_place_of))
+        outcome = classify(received.message, self._known(received.is_for_place_of))
         match outcome:
             case Next() | FirstOnSealed() | FirstOnPending() | Restart(takes_over=True):
                 pass
@@ -239,31 +245,30 @@ class Follower:
     # --- Acting ------------------------------------------------------------------------
 
     def _extend(self, received: Received) -> bool:
-        branches, job = self._branches, self._branches.jobs.get(*received.job)
+        job = self._chain.jobs.get(*received.job)
         assert job is not None, "it follows its job"
         if not job.is_served:
             self._stirred.add(job.block)
-            return self._count(received, self._trials.try_out(job, [received]))
-        if self._count(received, branches.extend(job, received)):
-            if any(self._search.firsts_at(job.block + 1)):
-                self._trials.learn_roots(job)  # what waits may follow in the same commit
+            return self._count(received, self._prober.probe(job, [received]))
+        if self._count(received, self._growth.extend(job, received)):
+            if any(self._prober.firsts_at(job.block + 1)):
+                self._prober.compute_roots(job)  # what waits may follow in the same commit
                 self._stirred.add(job.block)
             return True
         self._buffered.keep(received)
         return self._try_alternates(job)
 
     def _begin(self, received: Received, outcome: Outcome) -> bool:
-        branches, message = self._branches, received.message
-        base = message.base
+        message, base = received.message, received.message.base
         assert base is not None, "a block begins with its base"
         match outcome:
             case FirstOnPending(parent):
-                verdict = branches.begin_proven(received, self._place(message, parent))
+                verdict = self._growth.begin_proven(received, self._step_ref(message, parent))
             case FirstUnproven(parent):
-                at = self._place(message, parent)
-                verdict = branches.begin_unproven(received, at)
+                at = self._step_ref(message, parent)
+                verdict = self._growth.begin_unproven(received, at)
                 if not isinstance(verdict, Applied):
-                    self._trials.learn_roots(at.job)
+                    self._prober.compute_roots(at.job)
                     if at.step.sealed is None or at.step.sealed.hash != base.parent_hash:
                         return self._decide(received)  # it stands elsewhere
             case _:
@@ -275,28 +280,30 @@ class Follower:
 
     def _begin_on_known(self, received: Received, parent_hash: bytes) -> Verdict:
         """Begin a block on the latest, or where the job stands that it replaces."""
-        branches, number = self._branches, received.message.block_number
-        if (number - 1, parent_hash) == (branches.latest.number, branches.latest.hash):
-            return branches.begin(received)
-        proven = branches.sealing_as(number - 1, parent_hash)
+        chain, number = self._chain, received.message.block_number
+        if (number - 1, parent_hash) == (chain.latest.number, chain.latest.hash):
+            return self._growth.begin(received)
+        proven = self._chain.step_sealing_as(number - 1, parent_hash)
         if proven is not None:
-            return branches.begin_proven(received, proven)
-        other = branches.jobs.served(number)
+            return self._growth.begin_proven(received, proven)
+        other = chain.jobs.served(number)
         assert other is not None, "it replaces another job"
         assert other.stacked_on is not None, "the parent of that one is not proven"
-        return branches.begin_unproven(received, self._place(received.message, other.stacked_on))
+        return self._growth.begin_unproven(
+            received, self._step_ref(received.message, other.stacked_on)
+        )
 
     def _decide(self, received: Received) -> bool:
         """Find out whether one of ours is the parent; if none is, wait."""
         message = received.message
         assert message.base is not None, "a block begins with its base"
         below = message.block_number - 1
-        if self._search.learn(below, message.base.parent_hash):
-            outcome = self._place_new(received)
+        if self._prober.find_job_sealing_as(below, message.base.parent_hash):
+            outcome = self._classify_new(received)
             stands_aside = isinstance(outcome, Restart) and not outcome.takes_over
             if not isinstance(outcome, FirstOnUnknown) and not stands_aside:
                 return self._act(received, outcome)
-        tip = self._branches.jobs.served(below)
+        tip = self._chain.jobs.served(below)
         if tip is not None and tip.standing is Standing.OPEN:
             tip.standing = Standing.CLOSED
         self._buffered.keep(received)
@@ -304,54 +311,54 @@ class Follower:
 
     def _compete(self, received: Received) -> bool:
         """Execute the first message of a job beside a sealed block."""
-        message, jobs = received.message, self._branches.jobs
+        message, jobs = received.message, self._chain.jobs
         assert message.base is not None, "a block begins with its base"
         job = Job(*received.job, Standing.ASIDE, message.base.parent_hash, received.feed)
         jobs.add(job)
         self._stirred.add(job.block)
-        if self._count(received, self._trials.try_out(job, [received])):
+        if self._count(received, self._prober.probe(job, [received])):
             return True
         jobs.remove(job)
         return False
 
     def _try_alternates(self, job: Job) -> bool:
         """Go on otherwise with a job, if messages beyond its last follow another prefix."""
-        branches, held = self._branches, self._search.held(job)
-        ended = branches.jobs.served(job.block + 1) is not None
-        is_open = job.is_served and job.block > branches.latest.number and not ended
+        chain, held = self._chain, self._prober.held(job)
+        ended = chain.jobs.served(job.block + 1) is not None
+        is_open = job.is_served and job.block > chain.latest.number and not ended
         if not is_open or not any(each.message.index >= len(job.steps) for each in held):
             return False
-        for branch in alternates(job.received, held, self._writer.profile):
-            if branch.end > len(job.steps) and self._replace(job, branch):
-                for each in branch.messages:
+        for alternate in alternates(job.received, held, self._writer.profile):
+            if alternate.end > len(job.steps) and self._replace(job, alternate):
+                for each in alternate.messages:
                     self._buffered.remove(each)
                 self._counters["Replaced"] += 1
                 return True
         return False
 
-    def _replace(self, job: Job, branch: Branch) -> bool:
-        if branch.start > 0:
-            return self._branches.replace(job, branch.start, branch.messages)
-        first, *later = branch.messages
+    def _replace(self, job: Job, alternate: Alternate) -> bool:
+        if alternate.start > 0:
+            return self._growth.replace(job, alternate.start, alternate.messages)
+        first, *later = alternate.messages
         known = self._known(first.is_for_place_of)
         others = tuple(each for each in known.candidates if each.payload_id != job.payload_id)
-        outcome = place(first.message, replace(known, candidates=others))
+        outcome = classify(first.message, replace(known, candidates=others))
         if not isinstance(outcome, FirstOnSealed | FirstOnPending | FirstUnproven):
             return False
         before = job.received
         if not self._begin(first, outcome):
             return False
-        self._branches.given_up += before
+        self._chain.given_up += before
         return all(self._extend(each) for each in later)
 
     # --- Behind the head ---------------------------------------------------------------
 
     def _compute_root(self) -> bool:
-        branches = self._branches
-        for job in branches.jobs.above(branches.latest.number):
-            if branches.compute_root(job):
-                proven = branches.seal_if_proven()
-                if proven or any(self._search.firsts_at(job.block + 1)):
+        chain = self._chain
+        for job in chain.jobs.above(chain.latest.number):
+            if self._growth.compute_root(job):
+                proven = self._sealing.seal_if_proven()
+                if proven or any(self._prober.firsts_at(job.block + 1)):
                     self._stirred.add(job.block)
                     self._finish()
                 return True
@@ -359,15 +366,15 @@ class Follower:
 
     def _prove(self) -> None:
         """Leave no block unproven that another one stands on."""
-        branches = self._branches
-        while len(served := branches.jobs.above(branches.latest.number)) > 1:
-            self._trials.learn_roots(served[0])
-            if not branches.seal_if_proven():
+        chain = self._chain
+        while len(served := chain.jobs.above(chain.latest.number)) > 1:
+            self._prober.compute_roots(served[0])
+            if not self._sealing.seal_if_proven():
                 return
 
     def _forget(self) -> None:
         """Keep no message that can change nothing any more."""
-        latest, jobs = self._branches.latest.number, self._branches.jobs
+        latest, jobs = self._chain.latest.number, self._chain.jobs
         for received in self._buffered:
             if received.message.block_number <= latest:
                 job = jobs.get(*received.job)
@@ -376,7 +383,7 @@ class Follower:
 
     @contextmanager
     def _recovering(self) -> Iterator[None]:
-        """Begin again from the store after whatever went wrong; only its failures are raised."""
+        """Start again from the store after any failure; only failures of the store are raised."""
         if self._is_broken:
             self._recover()
         try:
@@ -393,19 +400,28 @@ class Follower:
     def _recover(self) -> None:
         """Take up what the store has."""
         if self._is_broken:
-            self._branches.close()
+            self._chain.close()
+        writer, clock, runs = self._writer, self._clock, self._runs
         jobs = Jobs(self._bounds.jobs_per_height)
-        self._branches = Branches(
-            self._writer, self._clock, jobs, self._runs, self._publish, self._tally, self._depth
-        )
-        with self._writer.store.view() as view:
+        chain = ServedChain(writer, jobs, self._publish, self._tally, self._depth)
+        self._chain = chain
+        with writer.store.view() as view:
             for job in read_jobs(view, self._depth):
                 jobs.add(job)
-        branches, profile = self._branches, self._writer.profile
-        self._trials = Trials(self._writer, branches)
-        self._search = Search(branches, self._trials, self._buffered, profile, self._count)
+        rebuilder = Rebuilder(writer, chain, runs)
+        self._sealing = Sealing(writer, clock, chain, rebuilder)
+        self._growth = Growth(writer, clock, chain, self._sealing, rebuilder, runs, self._tally)
+        self._prober = Prober(
+            chain, self._growth, rebuilder, runs, self._buffered, writer.profile, self._count
+        )
         self._canonical = Canonical(
-            self._writer, branches, self._blocks, self._search.learn, self._wanted, self._tally
+            writer,
+            chain,
+            self._sealing,
+            self._blocks,
+            self._prober.find_job_sealing_as,
+            self._wanted,
+            self._tally,
         )
         self._is_broken = False
 
@@ -431,8 +447,8 @@ class Follower:
 
     def _missing_below_kept(self) -> bytes | None:
         """The parent of the lowest block that waits."""
-        latest = self._branches.latest.number
-        tip = latest + len(self._branches.jobs.above(latest))
+        latest = self._chain.latest.number
+        tip = latest + len(self._chain.jobs.above(latest))
         firsts = [each.message for each in self._buffered if each.message.base is not None]
         waiting = [each for each in firsts if each.block_number > tip]
         if not waiting:
@@ -440,24 +456,24 @@ class Follower:
         base = min(waiting, key=lambda each: each.block_number).base
         return None if base is None else base.parent_hash
 
-    def _place(self, message: Flashblock, parent: PartialPlace) -> Place:
-        job = self._branches.jobs.get(message.block_number - 1, parent.payload_id)
-        assert job is not None, "placement names a job that it was shown"
-        return Place(job, parent.index)
+    def _step_ref(self, message: Flashblock, parent: FlashblockRef) -> StepRef:
+        job = self._chain.jobs.get(message.block_number - 1, parent.payload_id)
+        assert job is not None, "a classification names a job that it was shown"
+        return StepRef(job, parent.index)
 
-    def _place_new(self, received: Received) -> Outcome:
+    def _classify_new(self, received: Received) -> Outcome:
         """Where a message stands that is not buffered.
 
         Hashes of buffered messages are only claimed: one that claims the same hash for the
         same place and is another message may be a lie, and must not stand in the way.
         """
-        return place(
+        return classify(
             received.message,
             self._known(lambda each: each.place == received.place and each.job == received.job),
         )
 
     def _known(self, leave_out: Callable[[Received], bool]) -> Known:
-        """All that a message is placed by, but for what is buffered and to be left out."""
-        branches = self._branches
+        """All that classifies a message, but for buffered messages that are to be left out."""
+        chain = self._chain
         held = self._buffered.held_by_job(leave_out)
-        return branches.jobs.known(branches.latest, branches.sealed, held, self._depth)
+        return chain.jobs.known(chain.latest, chain.sealed, held, self._depth)

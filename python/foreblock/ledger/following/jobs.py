@@ -1,8 +1,8 @@
-"""The build jobs that are followed: what of them was executed, and what it would seal as.
+"""The build jobs that are followed: their executed steps, and what these would seal as.
 
 A job is all messages of one payload id for one block. Its steps are the messages that were
 executed and found true, from index 0 on without a gap; those that wait are buffered
-elsewhere. A step is stored under a number, or was only tried, when another job is served.
+elsewhere. A step is stored under a number, or was only probed, when another job is served.
 
 Jobs are kept while their height may still change, and few of each height.
 """
@@ -14,13 +14,19 @@ from typing import Final
 from foreblock._engine import Header
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.following.buffer import Received
-from foreblock.ledger.following.candidates import SERVED, Candidate, Known, PartialPlace, Standing
-from foreblock.ledger.following.candidates import Step as KnownStep
+from foreblock.ledger.following.classification import (
+    SERVED,
+    Candidate,
+    FlashblockRef,
+    Known,
+    KnownStep,
+    Standing,
+)
 from foreblock.types import Diff
 
 Key = tuple[int, bytes]  # block and payload id
 MOST_REFUSED: Final = 256  # messages of a job; on overflow all may be tried once more
-MOST_TRIED: Final = 64  # branches of a job; the same
+MOST_PROBED: Final = 64  # alternates of a job; the same
 
 
 @dataclass(slots=True)
@@ -29,7 +35,7 @@ class Step:
 
     received: Received
     header: Header  # of its block up to it, as the message has it
-    partial: int | None = None  # what it is stored as; none where it was only tried
+    partial: int | None = None  # what it is stored as; none where it was only probed
     sealed: Header | None = None  # its block's if it ends here; none until that is computed
 
 
@@ -43,20 +49,20 @@ class Job:
     parent_hash: bytes
     feed: str  # that its first message came from
     # The partial it stands on while its parent is not proven.
-    stacked_on: PartialPlace | None = None
+    stacked_on: FlashblockRef | None = None
     steps: list[Step] = field(default_factory=list)
     # As it is after the last step; none where that must be made again first.
     progress: BlockInProgress | None = None
     # Identities of messages that do not follow the steps as they are.
     refused: set[int] = field(default_factory=set)
-    # What branches beside the steps seal as, by what they are made of.
-    tried: dict[int, frozenset[bytes]] = field(default_factory=dict)
+    # What alternates of the steps seal as, by a hash of their messages.
+    probed: dict[int, frozenset[bytes]] = field(default_factory=dict)
     # Stored partials that other steps have taken the places of.
     superseded: list[int] = field(default_factory=list)
 
     @property
     def key(self) -> Key:
-        """By which it is kept."""
+        """Its block and payload id."""
         return self.block, self.payload_id
 
     @property
@@ -79,19 +85,26 @@ class Job:
         return tuple(step.partial for step in self.steps[:stop] if step.partial is not None)
 
     def refuse(self, received: Received) -> None:
-        """Remember a message that does not follow the steps, one of so many."""
+        """Remember a message that does not follow the steps."""
         if len(self.refused) >= MOST_REFUSED:
             self.refused.clear()
         self.refused.add(received.identity)
 
-    def let_go(self) -> None:
-        """Close what it has open; it can be made again."""
+    def close(self) -> None:
+        """Close its block in progress, which can be made again."""
         if self.progress is not None:
             self.progress.close()
             self.progress = None
 
+    def lose_partials(self) -> None:
+        """Become a dropped job of which nothing is stored, but which may be executed again."""
+        self.close()
+        self.standing = Standing.DROPPED
+        for step in self.steps:
+            step.partial = None
+
     def candidate(self, held: frozenset[tuple[int, bytes]]) -> Candidate:
-        """The job as placement looks at it."""
+        """The job as the classification sees it."""
         prefix = tuple(
             KnownStep(
                 step.received.message.diff.block_hash,
@@ -103,7 +116,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StepRef:
     """A step of a job."""
 
     job: Job
@@ -119,7 +132,7 @@ class Jobs:
     """The jobs of one network."""
 
     def __init__(self, per_height: int) -> None:
-        """So many of a feed are kept of each height."""
+        """`per_height` is how many jobs of one feed are kept of a height."""
         self._per_height: Final = per_height
         self._jobs: dict[Key, Job] = {}
         self._forgotten: set[Key] = set()
@@ -165,7 +178,7 @@ class Jobs:
 
     def remove(self, job: Job) -> None:
         """Forget a job."""
-        job.let_go()
+        job.close()
         self._jobs.pop(job.key, None)
 
     def retire_through(self, block: int) -> None:
@@ -182,7 +195,7 @@ class Jobs:
         held: dict[Key, frozenset[tuple[int, bytes]]],
         depth: int,
     ) -> Known:
-        """All that a message is placed by; `held` is what is buffered of each job."""
+        """All that classifies a message; `held` is what is buffered of each job."""
         nothing: frozenset[tuple[int, bytes]] = frozenset()
         candidates = [job.candidate(held.get(job.key, nothing)) for job in self._jobs.values()]
         for (block, payload_id), messages in held.items():

@@ -1,10 +1,28 @@
-"""One flashblock, executed on its block in progress and judged.
+"""One flashblock, executed on its block in progress within bounds, and judged.
 
-Nothing is stored. After a refusal the block has seen parts of the message and is to be
-thrown away.
+Nothing is stored. After a refusal the block has seen parts of the message and must be thrown
+away. The time is booked on the feed that the message came from. A message that overran is
+not tried again, and its feed has to rest; so has one that has more refused than ordinary
+disagreement: nothing of it is executed for many times as long, so that all that is done for
+a feed in vain takes a small share of its network's time. Its messages are refused meanwhile,
+as if they had overrun.
 """
 
-from foreblock._engine import Allowance, Transaction, decode_transactions
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import structlog
+
+from foreblock._engine import (
+    Allowance,
+    Receipt,
+    Transaction,
+    decode_receipt,
+    decode_transactions,
+    keccak256,
+)
+from foreblock.clock import Clock
 from foreblock.errors import (
     BadBlock,
     CallerError,
@@ -13,9 +31,20 @@ from foreblock.errors import (
     OverBudget,
 )
 from foreblock.errors import Undecodable as UndecodableBytes
-from foreblock.ledger.building.block_in_progress import BlockInProgress, Foundation
+from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.closed_index import ClosedIndex
-from foreblock.ledger.following.bounds import GAS, MOST_GROWTH
+from foreblock.ledger.building.parent_state import ParentState
+from foreblock.ledger.following.bounds import (
+    GAS,
+    LONG_NS,
+    LONGEST_REST_NS,
+    MOST_GROWTH,
+    MOST_IN_VAIN_NS,
+    PART_IN_VAIN,
+    PRICE_OF_OVERRUN,
+    RunBounds,
+)
+from foreblock.ledger.following.buffer import Received
 from foreblock.ledger.following.verdict import (
     Diverged,
     Overrun,
@@ -26,35 +55,102 @@ from foreblock.ledger.following.verdict import (
     judge,
     judge_state_root,
 )
-from foreblock.ledger.rules.execution import BLOB
-from foreblock.primitives import ZERO_HASH
-from foreblock.types import Base, Diff, Flashblock
+from foreblock.ledger.rules.transaction_types import BLOB
+from foreblock.primitives import ZERO_HASH, format_data
+from foreblock.types import Base, ClaimedReceipt, Claims, Diff, Flashblock
+
+MOST_REMEMBERED: Final = 256  # messages that overran; on overflow all may be tried once more
+
+log = structlog.get_logger()
 
 
-def begin(foundation: Foundation, base: Base, payload_id: bytes) -> BlockInProgress | Refusal:
-    """The block that begins there, unless its base cannot follow."""
-    most = MOST_GROWTH * foundation.parent.gas_limit
-    if base.gas_limit > most:
-        return Diverged("gas_limit", f"{most} at most", str(base.gas_limit))
+def begin_block(
+    parent_state: ParentState, base: Base, payload_id: bytes
+) -> BlockInProgress | Refusal:
+    """The block that begins there, unless its base cannot follow; the view is closed then."""
+    most = MOST_GROWTH * parent_state.parent.gas_limit
     try:
-        return BlockInProgress.begin(foundation, base, payload_id)
+        if base.gas_limit <= most:
+            return BlockInProgress.begin(parent_state, base, payload_id)
+        refusal = Diverged("gas_limit", f"{most} at most", str(base.gas_limit))
     except BadBlock as bad:
-        return Diverged(bad.what, bad.expected, bad.found)
+        refusal = Diverged(bad.what, bad.expected, bad.found)
     except CallerError as wrong:
-        return Diverged("base", "values that a header can have", str(wrong))
+        refusal = Diverged("base", "values that a header can have", str(wrong))
+    parent_state.view.close()
+    return refusal
 
 
-def apply(
+class BoundedRuns:
+    """Executes what feeds send."""
+
+    def __init__(self, clock: Clock, bounds: RunBounds) -> None:
+        self.bounds: Final = bounds
+        self._clock: Final = clock
+        self._overran: set[int] = set()
+        self._rests_until_ns: dict[str, int] = {}
+        self._in_vain: dict[str, tuple[int, int]] = {}  # since when, and how much is left of it
+        self._wasted: Counter[str] = Counter()
+
+    def apply(
+        self, block: BlockInProgress, received: Received, before: Diff | None, number: int
+    ) -> ClosedIndex | Refusal:
+        """The index that a message makes of its block; `number` is what it will be stored as.
+
+        `before` is what the flashblock before it said. After a refusal the block has seen
+        parts of the message and must be thrown away.
+        """
+        begun = self._clock.monotonic_ns()
+        if received.identity in self._overran:
+            return Overrun("it did before")
+        if begun < self._rests_until_ns.get(received.feed, 0):
+            return Overrun("its feed has to rest")
+        message = received.message
+        allowance = self.bounds.of_message(message.diff.gas_used, block.parent.gas_limit)
+        result = _apply(block, message, before, number, allowance)
+        took = self._clock.monotonic_ns() - begun
+        if isinstance(result, Overrun):
+            self._remember(received.identity)
+            self._book(received.feed, took)
+        elif not isinstance(result, ClosedIndex):
+            self._was_in_vain(received.feed, took)
+        elif took > LONG_NS:
+            # It is true; other feeds are heard for as long before the next of its messages.
+            self._wasted[received.feed] += took // PRICE_OF_OVERRUN
+        return result
+
+    def take_wasted(self) -> Mapping[str, int]:
+        """The time spent in vain since the last call, in nanoseconds, by feed."""
+        wasted, self._wasted = self._wasted, Counter()
+        return wasted
+
+    def _remember(self, identity: int) -> None:
+        if len(self._overran) >= MOST_REMEMBERED:
+            self._overran.clear()
+        self._overran.add(identity)
+
+    def _was_in_vain(self, feed: str, took_ns: int) -> None:
+        now = self._clock.monotonic_ns()
+        since, before = self._in_vain.get(feed, (now, 0))
+        debt = max(before - (now - since) // PART_IN_VAIN, 0) + took_ns
+        if debt > MOST_IN_VAIN_NS:
+            self._book(feed, debt)
+            debt = 0
+        self._in_vain[feed] = now, debt
+
+    def _book(self, feed: str, took_ns: int) -> None:
+        rest = min(took_ns * PRICE_OF_OVERRUN, LONGEST_REST_NS)
+        self._rests_until_ns[feed] = self._clock.monotonic_ns() + rest
+        self._wasted[feed] += took_ns
+
+
+def _apply(
     block: BlockInProgress,
     message: Flashblock,
     before: Diff | None,
     number: int,
     allowance: Allowance,
 ) -> ClosedIndex | Refusal:
-    """The index that the message makes of the block; `number` is what it will be stored as.
-
-    `before` is what the flashblock before it said.
-    """
     diff = message.diff
     shrunk = check_growth(diff, before, block.base.gas_limit)
     refusal = shrunk or _run(block, diff.transactions, allowance)
@@ -100,3 +196,47 @@ def _run_one(
     except ExecutionError as failed:
         return Unsupported(f"transactions[{place}]: {failed}")
     return None
+
+
+def check_claims(
+    message: Flashblock, closed: ClosedIndex, block: BlockInProgress, count: Callable[[str], None]
+) -> None:
+    """Count and log metadata of a true flashblock that differs from what was found here.
+
+    The block's hash commits to receipts and state, so the flashblock stays true: a
+    difference refuses nothing.
+    """
+    if message.claims is None:
+        return
+    differs = _contradiction(message.claims, closed, block)
+    count("MetadataAgrees" if differs is None else "MetadataDiffers")
+    if differs is not None:
+        place = f"{message.block_number}.{message.index}"
+        log.warning("metadata_differs", place=place, where=differs)
+
+
+def _contradiction(claims: Claims, closed: ClosedIndex, block: BlockInProgress) -> str | None:
+    """The first claim about an index that is wrong; `block` is as it is right after it."""
+    found = {
+        keccak256(raw): decode_receipt(receipt)
+        for raw, receipt in zip(closed.transactions, closed.receipts, strict=True)
+    }
+    for name, said in claims.receipts.items():
+        receipt = found.get(name)
+        if receipt is None or said != _claimed(receipt, said):
+            return f"metadata.receipts: {format_data(name)}"
+    for address, balance in claims.balances.items():
+        account = block.account(address)
+        if balance != (0 if account is None else account.balance):
+            return f"metadata.new_account_balances: {format_data(address)}"
+    return None
+
+
+def _claimed(receipt: Receipt, said: ClaimedReceipt) -> ClaimedReceipt:
+    """A receipt in the words of a claim, which may leave out a deposit's nonce."""
+    return ClaimedReceipt(
+        success=bool(receipt.status),
+        cumulative_gas_used=receipt.cumulative_gas_used,
+        logs=tuple((log.address, log.topics, log.data) for log in receipt.logs),
+        deposit_nonce=None if said.deposit_nonce is None else receipt.deposit_nonce,
+    )

@@ -1,109 +1,163 @@
-"""Jobs that are not served, executed to see what they would seal as.
+"""Jobs that are not served, executed to find the one that a hash names.
 
 A job that lost, stands beside a sealed block, or went on otherwise may turn out to be the
-right one: then a later block names it by its hash. To know that hash it has to be executed;
-nothing of it is stored, and what is served does not change.
+right one: then a later block names it by its hash. That hash is known only after execution;
+nothing of a probe is stored, and what is served does not change.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from foreblock.ledger.building.block_in_progress import BlockInProgress, Foundation
+from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.closed_index import ClosedIndex
-from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.building.parent_state import on_sealed
-from foreblock.ledger.following.alternates import Branch
-from foreblock.ledger.following.buffer import Received
-from foreblock.ledger.following.candidates import Standing
-from foreblock.ledger.following.jobs import MOST_TRIED, Job, Place, Step
-from foreblock.ledger.following.message_execution import begin
-from foreblock.ledger.following.rebuilding import Rebuilt
-from foreblock.ledger.following.served_chain import Branches, unknown_parent
+from foreblock.ledger.building.parent_state import ParentState
+from foreblock.ledger.following.alternates import Alternate, alternates
+from foreblock.ledger.following.buffer import Buffered, Received
+from foreblock.ledger.following.classification import Standing
+from foreblock.ledger.following.growth import Growth
+from foreblock.ledger.following.jobs import MOST_PROBED, Job, Step, StepRef
+from foreblock.ledger.following.message_execution import BoundedRuns, begin_block
+from foreblock.ledger.following.rebuilding import Rebuilder, Rebuilt
+from foreblock.ledger.following.served_chain import ServedChain
 from foreblock.ledger.following.verdict import Applied, Refusal, Verdict
+from foreblock.ledger.rules.profile import ChainProfile
+
+Count = Callable[[Received, Verdict], bool]
 
 
-class Trials:
-    """Executes what is not served."""
+class Prober:
+    """Executes jobs that are not served, and messages that are buffered of them."""
 
-    def __init__(self, writer: LedgerWriter, branches: Branches) -> None:
-        self._writer: Final = writer
-        self._branches: Final = branches
+    def __init__(
+        self,
+        chain: ServedChain,
+        growth: Growth,
+        rebuilder: Rebuilder,
+        runs: BoundedRuns,
+        buffered: Buffered,
+        profile: ChainProfile,
+        count: Count,
+    ) -> None:
+        """`count` counts a verdict, and says whether it is the good one."""
+        self._chain: Final = chain
+        self._growth: Final = growth
+        self._rebuilder: Final = rebuilder
+        self._runs: Final = runs
+        self._buffered: Final = buffered
+        self._profile: Final = profile
+        self._count: Final = count
 
-    def learn_roots(self, job: Job) -> None:
+    def find_job_sealing_as(self, block: int, block_hash: bytes) -> bool:
+        """Whether a partial of this height seals as this hash, of any job.
+
+        Buffered messages are executed for that, and missing state roots are computed.
+        """
+        chain = self._chain
+        for job in chain.jobs.at(block):
+            if not job.is_served:
+                self._probe_buffered(job)
+            if job.steps:
+                self.compute_roots(job)
+        if chain.step_sealing_as(block, block_hash) is not None:
+            return True
+        return any(
+            self._adopt_alternate(job, alternate, block_hash)
+            for job in chain.jobs.at(block)
+            for alternate in alternates(job.received, self.held(job), self._profile)
+        )
+
+    def compute_roots(self, job: Job) -> None:
         """Find out what all steps of a job seal as."""
-        while self._branches.compute_root(job):
+        while self._growth.compute_root(job):
             pass
         if any(step.sealed is None for step in job.steps):
-            rebuilt = self._rebuild(Place(job, len(job.steps) - 1))
+            rebuilt = self._rebuild(StepRef(job, len(job.steps) - 1))
             if isinstance(rebuilt, Rebuilt):
                 rebuilt.close()
 
-    def try_out(self, job: Job, messages: Sequence[Received]) -> Verdict:
-        """Execute messages of a job that is not served, and keep what they would seal as."""
+    def probe(self, job: Job, messages: Sequence[Received]) -> Verdict:
+        """Execute messages of a job that is not served, and note what they would seal as."""
         if job.progress is None:
             block = self._begin_aside(job, messages[0])
             if not isinstance(block, BlockInProgress):
                 return block
             job.progress = block
         for received in messages:
-            number = self._branches.draft.next
-            closed = self._branches.runs.apply(job.progress, received, job.last_diff, number)
+            number = self._chain.builder.next
+            closed = self._runs.apply(job.progress, received, job.last_diff, number)
             if not isinstance(closed, ClosedIndex):
                 job.refuse(received)
-                job.let_go()
+                job.close()
                 return closed
             sealed = closed.header.replace(state_root=job.progress.roots.root())
             job.steps.append(Step(received, closed.header, None, sealed))
         return Applied()
 
-    def try_alternate(self, job: Job, branch: Branch, wanted: bytes) -> bool:
-        """Whether a job that went on otherwise seals as this hash; then that is what it is."""
-        kept, given_up = job.steps[: branch.start], job.steps[branch.start :]
-        key = hash((tuple(each.received.message for each in kept), branch.messages))
-        if key in job.tried and wanted not in job.tried[key]:
+    def held(self, job: Job) -> list[Received]:
+        """The buffered messages of a job."""
+        return [each for each in self._buffered if each.job == job.key]
+
+    def firsts_at(self, block: int) -> Iterator[Received]:
+        """The buffered messages that begin a block of this height."""
+        for each in self._buffered:
+            if each.message.base is not None and each.message.block_number == block:
+                yield each
+
+    def _probe_buffered(self, job: Job) -> None:
+        """Execute what is buffered of a job that is not served."""
+        while True:
+            held = self._buffered.at(*job.key, len(job.steps))
+            untried = [each for each in held if each.identity not in job.refused]
+            if not untried:
+                return
+            self._buffered.remove(untried[0])
+            if not self._count(untried[0], self.probe(job, untried[:1])):
+                self._buffered.keep(untried[0])
+                if untried[0].identity not in job.refused:
+                    return  # not the message is wrong, but what the job stands on
+
+    def _adopt_alternate(self, job: Job, alternate: Alternate, wanted: bytes) -> bool:
+        """Let a job be as its alternate says, if that seals as the wanted hash."""
+        start = alternate.start
+        kept, given_up = job.steps[:start], job.steps[start:]
+        key = hash((tuple(each.received.message for each in kept), alternate.messages))
+        if key in job.probed and wanted not in job.probed[key]:
             return False
-        base = branch.messages[0].message.base
+        base = alternate.messages[0].message.base
         parent_hash = job.parent_hash if base is None else base.parent_hash
-        trial = Job(*job.key, Standing.DROPPED, parent_hash, job.feed, job.stacked_on, [*kept])
-        self.try_out(trial, branch.messages)
-        trial.let_go()
-        tried = [step.sealed for step in trial.steps[branch.start :]]
-        if len(job.tried) >= MOST_TRIED:
-            job.tried.clear()
-        job.tried[key] = frozenset(sealed.hash for sealed in tried if sealed is not None)
-        if wanted not in job.tried[key]:
+        copy = Job(*job.key, Standing.DROPPED, parent_hash, job.feed, job.stacked_on, [*kept])
+        self.probe(copy, alternate.messages)
+        copy.close()
+        found = [step.sealed for step in copy.steps[start:]]
+        if len(job.probed) >= MOST_PROBED:
+            job.probed.clear()
+        job.probed[key] = frozenset(sealed.hash for sealed in found if sealed is not None)
+        if wanted not in job.probed[key]:
             return False
-        self._branches.drop_from(job.block + 1, "it stood on what was given up")
+        self._chain.drop_from(job.block + 1, "it stood on what was given up")
         job.superseded += [step.partial for step in given_up if step.partial is not None]
-        self._branches.given_up += [step.received for step in given_up]
-        job.let_go()
-        job.standing, job.steps, job.parent_hash = Standing.DROPPED, trial.steps, parent_hash
+        self._chain.given_up += [step.received for step in given_up]
+        job.close()
+        job.standing, job.steps, job.parent_hash = Standing.DROPPED, copy.steps, parent_hash
         return True
 
     def _begin_aside(self, job: Job, first: Received) -> BlockInProgress | Refusal:
         """A job as it is after its steps, in memory only."""
         if job.steps:
-            rebuilt = self._rebuild(Place(job, len(job.steps) - 1))
+            rebuilt = self._rebuild(StepRef(job, len(job.steps) - 1))
             return rebuilt.block if isinstance(rebuilt, Rebuilt) else rebuilt
-        base, foundation = first.message.base, self._foundation(job)
+        base, parent_state = first.message.base, self._parent_state(job)
         assert base is not None, "a block begins with its base"
-        if not isinstance(foundation, Foundation):
-            return foundation
-        block = begin(foundation, base, job.payload_id)
-        if not isinstance(block, BlockInProgress):
-            foundation.view.close()
-        return block
+        if not isinstance(parent_state, ParentState):
+            return parent_state
+        return begin_block(parent_state, base, job.payload_id)
 
-    def _foundation(self, job: Job) -> Foundation | Refusal:
-        parent, below = self._branches.parent(job), job.block - 1
-        if parent is not None:
-            rebuilt = self._rebuild(parent)
-            return rebuilt.foundation_of_next() if isinstance(rebuilt, Rebuilt) else rebuilt
-        if self._branches.sealed.get(below) != job.parent_hash:
-            return unknown_parent(job)
-        self._branches.flush()
-        return on_sealed(self._writer.store, self._writer.profile, below)
+    def _parent_state(self, job: Job) -> ParentState | Refusal:
+        parent = self._chain.parent(job)
+        if parent is None:
+            return self._rebuilder.on_sealed(job)
+        rebuilt = self._rebuild(parent)
+        return rebuilt.as_parent() if isinstance(rebuilt, Rebuilt) else rebuilt
 
-    def _rebuild(self, end: Place) -> Rebuilt | Refusal:
-        self._branches.flush()
-        return self._branches.rebuild(self._branches.path_to(end))
+    def _rebuild(self, end: StepRef) -> Rebuilt | Refusal:
+        return self._rebuilder.rebuild(self._chain.path_to(end))

@@ -1,20 +1,24 @@
 """Blocks of jobs that are not served, executed again in memory.
 
-What was dropped cannot be read from the store, and what was only tried was never in it. So
-whoever finds that such a job was right executes it once more from its messages. An index
-that is stored under a number keeps it: what it adds to the state is born under that number
-again, and so stays the same to the byte.
+A dropped partial cannot be read from the store, and a probed one was never in it. When such
+a job turns out to be right it is executed once more from its messages. An index that is
+stored under a number keeps it: its changes are stored under that number again, and so stay
+the same to the byte.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from foreblock.ledger.building.block_in_progress import BlockInProgress, Foundation
+from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.closed_index import ClosedIndex
-from foreblock.ledger.following.bounded import BoundedRuns
-from foreblock.ledger.following.jobs import Place
-from foreblock.ledger.following.message_execution import begin
-from foreblock.ledger.following.verdict import Refusal
+from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.building.parent_state import ParentState, on_sealed
+from foreblock.ledger.following.jobs import Job, Step, StepRef
+from foreblock.ledger.following.message_execution import BoundedRuns, begin_block
+from foreblock.ledger.following.served_chain import ServedChain
+from foreblock.ledger.following.verdict import Diverged, Refusal
+from foreblock.primitives import format_data
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,57 +26,86 @@ class Rebuilt:
     """A chain of blocks in memory: the last, and the indices that are to be stored."""
 
     block: BlockInProgress
-    end: Place
+    end: StepRef
     closings: dict[int, ClosedIndex]  # by the id of their step, in order
 
-    def foundation_of_next(self) -> Foundation:
-        """What a block after the last one stands on."""
+    def as_parent(self) -> ParentState:
+        """The state that a block after the last one begins on."""
         sealed = self.end.step.sealed
         assert sealed is not None, "every step was given its state root"
-        return self.block.foundation_of_next(sealed, sealed.hash)
+        return self.block.as_parent(sealed, sealed.hash)
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the last block."""
         self.block.close()
 
 
-def rebuild(
-    ground: Foundation,
-    path: Sequence[Place],
-    next_number: int,
-    runs: BoundedRuns,
-    *,
-    anew: bool,
-) -> Rebuilt | Refusal:
-    """Execute the blocks of a path up to their ends, the first on this ground.
+class Rebuilder:
+    """Executes jobs of a chain again."""
 
-    Indices without a number, or all if they are to be stored anew, get numbers from
-    `next_number` on, in order. Steps get to know what they seal as.
-    """
-    closings: dict[int, ClosedIndex] = {}
-    foundation = ground
-    for end in path:
-        steps = end.job.steps[: end.index + 1]
-        base = steps[0].received.message.base
-        assert base is not None, "the first step of a job has its base"
-        block = begin(foundation, base, end.job.payload_id)
-        if not isinstance(block, BlockInProgress):
-            foundation.view.close()
-            return block
+    def __init__(self, writer: LedgerWriter, chain: ServedChain, runs: BoundedRuns) -> None:
+        self._writer: Final = writer
+        self._chain: Final = chain
+        self._runs: Final = runs
+
+    def on_sealed(self, job: Job) -> ParentState | Diverged:
+        """The state that a job begins on if its parent is sealed."""
+        below, chain = job.block - 1, self._chain
+        if chain.sealed.get(below) != job.parent_hash:
+            return Diverged("parent_hash", "a block that is kept", format_data(job.parent_hash))
+        chain.flush()
+        return on_sealed(self._writer.store, self._writer.profile, below)
+
+    def rebuild(self, path: Sequence[StepRef]) -> Rebuilt | Refusal:
+        """Execute the blocks of a path up to their ends; gathered steps are committed first.
+
+        Indices without a number, or all if they replace sealed blocks, get the next numbers,
+        in order. Every step learns what it seals as.
+        """
+        self._chain.flush()
+        parent_state = self.on_sealed(path[0].job)
+        if not isinstance(parent_state, ParentState):
+            return parent_state
+        next_number = self._chain.builder.next
+        anew = path[0].job.block <= self._chain.latest.number
+        closings: dict[int, ClosedIndex] = {}
+        for end in path:
+            steps = end.job.steps[: end.index + 1]
+            base = steps[0].received.message.base
+            assert base is not None, "the first step of a job has its base"
+            block = begin_block(parent_state, base, end.job.payload_id)
+            if not isinstance(block, BlockInProgress):
+                return block
+            refusal = self._run(block, steps, next_number, closings, anew=anew)
+            if refusal is not None:
+                block.close()
+                return refusal
+            last = Rebuilt(block, end, closings)
+            if end is not path[-1]:
+                parent_state = last.as_parent()
+        return last
+
+    def _run(
+        self,
+        block: BlockInProgress,
+        steps: Sequence[Step],
+        next_number: int,
+        closings: dict[int, ClosedIndex],
+        *,
+        anew: bool,
+    ) -> Refusal | None:
+        """Execute the steps of one block; those that are to be stored join `closings`."""
         before = None
         for step in steps:
             is_new = anew or step.partial is None
             number = next_number + len(closings) if is_new else step.partial
             assert number is not None, "it is stored or will be"
-            closed = runs.apply(block, step.received, before, number)
+            closed = self._runs.apply(block, step.received, before, number)
             if not isinstance(closed, ClosedIndex):
-                block.close()
                 return closed
             if is_new:
                 closings[id(step)] = closed
             if step.sealed is None:
                 step.sealed = closed.header.replace(state_root=block.roots.root())
             before = step.received.message.diff
-        last = Rebuilt(block, end, closings)
-        foundation = last.foundation_of_next() if end is not path[-1] else foundation
-    return last
+        return None

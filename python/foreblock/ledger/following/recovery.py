@@ -1,7 +1,7 @@
 """The jobs that a follower knew, read back from the rows of their partials.
 
-What was executed and stored is there: messages, hashes, and what they would seal as as far
-as that was computed. What only waited in memory is not.
+Executed and stored messages are there, with their hashes and what they would seal as, where
+that was computed. Messages that waited in memory are lost.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from typing import Final
 from foreblock._engine import View
 from foreblock.ledger.building.block_base import base_of, diff_of
 from foreblock.ledger.following.buffer import Received
-from foreblock.ledger.following.candidates import PartialPlace, Standing
+from foreblock.ledger.following.classification import FlashblockRef, Standing
 from foreblock.ledger.following.jobs import Job, Step
 from foreblock.ledger.reading.partials import made_of, pending_partial
 from foreblock.ledger.storage import partial_rows
@@ -91,7 +91,7 @@ def _job(view: View, block: int, latest: int, end: _Stored) -> Job:
         row = view.row(partial_rows.partial_key(block - 1, below.stacked_on))
         if row is not None:
             parent = decode_partial_row(row)
-            job.stacked_on = PartialPlace(parent.payload_id, parent.index)
+            job.stacked_on = FlashblockRef(parent.payload_id, parent.index)
     return job
 
 

@@ -1,1 +1,1 @@
-"""How a chain begins: the files that state it, read strictly, and written for others."""
+"""The start of a chain: the files that describe it, read strictly, and written for followers."""

@@ -1,8 +1,8 @@
 """The `config` section of a genesis file in geth's format, read into a profile.
 
-A key that names a fork must be one that foreblock executes, or one known to change
-nothing that is executed or checked. Everything else is refused: importing a chain
-under rules that only nearly fit would fail later and say less.
+A key that names a fork must be one that foreblock executes, or one known to change nothing
+that is executed or checked. Everything else is refused: an import under rules that only nearly
+fit would fail later, with a less useful message.
 """
 
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ _BLOB_DEFAULTS: Final = {
     "prague": BlobParameters(6, 9, 5_007_716),
     "osaka": BlobParameters(6, 9, 5_007_716),
 }
-# Keys that change nothing here, whatever their value.
+# Keys without effect here, whatever their value.
 _WITHOUT_EFFECT: Final = {
     "eip150Hash",
     "ethash",
@@ -89,7 +89,7 @@ _OTHER_KEYS: Final = {
     "bedrockBlock",
     "optimism",
 }
-# `blockTime` is our own, for chains that are not at 2 seconds; other clients pass it over.
+# `blockTime` is our own, for chains with other than 2 seconds; other clients ignore it.
 _OPTIMISM_KEYS: Final = {
     "eip1559Elasticity",
     "eip1559Denominator",
@@ -168,7 +168,7 @@ def _optimism_profile(config: JsonValue, section: JsonValue) -> ChainProfile:
 
 
 def _schedule(config: JsonValue, ladder: Sequence[tuple[str, F]]) -> Schedule[F]:
-    """The forks of one ladder that are set, checked to be in order and without holes."""
+    """The forks of one ladder that are set; they must be in order and without gaps."""
     schedule: list[tuple[int, F]] = []
     hole: str | None = None
     for key, fork in ladder:
@@ -230,7 +230,7 @@ def _refuse_dao_fork(config: JsonValue) -> None:
 
 
 def _check_replay_protection(config: JsonValue) -> None:
-    """Spurious Dragon is one fork; geth's format states two of its parts apart."""
+    """Check that both keys of Spurious Dragon agree: geth's format has two for the one fork."""
     protection = config.get("eip155Block")
     cleaning = config.get("eip158Block")
     if (protection and protection.number()) != (cleaning and cleaning.number()):

@@ -12,7 +12,7 @@ from foreblock.primitives import ZERO_HASH
 
 @dataclass(frozen=True, slots=True)
 class ForkChoice:
-    """Three block hashes; none where the file has zeros, which mean "not known yet"."""
+    """Three block hashes; zeros in the file mean none."""
 
     head: bytes
     safe: bytes | None

@@ -1,8 +1,8 @@
-"""A genesis file in geth's format: block 0's header, and the accounts it begins with.
+"""A genesis file in geth's format: the header of block 0, and the accounts it begins with.
 
-Reading is strict; a refused value is named by its path. The header lacks only what
-follows from the accounts (the state root and, on OP chains from Isthmus on, the
-withdrawals root): `seal` adds those once a trie has them.
+Reading is strict; a refused value is named by its path. The header lacks only the roots that
+follow from the accounts (the state root and, on OP chains from Isthmus on, the withdrawals
+root); `seal` adds them once a trie has them.
 """
 
 import hashlib
@@ -39,13 +39,13 @@ _KEYS: Final = {
     "excessBlobGas",
     "blobGasUsed",
 }
-# The last two are notes to people that some genesis files carry.
+# The last two are notes for people in some genesis files.
 _ACCOUNT_KEYS: Final = {"balance", "nonce", "code", "storage", "secretKey", "comment"}
 
 
 @dataclass(frozen=True, slots=True)
 class GenesisAccount:
-    """An account that exists from the beginning; it may be empty."""
+    """An account of block 0; it may be empty."""
 
     balance: int = 0
     nonce: int = 0
@@ -55,7 +55,7 @@ class GenesisAccount:
 
 @dataclass(frozen=True, slots=True)
 class Genesis:
-    """What a chain begins with."""
+    """The start of a chain: header fields of block 0 and accounts."""
 
     profile: ChainProfile
     config: bytes  # the section as JSON text, kept so that a store can rebuild the profile
@@ -102,7 +102,7 @@ class Genesis:
         )
 
     def digest_of_accounts(self) -> bytes:
-        """SHA-256 over the accounts, the same for the same accounts however they are written."""
+        """SHA-256 over the accounts, independent of how the file writes them."""
         digest = hashlib.sha256()
         for address, account in sorted(self.accounts.items()):
             digest.update(address + account.balance.to_bytes(32) + account.nonce.to_bytes(8))
@@ -204,7 +204,7 @@ def _extra_data(root: JsonValue, rules: Rules) -> bytes:
 
 
 def _since(root: JsonValue, key: str, default: int, rules: Rules, fork: EthereumFork) -> int | None:
-    """A header field that is there from `fork` on, whether the file states it or not."""
+    """A header field that exists from `fork` on, with a default where the file has none."""
     member = root.get(key)
     if rules.ethereum >= fork:
         return default if member is None else member.number()

@@ -1,15 +1,18 @@
-"""A genesis written as the file that `genesis` reads, so that others can begin the same chain.
+"""Write a genesis: the file that `genesis_file` reads, and storage as Solidity lays it out.
 
-Whatever was read or made comes out such that reading it again gives an equal value.
+Reading the written file gives an equal value. Of Solidity there is only what a genesis needs:
+entries of mappings by address, and short strings.
 """
 
 import json
 from typing import Final
 
+from foreblock._engine import keccak256
 from foreblock.ledger.genesis.genesis_file import Genesis, GenesisAccount
 from foreblock.primitives import format_data, format_quantity
 
-GENESIS_FILE: Final = "genesis.json"  # in the folder of a store, for those who follow its chain
+GENESIS_FILE: Final = "genesis.json"  # in the folder of a store, for followers of its chain
+SHORT_STRING_BYTES: Final = 31  # of a slot; the last byte is the length
 
 
 def genesis_text(genesis: Genesis) -> bytes:
@@ -42,7 +45,7 @@ def genesis_text(genesis: Genesis) -> bytes:
 
 
 def _account(account: GenesisAccount) -> dict[str, object]:
-    """What an account has; its balance is always said, since other clients need it."""
+    """The fields of an account that are set, and always its balance, which other clients need."""
     document: dict[str, object] = {"balance": format_quantity(account.balance)}
     if account.nonce:
         document["nonce"] = format_quantity(account.nonce)
@@ -57,3 +60,15 @@ def _account(account: GenesisAccount) -> dict[str, object]:
 
 def _word(number: int) -> str:
     return format_data(number.to_bytes(32))
+
+
+def mapping_slot(slot: int, address: bytes) -> int:
+    """The slot of an address's entry in the mapping declared at `slot`."""
+    return int.from_bytes(keccak256(address.rjust(32, b"\0") + slot.to_bytes(32)))
+
+
+def short_string(text: str) -> int:
+    """The value of a slot that holds a text of at most 31 bytes: left-aligned, length doubled."""
+    data = text.encode()
+    assert len(data) <= SHORT_STRING_BYTES
+    return int.from_bytes(data.ljust(SHORT_STRING_BYTES, b"\0") + bytes([2 * len(data)]))

@@ -1,9 +1,8 @@
-"""A value of a JSON document that knows where it stands.
+"""A value of a JSON document that knows its path.
 
-Files written by others are read strictly: a missing key, an unknown key, a wrong
-kind or a number out of range is refused with the path of the value, such as
-``alloc.0x00…01.balance``. The exception is the caller's choice, so that a bad genesis
-and a bad fork choice are told apart.
+Foreign files are read strictly: a missing key, an unknown key, a wrong kind or a number out of
+range is refused with the path of the value, such as ``alloc.0x00…01.balance``. The caller
+chooses the exception, so that a bad genesis and a bad fork choice differ.
 """
 
 import json
@@ -35,7 +34,7 @@ class JsonValue:
             raise refusal("file", f"not JSON: {why}") from why
 
     def refuse(self, why: str) -> NoReturn:
-        """Refuse this value."""
+        """Raise the refusal of this value."""
         raise self.refusal(self.path or "file", why)
 
     def members(self) -> dict[str, object]:
@@ -96,7 +95,7 @@ class JsonValue:
         return json.dumps(self.value, sort_keys=True, separators=(",", ":")).encode()
 
     def replace(self, value: object) -> "JsonValue":
-        """Another value standing at this path, such as the key of this member."""
+        """Another value at this path, such as the key of this member."""
         return JsonValue(value, self.path, self.refusal)
 
     def boolean(self) -> bool:
@@ -106,7 +105,7 @@ class JsonValue:
         return self.value
 
     def read(self, parse: Callable[[object], T]) -> T:
-        """What `parse` makes of this value; a `ValueError` refuses it."""
+        """The result of `parse` on this value; its `ValueError` refuses the value."""
         try:
             return parse(self.value)
         except ValueError as why:

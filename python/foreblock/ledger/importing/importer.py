@@ -1,24 +1,25 @@
 """Import a chain: every block of a file, verified, until the end or the first bad one.
 
-Blocks that the store has already are compared by hash and skipped, so an import that
-was interrupted goes on where its last commit was. Commits come every so many blocks,
-bytes or seconds. What a block must be is `chain`'s to check; here is only the flow.
+Blocks that the store has already are compared by hash and skipped, so an import that was
+interrupted goes on where its last commit was. Commits come after a number of blocks, bytes
+or seconds. `chain` verifies and stores; here is only the flow.
 """
 
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
-from foreblock._engine import Block, State, Store, decode_block
+from foreblock._engine import Block, Heads, State, Store, decode_block
 from foreblock.errors import BadBlock, BadForkChoice, DifferentBlock, ImportFailure, Undecodable
-from foreblock.ledger.genesis.fork_choice import ForkChoice
-from foreblock.ledger.genesis.genesis_file import Genesis
+from foreblock.ledger.genesis.fork_choice import ForkChoice, read_fork_choice
+from foreblock.ledger.genesis.genesis_file import Genesis, read_genesis
 from foreblock.ledger.importing.chain import Chain
-from foreblock.ledger.importing.chain_file import ChainItem
+from foreblock.ledger.importing.chain_file import ChainItem, read_items
 from foreblock.ledger.rules.check import Check
 from foreblock.ledger.storage import rows
-from foreblock.ledger.storage.start import begin_chain
+from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.primitives import format_data
 
 # A commit costs a flush to disk whatever it holds; a batch costs memory and, when the
@@ -42,6 +43,30 @@ class Progress:
 
 
 Report = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The result of an import, and the heads of the store after it."""
+
+    progress: Progress
+    heads: Heads
+
+
+def import_files(
+    genesis: Path, chain: Path, data: Path, fork_choice: Path | None, report: Report
+) -> Imported:
+    """Import the blocks of a file; raises `ForeblockError` or `OSError`.
+
+    The small files are read before the store is opened, so that a mistake in them leaves no
+    folder behind.
+    """
+    beginning = read_genesis(genesis.read_bytes())
+    choice = None if fork_choice is None else read_fork_choice(fork_choice.read_bytes())
+    with chain.open("rb") as file, Store(str(data), write=True) as store:
+        progress = import_chain(store, beginning, read_items(file), choice, report)
+        with store.view() as view:
+            return Imported(progress, view.heads)
 
 
 def import_chain(
@@ -107,15 +132,15 @@ class _Import:
         self._advance(replace(before, skipped=before.skipped + 1, position=item.end))
 
     def _add(self, block: Block, item: ChainItem) -> None:
-        added = self.chain.add(block)
+        verified = self.chain.add(block)
         before = self.progress
         self._advance(
             replace(
                 before,
                 number=self.chain.number,
                 blocks=before.blocks + 1,
-                transactions=before.transactions + added.transactions,
-                gas=before.gas + added.gas,
+                transactions=before.transactions + len(verified.transactions),
+                gas=before.gas + block.header.gas_used,
                 position=item.end,
             )
         )

@@ -1,1 +1,1 @@
-"""What one request reads: a view of one commit, and the blocks, receipts and states on it."""
+"""Reads for one request: a view of one commit, and the blocks, receipts and states on it."""

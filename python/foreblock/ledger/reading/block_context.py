@@ -1,8 +1,8 @@
-"""The block that a call runs in, as its code sees it: the block itself, or one overridden.
+"""The block that a call runs in, as its code sees it: a real block, or an overridden one.
 
-A call runs *in* the block it names, after its transactions. Where it pays nothing for
-gas, the base fee reads 0, and likewise for blobs, so that what it pays is never below
-what the block asks for (as in geth).
+A call runs *in* the block it names, after its transactions. For a call that pays nothing for
+gas the base fee reads 0, and likewise for blobs, so that it never pays less than the block
+asks for (as in geth).
 """
 
 from functools import cached_property
@@ -15,8 +15,8 @@ from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.profile import ChainProfile
 
 
-class Surroundings:
-    """Header and rules of a block that calls run in, and the environments they make."""
+class BlockContext:
+    """Header and rules of a block that calls run in, and the environments of these calls."""
 
     def __init__(
         self,
@@ -28,16 +28,16 @@ class Surroundings:
         self.header: Final = header
         self.rules: Final = rules
         self.profile: Final = profile
-        # What a unit of gas costs at least; none before London.
+        # None before London.
         self.base_fee: Final = header.base_fee_per_gas
         self._blob_fee: Final = blob_fee
         self._priced: Env | None = None
-        # What usual simulations of it begin with, from the first of them on.
+        # The prefix of simulations of this block, once one has made it.
         self.opening: Opening | None = None
 
     @cached_property
     def blob_fee(self) -> int:
-        """What a unit of blob gas costs."""
+        """The price of a unit of blob gas."""
         if self._blob_fee is not None:
             return self._blob_fee
         blobs = self.profile.blob_parameters(self.header.timestamp)
@@ -45,18 +45,18 @@ class Surroundings:
 
     @cached_property
     def unpriced(self) -> Env:
-        """What a call sees that pays nothing and has no blobs: nearly every call."""
+        """The environment of a call that pays nothing and has no blobs: nearly every call."""
         return self.environment(free_gas=True, free_blobs=False)
 
     @property
     def priced(self) -> Env:
-        """What a call sees that pays what the block asks for."""
+        """The environment of a call that pays the fees of the block."""
         if self._priced is None:
             self._priced = self.environment(free_gas=False, free_blobs=False)
         return self._priced
 
     def environment(self, *, free_gas: bool, free_blobs: bool) -> Env:
-        """What a call sees."""
+        """The environment of a call."""
         header = self.header
         if free_gas and header.base_fee_per_gas is not None:
             header = header.replace(base_fee_per_gas=0)

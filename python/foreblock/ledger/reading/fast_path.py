@@ -1,9 +1,9 @@
-"""What the engine is told of a snapshot, so that it answers common requests by itself.
+"""The fast path: the engine answers common requests from their bytes alone.
 
-Every answer of the engine's is one that the long way, from envelope to method, would give
-as well; that one decides what a snapshot is, how its blocks read and which calls are short,
-and tells it. From a snapshot that the engine was not told of, or of which time has run out,
-it does not answer, and the long way comes by here with the next.
+Its answers equal those of the long way, from envelope to method. The long way decides which
+snapshot is the last, how its blocks read and which calls are short, and hands that over here.
+From a snapshot that was not handed over, or after its deadline, the engine does not answer;
+the long way then hands over the next.
 """
 
 from typing import Final
@@ -11,24 +11,24 @@ from typing import Final
 from msgspec import Struct
 
 from foreblock._engine import FastPath, Store
-from foreblock.ledger.reading.snapshot import Snapshot
+from foreblock.ledger.reading.blocks import Snapshot
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 ANSWERED_TAGS: Final = ("latest", "pending")
 
 
 class FastPathBounds(Struct, frozen=True):
-    """What the engine may answer by itself; more is left to the long way."""
+    """Limits of the fast path; larger requests take the long way."""
 
     batch_items: int
     batch_bytes: int
     call_gas: int  # of every call
     call_us: int
-    step_us: int  # what cannot be stopped and takes longer is not begun
+    step_us: int  # longer steps that cannot be interrupted are not begun
 
 
 def make_fast_path(store: Store, bounds: FastPathBounds) -> FastPath:
-    """What answers from the snapshots of a store; it knows none yet."""
+    """A fast path on a store, without a snapshot yet."""
     return FastPath(
         store,
         batch_items=min(bounds.batch_items, THRESHOLDS.fast_batch_items),
@@ -41,7 +41,7 @@ def make_fast_path(store: Store, bounds: FastPathBounds) -> FastPath:
 
 
 def set_snapshot(fast_path: FastPath, snapshot: Snapshot, now_ns: int) -> None:
-    """From now on this is the last snapshot, unless there is another commit."""
+    """Hand over the last snapshot; it is valid until the next commit."""
     pending = snapshot.pending
     if pending is None:
         fast_path.set_snapshot(snapshot.heads, snapshot.header_line, snapshot.latest.number)

@@ -1,12 +1,13 @@
-"""Which partial block a name means, and whether a view may still show it.
+"""Find partial blocks, and decide whether a view may still show one.
 
 The rows that find a partial are hints: they outlive what they name. A partial can be shown
-while its branch is live, and afterwards if its block was sealed with it. The store knows
-what was dropped; of a sealed block, the row of its partials says which belong to it.
+while its branch is live, and afterwards if its block was sealed with it. The store knows which
+were dropped; for a sealed block, its `made of` row names the partials that belong to it.
 """
 
 from foreblock._engine import View
 from foreblock.errors import DroppedPartial, UnknownPartial
+from foreblock.ledger.storage.freshness import standing_in
 from foreblock.ledger.storage.partial_rows import (
     PartialRow,
     by_hash_key,
@@ -17,7 +18,6 @@ from foreblock.ledger.storage.partial_rows import (
     made_of_key,
     partial_key,
 )
-from foreblock.ledger.storage.quiet_indices import standing_in
 from foreblock.ledger.storage.rows import block_index_key, decode_block_entry
 
 
@@ -31,7 +31,7 @@ def pending_partial(view: View) -> int | None:
 
 
 def partial_at(view: View, block: int, index: int) -> int:
-    """The partial that stands at this place; raises `UnknownPartial`."""
+    """The partial of a block at this index; raises `UnknownPartial`."""
     row = view.row(by_place_key(block, index)) if max(block, index) < 1 << 64 else None
     number = standing_in(view, block, index) if row is None else decode_numbers(row)[0]
     if number is None:
@@ -41,7 +41,7 @@ def partial_at(view: View, block: int, index: int) -> int:
 
 def check_reachable(view: View, number: int) -> None:
     """Raise `UnknownPartial` or `DroppedPartial` unless the view may show this partial."""
-    view.state_of_partial(number)  # it and all that it stands on
+    view.state_of_partial(number)  # raises if it, or one below it, is gone
     partial = view.partial(number)
     assert partial is not None, "it has a state"
     sealed_with = made_of(view, partial.block)
@@ -50,7 +50,7 @@ def check_reachable(view: View, number: int) -> None:
 
 
 def read_partial(view: View, number: int) -> PartialRow:
-    """The row of a partial, which goes when it is pruned: `UnknownPartial`."""
+    """The row of a partial; raises `UnknownPartial` when it is pruned."""
     partial = view.partial(number)
     row = None if partial is None else view.row(partial_key(partial.block, number))
     if row is None:
@@ -59,10 +59,10 @@ def read_partial(view: View, number: int) -> PartialRow:
 
 
 def made_of(view: View, block: int) -> tuple[int, ...]:
-    """The partials that a sealed block is made of; none where it came as a whole.
+    """The partials that a sealed block is made of; none where it was imported whole.
 
-    A row that an earlier branch left at this height does not end with the partial that
-    the block was sealed by.
+    A row left by an earlier branch at this height ends with another partial than the one
+    that the block was sealed by.
     """
     sealed, row = view.sealed(block), view.row(made_of_key(block))
     if sealed is None or row is None:

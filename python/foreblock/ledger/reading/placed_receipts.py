@@ -1,8 +1,8 @@
-"""A transaction with its receipt, and what only its place in the block tells.
+"""A transaction with its receipt, and what follows from its place in the block.
 
-A receipt as consensus keeps it tells the gas of all transactions up to its own, and not
-which number its logs have in the block. Both follow from where its portion begins and from
-the receipts of that before it, which are walked over, not decoded.
+A receipt as consensus keeps it has the gas of all transactions up to its own, and no index
+for its logs. Both follow from the start of its portion and from the receipts before it in the
+portion; those are skipped over, not decoded.
 """
 
 from collections.abc import Iterator
@@ -18,13 +18,13 @@ from foreblock._engine import (
     row_part,
 )
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.reading.portion_places import PlacedRows
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.stored_block import Portion
+from foreblock.ledger.reading.transaction_lookup import PlacedRows
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.rules.created_address import created_address
-from foreblock.ledger.rules.deposit_receipt import DEPOSIT
+from foreblock.ledger.rules.addresses import created_address
 from foreblock.ledger.rules.forks import EthereumFork
+from foreblock.ledger.rules.transaction_types import DEPOSIT
 from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, Position
 
 
@@ -43,7 +43,7 @@ class PlacedReceipt:
 
     @property
     def end(self) -> Position:
-        """What comes before the next one."""
+        """The position of the next one."""
         return Position(
             self.before.transactions + 1,
             self.receipt.cumulative_gas_used,
@@ -52,7 +52,7 @@ class PlacedReceipt:
 
     @property
     def created(self) -> bytes | None:
-        """Where it put a contract, or tried to; before Canyon a deposit does not tell."""
+        """The address of the contract it creates; unknown for a deposit before Canyon."""
         transaction, nonce = self.transaction, self.transaction.nonce
         if transaction.to is not None:
             return None
@@ -112,3 +112,13 @@ def some_receipts(
         placed = PlacedReceipt(transaction, decode_receipt(encoded), before)
         yield placed
         before = placed.end
+
+
+def deposit_fields(receipt: bytes) -> tuple[int, int] | None:
+    """The nonce of a deposit and the version of its receipt; none where they are not stored."""
+    if receipt[0] != DEPOSIT:
+        return None
+    found = decode_receipt(receipt)
+    if found.deposit_nonce is None or found.deposit_receipt_version is None:
+        return None
+    return found.deposit_nonce, found.deposit_receipt_version

@@ -1,18 +1,18 @@
-"""All of a block as it is stored, for those who show it.
+"""All of a block as it is stored, for methods that show it.
 
-A body is stored in portions. A block that came as a whole has one; one that was
-pre-confirmed has one for each flashblock, and what was sealed of it shares them. Portions
-are read when they are asked for, so that whoever has kept what they made of one need not
-read it again. What was read needs its view no more.
+A body is stored in portions: one for a block that was imported whole, one per flashblock for
+a pre-confirmed block and for the block sealed from it. A portion is read when it is asked
+for, so a caller that kept a rendering of it skips the read. A portion outlives its view.
 
-Transactions are kept as they were signed. To know a sender takes tens of microseconds, so
-they are shown some at a time, as many as the reader has time for; only portions of
-flashblocks know their senders. Whoever wants a single one reads it by `portion_places`.
+Transactions are kept as they were signed. Recovering a sender takes tens of microseconds, so
+callers decode a few transactions at a time; only portions of flashblocks store their senders.
+Single transactions are read through `transaction_lookup`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from foreblock._engine import (
     Block,
@@ -23,23 +23,15 @@ from foreblock._engine import (
     decode_transactions,
 )
 from foreblock.errors import StoreDamaged
-from foreblock.ledger.reading.portion_places import PortionRows, portion_rows
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.blocks import ReadableBlock
+from foreblock.ledger.reading.transaction_lookup import PortionRows, portion_rows
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.rules.block_size import block_size
 from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.partial_rows import split_senders
 
-__all__ = [
-    "Header",
-    "Part",
-    "Portion",
-    "StoredBlock",
-    "Transaction",
-    "Withdrawal",
-    "read_stored",
-]
+FIRST_LIST: Final = 0xC0  # bytes from here on begin a list
+SHORT: Final = 55  # payloads up to this length have a prefix of one byte
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +53,7 @@ class Portion:
 
     @property
     def stored_bytes(self) -> int:
-        """About how many bytes it takes to keep."""
+        """About how much memory it takes."""
         return self.items.end + self.receipts.end + 40 * len(self.items)
 
     def transactions(self, start: int, stop: int) -> list[Transaction]:
@@ -91,7 +83,7 @@ class Portion:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class UnreadPortion:
     """A portion that can be read while its view is open."""
 
     number: int | None  # of the partial whose flashblock it is; none where it is a whole body
@@ -105,7 +97,7 @@ class StoredBlock:
     header: Header
     uncles: tuple[Header, ...]
     withdrawals: tuple[Withdrawal, ...] | None
-    parts: tuple[Part, ...]
+    parts: tuple[UnreadPortion, ...]
 
     def portions(self) -> list[Portion]:
         """All of them, in their order."""
@@ -113,22 +105,25 @@ class StoredBlock:
 
     def size(self, transactions: int) -> int:
         """The length of the block's encoding, given that of its transactions."""
-        return block_size(self.header, transactions, self.uncles, self.withdrawals)
+        size = self.header.size + _list_size(transactions) + len(self.end())
+        return _list_size(size)
 
     def end(self) -> bytes:
-        """What follows the list of transactions in the block's encoding."""
+        """The encoding of the block after its list of transactions: uncles and withdrawals."""
         empty = Block(self.header, (), self.uncles, self.withdrawals).encode()
         return empty[empty.index(self.header.encode()) + self.header.size + 1 :]
 
 
 def read_stored(view: LedgerView, block: ReadableBlock) -> StoredBlock:
-    """Everything that a view has of a block."""
+    """The block with its body, from a view that has it."""
     numbers = view.made_of(block)
     if not numbers:
         return _read_whole(view, block)
     # OP chains have neither uncles nor withdrawals, and from Canyon on an empty list of these.
     withdrawals = None if block.header.withdrawals_root is None else ()
-    parts = [Part(number, partial(_read_portion, view, block, number)) for number in numbers]
+    parts = [
+        UnreadPortion(number, partial(_read_portion, view, block, number)) for number in numbers
+    ]
     return StoredBlock(block.header, (), withdrawals, tuple(parts))
 
 
@@ -137,7 +132,7 @@ def _read_whole(view: LedgerView, block: ReadableBlock) -> StoredBlock:
     body = view.row(stored.transactions, block)
     portion = _portion(view, block, stored, body)
     uncles, withdrawals = rows.decode_body_end(body[portion.items.end :])
-    return StoredBlock(block.header, uncles, withdrawals, (Part(None, lambda: portion),))
+    return StoredBlock(block.header, uncles, withdrawals, (UnreadPortion(None, lambda: portion),))
 
 
 def _read_portion(view: LedgerView, block: ReadableBlock, number: int) -> Portion:
@@ -155,3 +150,15 @@ def _portion(view: LedgerView, block: ReadableBlock, stored: PortionRows, body: 
     if len(portion.items) != len(portion.receipts):
         raise StoreDamaged(f"block {block.number} lacks receipts")
     return portion
+
+
+def list_prefix(length: int) -> bytes:
+    """The RLP prefix of a list whose items have this total length."""
+    if length <= SHORT:
+        return bytes((FIRST_LIST + length,))
+    size = (length.bit_length() + 7) // 8
+    return bytes((FIRST_LIST + SHORT + size,)) + length.to_bytes(size)
+
+
+def _list_size(length: int) -> int:
+    return len(list_prefix(length)) + length

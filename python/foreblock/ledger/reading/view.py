@@ -1,12 +1,12 @@
-"""What one request reads: one snapshot, and every name of a block resolved on it.
+"""One snapshot per request, and every name of a block resolved on it.
 
-A `Ledger` is one store opened for reading; a `LedgerView` is one snapshot of it, taken
-for one request or one batch and closed before the answer goes out. What the heads row
-says is turned into a `Snapshot` once per commit and shared by all views of that commit.
+A `Ledger` is a store opened for reading; a `LedgerView` is one snapshot of it, taken for one
+request or one batch and closed before the answer is sent. The heads row is turned into a
+`Snapshot` once per commit, which all views of that commit share.
 
-The time is asked once, when a view is taken, and only where there is a pending block: past
-its deadline the view has none, and `pending` means `latest`. Where partial blocks are
-found, and which may be shown, is in `partials`.
+The clock is read once, when a view is taken, and only where there is a pending block: after
+its deadline the view has none, and `pending` means `latest`. How partial blocks are found, and
+which may be shown, is in `partials`.
 """
 
 from collections.abc import Callable, Hashable
@@ -24,24 +24,30 @@ from foreblock.errors import (
     UnknownBlock,
     UnknownBlockHash,
 )
-from foreblock.ledger.reading.block_id import BlockId, ByHash, ByPlace
+from foreblock.ledger.reading.blocks import (
+    BlockId,
+    ByHash,
+    ByPlace,
+    KnownBlocks,
+    PreconfirmedBlock,
+    ReadableBlock,
+    SealedBlock,
+    Snapshot,
+    expired,
+    make_snapshot,
+)
 from foreblock.ledger.reading.fast_path import (
     ANSWERED_TAGS,
     FastPathBounds,
     make_fast_path,
     set_snapshot,
 )
-from foreblock.ledger.reading.known_blocks import KnownBlocks
 from foreblock.ledger.reading.partials import check_reachable, made_of, partial_at, pending_partial
-from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock, ReadableBlock
-from foreblock.ledger.reading.sealed_block import SealedBlock
-from foreblock.ledger.reading.snapshot import Snapshot, expired, make_snapshot
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage import partial_rows, rows
-from foreblock.ledger.storage.chain_head import read_row
+from foreblock.ledger.storage.chain_head import read_row, stored_profile
 from foreblock.ledger.storage.freshness import decode_freshness
 from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.ledger.storage.start import stored_profile
 from foreblock.ledger.storage.store_watch import StoreWatch, check_goes_on
 from foreblock.scheduling.thresholds import THRESHOLDS
 
@@ -74,7 +80,7 @@ class Ledger:
     ) -> "Ledger":
         """The ledger in a folder; raises `StoreMissing`, `NoChain`.
 
-        Raises `StoreReplaced` when it does not go on from where it was `seen`.
+        Raises `StoreReplaced` when it is behind what was `seen`, or another chain.
         """
         store = Store(path, max_readers=max_readers)
         try:
@@ -85,10 +91,10 @@ class Ledger:
             raise
 
     def view(self, client: Hashable | None = None) -> "LedgerView":
-        """The snapshot of the last commit, for whoever asks."""
+        """The snapshot of the last commit; `client` asks for it."""
         view = self._store.view()
         snapshot = self._snapshot
-        # Views of one transaction share their heads, so both speak of one commit.
+        # Views of one transaction share their heads, so another object is another commit.
         if view.heads is not snapshot.heads:
             snapshot = self._see(self._read_snapshot(view))
         if snapshot.pending is not None and self._now() >= snapshot.deadline_ns:
@@ -98,19 +104,19 @@ class Ledger:
         )
 
     def open_fast_path(self, bounds: FastPathBounds) -> FastPath:
-        """What answers common requests from their bytes alone, on snapshots of this ledger."""
+        """The fast path on snapshots of this ledger (`fast_path`)."""
         self.fast_path = make_fast_path(self._store, bounds)
         self._see(self._snapshot)
         return self.fast_path
 
     def forget_old_view(self) -> None:
-        """Let go of what is kept for the next view, if there is a newer commit."""
+        """Release the transaction kept for the next view, if there is a newer commit."""
         self._store.forget_old()
 
     def watch(self, seen: SeenCommit) -> Callable[[], None]:
-        """What sees whether the store is still in its place; raises `StoreReplaced`.
+        """A check that raises `StoreReplaced` when the store is no longer in its folder.
 
-        Then the store is closed: nothing is answered from what has no name any more.
+        It closes the store then: requests are not answered from a removed file.
         """
         watch = StoreWatch(self._store, seen, SystemClock())
 
@@ -128,7 +134,7 @@ class Ledger:
         self._store.close()
 
     def _see(self, snapshot: Snapshot) -> Snapshot:
-        """Go on with this snapshot."""
+        """Make this the snapshot of the next views."""
         self._snapshot = snapshot
         if self.fast_path is not None:
             set_snapshot(self.fast_path, snapshot, self._now())
@@ -149,25 +155,25 @@ class Ledger:
 
 
 class Behind(NamedTuple):
-    """What the store keeps of the past, and what it has not done yet."""
+    """The oldest state, and the backlog of maintenance."""
 
     earliest: int  # the oldest block whose state can be read
     to_fold: int  # blocks
-    to_clear: int  # things that heads have moved off
+    to_clear: int  # items of the past that are not cleared yet
 
 
 class LedgerView(Struct, frozen=True, gc=False):
-    """One snapshot, for one request or one batch. A Struct because every request makes one."""
+    """One snapshot, for one request or one batch. A Struct, as every request makes one."""
 
     _view: View
     latest: SealedBlock
     pending: PreconfirmedBlock | None  # none past its deadline
     headers: bytes
     _ledger: Ledger
-    client: Hashable | None = None  # who asks, where that is known
+    client: Hashable | None = None  # that asks, where it is known
 
     def close(self) -> None:
-        """Let go of the snapshot; nothing can be read after this."""
+        """Release the snapshot; nothing can be read after this."""
         self._view.close()
 
     @property
@@ -177,23 +183,21 @@ class LedgerView(Struct, frozen=True, gc=False):
 
     @property
     def behind(self) -> Behind:
-        """How far the store's own work is."""
+        """The backlog of the store."""
         heads = self._view.heads
         to_fold = self.latest.number - heads.folded
         return Behind(heads.earliest, to_fold, self._view.to_be_cleared)
 
-    def tell_block(self, tag: str, text: bytes, *, full: bool) -> None:
-        """How the block at a tag reads, for those who ask for it in the same snapshot."""
+    def remember_block(self, tag: str, text: bytes, *, full: bool) -> None:
+        """Give the fast path the text of the block at a tag, for this snapshot."""
         fast_path = self._ledger.fast_path
-        if (
-            fast_path is not None
-            and tag in ANSWERED_TAGS
-            and len(text) <= THRESHOLDS.fast_text_bytes
-        ):
+        if fast_path is None or tag not in ANSWERED_TAGS:
+            return
+        if len(text) <= THRESHOLDS.fast_text_bytes:
             fast_path.cache_block(self._view.heads, self._pending_partial, tag, full, text)
 
     def remember_call(self, tag: str, env: Env, to: bytes, data: bytes) -> None:
-        """What a call at a tag saw that was short, for those who make others of its kind."""
+        """Let the fast path make calls of this kind at a tag: one was short."""
         fast_path = self._ledger.fast_path
         if fast_path is not None and tag in ANSWERED_TAGS:
             fast_path.allow_call(self._view.heads, self._pending_partial, tag, env, to, data)
@@ -204,17 +208,17 @@ class LedgerView(Struct, frozen=True, gc=False):
 
     @property
     def commit(self) -> int:
-        """The number of the commit that this is the snapshot of."""
+        """The number of the commit."""
         return self._view.heads.commit
 
     @property
     def unused(self) -> int:
-        """The first number that nothing in this view was stored under."""
+        """The first number that the store has not used in this view."""
         return self._view.heads.commit + 1
 
     def resolve(self, block: BlockId) -> ReadableBlock:
-        """The block that a name means here; `NotHere` says why there is none."""
-        if block == "latest":  # what nearly every request asks for
+        """The block that a name means in this snapshot; raises `NotHere` with the reason."""
+        if block == "latest":  # nearly every request
             return self.latest
         match block:
             case "pending":
@@ -229,9 +233,10 @@ class LedgerView(Struct, frozen=True, gc=False):
                 return self._by_number(number)
 
     def unsealed(self, number: int) -> PreconfirmedBlock:
-        """The block of this height that `pending` is or stands on; `UnknownBlock` if none is.
+        """The unsealed block of this height: `pending`, or one that it builds on.
 
-        Where another one's flashblocks came before it was proven, that is not sealed yet.
+        There are several where flashblocks of the next block came before the last one was
+        sealed. Raises `UnknownBlock`.
         """
         block = self.pending
         while block is not None and block.number > number:
@@ -256,7 +261,7 @@ class LedgerView(Struct, frozen=True, gc=False):
 
     @property
     def stored(self) -> View:
-        """The snapshot of the store, for those who read parts of rows."""
+        """The snapshot of the store, to read parts of rows."""
         return self._view
 
     def row(self, key: bytes, block: ReadableBlock) -> bytes:
@@ -279,7 +284,7 @@ class LedgerView(Struct, frozen=True, gc=False):
         return self._ledger.blocks.sealed(self._view, *head)
 
     def _by_hash(self, block_hash: bytes, *, require_canonical: bool) -> ReadableBlock:
-        """Where a sealed and a partial block share a hash, the sealed one is meant."""
+        """Where a sealed and a partial block share a hash, the sealed one wins."""
         hint = self._view.row(partial_rows.by_hash_key(block_hash))
         if hint is not None:
             number, partial = partial_rows.decode_by_hash(hint)

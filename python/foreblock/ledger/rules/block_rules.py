@@ -17,7 +17,7 @@ from foreblock.ledger.rules.check import Check
 from foreblock.ledger.rules.execution import Execution, Task
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
-from foreblock.ledger.rules.working_state import Scratch
+from foreblock.ledger.rules.working_state import WorkingState
 
 MAXIMUM_BLOCK_SIZE: Final = 8_388_608  # bytes of RLP, EIP-7934
 MESSAGE_PASSER: Final = bytes.fromhex("4200000000000000000000000000000000000016")  # OP
@@ -59,7 +59,7 @@ def check_blob_gas(task: Task) -> None:
     task.check.equal("blob gas used", blobs * GAS_PER_BLOB, header.blob_gas_used)
 
 
-def check_execution(task: Task, execution: Execution, scratch: Scratch) -> None:
+def check_execution(task: Task, execution: Execution, state: WorkingState) -> None:
     """Check everything the header says about the run, the state root last."""
     check, header = task.check, task.block.header
     check.equal("gas used", execution.gas_used, header.gas_used)
@@ -68,7 +68,7 @@ def check_execution(task: Task, execution: Execution, scratch: Scratch) -> None:
     check.equal("requests hash", execution.requests_hash, header.requests_hash)
     if task.rules.includes(OptimismFork.JOVIAN):
         check.equal("blob gas used", execution.data_footprint, header.blob_gas_used)
-    check.equal("state root", scratch.root(), header.state_root)
+    check.equal("state root", state.root(), header.state_root)
     if task.rules.includes(OptimismFork.ISTHMUS):
-        root = scratch.storage_root(MESSAGE_PASSER)
+        root = state.storage_root(MESSAGE_PASSER)
         check.equal("withdrawals root", root, header.withdrawals_root)

@@ -1,4 +1,4 @@
-"""How a rule says no: one block, what was looked at, what it had to be, what it is."""
+"""Checks of the facts of a block; the first that fails raises `BadBlock`."""
 
 from dataclasses import dataclass
 from typing import NoReturn
@@ -11,32 +11,32 @@ Fact = int | bytes | str | None
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Checks facts of the block `number`; the first that fails raises `BadBlock`."""
+    """Checks of the block `number`."""
 
     number: int
 
     def equal(self, what: str, expected: Fact, found: Fact) -> None:
-        """The fact must be exactly this."""
+        """Require this value."""
         if expected != found:
             self.fail(what, expected, found)
 
     def within(self, what: str, lowest: int, found: int, highest: int) -> None:
-        """The number must be neither lower nor higher."""
+        """Require a number in this range, both ends included."""
         if not lowest <= found <= highest:
             self.fail(what, f"{lowest} to {highest}", found)
 
     def at_most(self, what: str, highest: int, found: int) -> None:
-        """The number must not be higher."""
+        """Require a number that is no higher."""
         if found > highest:
             self.fail(what, f"at most {highest}", found)
 
     def present(self, what: str, found: Fact, *, expected: bool) -> None:
-        """The optional field must be there, or must not."""
+        """Require that the optional field is set, or that it is not."""
         if (found is not None) != expected:
             self.fail(what, "a value" if expected else "none", found)
 
     def fail(self, what: str, expected: Fact, found: Fact) -> NoReturn:
-        """Refuse the block."""
+        """Raise `BadBlock`."""
         raise BadBlock(self.number, what, _show(expected), _show(found))
 
 

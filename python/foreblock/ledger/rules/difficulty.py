@@ -1,8 +1,8 @@
 """The difficulty of a mined block, from its parent.
 
 Three formulas by fork, each with the exponential "bomb" that later forks delayed.
-The seal itself (nonce and mix hash) is not checked anywhere: published test chains
-carry none, and a chain's own hashes bind those fields.
+The seal itself (nonce and mix hash) is not checked: published test chains have none,
+and the hashes of a chain cover those fields.
 """
 
 from typing import Final
@@ -33,7 +33,7 @@ def next_difficulty(parent: Header, time: int, fork: EthereumFork) -> int:
 
 
 def _direction(parent: Header, time: int, fork: EthereumFork) -> int:
-    """How many steps up (or, negative, down) the time since the parent asks for."""
+    """Steps up or, negative, down, from the time since the parent."""
     elapsed = time - parent.timestamp
     if fork >= EthereumFork.BYZANTIUM:  # EIP-100
         uncles = 1 if parent.ommers_hash == EMPTY_OMMERS_HASH else 2

@@ -1,4 +1,4 @@
-"""Hashes of nothing: a trie, a list of uncles, a list of requests."""
+"""Hashes of empty values: a trie, a list of uncles, a list of requests."""
 
 from typing import Final
 

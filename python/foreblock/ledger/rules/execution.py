@@ -1,14 +1,13 @@
 """One block, executed: what its transactions and its fork do to the state.
 
-Reads as the specification does: system calls first, transactions in order, then
+Reads as the specification does: the start (`block_start`), transactions in order, then
 requests, withdrawals and rewards. The result is what a header promises (gas, receipts,
 bloom, requests); comparing is `block_rules`' part. A block that cannot be executed is
-refused with `BadBlock`; the scratch state is then worthless.
+refused with `BadBlock`; the working state is then worthless.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import Final, NoReturn
 
 from foreblock._engine import (
@@ -17,7 +16,6 @@ from foreblock._engine import (
     Env,
     Executed,
     Header,
-    Overlay,
     Receipt,
     Transaction,
     deposit_requests,
@@ -25,15 +23,15 @@ from foreblock._engine import (
     requests_hash,
 )
 from foreblock.errors import InvalidTransaction, Undecodable
+from foreblock.ledger.rules.block_start import start_block
 from foreblock.ledger.rules.check import Check
 from foreblock.ledger.rules.empty_roots import EMPTY_REQUESTS_HASH
 from foreblock.ledger.rules.fees import blob_base_fee
 from foreblock.ledger.rules.forks import OSAKA, EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.profile import ChainProfile
-from foreblock.ledger.rules.working_state import Scratch
+from foreblock.ledger.rules.transaction_types import BLOB, DEPOSIT
+from foreblock.ledger.rules.working_state import WorkingState
 
-BEACON_ROOTS: Final = bytes.fromhex("000f3df6d732807ef1319fb7b8bb8522d0beac02")  # EIP-4788
-HISTORY_STORAGE: Final = bytes.fromhex("0000f90827f1c53a10cb7a02335b175320002935")  # EIP-2935
 WITHDRAWAL_REQUESTS: Final = bytes.fromhex("00000961ef480eb55e80d19ad83579a64c007002")  # EIP-7002
 CONSOLIDATION_REQUESTS: Final = bytes.fromhex(
     "0000bbddc7ce488642fb579f8b00f3a590007251"
@@ -45,11 +43,7 @@ CONSOLIDATION_REQUEST: Final = 2  # EIP-7251
 WEI_PER_GWEI: Final = 10**9
 BLOBS_PER_TRANSACTION: Final = 6  # EIP-7594, from Osaka on
 
-BLOB: Final = 3  # the type of a transaction that carries blobs, EIP-4844
-DEPOSIT: Final = 0x7E  # the type of a transaction that an OP chain makes of an L1 event
 DEPOSIT_RECEIPT_VERSION: Final = 1  # OP, from Canyon on
-# OP, forced into the state by Canyon's first block.
-CREATE2_DEPLOYER: Final = bytes.fromhex("13b0d85ccb8bf860b6b79af3029fca081ae9bef2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +73,17 @@ class Task:
         return Check(self.block.header.number)
 
 
-def execute(task: Task, scratch: Scratch, allowance: Allowance | None = None) -> Execution:
+def execute(task: Task, state: WorkingState, allowance: Allowance | None = None) -> Execution:
     """Execute the block on the state of its parent.
 
     `OverBudget` where its transactions take more than they may.
     """
     env = environment(task.block.header, task.rules, task.profile)
-    begin_block(scratch.overlay, env, task.block.header, task.rules, task.parent_rules)
-    results, receipts = _run(task, scratch, env, allowance)
-    requests = _requests(task, scratch, env, receipts)
-    _withdraw(task, scratch)
-    _reward(task, scratch)
+    start_block(state.overlay, env, task.block.header, task.rules, task.parent_rules)
+    results, receipts = _run(task, state, env, allowance)
+    requests = _requests(task, state, env, receipts)
+    _withdraw(task, state)
+    _reward(task, state)
     return Execution(
         receipts=receipts,
         gas_used=sum(executed.gas_used for executed in results),
@@ -123,56 +117,35 @@ def environment(
     )
 
 
-def begin_block(
-    overlay: Overlay, env: Env, header: Header, rules: Rules, parent_rules: Rules
-) -> None:
-    """What a block does before its transactions.
-
-    Either call does nothing where its contract has no code; what it returns does not matter.
-    """
-    if rules.ethereum >= EthereumFork.PRAGUE:
-        overlay.system_call(env, HISTORY_STORAGE, header.parent_hash)
-    if header.parent_beacon_block_root is not None:
-        overlay.system_call(env, BEACON_ROOTS, header.parent_beacon_block_root)
-    canyon = OptimismFork.CANYON
-    if rules.includes(canyon) and not parent_rules.includes(canyon):
-        overlay.set(CREATE2_DEPLOYER, code=_create2_deployer_code())
-
-
-def _create2_deployer_code() -> bytes:
-    text = resources.files("foreblock.ledger").joinpath("create2_deployer.hex").read_text("ascii")
-    return bytes.fromhex(text)
-
-
 def _run(
-    task: Task, scratch: Scratch, env: Env, allowance: Allowance | None
+    task: Task, state: WorkingState, env: Env, allowance: Allowance | None
 ) -> tuple[list[Executed], tuple[Receipt, ...]]:
     """Run the transactions; their receipts tell the outcome, before Byzantium the state root."""
     _check_kinds(task)
     if task.rules.ethereum < EthereumFork.BYZANTIUM:
-        return _run_with_roots(task, scratch, env, allowance)
+        return _run_with_roots(task, state, env, allowance)
     try:
-        results = scratch.overlay.transact(env, task.transactions, allowance=allowance)
+        results = state.overlay.transact(env, task.transactions, allowance=allowance)
     except InvalidTransaction as invalid:
         _refuse(task, invalid.index, invalid)
     return results, _receipts(task, results)
 
 
 def _run_with_roots(
-    task: Task, scratch: Scratch, env: Env, allowance: Allowance | None
+    task: Task, state: WorkingState, env: Env, allowance: Allowance | None
 ) -> tuple[list[Executed], tuple[Receipt, ...]]:
     results, receipts = [], []
     gas_used = 0
     for index, transaction in enumerate(task.transactions):
         try:
-            (executed,) = scratch.overlay.transact(
+            (executed,) = state.overlay.transact(
                 env, [transaction], gas_used=gas_used, allowance=allowance
             )
         except InvalidTransaction as invalid:
             _refuse(task, index, invalid)
         gas_used += executed.gas_used
         results.append(executed)
-        receipts.append(executed.receipt(gas_used, post_state=scratch.root()))
+        receipts.append(executed.receipt(gas_used, post_state=state.root()))
     return results, tuple(receipts)
 
 
@@ -214,7 +187,7 @@ def _check_kinds(task: Task) -> None:
 
 
 def _requests(
-    task: Task, scratch: Scratch, env: Env, receipts: tuple[Receipt, ...]
+    task: Task, state: WorkingState, env: Env, receipts: tuple[Receipt, ...]
 ) -> bytes | None:
     """What the block asks of the consensus layer, hashed (EIP-7685); nothing on OP chains."""
     if task.rules.ethereum < EthereumFork.PRAGUE:
@@ -228,16 +201,16 @@ def _requests(
     return requests_hash(
         [
             (DEPOSIT_REQUEST, deposits),
-            (WITHDRAWAL_REQUEST, _drain(task, scratch, env, WITHDRAWAL_REQUESTS)),
-            (CONSOLIDATION_REQUEST, _drain(task, scratch, env, CONSOLIDATION_REQUESTS)),
+            (WITHDRAWAL_REQUEST, _drain(task, state, env, WITHDRAWAL_REQUESTS)),
+            (CONSOLIDATION_REQUEST, _drain(task, state, env, CONSOLIDATION_REQUESTS)),
         ]
     )
 
 
-def _drain(task: Task, scratch: Scratch, env: Env, contract: bytes) -> bytes:
+def _drain(task: Task, state: WorkingState, env: Env, contract: bytes) -> bytes:
     """The requests waiting in a contract, which must be there and must answer."""
     what = f"requests of 0x{contract.hex()}"
-    outcome = scratch.overlay.system_call(env, contract, b"")
+    outcome = state.overlay.system_call(env, contract, b"")
     if outcome is None:
         task.check.fail(what, "a contract", "no code")
     if outcome.status != "success":
@@ -245,13 +218,13 @@ def _drain(task: Task, scratch: Scratch, env: Env, contract: bytes) -> bytes:
     return outcome.output
 
 
-def _withdraw(task: Task, scratch: Scratch) -> None:
+def _withdraw(task: Task, state: WorkingState) -> None:
     """Pay out what left the consensus layer (EIP-4895)."""
     for withdrawal in task.block.withdrawals or ():
-        scratch.overlay.credit(withdrawal.address, withdrawal.amount * WEI_PER_GWEI)
+        state.overlay.credit(withdrawal.address, withdrawal.amount * WEI_PER_GWEI)
 
 
-def _reward(task: Task, scratch: Scratch) -> None:
+def _reward(task: Task, state: WorkingState) -> None:
     """Pay whoever mined the block and its uncles (yellow paper, section 11.3)."""
     reward = task.rules.block_reward
     if not reward:
@@ -259,5 +232,5 @@ def _reward(task: Task, scratch: Scratch) -> None:
     header, uncles = task.block.header, task.block.uncles
     for uncle in uncles:
         age = header.number - uncle.number
-        scratch.overlay.credit(uncle.beneficiary, reward * (8 - age) // 8)
-    scratch.overlay.credit(header.beneficiary, reward + len(uncles) * (reward // 32))
+        state.overlay.credit(uncle.beneficiary, reward * (8 - age) // 8)
+    state.overlay.credit(header.beneficiary, reward + len(uncles) * (reward // 32))

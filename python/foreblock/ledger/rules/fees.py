@@ -1,4 +1,4 @@
-"""The prices of gas: what a block's base fee and blob fee follow from.
+"""The prices of gas: base fee and blob fee of a block, from its parent.
 
 Plain integer formulas, dividing in the order the specifications do; every division
 truncates. Nothing here looks at a schedule: the caller passes the parameters in force.
@@ -26,7 +26,7 @@ def next_base_fee(
 
 
 def blob_base_fee(excess: int, parameters: BlobParameters) -> int:
-    """What one unit of blob gas costs at this excess (EIP-4844)."""
+    """The price of a unit of blob gas at this excess (EIP-4844)."""
     return _fake_exponential(MINIMUM_BLOB_BASE_FEE, excess, parameters.update_fraction)
 
 
@@ -35,8 +35,8 @@ def next_excess_blob_gas(
 ) -> int:
     """The excess after a block with these facts, under the new block's parameters.
 
-    With `reserve_price` blobs cost at least what carrying them is worth in gas: while
-    they are cheaper, the excess falls no more (EIP-7918).
+    With `reserve_price` blobs cost at least the gas that carrying them takes: while they are
+    cheaper, the excess does not fall (EIP-7918).
     """
     target = parameters.target * GAS_PER_BLOB
     if excess + used < target:
@@ -48,7 +48,7 @@ def next_excess_blob_gas(
 
 
 def _fake_exponential(factor: int, numerator: int, denominator: int) -> int:
-    """An integer approach to factor * e ** (numerator / denominator), by Taylor's series."""
+    """An integer approximation of factor * e ** (numerator / denominator), by Taylor series."""
     i, output, term = 1, 0, factor * denominator
     while term > 0:
         output += term

@@ -1,8 +1,8 @@
 """The two ladders of forks, and the rules in force for one block.
 
-A fork's rules include those of every fork before it, so a rule asks with `>=`.
-A block on an OP chain stands on both ladders: its own fork, and the Ethereum fork
-whose rules that one contains. Which block stands where is `profile`'s to say.
+A fork's rules include those of every fork before it, so a rule compares with `>=`. A block of
+an OP chain has a place on both ladders: its own fork, and the Ethereum fork whose rules that
+one contains. `profile` decides the forks of a block.
 """
 
 from enum import IntEnum, auto
@@ -38,7 +38,7 @@ class EthereumFork(IntEnum):
 
 
 class OptimismFork(IntEnum):
-    """The OP stack's forks that change what a block may be or do."""
+    """The forks of the OP stack that change validity or execution of blocks."""
 
     BEDROCK = auto()
     REGOLITH = auto()
@@ -52,8 +52,8 @@ class OptimismFork(IntEnum):
     KARST = auto()
 
 
-# Each fork by a name of its own, for rules that are asked of every block: to look up a
-# member of an enum takes CPython 3.11 six times as long as a name of a module.
+# Each fork under a name of its own, for rules of every block: CPython 3.11 takes six times as
+# long to look up a member of an enum as a name of a module.
 (
     FRONTIER,
     HOMESTEAD,
@@ -130,7 +130,7 @@ class Rules(Struct, frozen=True, gc=False):
 
     @property
     def engine_name(self) -> str:
-        """The name by which the engine knows these rules."""
+        """The name of these rules in the engine."""
         if self.optimism is not None:
             return _OPTIMISM_NAMES[self.optimism]
         return _ETHEREUM_NAMES[self.ethereum]
@@ -152,7 +152,7 @@ class Rules(Struct, frozen=True, gc=False):
 
     @property
     def block_reward(self) -> int:
-        """What mining the block pays, in wei (EIP-649, EIP-1234; nothing after the merge)."""
+        """The reward of mining the block, in wei (EIP-649, EIP-1234; 0 after the merge)."""
         if self.merged:
             return 0
         if self.ethereum >= EthereumFork.CONSTANTINOPLE:

@@ -1,4 +1,4 @@
-"""What a transaction costs before it runs."""
+"""Gas of a transaction before it runs: its intrinsic gas, and the floor price of its data."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ FLOOR_PER_TOKEN: Final = 10  # from Prague on (EIP-7623)
 def intrinsic_gas(
     data: bytes, *, creates: bool, accessed: tuple[int, int], authorizations: int, rules: Rules
 ) -> int:
-    """The gas that is taken before the first opcode; `accessed` are addresses and slots."""
+    """The gas that is charged before the first opcode; `accessed` are addresses and slots."""
     fork = rules.ethereum
     zeros = data.count(0)
     other = OTHER_BYTE if fork >= ISTANBUL else OTHER_BYTE_BEFORE_ISTANBUL
@@ -34,7 +34,7 @@ def intrinsic_gas(
 
 
 def floor_gas(data: bytes, rules: Rules) -> int:
-    """The least that a transaction with this data costs, whatever it does."""
+    """The minimum gas of a transaction with this data (EIP-7623)."""
     if rules.ethereum < PRAGUE:
         return 0
     tokens = data.count(0) + 4 * (len(data) - data.count(0))

@@ -1,4 +1,4 @@
-"""What an OP chain's headers carry beyond Ethereum's: fee parameters in the extra data.
+"""Fee parameters in the extra data of OP headers, and the base fee that follows.
 
 From Holocene on a header names the elasticity and the denominator by which its
 *child's* base fee moves, from Jovian also a floor for it. Layout, big-endian:
@@ -24,7 +24,7 @@ _JOVIAN: Final = struct.Struct(">BIIQ")
 
 @dataclass(frozen=True, slots=True)
 class FeeParameters:
-    """What a header says about its child's base fee."""
+    """Parameters for the base fee of a header's child."""
 
     denominator: int
     elasticity: int

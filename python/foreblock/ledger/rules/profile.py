@@ -1,9 +1,9 @@
-"""What is fixed for one chain: its rule set, when each fork begins, and its constants.
+"""The profile of one chain: its rule set, its fork schedule and its constants.
 
-A profile is a value and knows no block: it is asked with a number and a time and
-answers with rules. Before the merge forks begin at a block number, after it at a
-time; whether a block is after the merge depends on its parent's total difficulty,
-which the caller holds. How a profile is read from a genesis file is in `config`.
+A profile is a value and knows no block: it gives the rules for a number and a time. Before the
+merge forks begin at a block number, after it at a time; whether a block is after the merge
+depends on its parent's total difficulty, which the caller has. `config` reads a profile from a
+genesis file.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ Schedule = tuple[tuple[int, T], ...]
 
 @dataclass(frozen=True, slots=True)
 class BlobParameters:
-    """How many blobs a block aims at and may hold, and how fast their price moves."""
+    """Target and maximum of blobs in a block, and how fast their price moves."""
 
     target: int
     maximum: int
@@ -35,7 +35,7 @@ class BlobParameters:
 
 @dataclass(frozen=True, slots=True)
 class OptimismParameters:
-    """What only an OP chain has: its forks, and its constants for the base fee."""
+    """Forks and base-fee constants of an OP chain."""
 
     forks: Schedule[OptimismFork]
     elasticity: int
@@ -63,7 +63,7 @@ class ChainProfile:
 
     @property
     def block_time(self) -> int:
-        """Seconds from one block to the next where nobody says otherwise."""
+        """The usual number of seconds between blocks."""
         return 12 if self.optimism is None else self.optimism.block_time
 
     def merged(self, parent_total_difficulty: int) -> bool:
@@ -88,7 +88,7 @@ class ChainProfile:
     def rules_of_genesis(self, time: int) -> Rules:
         """The rules for block 0, which has no parent and so no side of the merge.
 
-        As in geth, its fork by time counts whenever London begins with it.
+        As in geth, its fork by time counts if London is active at block 0.
         """
         by_block = self.rules(0, time, merged=False)
         by_time = _last(self.forks_by_time, time)
@@ -110,7 +110,7 @@ class ChainProfile:
 
 
 def _last(schedule: Schedule[T], position: int) -> T | None:
-    """What began last at or before `position`."""
+    """The last entry that begins at or before `position`."""
     begun = None
     for start, what in schedule:
         if start > position:

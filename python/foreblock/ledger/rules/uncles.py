@@ -1,8 +1,8 @@
-"""Which headers a mined block may name as its uncles.
+"""Rules for the uncles of a mined block.
 
 An uncle is a block that lost: a valid header whose parent is an ancestor of ours, at
 most six generations back, that is not itself an ancestor and was not named before.
-What naming one pays is in `execution`.
+The reward for naming one is in `execution`.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class Ancestor:
     uncles: tuple[bytes, ...]
 
 
-# How many ancestors the rules look at: the parent of the oldest uncle is one further back.
+# The parent of the oldest uncle is one generation further back.
 ANCESTORS_NEEDED: Final = MAXIMUM_DEPTH + 1
 
 

@@ -1,8 +1,8 @@
-"""The state of the block being executed, and the root it has come to.
+"""The state of the block being executed, and its root.
 
-An overlay takes the changes, a trie follows it when a root is asked for. Both begin
-at the state of one sealed block and go on from block to block; neither writes to the
-store. After a block is refused both have seen parts of it and must be thrown away.
+An overlay holds the changes; a trie applies them when a root is asked for. Both begin at
+the state of one sealed block and go on from block to block; neither writes to the store.
+After a block is refused both have seen parts of it and must be thrown away.
 """
 
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ from foreblock._engine import Changes, NodeWrites, Overlay, StateTrie
 
 
 @dataclass(slots=True)
-class Scratch:
-    """An overlay and its trie, with what changed since the last `finish`."""
+class WorkingState:
+    """An overlay and its trie, with the changes since the last `finish`."""
 
     overlay: Overlay
     trie: StateTrie  # only that of the latest block gives nodes
-    number: int  # the store's number for the block in progress; new accounts are born under it
+    number: int = 0  # the store's number for the block; new accounts are stored under it
     _changes: Changes | None = field(default=None, init=False)
 
     def root(self) -> bytes:
@@ -31,7 +31,7 @@ class Scratch:
         return self.trie.storage_root(address)
 
     def finish(self) -> tuple[Changes, NodeWrites | None]:
-        """What the block changed, in state and in the trie, as of the last `root`."""
+        """The block's changes, to the state and to the trie, as of the last `root`."""
         assert self._changes is not None, "finish follows root"
         changes, self._changes = self._changes, None
         return changes, self.trie.take()

@@ -1,24 +1,19 @@
-"""A simulated block that is being filled: what its calls see, and what they used so far."""
+"""A simulated block that is being filled: its context, and the gas and blobs used so far."""
 
 from collections.abc import Sequence
 from typing import Final
 
-from foreblock._engine import Body, Env, Header, Overlay, PlainCalls, Precompiles, Withdrawal
+from foreblock._engine import Body, Env, Overlay, PlainCalls, Precompiles, Withdrawal
 from foreblock.errors import RefusedSimulation, Rule
-from foreblock.ledger.reading.block_context import Surroundings
-from foreblock.ledger.rules.execution import BEACON_ROOTS, HISTORY_STORAGE
+from foreblock.ledger.reading.block_context import BlockContext
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import CANCUN, JOVIAN, PRAGUE, SHANGHAI, Rules
-from foreblock.ledger.rules.l1_attributes import L1_BLOCK
-from foreblock.ledger.simulation.branch import Branch
-from foreblock.ledger.simulation.request import FILLER, BlockRequest
+from foreblock.ledger.rules.l1 import L1_BLOCK
+from foreblock.ledger.rules.transaction_types import DYNAMIC_FEE, LEGACY
+from foreblock.ledger.simulation.simulated_chain import SimulatedChain
+from foreblock.ledger.simulation.simulation_request import FILLER, BlockRequest
 
-# Types of transactions, EIP-2718.
-LEGACY: Final = 0
-DYNAMIC_FEE: Final = 2
-SET_CODE: Final = 4
-
-FOOTPRINT_SLOT: Final = 8  # of L1Block: the scalar lies 96 bits from the right, OP from Jovian on
+FOOTPRINT_SLOT: Final = 8  # of L1Block: the scalar is at bit 96, OP from Jovian on
 LEAST_SIZE: Final = 100  # bytes that the data of a transaction counts for at least, the same
 
 
@@ -27,55 +22,55 @@ class OpenBlock:
 
     def __init__(
         self,
-        branch: Branch,
+        chain: SimulatedChain,
         asked: BlockRequest,
-        around: Surroundings,
+        context: BlockContext,
         precompiles: Precompiles | None,
     ) -> None:
         self.asked: Final = asked
-        # What its calls see.
-        self.branch: Final = branch
-        self.around: Final = around
-        self.header: Final = around.header  # as it was when the block was opened
-        self.rules: Final = around.rules
-        self.env: Final = around.priced
+        # The context of its calls.
+        self.chain: Final = chain
+        self.context: Final = context
+        self.header: Final = context.header  # as it was when the block was opened
+        self.rules: Final = context.rules
+        self.env: Final = context.priced
         self.precompiles: Final = precompiles
-        # What they used, and have become.
+        # Used so far, and the results.
         self.gas_left = self.header.gas_limit
-        self.body: Final = Body(branch.overlay, self.env, precompiles, branch.trace_transfers)
+        self.body: Final = Body(chain.overlay, self.env, precompiles, chain.trace_transfers)
         self._blobs = 0
         self._output = 0
 
     @property
     def is_filler(self) -> bool:
-        """Whether nobody asked for it, and it only fills a gap."""
+        """Whether it only fills a gap in the numbers."""
         return self.asked is FILLER
 
     @property
     def withdrawals(self) -> Sequence[Withdrawal] | None:
-        """What leaves the consensus layer in it; none before Shanghai, where none could."""
+        """The withdrawals in it; none before Shanghai."""
         if self.rules.ethereum < SHANGHAI:
             return None
         return self.asked.block.withdrawals or ()
 
     def environment(self, *, free_blobs: bool) -> Env:
-        """What a call sees of the block; blob gas costs nothing for one that offers nothing."""
+        """The environment of a call; with `free_blobs` blob gas costs nothing."""
         if not free_blobs:
             return self.env
-        return self.around.environment(free_gas=False, free_blobs=True)
+        return self.context.environment(free_gas=False, free_blobs=True)
 
     def run_plain(self, calls: PlainCalls, start: int) -> int:
-        """Run calls that offer nothing for gas, from `start` on; gives the first that did not.
+        """Run calls that offer nothing for gas, from `start` on; gives the first that did not run.
 
-        It has to be judged, or others should have their turn.
+        That one has to be checked, or the slice is over.
         """
-        branch, pace = self.branch, self.branch.pace
+        chain, pace = self.chain, self.chain.pace
         index, gas = self.body.run_plain(
             calls,
             start,
-            type_of_plain(self.around),
+            type_of_plain(self.context),
             self.gas_left,
-            branch.budget,
+            chain.budget,
             pace.timeout_us,
             pace.step_us,
             pace.slice_us(),
@@ -84,16 +79,16 @@ class OpenBlock:
         return index
 
     def use(self, gas: int) -> None:
-        """Count the gas of calls, in the block and in the request; none uses more than is left.
+        """Count the gas of calls, in the block and in the request; no call uses more than is left.
 
-        Raises `RefusedSimulation` if they have returned more than all calls may.
+        Raises `RefusedSimulation` if the calls have returned too many bytes.
         """
         self.gas_left -= gas
-        self.branch.budget -= gas
+        self.chain.budget -= gas
         output = self.body.output_size
-        self.branch.output_left -= output - self._output
+        self.chain.output_left -= output - self._output
         self._output = output
-        if self.branch.output_left < 0:
+        if self.chain.output_left < 0:
             why = "the calls of the simulation return too many bytes"
             raise RefusedSimulation(Rule.LIMIT, why)
 
@@ -103,15 +98,15 @@ class OpenBlock:
 
     @property
     def blob_gas_used(self) -> int | None:
-        """What the header states as such."""
-        return blob_gas_used(self.rules, self.branch.overlay, len(self.body), self._blobs)
+        """The value in the header."""
+        return blob_gas_used(self.rules, self.chain.overlay, len(self.body), self._blobs)
 
 
 def blob_gas_used(rules: Rules, overlay: Overlay, calls: int, blobs: int) -> int | None:
-    """What a header states as such: on OP chains from Jovian on the data's footprint.
+    """The value in a header: on OP chains from Jovian on the footprint of the data.
 
-    Nobody signed a simulated call, so its data counts with the least that any
-    transaction does, as in reth.
+    A simulated call has no signature, so its data counts with the minimum of any
+    transaction, as in reth.
     """
     if rules.ethereum < CANCUN:
         return None
@@ -121,21 +116,11 @@ def blob_gas_used(rules: Rules, overlay: Overlay, calls: int, blobs: int) -> int
     return blobs * GAS_PER_BLOB
 
 
-def type_of_plain(around: Surroundings) -> int:
-    """The type of transaction that a call is shown as which says nothing of fees."""
-    return LEGACY if around.base_fee is None else DYNAMIC_FEE
-
-
-def told(header: Header, rules: Rules) -> list[tuple[bytes, bytes]]:
-    """What the system contracts are told before a block's first call."""
-    messages = []
-    if header.parent_beacon_block_root is not None:
-        messages.append((BEACON_ROOTS, header.parent_beacon_block_root))
-    if rules.ethereum >= PRAGUE:
-        messages.append((HISTORY_STORAGE, header.parent_hash))
-    return messages
+def type_of_plain(context: BlockContext) -> int:
+    """The type of transaction that a call without fees is shown as."""
+    return LEGACY if context.base_fee is None else DYNAMIC_FEE
 
 
 def has_queues(rules: Rules) -> bool:
-    """Whether requests to the consensus layer wait in contracts; on OP chains there are none."""
+    """Whether contracts queue requests to the consensus layer; not on OP chains."""
     return rules.ethereum >= PRAGUE and rules.optimism is None

@@ -1,12 +1,232 @@
-"""All blocks of a simulation, one after the other."""
+"""Run a simulation: its blocks one after the other, and everything that happens in each, in order.
 
-from foreblock._engine import State
-from foreblock.ledger.reading.preconfirmed_block import PreconfirmedBlock, ReadableBlock
-from foreblock.ledger.simulation.block import SimulatedBlock, run_block
-from foreblock.ledger.simulation.branch import Branch
-from foreblock.ledger.simulation.request import SimulationLimits, SimulationRequest
-from foreblock.ledger.simulation.timeline import timeline
-from foreblock.scheduling.steps import UNHURRIED, Pace, Steps
+Long work is yielded to the scheduler (`scheduling.steps`); short work runs in place.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+from msgspec import Struct
+
+from foreblock._engine import (
+    BodyText,
+    Outcome,
+    Overlay,
+    Overrides,
+    Precompiles,
+    SealedBody,
+    State,
+    requests_hash,
+)
+from foreblock.errors import DeadlineExceeded, RefusedOverride, RefusedSimulation, Rule, Undecodable
+from foreblock.ledger.calls.block_overrides import AS_IT_IS, BlockOverrides
+from foreblock.ledger.reading.block_context import BlockContext
+from foreblock.ledger.reading.blocks import PreconfirmedBlock, ReadableBlock
+from foreblock.ledger.rules.addresses import checksum_address
+from foreblock.ledger.rules.block_start import start_calls
+from foreblock.ledger.rules.execution import (
+    CONSOLIDATION_REQUEST,
+    CONSOLIDATION_REQUESTS,
+    DEPOSIT_REQUEST,
+    WEI_PER_GWEI,
+    WITHDRAWAL_REQUEST,
+    WITHDRAWAL_REQUESTS,
+)
+from foreblock.ledger.rules.forks import PARIS, Rules
+from foreblock.ledger.simulation.open_block import OpenBlock, has_queues
+from foreblock.ledger.simulation.simulated_calls import run_at_once, run_calls
+from foreblock.ledger.simulation.simulated_chain import SimulatedChain
+from foreblock.ledger.simulation.simulated_header import header_after, open_header
+from foreblock.ledger.simulation.simulation_request import (
+    FILLER,
+    BlockRequest,
+    PlannedBlock,
+    SimulationLimits,
+    SimulationRequest,
+    timeline,
+)
+from foreblock.primitives import ZERO_HASH
+from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work
+from foreblock.scheduling.thresholds import THRESHOLDS
+
+__all__ = ["BodyText", "SealedBody", "SimulatedBlock", "run_block", "simulate"]
+
+
+class SimulatedBlock(Struct, frozen=True):
+    """A finished block."""
+
+    block: SealedBody
+    is_filler: bool
+
+
+def run_block(
+    chain: SimulatedChain, planned: PlannedBlock
+) -> SimulatedBlock | Steps[SimulatedBlock]:
+    """Simulate the next block of a chain and append it.
+
+    Most blocks are finished in place; of any other, this gives the steps that are left.
+    """
+    asked = FILLER if planned.request is None else planned.request
+    context = _context(chain, planned, asked.block)
+    if asked.overrides is None:
+        return _run(OpenBlock(chain, asked, context, None))
+    lay = partial(_lay, chain.overlay, asked.overrides, context.rules)
+    if asked.overrides.is_large:
+        return _run_overridden(chain, asked, context, lay)
+    return _run(OpenBlock(chain, asked, context, lay()))
+
+
+def _lay(
+    overlay: Overlay, overrides: Overrides, rules: Rules, **_limits: int | None
+) -> Precompiles | None:
+    """Lay overrides over the state; a moved precompile is back in place for the next block."""
+    return overrides.lay(overlay, rules.engine_name)
+
+
+def _run_overridden(
+    chain: SimulatedChain, asked: BlockRequest, context: BlockContext, lay: Work
+) -> Steps[SimulatedBlock]:
+    """Run a block with very many overrides."""
+    precompiles = yield lay
+    found = _run(OpenBlock(chain, asked, context, precompiles))
+    return found if isinstance(found, SimulatedBlock) else (yield from found)
+
+
+def _run(block: OpenBlock) -> SimulatedBlock | Steps[SimulatedBlock]:
+    late = _begin(block)
+    calls = block.asked.calls
+    done = 0 if late else run_at_once(block, calls)
+    if late or done < len(calls) or block.chain.has_roots or has_queues(block.rules):
+        return _go_on(block, late, done)
+    if done > THRESHOLDS.sealed_calls:
+        return _go_on(block, late, done)
+    _pay(block)
+    return _finished(block, _seal(block, ZERO_HASH, block.header.requests_hash))
+
+
+def _go_on(block: OpenBlock, late: Sequence[Work], done: int) -> Steps[SimulatedBlock]:
+    """Finish a block: system calls that took too long, then its calls from `done` on."""
+    for work in late:  # noqa: UP028, results are sent in
+        yield work
+    yield from run_calls(block, block.asked.calls, done)
+    requests = block.header.requests_hash
+    if has_queues(block.rules):
+        requests = yield from _requests(block)
+    _pay(block)
+    root = yield from block.chain.state_root()
+    if len(block.body) > THRESHOLDS.sealed_calls:
+        sealed: SealedBody = yield partial(_seal, block, root, requests)
+        return _finished(block, sealed)
+    return _finished(block, _seal(block, root, requests))
+
+
+def _seal(
+    block: OpenBlock, state_root: bytes, requests: bytes | None, **_limits: int | None
+) -> SealedBody:
+    """Seal the block; it cannot be interrupted, and takes longer the more calls there are."""
+    return block.body.seal(
+        block.header, state_root, block.blob_gas_used, requests, block.withdrawals
+    )
+
+
+def _finished(block: OpenBlock, sealed: SealedBody) -> SimulatedBlock:
+    block.chain.extend(sealed, block.rules)
+    return SimulatedBlock(sealed, block.is_filler)
+
+
+def _context(
+    chain: SimulatedChain, planned: PlannedBlock, overrides: BlockOverrides
+) -> BlockContext:
+    """The context of the block's calls.
+
+    Most simulations start with the same block after their base, so its context is kept there.
+    """
+    base, like = chain.base, chain.usual
+    usual = overrides is AS_IT_IS and not chain.validation
+    if usual and chain.is_at_base and base.following is not None:
+        chain.usual = base.following
+        return base.following
+    rules = chain.rules_of_next(planned.number, planned.time)
+    if usual and like is not None and like.rules == rules:
+        header = header_after(like.header, chain, planned, rules)
+        chain.usual = BlockContext(header, rules, chain.profile)
+        return chain.usual
+    if overrides.withdrawals and rules.optimism is not None:
+        raise RefusedOverride('block override "withdrawals" is not supported on this chain')
+    header = open_header(chain, planned, overrides, rules)
+    context = BlockContext(header, rules, chain.profile, overrides.blob_base_fee)
+    chain.usual = context if usual else None
+    if usual and chain.is_at_base:
+        base.following = context
+    return context
+
+
+def _begin(block: OpenBlock) -> Sequence[Work]:
+    """Make the system calls of the block's start; their results are ignored.
+
+    Gives the calls that are left, from the first that takes too long.
+    """
+    overlay, pace = block.chain.overlay, block.chain.pace
+    messages = start_calls(block.header, block.rules)
+    for index, (contract, data) in enumerate(messages):
+        try:
+            overlay.system_call(
+                block.env, contract, data, block.precompiles, pace.timeout_us, pace.step_us
+            )
+        except DeadlineExceeded:
+            return [_system_call(block, *message) for message in messages[index:]]
+    return ()
+
+
+def _system_call(block: OpenBlock, contract: bytes, data: bytes) -> Work:
+    run = block.chain.overlay.system_call
+    return partial(run, block.env, contract, data, block.precompiles)
+
+
+def _requests(block: OpenBlock) -> Steps[bytes]:
+    """The hash of the block's requests to the consensus layer (EIP-7685)."""
+    try:
+        deposits = block.body.deposit_requests(block.chain.profile.deposit_contract)
+    except Undecodable as undecodable:
+        why = f"unable to parse deposit data: {undecodable.why}"
+        raise RefusedSimulation(Rule.SYSTEM, why) from None
+    withdrawals = yield from _drain(block, WITHDRAWAL_REQUESTS, "withdrawal")
+    consolidations = yield from _drain(block, CONSOLIDATION_REQUESTS, "consolidation")
+    return requests_hash(
+        [
+            (DEPOSIT_REQUEST, deposits),
+            (WITHDRAWAL_REQUEST, withdrawals),
+            (CONSOLIDATION_REQUEST, consolidations),
+        ]
+    )
+
+
+def _drain(block: OpenBlock, contract: bytes, queue: str) -> Steps[bytes]:
+    """The requests queued in a contract, which must exist and answer."""
+    pace, run = block.chain.pace, _system_call(block, contract, b"")
+    outcome: Outcome | None
+    try:
+        outcome = run(timeout_us=pace.timeout_us, step_us=pace.step_us)
+    except DeadlineExceeded:
+        outcome = yield run
+    failed = f"failed to process {queue} queue"
+    if outcome is None:
+        why = f"{failed}: empty system contract: no code at {checksum_address(contract)}"
+        raise RefusedSimulation(Rule.SYSTEM, why)
+    if outcome.status != "success":
+        found = outcome.halt or "execution reverted"
+        why = f"{failed}: system call failed to execute: {found}"
+        raise RefusedSimulation(Rule.SYSTEM, why)
+    return outcome.output
+
+
+def _pay(block: OpenBlock) -> None:
+    """Credit the withdrawals (EIP-4895) and, before the merge, the block's miner."""
+    overlay = block.chain.overlay
+    for withdrawal in block.withdrawals or ():
+        overlay.credit(withdrawal.address, withdrawal.amount * WEI_PER_GWEI)
+    if block.rules.ethereum < PARIS:
+        overlay.credit(block.header.beneficiary, block.rules.block_reward)
 
 
 def simulate(
@@ -17,15 +237,15 @@ def simulate(
     limits: SimulationLimits,
     pace: Pace = UNHURRIED,
 ) -> Steps[list[SimulatedBlock]]:
-    """Simulate blocks after `base`, fillers included; `unused` is as in `Branch`.
+    """Simulate blocks after `base`, fillers included; `unused` is as in `SimulatedChain`.
 
-    A block in progress may be simulated in: the first block then has its number. That there
-    are not too many blocks and calls is checked before they are read. Raises
-    `RefusedSimulation`, `RefusedCall`, `RefusedOverride`, `InvalidParams`.
+    On a block in progress, the first simulated block may have the same number. The counts of
+    blocks and calls are checked earlier, when they are read. Raises `RefusedSimulation`,
+    `RefusedCall`, `RefusedOverride`, `InvalidParams`.
     """
     header, step = base.header, base.profile.block_time
     in_progress = isinstance(base, PreconfirmedBlock)
-    places = timeline(
+    plan = timeline(
         request.blocks,
         header.number,
         header.timestamp,
@@ -33,12 +253,12 @@ def simulate(
         limits.blocks,
         in_progress=in_progress,
     )
-    branch = Branch(base, state, unused, request, limits, pace)
+    chain = SimulatedChain(base, state, unused, request, limits, pace)
     blocks: list[SimulatedBlock] = []
-    for place in places:
+    for planned in plan:
         if blocks and pace.is_over():
             yield None
-        block = run_block(branch, place)
+        block = run_block(chain, planned)
         if not isinstance(block, SimulatedBlock):
             block = yield from block
         blocks.append(block)

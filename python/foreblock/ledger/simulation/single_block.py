@@ -9,10 +9,11 @@ from typing import Final
 
 from foreblock._engine import Opening, PlainCalls, SealedBody, State
 from foreblock.ledger.calls.block_overrides import AS_IT_IS
-from foreblock.ledger.reading.preconfirmed_block import ReadableBlock
+from foreblock.ledger.reading.blocks import ReadableBlock
+from foreblock.ledger.rules.block_start import start_calls
 from foreblock.ledger.rules.forks import BYZANTIUM, SHANGHAI
-from foreblock.ledger.simulation.open_block import blob_gas_used, has_queues, told, type_of_plain
-from foreblock.ledger.simulation.request import SimulationLimits, SimulationRequest
+from foreblock.ledger.simulation.open_block import blob_gas_used, has_queues, type_of_plain
+from foreblock.ledger.simulation.simulation_request import SimulationLimits, SimulationRequest
 from foreblock.primitives import ZERO_HASH
 
 IN_PLACE_US: Final = 500  # for all of it
@@ -28,17 +29,17 @@ def simulate_single_block(
     """
     if request.validation or request.trace_transfers or request.state_roots:
         return None
-    around, (asked, *more) = base.following, request.blocks
+    context, (asked, *more) = base.following, request.blocks
     calls, overrides = asked.calls, asked.overrides
-    if more or asked.block is not AS_IT_IS or not isinstance(calls, PlainCalls) or around is None:
+    if more or asked.block is not AS_IT_IS or not isinstance(calls, PlainCalls) or context is None:
         return None
-    opening = around.opening or _opening(base)
+    opening = context.opening or _opening(base)
     if opening is None or (overrides is not None and overrides.is_large):
         return None
     body = opening.fill(state, calls, overrides, limits.gas, IN_PLACE_US, PRECOMPILE_GAS)
     if body is None:
         return None
-    header, rules = around.header, around.rules
+    header, rules = context.header, context.rules
     blob_gas = blob_gas_used(rules, body.overlay, len(calls), 0)
     withdrawals = None if rules.ethereum < SHANGHAI else ()
     return body.seal(header, ZERO_HASH, blob_gas, header.requests_hash, withdrawals)
@@ -46,10 +47,10 @@ def simulate_single_block(
 
 def _opening(base: ReadableBlock) -> Opening | None:
     """What the engine is to know of the block after this one; none if there is more to it."""
-    around = base.following
-    if around is None or around.rules.ethereum < BYZANTIUM or has_queues(around.rules):
+    context = base.following
+    if context is None or context.rules.ethereum < BYZANTIUM or has_queues(context.rules):
         return None
-    system = told(around.header, around.rules)
-    kind = type_of_plain(around)
-    around.opening = Opening(around.priced, kind, base.number, base.hash, system)
-    return around.opening
+    system = start_calls(context.header, context.rules)
+    kind = type_of_plain(context)
+    context.opening = Opening(context.priced, kind, base.number, base.hash, system)
+    return context.opening

@@ -1,1 +1,1 @@
-"""What Python keeps in a store: rows to the byte, how a store is opened, copied and pruned."""
+"""The store as Python uses it: byte layouts of rows, opening, copying, pruning, watching."""

@@ -1,22 +1,30 @@
-"""The end of the chain as the next block's rules need it.
+"""The end of a stored chain, with what the rules of its next block need.
 
-A tip is a value: `after` gives the next one. It is read from the store once and then
-goes along with the blocks that are added, committed or not.
+A head is a value: `after` gives the next one. An import reads it from the store once and then
+advances it with each block, committed or not.
 """
 
 from dataclasses import dataclass
 
 from foreblock._engine import Block, Header, View
-from foreblock.errors import StoreDamaged
+from foreblock.errors import BadGenesis, StoreDamaged
+from foreblock.ledger.genesis.config import read_profile
+from foreblock.ledger.genesis.json_value import JsonValue
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.uncles import ANCESTORS_NEEDED, Ancestor
 from foreblock.ledger.storage.partial_rows import made_of_key
-from foreblock.ledger.storage.rows import body_key, decode_body, decode_header_row, header_key
+from foreblock.ledger.storage.rows import (
+    CONFIG,
+    body_key,
+    decode_body,
+    decode_header_row,
+    header_key,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Tip:
+class ChainHead:
     """The last block, its rules, and the few before it."""
 
     header: Header
@@ -29,10 +37,10 @@ class Tip:
         merged = profile.merged(self.total_difficulty)
         return profile.rules(self.header.number + 1, time, merged=merged)
 
-    def after(self, block: Block, rules: Rules) -> "Tip":
-        """The tip when this block follows."""
+    def after(self, block: Block, rules: Rules) -> "ChainHead":
+        """The head when this block follows."""
         ancestor = Ancestor(block.header, tuple(uncle.hash for uncle in block.uncles))
-        return Tip(
+        return ChainHead(
             header=block.header,
             total_difficulty=self.total_difficulty + block.header.difficulty,
             rules=rules,
@@ -40,18 +48,23 @@ class Tip:
         )
 
 
-def read_tip(view: View, profile: ChainProfile) -> Tip:
-    """The tip of a store that holds at least its genesis."""
+def read_chain_head(view: View, profile: ChainProfile) -> ChainHead:
+    """The head of a store that holds at least its genesis."""
     assert view.heads.latest is not None, "a store is begun with its genesis"
     number, _ = view.heads.latest
     header, total_difficulty = read_header(view, number)
     first = max(number - ANCESTORS_NEEDED + 1, 0)
-    return Tip(
+    return ChainHead(
         header=header,
         total_difficulty=total_difficulty,
         rules=rules_of(header, total_difficulty, profile),
         ancestors=tuple(_ancestor(view, each) for each in range(first, number + 1)),
     )
+
+
+def stored_profile(view: View) -> ChainProfile:
+    """The profile of the chain that a store holds."""
+    return read_profile(JsonValue.parse(view.row(CONFIG) or b"", BadGenesis))
 
 
 def rules_of(header: Header, total_difficulty: int, profile: ChainProfile) -> Rules:
@@ -76,7 +89,7 @@ def read_header(view: View, number: int) -> tuple[Header, int]:
 
 
 def read_row(view: View, key: bytes, number: int) -> bytes:
-    """A row that a stored block must have."""
+    """A row that a stored block must have; raises `StoreDamaged`."""
     row = view.row(key)
     if row is None:
         raise StoreDamaged(f"block {number} lacks its row {key[:1].decode()}")

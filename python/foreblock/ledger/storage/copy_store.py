@@ -1,8 +1,8 @@
 """A compacted copy of a store that may be in use.
 
-It is made beside its place, under a name that nothing looks for, opened and compared, and
-made durable before it is moved there. So what has the name of the copy is whole, whatever
-happens meanwhile; what an interruption leaves can be deleted.
+The copy is written beside its destination under a temporary name, opened, compared and made
+durable, then renamed. So a folder with the final name is complete, whatever happens meanwhile;
+what an interruption leaves can be deleted.
 """
 
 import os
@@ -20,7 +20,7 @@ from foreblock.errors import StoreExists, StoreFailed
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE
 from foreblock.ledger.storage.store_watch import DATA_FILE
 
-LOCK: Final = "lock.mdb"  # of the library; made anew by whoever opens the store
+LOCK: Final = "lock.mdb"  # LMDB's; created again when the store is opened
 _LOOK_SECONDS: Final = 0.1
 
 Report = Callable[[int, int], None]
@@ -38,7 +38,7 @@ class Copied:
 def copy_store(source: Path, to: Path, report: Report) -> Copied:
     """Copy the last commit of a store to a new folder.
 
-    `report` is told how many bytes are written, and about how many there are. Raises
+    `report` gets the bytes written so far and about how many there are. Raises
     `StoreMissing`, `StoreExists`, `StoreFailed`, `DiskFull`.
     """
     if to.is_symlink() or to.exists():
@@ -61,7 +61,7 @@ def copy_store(source: Path, to: Path, report: Report) -> Copied:
 
 
 def _write(store: Store, file: Path, report: Report) -> None:
-    """Let the engine write, and look at the file meanwhile."""
+    """Write the copy on a thread, and report the growth of its file."""
     failures: list[BaseException] = []
 
     def write() -> None:
@@ -87,7 +87,7 @@ def _heads(store: Store) -> Heads:
 
 
 def _verify(folder: Path, before: Heads, after: Heads) -> Heads:
-    """The heads of the copy, which can be read and are of a commit that was made meanwhile."""
+    """Check that the copy opens at a commit made meanwhile; gives its heads."""
     with Store(str(folder)) as copy:
         heads = _heads(copy)
         if heads.store_id != before.store_id or not before.commit <= heads.commit <= after.commit:
@@ -102,7 +102,7 @@ def _verify(folder: Path, before: Heads, after: Heads) -> Heads:
 
 
 def _put(folder: Path, to: Path, source: Path) -> None:
-    """Make all of it durable, for those who may read the store, and give it its name."""
+    """Make the copy durable, with the permissions of its source, and rename it."""
     (folder / DATA_FILE).chmod(S_IMODE((source / DATA_FILE).stat().st_mode))
     folder.chmod(S_IMODE(source.stat().st_mode))
     _sync(folder / DATA_FILE)

@@ -1,27 +1,45 @@
-"""Until when the pending block counts as fresh: the note in the heads row.
+"""Freshness of the pending block: its deadline, and the quiet indices after its last partial.
 
 The writer leaves a deadline with each flashblock that it applies. Readers compare it with
-their own clock, so a dead writer's pending block expires everywhere at the same moment.
+their own clock, so the pending block of a dead writer expires everywhere at the same moment.
+The note in the heads row holds it:
 
     boot id (16) ‖ deadline, monotonic nanoseconds (8)
-    and where the block goes on in quiet indices (`quiet_indices`)
-    partial (8) ‖ the last of them (8) ‖ when it came, wall nanoseconds (8)
+    and, where quiet indices follow the last partial,
+    partial (8) ‖ the last of them (8) ‖ received at, wall nanoseconds (8)
 
-After a restart of the machine the clock has begun anew and the boot id is another: then
+After a restart of the machine the boot id is another and the clock has started again: then
 the deadline has passed, whatever it says.
+
+A quiet index is a flashblock without transactions: hash, state and everything else are those
+of the index before. Nine of ten flashblocks of an idle chain are quiet, so they are not
+stored; the partial before represents them. While such an index is the last one of the pending
+block, the note says so, and it is the one row that its commit writes. Later it follows from
+the partials on both sides, because each knows the one before it. Where a sealed block ends
+with quiet indices, the place of its last one is kept.
 """
 
 import struct
 from dataclasses import dataclass
 from typing import Final
 
+from foreblock._engine import View
+from foreblock.ledger.storage.partial_rows import (
+    decode_numbers,
+    decode_partial_row,
+    partial_key,
+    place_of_key,
+    places_prefix,
+)
+
 _NOTE: Final = struct.Struct(">16sQ")
 _QUIET: Final = struct.Struct(">QQQ")
+_ALL: Final = 1 << 20  # more places than a height can have
 
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """How far a block has come since its last partial without a change."""
+    """The last quiet index after a partial."""
 
     partial: int
     index: int
@@ -49,9 +67,58 @@ class Freshness:
 
 
 def decode_freshness(note: bytes) -> Freshness | None:
-    """What a note says; none where nothing was ever pending."""
+    """The freshness in a note; none where nothing was ever pending."""
     if not note:
         return None
     boot_id, until_ns = _NOTE.unpack_from(note)
     quiet = Quiet(*_QUIET.unpack_from(note, _NOTE.size)) if len(note) > _NOTE.size else None
     return Freshness(boot_id, until_ns, quiet)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    index: int
+    partial: int
+
+
+def quiet_end(view: View, partial: int) -> Quiet | None:
+    """The last quiet index after this partial, if it is the pending one and has any."""
+    if view.heads.pending != partial:
+        return None
+    freshness = decode_freshness(view.heads.note)
+    quiet = None if freshness is None else freshness.quiet
+    return quiet if quiet is not None and quiet.partial == partial else None
+
+
+def standing_in(view: View, block: int, index: int) -> int | None:
+    """The partial that represents a quiet index; none where there is no such index."""
+    places = _places(view, block)
+    below = next((each for each in reversed(places) if each.index < index), None)
+    above = next((each for each in places if each.index > index), None)
+    if below is None:
+        return None
+    if above is None:
+        quiet = quiet_end(view, below.partial)
+        return below.partial if quiet is not None and index <= quiet.index else None
+    return below.partial if _follows(view, block, above.partial, below.partial) else None
+
+
+def last_index_of(view: View, block: int, partial: int) -> int | None:
+    """The index with which a sealed block ended whose last partial this is, while it is kept."""
+    return max(
+        (each.index for each in _places(view, block) if each.partial == partial), default=None
+    )
+
+
+def _places(view: View, block: int) -> list[_Place]:
+    """The places of partials of a block, in the order of the indices."""
+    rows = view.rows(places_prefix(block), _ALL) if block < 1 << 64 else []
+    return [_Place(place_of_key(key)[1], decode_numbers(value)[0]) for key, value in rows]
+
+
+def _follows(view: View, block: int, partial: int, before: int) -> bool:
+    """Whether one partial is the next after another, or the same at a later index."""
+    if partial == before:
+        return True
+    row = view.row(partial_key(block, partial))
+    return row is not None and decode_partial_row(row).before[-1:] == (before,)

@@ -21,17 +21,16 @@ flashblock added, never what came before it, so a block that grows is written on
     by hash          h ‖ hash (32)                           block (8) ‖ partial (8) or 0
     by place         P ‖ block (8) ‖ index (8)               partial (8)
 
-`h` and `P` rows are hints: whoever follows one looks whether the block is sealed under
-that hash, or the partial still reachable. Of partials with one hash the first keeps the
-row while it is live. When partials are pruned, what a sealed block needs stays: its `S`
-row, the `t`, `s` and `r` rows of the partials that it names, and the `h` row of its own
-hash. The senders are kept because to recover one takes a hundred times as long as to
-decode the rest of its transaction.
+`h` and `P` rows are hints: a reader checks that the block is sealed under that hash, or that
+the partial is still reachable. Of partials with equal hashes the first keeps the row while it
+is live. Pruning keeps the rows of a sealed block: its `S` row, the `t`, `s` and `r` rows of
+the partials that it names, and the `h` row of its own hash. Senders are stored because
+recovering one takes a hundred times as long as decoding the rest of its transaction.
 
-What comes before a partial stands at the end of its `s` row, so that a receipt is found and
-its logs are numbered without reading the portions before its own; whoever shows a receipt
-reads that row anyway, and it is there from the first commit on, whether its block is ever
-sealed or not. Rows of older versions end with the last sender; their length tells.
+An `s` row ends with the position of its partial in the block, so that a receipt is found and
+its logs are numbered without reading the portions before its own. A request for a receipt
+reads that row anyway, and the row exists from the first commit on, whether its block is ever
+sealed or not. Rows of older versions end with the last sender, which their length shows.
 """
 
 import struct
@@ -47,14 +46,12 @@ _HEAD: Final = struct.Struct(">8sQQII")
 _POSITION: Final = struct.Struct(">IIQ")
 ADDRESS_BYTES: Final = 20
 HASH_BYTES: Final = 32
-
-
 POSITION_BYTES: Final = _POSITION.size
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How much of a block comes before something in it."""
+    """The part of a block before a partial or a transaction of it."""
 
     transactions: int = 0
     gas: int = 0
@@ -95,7 +92,7 @@ def decode_partial_row(row: bytes) -> PartialRow:
 
 
 def block_prefix(block: int) -> bytes:
-    """How the keys of all partials of a block begin."""
+    """The prefix of the keys of all partials of a block."""
     return b"p" + _U64.pack(block)
 
 
@@ -146,7 +143,7 @@ def by_place_key(block: int, index: int) -> bytes:
 
 
 def places_prefix(block: int | None = None) -> bytes:
-    """How the keys begin that find partials by place: of a block, or all."""
+    """The prefix of the keys that find partials by place: of one block, or of all."""
     return b"P" if block is None else b"P" + _U64.pack(block)
 
 
@@ -157,7 +154,7 @@ def place_of_key(key: bytes) -> tuple[int, int]:
 
 
 def encode_by_hash(block: int, partial: int = 0) -> bytes:
-    """What a hash means: a block, and a partial of it if it has one with this hash."""
+    """The row of a hash: its block, and the partial with this hash if there is one."""
     return _PAIR.pack(block, partial)
 
 
@@ -168,7 +165,7 @@ def decode_by_hash(value: bytes) -> tuple[int, int]:
 
 
 def encode_seals_as(sealed: Header) -> bytes:
-    """What a partial would seal as."""
+    """The row of the header that a partial would be sealed with."""
     return sealed.state_root + sealed.hash
 
 
@@ -188,7 +185,7 @@ def decode_numbers(value: bytes) -> tuple[int, ...]:
 
 
 def encode_senders(senders: bytes, before: Position) -> bytes:
-    """The senders of a partial, 20 bytes each, and what comes before it."""
+    """The row of the senders of a partial, 20 bytes each, and its position."""
     return senders + _POSITION.pack(before.transactions, before.logs, before.gas)
 
 
@@ -199,7 +196,7 @@ def split_senders(value: bytes) -> list[bytes]:
 
 
 def decode_position(length: int, end: bytes) -> Position | None:
-    """What comes before a partial, from the length of its `s` row and the end of that.
+    """The position of a partial, from the length and the end of its `s` row.
 
     None where the row is of an older version.
     """

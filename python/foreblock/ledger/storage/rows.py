@@ -17,9 +17,9 @@ length (4 bytes) and its bytes.
     block            b ‖ block hash (32)    number (8)
     transaction      t ‖ its hash (32)      number (8) ‖ place in the block (4)
 
-Index entries belong to the state of their block: where a branch is given up they are
-gone with it, and a view never finds what its head has not. Rows are found by number
-only and are valid up to the head; a later branch writes over them.
+Index entries belong to the state of their block: they disappear with an abandoned branch,
+and a view never finds entries above its head. Rows are found by number only and are valid up
+to the head; a later branch overwrites them.
 """
 
 import struct
@@ -74,7 +74,7 @@ def decode_header_row(row: bytes) -> tuple[Header, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class StoredBody:
     """A block without its header."""
 
     transactions: tuple[bytes, ...]
@@ -96,14 +96,14 @@ def encode_body(
     return b"".join(parts)
 
 
-def decode_body(row: bytes) -> Body:
+def decode_body(row: bytes) -> StoredBody:
     """A body from its row."""
     transactions, at = _take_items(row, 0)
-    return Body(transactions, *decode_body_end(row[at:]))
+    return StoredBody(transactions, *decode_body_end(row[at:]))
 
 
 def decode_body_end(end: bytes) -> tuple[tuple[Header, ...], tuple[Withdrawal, ...] | None]:
-    """Uncles and withdrawals, from what follows the transactions in the row of a body."""
+    """Uncles and withdrawals, from the part of a body's row after the transactions."""
     uncles, at = _take_items(end, 0)
     withdrawals = None
     if end[at]:
@@ -162,7 +162,7 @@ def decode_transaction_entry(value: bytes) -> tuple[int, int]:
 
 
 def encode_items(items: Sequence[bytes]) -> bytes:
-    """Items as they stand in a row."""
+    """Items as a row has them."""
     parts = [_U32.pack(len(items))]
     for item in items:
         parts += [_U32.pack(len(item)), item]

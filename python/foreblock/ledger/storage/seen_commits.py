@@ -1,11 +1,11 @@
 """The chain and the highest commit of each network that any process of a service has seen.
 
-A commit number that was served never falls while a service runs, whatever becomes of the
-folder of its store. So every process says about once a second what it has seen, in a page of
-memory that all of them share, and none of them goes on with a store that is behind it, or of
-another chain. Two that say something at the same moment may lose one of both for a second.
+A commit number that was served never decreases while a service runs, even if the folder of
+its store is replaced. Every process notes about once a second what it has seen, in a page of
+memory that all of them share, and none opens a store that is behind it or of another chain.
+Two processes that write at the same moment may lose one of both notes for a second.
 
-The supervisor makes the page and hands its name down; it goes with the supervisor.
+The supervisor creates the page and passes its name on; the page ends with the supervisor.
 """
 
 import mmap
@@ -20,7 +20,7 @@ _UNKNOWN: Final = bytes(8)
 
 
 class SeenCommit:
-    """What was seen of one network; by this process alone, if there is no page."""
+    """The last commit seen of one network; without a page, by this process only."""
 
     def __init__(self, page: bytearray | mmap.mmap | None = None, position: int = 0) -> None:
         self._page: Final = bytearray(_ROW.size) if page is None else page
@@ -28,17 +28,17 @@ class SeenCommit:
 
     @property
     def highest(self) -> int:
-        """The number of the commit; 0 where none was seen yet."""
+        """The commit number; 0 where none was seen yet."""
         highest, _ = self._row()
         return highest
 
     def is_of(self, chain: bytes) -> bool:
-        """Whether this is the chain that was seen, if one was; a hash names it."""
+        """Whether no other chain than this was seen; a hash names it."""
         _, seen = self._row()
         return seen in (_UNKNOWN, chain[:8])
 
     def note(self, commit: int, chain: bytes) -> None:
-        """Say that a commit of a chain was seen."""
+        """Record that a commit of a chain was seen."""
         _ROW.pack_into(self._page, self._at, max(commit, self.highest), chain[:8])
 
     def _row(self) -> tuple[int, bytes]:
@@ -48,7 +48,7 @@ class SeenCommit:
 
 @contextmanager
 def seen_page(networks: int) -> Iterator[str]:
-    """The name under which processes of this service open the page."""
+    """Create the page; gives the name under which processes of this service open it."""
     descriptor = os.memfd_create("foreblock-seen")
     try:
         os.truncate(descriptor, max(1, networks) * _ROW.size)
@@ -58,7 +58,7 @@ def seen_page(networks: int) -> Iterator[str]:
 
 
 def open_seen(name: str, networks: int) -> Sequence[SeenCommit]:
-    """What is seen of each network; each process for itself where there is no page."""
+    """The records of all networks; without a page, each process has its own."""
     if not name:
         return [SeenCommit() for _ in range(networks)]
     descriptor = os.open(name, os.O_RDWR | os.O_CLOEXEC)

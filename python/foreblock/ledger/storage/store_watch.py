@@ -1,9 +1,8 @@
-"""Whether a store is still what lies in its folder, as every process asks once a second.
+"""Detect that the folder of an open store was removed or replaced; checked once a second.
 
-A folder may be removed or replaced while its store is open. What is open then goes on in a
-file without a name, beside whatever others open: two chains would be served at once, and
-commit numbers would fall. The file that is open keeps its number of inode, so another number
-under its name tells.
+An open store continues in a file without a name, while other processes open whatever is in
+its place: two chains would be served at once, and commit numbers would decrease. An open file
+keeps its inode number, so another number under its name shows the replacement.
 """
 
 from pathlib import Path
@@ -12,15 +11,15 @@ from typing import Final
 from foreblock._engine import Store, View, keccak256
 from foreblock.clock import Clock
 from foreblock.errors import StoreReplaced
+from foreblock.ledger.storage.chain_head import stored_profile
 from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.ledger.storage.start import stored_profile
 
 DATA_FILE: Final = "data.mdb"  # LMDB's name for it
 LOOK_EVERY_NS: Final = 10**9
 
 
 class StoreWatch:
-    """One store that is open, and what was seen of it."""
+    """Watches one open store and notes its commits."""
 
     def __init__(self, store: Store, seen: SeenCommit, clock: Clock) -> None:
         """The store has just been opened, and has a chain."""
@@ -35,14 +34,14 @@ class StoreWatch:
         self._note()
 
     def look_if_due(self) -> None:
-        """Look, if that was a second ago."""
+        """Look, if the last look is a second old."""
         now_ns = self._clock.monotonic_ns()
         if now_ns >= self._due_ns:
             self._due_ns = now_ns + LOOK_EVERY_NS
             self.look()
 
     def look(self) -> None:
-        """Say what is seen; raises `StoreReplaced` when the folder holds another store or none."""
+        """Note the commit; raises `StoreReplaced` when the folder holds another store or none."""
         self._note()
         found = _identity(self._data)
         if found is None:
@@ -73,14 +72,14 @@ def check_goes_on(store: Store, seen: SeenCommit) -> None:
 
 
 def chain_of(view: View) -> bytes:
-    """What tells a chain from another: its first block and its id."""
+    """The identity of a chain: a hash over its first block and its id."""
     first = view.sealed(0)
     start = b"" if first is None else first[0]
     return keccak256(start + stored_profile(view).chain_id.to_bytes(32))
 
 
 def _identity(data: Path) -> tuple[int, int] | None:
-    """What tells a file from another of the same name; none where there is no file."""
+    """Device and inode of a file; none where there is no file."""
     try:
         found = data.stat()
     except (FileNotFoundError, NotADirectoryError):

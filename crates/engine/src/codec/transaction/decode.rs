@@ -23,12 +23,20 @@ const CHUNK: usize = 32;
 
 /// Decodes one EIP-2718 encoding and recovers its sender, under the rules in force
 /// since Homestead.
+///
+/// # Errors
+///
+/// `Undecodable` with the reason.
 pub fn decode(raw: &[u8]) -> Result<Transaction> {
     decode_at(raw, true)
 }
 
 /// As `decode`; without `homestead` a signature with a high `s` is accepted, as in
 /// Frontier blocks (EIP-2 forbade it).
+///
+/// # Errors
+///
+/// `Undecodable` with the reason.
 pub fn decode_at(raw: &[u8], homestead: bool) -> Result<Transaction> {
     let (envelope, hash) = parse(raw)?;
     let sender = sender(&envelope, homestead)?;
@@ -36,6 +44,10 @@ pub fn decode_at(raw: &[u8], homestead: bool) -> Result<Transaction> {
 }
 
 /// As `decode` without a recovery: `sender` is whom an earlier one found.
+///
+/// # Errors
+///
+/// `Undecodable` with the reason.
 pub fn decode_known(raw: &[u8], sender: Address) -> Result<Transaction> {
     let (envelope, hash) = parse(raw)?;
     Ok(Transaction { envelope, hash, sender, raw: Bytes::copy_from_slice(raw) })
@@ -50,6 +62,10 @@ pub fn deposit(deposit: TxDeposit) -> Transaction {
 
 /// Whether the bytes are the canonical encoding of a transaction. Its signature is not
 /// looked at, which makes this a hundred times cheaper than `decode`.
+///
+/// # Errors
+///
+/// `Undecodable` with the reason.
 pub fn check(raw: &[u8]) -> Result<()> {
     parse(raw).map(drop)
 }

@@ -13,7 +13,7 @@ use crate::evm::message::{Fees, Message};
 pub type Typed = EthereumTypedTransaction<TxEip4844>;
 
 /// The transaction of type `tx_type` (0 to 4) that does what the message does.
-pub fn typed(message: &Message, tx_type: u8, chain_id: u64, nonce: u64) -> Result<Typed> {
+pub(crate) fn typed(message: &Message, tx_type: u8, chain_id: u64, nonce: u64) -> Result<Typed> {
     let (max_fee_per_gas, max_priority_fee_per_gas) = match message.fees {
         Fees::Legacy { gas_price } => (gas_price, gas_price),
         Fees::Dynamic { max_fee_per_gas, max_priority_fee_per_gas } => {

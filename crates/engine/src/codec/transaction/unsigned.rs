@@ -18,6 +18,10 @@ const ACCESS_LIST: u8 = 1;
 /// The message as a transaction of type `tx_type` (0, 2, 3 or 4) with this nonce.
 ///
 /// Fields that the type does not have are left out, whatever the message says.
+///
+/// # Errors
+///
+/// `InvalidArgument` for another type, or for a creation of a type that knows none.
 pub fn unsigned(message: &Message, tx_type: u8, chain_id: u64, nonce: u64) -> Result<Transaction> {
     let envelope = envelope(message, tx_type, chain_id, nonce)?;
     let raw = encode(&envelope);
@@ -26,6 +30,10 @@ pub fn unsigned(message: &Message, tx_type: u8, chain_id: u64, nonce: u64) -> Re
 }
 
 /// The encoding of the same transaction, which nothing is hashed for.
+///
+/// # Errors
+///
+/// `InvalidArgument` for another type, or for a creation of a type that knows none.
 pub fn encode_unsigned(message: &Message, tx_type: u8, chain_id: u64, nonce: u64) -> Result<Bytes> {
     Ok(encode(&envelope(message, tx_type, chain_id, nonce)?))
 }

@@ -15,7 +15,8 @@ use super::sample::{ACCOUNTS, address, options};
 use crate::error::{Error, Result};
 use crate::state::{Changes, StateReader};
 use crate::store::delta::Table;
-use crate::store::{BranchTrie, HeadTrie, Parent, Start, State, Store, Tables, View, lmdb};
+use crate::store::open::Tables;
+use crate::store::{BranchTrie, HeadTrie, Parent, Start, State, Store, View, lmdb};
 
 /// Spoils the store in `folder` as `steps` say and uses it in every way.
 pub fn damaged(folder: &Path, steps: &[u8]) {

@@ -111,8 +111,6 @@ enum After {
     Layer,
     /// The same, and start anew above them.
     Reopen,
-    /// The same, letting go of what can be read again before and after.
-    Unload(usize),
     /// Write all layers to the table.
     Fold,
 }
@@ -123,7 +121,6 @@ fn after() -> impl Strategy<Value = After> {
         Just(After::Root),
         Just(After::Layer),
         Just(After::Reopen),
-        (0usize..3).prop_map(After::Unload),
         Just(After::Fold),
     ]
 }
@@ -155,9 +152,6 @@ proptest! {
                 let asked = account(asked);
                 let storage_root = state.storage_root(&asked, &nodes).unwrap();
                 prop_assert_eq!(storage_root, plain.storage_root(&asked));
-                if let After::Unload(levels) = after {
-                    state.unload_below(levels, &nodes).unwrap();
-                }
                 match after {
                     After::Nothing => continue,
                     After::Root => {
@@ -173,10 +167,6 @@ proptest! {
                     prop_assert_eq!(&table, &plain.table());
                 }
                 After::Reopen => state = StateRoot::open(plain.root()),
-                After::Unload(levels) => {
-                    let nodes = LayeredNodes { layers: layers.clone(), base: &table };
-                    state.unload_below(levels, &nodes).unwrap();
-                }
                 _ => {}
             }
             let nodes = LayeredNodes { layers: layers.clone(), base: &table };
@@ -252,17 +242,6 @@ fn a_life_that_ends_and_begins_again_under_one_number_is_not_retired() {
     let storage = storage_root_unhashed([(B256::from(U256::from(2)), U256::from(2))]);
     assert_eq!(state.storage_root(&CONTRACT, &table), Ok(storage));
     assert_eq!(writes.nodes.len(), 2); // The leaf of the slot and that of the account.
-}
-
-#[test]
-fn unloading_does_not_forget_that_storage_was_emptied() {
-    let (mut state, mut table) = stored();
-    let cleared = changes(Some(contract(1)), Some(contract(1)), &[(1, 0), (2, 0), (3, 0)]);
-    state.apply(&cleared, &table).unwrap();
-    state.unload_below(0, &table).unwrap();
-    table.write(&state.take_writes(&table).unwrap());
-    assert_eq!(table.0.len(), 1); // The account's leaf.
-    assert_eq!(state.storage_root(&CONTRACT, &table), Ok(EMPTY_ROOT_HASH));
 }
 
 #[test]

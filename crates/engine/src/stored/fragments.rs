@@ -1,0 +1,124 @@
+//! Transactions of a block as JSON, made from its rows.
+
+use alloy_primitives::Address;
+
+use crate::{
+    codec::{
+        header::Header,
+        receipt::Receipt,
+        transaction::{DEPOSIT_TYPE, decode_at, decode_known},
+        transaction_json::{Place, fragment},
+    },
+    error::{Error, Result},
+};
+
+/// What transactions of one row are shown with.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown<'a> {
+    pub header: &'a Header,
+    /// The index in the block of the row's first transaction.
+    pub first: u64,
+    /// Whether the rules on signatures of EIP-2 are in force.
+    pub homestead: bool,
+    /// The senders of the row's transactions; without them they are recovered.
+    pub senders: Option<&'a [u8]>,
+}
+
+/// Each transaction as `transaction_json::fragment` writes it. They stand in their row from
+/// `start` on; `receipts` are theirs.
+///
+/// # Errors
+///
+/// `StoreDamaged` when a receipt or a sender is missing, `Undecodable` for other bytes.
+pub fn fragments(
+    raws: &[&[u8]],
+    receipts: &[&[u8]],
+    start: usize,
+    shown: Shown<'_>,
+) -> Result<Vec<Vec<u8>>> {
+    if receipts.len() != raws.len() {
+        return Err(damaged("a block lacks receipts"));
+    }
+    let write = |(index, (raw, receipt)): (usize, (&&[u8], &&[u8]))| {
+        let transaction = match shown.senders {
+            Some(senders) => decode_known(raw, sender(senders, index)?)?,
+            None => decode_at(raw, shown.homestead)?,
+        };
+        let index = shown.first.saturating_add(index as u64);
+        let place = Place { header: shown.header, index, deposit: deposit_fields(receipt)? };
+        let mut out = Vec::with_capacity(900 + 2 * raw.len());
+        fragment(&mut out, &transaction, &place);
+        Ok(out)
+    };
+    (start..).zip(raws.iter().zip(receipts)).map(write).collect()
+}
+
+fn sender(senders: &[u8], index: usize) -> Result<Address> {
+    let (senders, _) = senders.as_chunks();
+    senders.get(index).map(Address::from).ok_or_else(|| damaged("a sender is missing"))
+}
+
+/// The nonce of a deposit and the version of its receipt, where both are stored.
+fn deposit_fields(receipt: &[u8]) -> Result<Option<(u64, u64)>> {
+    if receipt.first() != Some(&DEPOSIT_TYPE) {
+        return Ok(None);
+    }
+    let receipt = Receipt::decode(receipt)?;
+    Ok(receipt.deposit_nonce.zip(receipt.deposit_receipt_version))
+}
+
+fn damaged(why: &str) -> Error {
+    Error::StoreDamaged(why.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::header::Fields;
+    use crate::codec::receipt::ReceiptOutcome;
+    use crate::codec::transaction::{TxDeposit, deposit};
+
+    fn shown<'a>(header: &'a Header, senders: Option<&'a [u8]>) -> Shown<'a> {
+        Shown { header, first: 5, homestead: true, senders }
+    }
+
+    fn receipt(nonce: Option<u64>) -> Vec<u8> {
+        let receipt = Receipt {
+            tx_type: DEPOSIT_TYPE,
+            outcome: ReceiptOutcome::Status(true),
+            cumulative_gas_used: 21_000,
+            logs: Vec::new(),
+            deposit_nonce: nonce,
+            deposit_receipt_version: nonce.map(|_| 1),
+        };
+        receipt.encode()
+    }
+
+    #[test]
+    fn a_deposit_has_the_nonce_of_its_receipt_and_its_place_in_the_block() {
+        let header = Header::new(Fields::default()).unwrap();
+        let raw = deposit(TxDeposit::default()).raw;
+        let texts = |receipt: &[u8], senders| {
+            let made = fragments(&[&raw], &[receipt], 1, shown(&header, senders)).unwrap();
+            String::from_utf8(made.concat()).unwrap()
+        };
+        let known = texts(&receipt(Some(9)), None);
+        assert!(known.contains("\"transactionIndex\":\"0x6\""), "{known}");
+        assert!(known.contains("\"nonce\":\"0x9\""), "{known}");
+        assert!(known.contains("\"depositReceiptVersion\":\"0x1\""), "{known}");
+        assert_eq!(known, texts(&receipt(Some(9)), Some(&[0; 40])));
+        let before_regolith = texts(&receipt(None), None);
+        assert!(before_regolith.contains("\"nonce\":\"0x0\""), "{before_regolith}");
+        assert!(!before_regolith.contains("depositReceiptVersion"), "{before_regolith}");
+    }
+
+    #[test]
+    fn a_missing_sender_or_receipt_is_damage() {
+        let header = Header::new(Fields::default()).unwrap();
+        let (raw, receipt) = (deposit(TxDeposit::default()).raw, receipt(Some(9)));
+        let is_damage = |made| matches!(made, Err(Error::StoreDamaged(_)));
+        assert!(is_damage(fragments(&[&raw], &[], 0, shown(&header, None))));
+        assert!(is_damage(fragments(&[&raw], &[&receipt], 0, shown(&header, Some(&[0; 19])))));
+        assert!(is_damage(fragments(&[&raw], &[&receipt], 1, shown(&header, Some(&[0; 20])))));
+    }
+}

@@ -1,0 +1,130 @@
+"""What all verbs share: help with sections, options for output, and how a verb fails.
+
+Every failure that foreblock raises on purpose ends as one line on standard error and exit code
+1. Nothing else is caught: a traceback is a defect to be reported.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import click
+
+from foreblock.errors import ForeblockError
+
+INTERRUPTED: Final = 130  # the shell's convention: 128 plus the signal's number
+
+OUTPUT: Final = "Output"
+REST: Final = ""  # the section of options that name none, which is the last
+WIDEST: Final = 34  # columns for options before their help
+_KEPT_TOGETHER: Final = re.compile(r"(default:|env var:) (?=[^ ])")  # with the value behind it
+_NO_BREAK: Final = "\u00a0"
+
+FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+DIRECTORY: Final = click.Path(file_okay=False, path_type=Path)
+
+Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+
+
+class SectionedOption(click.Option):
+    """An option that belongs to a section of the help."""
+
+    def __init__(self, *arguments: Any, section: str = REST, **options: Any) -> None:  # noqa: ANN401
+        super().__init__(*arguments, **options)
+        self.section: Final = section
+
+
+class Verb(click.Command):
+    """A command whose help lists options by section, with types and defaults."""
+
+    def get_help(self, ctx: click.Context) -> str:
+        """The help; spaces that kept words on one line are ordinary ones again."""
+        return super().get_help(ctx).replace(_NO_BREAK, " ")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections in the order of their first options."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            row = parameter.get_help_record(ctx)
+            if row is not None:
+                text = _KEPT_TOGETHER.sub(rf"\1{_NO_BREAK}", row[1])
+                sections.setdefault(getattr(parameter, "section", REST), []).append((row[0], text))
+        rest = sections.pop(REST, [])
+        sections["Other options" if sections else "Options"] = rest
+        _write_sections(formatter, sections)
+
+
+class VerbGroup(click.Group):
+    """A group whose help lists verbs by section."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
+        super().__init__(*arguments, **options)
+        self._sections: dict[str, Sequence[click.Command]] = {}
+
+    def add_section(self, heading: str, *verbs: click.Command) -> None:
+        """Add verbs under a heading."""
+        self._sections[heading] = verbs
+        for each in verbs:
+            self.add_command(each)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections in the order in which they were added."""
+        room = formatter.width - 20
+        rows = {
+            heading: [(each.name or "", each.get_short_help_str(room)) for each in verbs]
+            for heading, verbs in self._sections.items()
+        }
+        if rows:
+            _write_sections(formatter, rows)
+        else:
+            super().format_commands(ctx, formatter)
+
+
+def _write_sections(
+    formatter: click.HelpFormatter, sections: Mapping[str, Sequence[tuple[str, str]]]
+) -> None:
+    """Write tables whose second columns are aligned across sections."""
+    firsts = [first for rows in sections.values() for first, _ in rows]
+    width = max((len(first) for first in firsts if len(first) <= WIDEST), default=0)
+    for heading, rows in sections.items():
+        with formatter.section(heading):
+            formatter.write_dl([(first.ljust(width), text) for first, text in rows], col_max=width)
+
+
+def verb(name: str | None = None) -> Callable[[Callable[..., None]], Verb]:
+    """Make a function a command with sections."""
+    return click.command(name, cls=Verb)
+
+
+def option(*names: str, section: str = REST, **options: Any) -> Decorator:  # noqa: ANN401
+    """Add an option to a section of the help."""
+    return click.option(*names, cls=SectionedOption, section=section, **options)
+
+
+def in_section(section: str) -> Callable[..., Decorator]:
+    """`option` for one section."""
+    return partial(option, section=section)
+
+
+def json_option(help: str = "Print one JSON object.") -> Decorator:
+    """Add `--json`, passed as `as_json`."""
+    return option("--json", "as_json", is_flag=True, help=help, section=OUTPUT)
+
+
+@contextmanager
+def failing_in_one_line() -> Iterator[None]:
+    """Turn errors of foreblock and the system into one line and exit code 1."""
+    try:
+        yield
+    except (ForeblockError, OSError) as failure:
+        stop(str(failure), 1)
+
+
+def stop(message: str, code: int) -> NoReturn:
+    """Print one line on standard error and exit."""
+    click.echo(f"foreblock: {message}", err=True)
+    sys.exit(code)

@@ -1,0 +1,100 @@
+"""Record a feed to a file, and serve a recording as a feed.
+
+A replay starts when clients are connected. Messages are sent at their recorded times divided
+by the speed, or as fast as every client reads; no client is closed for being too slow. The
+format of the file is in `recording_file`.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import BinaryIO, Final
+
+from foreblock.clock import Clock
+from foreblock.errors import MalformedFlashblock
+from foreblock.feed.client import FeedClient
+from foreblock.feed.inbox import Inbox
+from foreblock.feed.messages import decode
+from foreblock.feed.recording_file import Recorded, head_line, message_line
+from foreblock.feed.server import FeedServer
+from foreblock.types import Flashblock, FlashblockId
+
+_SECOND_NS: Final = 10**9
+_POLL_SECONDS: Final = 0.001
+
+
+class Recorder:
+    """Writes one feed to one file."""
+
+    def __init__(self, url: str, file: BinaryIO, clock: Clock) -> None:
+        """Raises `InvalidArgument` unless `url` is that of a WebSocket."""
+        self._file: Final = file
+        self._clock: Final = clock
+        self._changed: Final = asyncio.Event()
+        self._begun_ns = clock.monotonic_ns()
+        self.client: Final = FeedClient(
+            url, Inbox(), clock, arrived=self._write, place=lambda: self.place
+        )
+        self.place: FlashblockId | None = None  # of the newest flashblock
+        self.messages = 0
+        self.bytes = 0
+        self.unreadable = 0
+        began = datetime.fromtimestamp(clock.wall_ns() / _SECOND_NS, UTC)
+        file.write(head_line(url, began.isoformat(timespec="milliseconds")))
+
+    async def run(self, is_enough: Callable[[], bool]) -> None:
+        """Record until cancelled, or until `is_enough` after a message."""
+        reading = asyncio.create_task(self.client.run())
+        try:
+            while not is_enough():
+                self._changed.clear()
+                await self._changed.wait()
+        finally:
+            reading.cancel()
+            await asyncio.wait([reading])
+            self._file.flush()
+
+    def _write(self) -> None:
+        at = (self._clock.monotonic_ns() - self._begun_ns) / _SECOND_NS
+        for message in self.client.inbox.take():
+            self._file.write(message_line(at, message))
+            self.messages += 1
+            self.bytes += len(message)
+            self._count(message)
+        self._changed.set()
+
+    def _count(self, message: bytes) -> None:
+        try:
+            found = decode(message)
+        except MalformedFlashblock:
+            self.unreadable += 1
+            return
+        if isinstance(found, Flashblock):
+            self.place = FlashblockId(found.block_number, found.index)
+
+
+async def replay(
+    recording: Iterable[Recorded],
+    server: FeedServer,
+    speed: float,
+    listeners: int = 1,
+    progress: Callable[[Recorded], None] = lambda _: None,
+) -> None:
+    """Send a recording once `listeners` clients are connected; speed 0 is the fastest."""
+    while server.clients < listeners:  # noqa: ASYNC110, clients set no event
+        await asyncio.sleep(_POLL_SECONDS)
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+    start: float | None = None
+    for each in recording:
+        start = each.at if start is None else start
+        if speed:
+            await asyncio.sleep(max(0.0, begun + (each.at - start) / speed - loop.time()))
+        while server.unsent:  # noqa: ASYNC110
+            await asyncio.sleep(_POLL_SECONDS)
+        server.publish_bytes(each.message)
+        progress(each)
+        if not speed:
+            await asyncio.sleep(0)
+    while server.unsent:  # noqa: ASYNC110
+        await asyncio.sleep(_POLL_SECONDS)

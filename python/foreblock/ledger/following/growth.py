@@ -1,0 +1,238 @@
+"""How the served chain grows: blocks begin, gain indices, and learn their state roots.
+
+A message is executed first and then added to the commit, so what is refused leaves no trace
+there. Which way to go is decided elsewhere, by classification and by canonical blocks.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from foreblock.clock import Clock
+from foreblock.ledger.building.block_in_progress import BlockInProgress
+from foreblock.ledger.building.closed_index import ClosedIndex
+from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.building.parent_state import ParentState, on_partial, on_sealed
+from foreblock.ledger.building.resume_block import resume
+from foreblock.ledger.following.buffer import Received
+from foreblock.ledger.following.classification import FlashblockRef, Standing
+from foreblock.ledger.following.jobs import Job, Step, StepRef
+from foreblock.ledger.following.message_execution import BoundedRuns, begin_block, check_claims
+from foreblock.ledger.following.rebuilding import Rebuilder, Rebuilt
+from foreblock.ledger.following.sealing import Sealing
+from foreblock.ledger.following.served_chain import ServedChain
+from foreblock.ledger.following.verdict import Applied, Verdict
+from foreblock.types import FlashblockId
+
+
+class Growth:
+    """Adds to a served chain."""
+
+    def __init__(
+        self,
+        writer: LedgerWriter,
+        clock: Clock,
+        chain: ServedChain,
+        sealing: Sealing,
+        rebuilder: Rebuilder,
+        runs: BoundedRuns,
+        count: Callable[[str], None],
+    ) -> None:
+        """`count` counts messages whose metadata agrees or differs."""
+        self._writer: Final = writer
+        self._clock: Final = clock
+        self._chain: Final = chain
+        self._sealing: Final = sealing
+        self._rebuilder: Final = rebuilder
+        self._runs: Final = runs
+        self._count: Final = count
+
+    # --- Blocks begin ------------------------------------------------------------------
+
+    def begin(self, received: Received) -> Verdict:
+        """Begin a block on the latest one; what is served of its height is dropped."""
+        verifier = self._chain.commit.take_verifier()
+        if verifier is not None:
+            return self._begin(received, verifier.as_parent())
+        self._chain.flush()
+        store, profile = self._writer.store, self._writer.profile
+        return self._begin(received, on_sealed(store, profile, self._chain.latest.number))
+
+    def begin_unproven(self, received: Received, parent: StepRef) -> Verdict:
+        """Begin a block on a partial whose state root is not computed yet; seal nothing."""
+        self._chain.flush()
+        base, progress = received.message.base, parent.job.progress
+        assert base is not None, "a block begins with its base"
+        assert parent.step.partial is not None, "what is served is stored"
+        parent_state = on_partial(
+            self._writer.store,
+            self._writer.profile,
+            FlashblockId(parent.job.block, parent.index),
+            parent.step.partial,
+            parent.step.header,
+            parent_hash=base.parent_hash,
+            open_trie=None if progress is None else progress.roots.hand_over,
+        )
+        return self._begin(received, parent_state, stacked_on=parent)
+
+    def begin_proven(self, received: Received, parent: StepRef) -> Verdict:
+        """Begin a block on a partial, which is sealed by that, with all that is below it."""
+        path = self._chain.path_to(parent)
+        if self._chain.serves(path):
+            return self._begin(received, self._state_of(parent), seal=path)
+        rebuilt = self._rebuilder.rebuild(path)
+        if not isinstance(rebuilt, Rebuilt):
+            return rebuilt
+        return self._begin(received, rebuilt.as_parent(), seal=path, rebuilt=rebuilt)
+
+    def _begin(
+        self,
+        received: Received,
+        parent_state: ParentState,
+        *,
+        stacked_on: StepRef | None = None,
+        seal: Sequence[StepRef] = (),
+        rebuilt: Rebuilt | None = None,
+    ) -> Verdict:
+        """Begin a block; where it is true, first seal the path that leads to it."""
+        message, chain = received.message, self._chain
+        assert message.base is not None, "a block begins with its base"
+        block = begin_block(parent_state, message.base, message.payload_id)
+        if not isinstance(block, BlockInProgress):
+            return block
+        count = 0 if rebuilt is None else len(rebuilt.closings)
+        closed = self._runs.apply(block, received, None, chain.builder.next + count)
+        if not isinstance(closed, ClosedIndex):
+            block.close()
+            return closed
+        if seal:
+            self._sealing.seal_path(seal, rebuilt)
+        chain.drop_from(message.block_number, "another job of its block began")
+        job = Job(
+            message.block_number,
+            message.payload_id,
+            Standing.OPEN,
+            message.base.parent_hash,
+            received.feed,
+            progress=block,
+        )
+        if stacked_on is not None:
+            job.stacked_on = FlashblockRef(stacked_on.job.payload_id, stacked_on.index)
+        chain.jobs.add(job)
+        self._add(job, received, closed, stacked_on)
+        return Applied()
+
+    def _state_of(self, parent: StepRef) -> ParentState:
+        """The state of a served step, from memory where it is not committed yet."""
+        step, job, chain = parent.step, parent.job, self._chain
+        assert step.sealed is not None, "what seals is proven"
+        assert step.partial is not None, "what is served is stored"
+        is_last = parent.index == len(job.steps) - 1
+        if not chain.commit.is_empty and is_last and job.progress is not None:
+            block, job.progress = job.progress, None
+            return block.as_parent(step.sealed, step.sealed.hash)
+        chain.flush()
+        place = FlashblockId(job.block, parent.index)
+        return on_partial(
+            self._writer.store, self._writer.profile, place, step.partial, step.sealed
+        )
+
+    # --- Blocks gain indices -----------------------------------------------------------
+
+    def extend(self, job: Job, received: Received) -> Verdict:
+        """Add the next index to a job that is served."""
+        block = self._in_progress(job)
+        closed = self._runs.apply(block, received, job.last_diff, self._chain.builder.next)
+        if not isinstance(closed, ClosedIndex):
+            job.refuse(received)
+            job.standing = Standing.FROZEN
+            self._collect_roots(job)
+            job.close()  # it has seen parts of what was refused
+            return closed
+        self._add(job, received, closed)
+        return Applied()
+
+    def replace(self, job: Job, start: int, messages: Sequence[Received]) -> bool:
+        """Replace the indices of a served job from `start` on, if the messages are true.
+
+        Its former indices there are given up, with all that stands on them.
+        """
+        chain = self._chain
+        chain.flush()
+        before = job.steps[start - 1].partial if start else None
+        if before is None:
+            return False  # another first index is another block
+        block = resume(self._writer.store, self._writer.profile, before)
+        closings: list[ClosedIndex] = []
+        diff = job.steps[start - 1].received.message.diff
+        for received in messages:
+            number = chain.builder.next + len(closings)
+            closed = self._runs.apply(block, received, diff, number)
+            if not isinstance(closed, ClosedIndex):
+                block.close()
+                job.refuse(received)
+                return False
+            block.committed(number, closed.header)
+            closings.append(closed)
+            diff = received.message.diff
+        chain.drop_from(job.block + 1, "it stood on what was given up")
+        chain.builder.drop(job.partials()[start:], "another flashblock took its place")
+        chain.given_up += job.received[start:]
+        del job.steps[start:]
+        job.close()
+        for received, closed in zip(messages, closings, strict=True):
+            self._store(job, received, closed)
+        job.progress = block
+        return True
+
+    def _add(
+        self, job: Job, received: Received, closed: ClosedIndex, stacked_on: StepRef | None = None
+    ) -> None:
+        """Add a closed index to its job and to the commit."""
+        assert job.progress is not None, "it was executed there"
+        check_claims(received.message, closed, job.progress, self._count)
+        number = self._store(job, received, closed, stacked_on)
+        job.progress.committed(number, closed.header)
+
+    def _store(
+        self, job: Job, received: Received, closed: ClosedIndex, stacked_on: StepRef | None = None
+    ) -> int:
+        parent = None if stacked_on is None else stacked_on.step.partial
+        builder = self._chain.builder
+        number = builder.extend(closed, job.partials(), self._clock.wall_ns(), parent)
+        job.steps.append(Step(received, closed.header, number))
+        job.standing = Standing.OPEN
+        job.refused.clear()
+        self._chain.commit.applied.append(received)
+        return number
+
+    def _in_progress(self, job: Job) -> BlockInProgress:
+        """The block of a served job, read back where it is not in memory."""
+        if job.progress is None:
+            self._chain.flush()
+            partial = job.steps[-1].partial
+            assert partial is not None, "what is served is stored"
+            job.progress = resume(self._writer.store, self._writer.profile, partial)
+        return job.progress
+
+    # --- Blocks learn their state roots ------------------------------------------------
+
+    def compute_root(self, job: Job) -> bool:
+        """Compute the next state root of a job; false when none is waiting."""
+        if not job.is_served or job.block <= self._chain.latest.number:
+            return False
+        if job.progress is None and job.steps[-1].sealed is None:
+            self._in_progress(job)
+        if job.progress is None or not job.progress.roots.step():
+            return False
+        self._collect_roots(job)
+        return True
+
+    def _collect_roots(self, job: Job) -> None:
+        """Note what the steps of a job seal as, as far as that was computed."""
+        if job.progress is None or not job.is_served:
+            return
+        for computed in job.progress.roots.take_new():
+            self._chain.commit.computed.append(computed)
+            for step in job.steps:
+                if step.partial == computed.partial:
+                    step.sealed = computed.header

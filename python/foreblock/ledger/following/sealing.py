@@ -1,0 +1,162 @@
+"""How partials of served, dropped and probed jobs become sealed blocks.
+
+No block is sealed but by a hash that was computed here, or as a block that was verified
+whole. What stands on a sealed block stays; what contradicts it is given up.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from foreblock._engine import Block, View
+from foreblock.clock import Clock
+from foreblock.ledger.building.block_base import base_of
+from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.following.canonical_verifier import CanonicalVerifier
+from foreblock.ledger.following.classification import Standing
+from foreblock.ledger.following.jobs import StepRef
+from foreblock.ledger.following.rebuilding import Rebuilder, Rebuilt
+from foreblock.ledger.following.served_chain import ServedChain
+from foreblock.ledger.following.verdict import Applied, Verdict
+from foreblock.ledger.reading.partials import read_partial
+from foreblock.ledger.rules.verification import Verified
+from foreblock.ledger.storage import partial_rows
+from foreblock.ledger.storage.chain_head import read_row
+from foreblock.ledger.storage.rows import decode_items
+
+
+class Sealing:
+    """Seals blocks of a served chain."""
+
+    def __init__(
+        self, writer: LedgerWriter, clock: Clock, chain: ServedChain, rebuilder: Rebuilder
+    ) -> None:
+        self._writer: Final = writer
+        self._clock: Final = clock
+        self._chain: Final = chain
+        self._rebuilder: Final = rebuilder
+
+    def seal(self, end: StepRef) -> Verdict:
+        """Seal a partial and all that is below it; what stands on it stays."""
+        path = self._chain.path_to(end)
+        if self._chain.serves(path):
+            self.seal_path(path, None)
+            return Applied()
+        rebuilt = self._rebuilder.rebuild(path)
+        if not isinstance(rebuilt, Rebuilt):
+            return rebuilt
+        self.seal_path(path, rebuilt)
+        rebuilt.close()
+        return Applied()
+
+    def seal_if_proven(self) -> bool:
+        """Seal the block after the latest if the block on it has proven it to be right.
+
+        Where it has proven to be wrong, what stands there is given up.
+        """
+        chain = self._chain
+        served = chain.jobs.above(chain.latest.number)[:2]
+        stacked_on = served[-1].stacked_on if len(served) == 2 else None
+        if stacked_on is None:
+            return False
+        below, child = served
+        end = StepRef(below, stacked_on.index)
+        if end.step.sealed is None:
+            return False
+        if end.step.sealed.hash == child.parent_hash:
+            self.seal_path([end], None)
+        else:
+            chain.give_up_from(child.block, "its parent is another block")
+        return True
+
+    def append(self, verifier: CanonicalVerifier, verified: Sequence[Verified], fork: int) -> None:
+        """Seal verified blocks, with changes of their own, on the sealed block `fork`.
+
+        What is served of their heights stays as far as they begin with it; what stands on
+        that is given up.
+        """
+        chain, store = self._chain, self._writer.store
+        is_reorg = fork < chain.latest.number
+        first = chain.latest.number + (1 if is_reorg else 2)
+        chain.give_up_from(first, "its parent is another block")
+        if is_reorg:
+            chain.rewind(fork)
+        for each in verified:
+            block, number = each.block, each.block.header.number
+            partials = chain.builder.live_partials(number)
+            with store.view() as view:
+                others = [one for one in partials if not _begins_with(view, block, one)]
+            chain.builder.drop(others, "not in the sealed block")
+            for job in chain.jobs.at(number):
+                job.lose_partials()
+            chain.builder.append(each, self._writer.total_difficulty)
+            chain.move_latest(block.header)
+        chain.commit.end_with(verifier)
+
+    def seal_path(self, path: Sequence[StepRef], rebuilt: Rebuilt | None) -> None:
+        """Seal the ends of blocks one after the other; what is not stored is in `rebuilt`."""
+        chain, fork = self._chain, path[0].job.block - 1
+        if fork < chain.latest.number:
+            chain.rewind(fork)
+        for end in path:
+            if not end.job.is_served:
+                chain.drop_from(end.job.block, "another job of its block was sealed")
+                self._revive(end, rebuilt)
+            self._seal(end)
+
+    def _revive(self, end: StepRef, rebuilt: Rebuilt | None) -> None:
+        """Store a job that was dropped or stood aside, reachable up to its end."""
+        job, builder = end.job, self._chain.builder
+        builder.drop(job.superseded, "another flashblock took its place")
+        job.superseded = []
+        stored = job.partials(end.index + 1)
+        if stored:
+            builder.revive(stored)
+        job.close()
+        for index, step in enumerate(job.steps[: end.index + 1]):
+            if step.partial is None:
+                assert rebuilt is not None, "what is not stored was executed again"
+                closed = rebuilt.closings[id(step)]
+                before = job.partials(index)
+                step.partial = builder.extend(closed, before, self._clock.wall_ns())
+                self._chain.commit.applied.append(step.received)
+
+    def _seal(self, end: StepRef) -> None:
+        """Make a partial of the block after the latest the sealed one."""
+        chain, job, sealed = self._chain, end.job, end.step.sealed
+        assert sealed is not None, "what seals is proven"
+        nodes = None
+        if job.progress is not None and end.index == len(job.steps) - 1:
+            nodes = job.progress.roots.take_nodes()
+        partials = job.partials(end.index + 1)
+        chain.builder.seal(partials, sealed, self._writer.total_difficulty, nodes)
+        if job.is_served:
+            chain.builder.drop(job.partials()[end.index + 1 :], "not in the sealed block")
+        for step in job.steps[end.index + 1 :]:
+            step.partial = None
+        for other in chain.jobs.at(job.block + 1):
+            if other.is_served and other.parent_hash == sealed.hash:
+                other.stacked_on = None
+        job.standing = Standing.CLOSED
+        if job.progress is not None:
+            chain.commit.sealed.append(job.progress)
+            job.progress = None
+        chain.move_latest(sealed)
+        child = chain.jobs.served(sealed.number + 1)
+        if child is not None and child.parent_hash != sealed.hash:
+            chain.give_up_from(child.block, "its parent is another block")
+
+
+def _begins_with(view: View, block: Block, partial: int) -> bool:
+    """Whether a sealed block begins with this stored partial of its height.
+
+    The partial then stays true: nothing ran after its transactions, and what is fixed for
+    a block before it begins is the same.
+    """
+    row, number = read_partial(view, partial), block.header.number
+    if base_of(row.header) != base_of(block.header):
+        return False
+    raws: list[bytes] = []
+    for each in (*row.before, partial):
+        key = partial_rows.transactions_key(number, each)
+        raws += decode_items(read_row(view, key, number))
+    return raws == list(block.transactions[: len(raws)])

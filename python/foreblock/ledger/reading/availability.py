@@ -1,0 +1,90 @@
+"""Whether a network can be served, and whether it is ready.
+
+A worker whose store was removed or replaced keeps running with an `AbsentLedger`, which
+refuses every request with the reason. If the worker ended instead, it would be restarted
+again and again, and clients would wait in between. It ends when a store can be served again.
+
+An imported chain is always ready: it does not move. One with a source is ready while its
+pending block is fresh, which shows that the source lives.
+"""
+
+from collections.abc import Callable, Hashable
+from typing import Final
+
+from foreblock.errors import StoreError, StoreReplaced
+from foreblock.ledger.reading.view import Behind, Ledger, LedgerView
+from foreblock.ledger.storage.seen_commits import SeenCommit
+
+_SECOND_NS: Final = 10**9
+
+
+class AbsentLedger:
+    """The place of a ledger whose store cannot be served; every view is refused."""
+
+    def __init__(self, path: str, reason: StoreReplaced, *, announce: bool) -> None:
+        self._path: Final = path
+        self._reason = reason
+        self._announce: Final = announce
+
+    def view(self, client: Hashable | None = None) -> LedgerView:
+        """Raise the reason, a `StoreReplaced`."""
+        del client
+        raise StoreReplaced(self._reason.path, self._reason.why)
+
+    def watch(self, seen: SeenCommit) -> Callable[[], None]:
+        """A check that raises `StoreReplaced` once there is a store to serve again."""
+
+        def look() -> None:
+            found = open_served(self._path, seen, announce=self._announce)
+            if isinstance(found, Ledger):
+                found.close()
+                raise StoreReplaced(self._path, "it can be served again")
+            self._reason = found._reason  # noqa: SLF001, one of the same kind
+
+        return look
+
+
+def open_served(
+    path: str, seen: SeenCommit, *, announce: bool, max_readers: int | None = None
+) -> Ledger | AbsentLedger:
+    """The ledger in a folder, or an `AbsentLedger` where the one served before is gone or behind.
+
+    Errors of opening are raised where nothing was served before.
+    """
+    try:
+        return Ledger.open(path, announce=announce, seen=seen, max_readers=max_readers)
+    except StoreError as why:
+        if not seen.highest:
+            raise
+        reason = why if isinstance(why, StoreReplaced) else StoreReplaced(path, str(why))
+        return AbsentLedger(path, reason, announce=announce)
+
+
+def readiness(view: LedgerView, wall_ns: int, *, moves: bool) -> tuple[bool, tuple[str, ...]]:
+    """Whether the network is ready at this wall time, and the facts, one per line."""
+    latest, pending = view.latest, view.pending
+    age = wall_ns / _SECOND_NS - latest.header.timestamp
+    facts = [
+        f"commit: {view.commit}",
+        f"latest: block {latest.number}, {age:.1f} s old, 0x{latest.hash.hex()}",
+    ]
+    if pending is not None:
+        age = (wall_ns - pending.received_at_ns) / _SECOND_NS
+        distance = pending.number - latest.number
+        place = f"block {pending.number}, flashblock {pending.index}"
+        facts.append(f"pending: {place}, {age:.2f} s old, 0x{pending.hash.hex()}")
+        facts.append(f"distance: pending is {distance} above latest")
+    elif moves:
+        facts.append("pending: none; no flashblock came in time, so pending means latest")
+    else:
+        facts.append("pending: none; nothing is written to this chain, so pending means latest")
+    behind = view.behind
+    facts.append(f"states: from block {behind.earliest} on")
+    if moves:
+        facts.append(_maintenance(behind))
+    return (pending is not None or not moves), tuple(facts)
+
+
+def _maintenance(behind: Behind) -> str:
+    """The backlog of maintenance; unfolded blocks make reads slower."""
+    return f"maintenance: {behind.to_fold} blocks to fold, {behind.to_clear} things to clear"

@@ -1,0 +1,181 @@
+"""Blocks as requests name and use them, sealed or in progress, and the heads of one commit.
+
+A block is a value that belongs to no view and can be kept. A sealed one is identified by its
+hash, a pre-confirmed one by the number of its partial: (block, index) may come to mean another
+partial, a number never does. Costly properties are computed on first use. Resolving a name to
+a block, and whether a view may show it, is the part of `view`.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, Literal
+
+from foreblock._engine import Header, Heads, View
+from foreblock.ledger.reading.block_context import BlockContext
+from foreblock.ledger.reading.partials import read_partial
+from foreblock.ledger.rules.profile import ChainProfile
+from foreblock.ledger.storage.chain_head import read_header, rules_of
+from foreblock.ledger.storage.freshness import Quiet
+from foreblock.ledger.storage.partial_rows import PartialRow
+
+# Names of blocks that move with the chain.
+Tag = Literal["latest", "pending", "safe", "finalized", "earliest"]
+TAGS: Final[dict[str, Tag]] = {
+    "latest": "latest",
+    "pending": "pending",
+    "safe": "safe",
+    "finalized": "finalized",
+    "earliest": "earliest",
+}
+KEPT_BLOCKS: Final = 256  # of each kind; at more, all are dropped
+
+
+@dataclass(frozen=True, slots=True)
+class ByHash:
+    """The block of this hash; optionally it must be canonical (EIP-1898)."""
+
+    hash: bytes
+    require_canonical: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ByPlace:
+    """The partial block of a number that one flashblock made."""
+
+    number: int
+    index: int
+
+
+# A plain number is a block of the chain.
+BlockId = Tag | int | ByHash | ByPlace
+
+
+class SealedBlock:
+    """A block of the chain: its header, and what follows from it."""
+
+    def __init__(self, header: Header, total_difficulty: int, profile: ChainProfile) -> None:
+        self.number: Final = header.number
+        self.hash: Final = header.hash
+        self.key: Final = header.hash  # in caches
+        self.header: Final = header
+        self.profile: Final = profile
+        self.total_difficulty: Final = total_difficulty
+        self.merged: Final = profile.merged(total_difficulty - header.difficulty)
+        self.rules: Final = rules_of(header, total_difficulty, profile)
+        # The context of the block after it, once a simulation has made it.
+        self.following: BlockContext | None = None
+
+    @cached_property
+    def context(self) -> BlockContext:
+        """The context of calls in this block."""
+        return BlockContext(self.header, self.rules, self.profile)
+
+
+class PreconfirmedBlock:
+    """A block in progress, as of one flashblock; used like a `SealedBlock`."""
+
+    merged: Final = True  # flashblocks exist after the merge only
+
+    def __init__(self, partial: int, row: PartialRow, profile: ChainProfile) -> None:
+        header = row.header
+        self._row: Final = row
+        self.number: Final = header.number
+        self.hash: Final = header.hash
+        self.key: Final = partial  # in caches
+        self.header: Final = header
+        self.index: Final = row.index
+        self.partial: Final = partial
+        self.made_of: Final = (*row.before, partial)  # the partials of its block, this the last
+        self.received_at_ns: Final = row.received_at_ns  # wall time
+        self.profile: Final = profile
+        # The least that a merged block has; no rule asks for more.
+        self.total_difficulty: Final = profile.terminal_total_difficulty or 0
+        self.rules: Final = profile.rules(header.number, header.timestamp, merged=True)
+        # The context of the block after it, once a simulation has made it.
+        self.following: BlockContext | None = None
+
+    def going_on(self, quiet: Quiet) -> "PreconfirmedBlock":
+        """The same block at a later, quiet index."""
+        row = replace(self._row, index=quiet.index, received_at_ns=quiet.received_at_ns)
+        return PreconfirmedBlock(self.partial, row, self.profile)
+
+    @cached_property
+    def context(self) -> BlockContext:
+        """The context of calls in this block."""
+        return BlockContext(self.header, self.rules, self.profile)
+
+
+# A block that requests can name.
+ReadableBlock = SealedBlock | PreconfirmedBlock
+
+
+class KnownBlocks:
+    """A cache of the blocks of one chain.
+
+    A view must know that it has a block, and may show it, before it asks here.
+    """
+
+    def __init__(self, profile: ChainProfile) -> None:
+        self._profile: Final = profile
+        self._sealed: dict[bytes, SealedBlock] = {}
+        self._partial: dict[int, PreconfirmedBlock] = {}
+
+    def sealed(self, view: View, number: int, block_hash: bytes) -> SealedBlock:
+        """The sealed block of this number and hash, which the view has."""
+        known = self._sealed.get(block_hash)
+        if known is None:
+            header, total_difficulty = read_header(view, number)
+            known = SealedBlock(header, total_difficulty, self._profile)
+            if len(self._sealed) >= KEPT_BLOCKS:
+                self._sealed.clear()
+            self._sealed[block_hash] = known
+        return known
+
+    def partial(self, view: View, number: int) -> PreconfirmedBlock:
+        """The partial block of this number; raises `UnknownPartial`."""
+        known = self._partial.get(number)
+        if known is None:
+            known = PreconfirmedBlock(number, read_partial(view, number), self._profile)
+            if len(self._partial) >= KEPT_BLOCKS:
+                self._partial.clear()
+            self._partial[number] = known
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The heads of one commit, made once and shared by all views of it.
+
+    It does not depend on the time: each view decides whether the pending block is fresh, and
+    after the deadline `expired` replaces the snapshot.
+    """
+
+    heads: Heads  # the same object as in views of this commit
+    latest: SealedBlock
+    pending: PreconfirmedBlock | None
+    deadline_ns: int  # monotonic; from then on there is no pending block
+    header_line: bytes  # the `Foreblock-Snapshot` header; empty where it is switched off
+
+
+def make_snapshot(
+    heads: Heads,
+    latest: SealedBlock,
+    pending: PreconfirmedBlock | None,
+    deadline_ns: int,
+    *,
+    announce: bool,
+) -> Snapshot:
+    """The snapshot of these heads."""
+    line = b""
+    if announce:
+        text = f"commit={heads.commit}; latest={latest.number:#x}:0x{latest.hash.hex()}"
+        if pending is not None:
+            text += f"; pending={pending.number:#x}.{pending.index}:0x{pending.hash.hex()}"
+        line = f"Foreblock-Snapshot: {text}\r\n".encode()
+    return Snapshot(heads, latest, pending, deadline_ns, line)
+
+
+def expired(snapshot: Snapshot) -> Snapshot:
+    """The same commit after the deadline."""
+    announce = bool(snapshot.header_line)
+    return make_snapshot(snapshot.heads, snapshot.latest, None, 0, announce=announce)

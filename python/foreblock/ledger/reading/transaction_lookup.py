@@ -1,0 +1,146 @@
+"""Find a transaction: its block by its hash, and its portion by its place in the block.
+
+A block that was imported whole has one portion; a block of flashblocks has one for each, whose
+rows say what of the block comes before it (`partial_rows`). So a transaction is found with a
+few small reads, and other portions are not read. Stores of older versions have portions that
+lack this; `count_starts` computes it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from foreblock._engine import item_at, receipts_end, row_part
+from foreblock.errors import StoreDamaged
+from foreblock.ledger.reading.blocks import ReadableBlock
+from foreblock.ledger.reading.view import LedgerView
+from foreblock.ledger.storage import partial_rows, rows
+from foreblock.ledger.storage.partial_rows import POSITION_BYTES, Position, decode_position
+from foreblock.scheduling.steps import Steps
+
+COUNT_BYTES: Final = 4  # at the start of a row of items
+
+
+@dataclass(frozen=True, slots=True)
+class PortionRows:
+    """The keys under which a portion is stored."""
+
+    transactions: bytes
+    receipts: bytes
+    senders: bytes | None  # none where a body came as a whole
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRows:
+    """A portion and its position in the block."""
+
+    rows: PortionRows
+    start: Position
+
+
+def portion_rows(block: ReadableBlock, number: int | None) -> PortionRows:
+    """The rows of a partial's flashblock, or of a block that came as a whole."""
+    if number is None:
+        return PortionRows(rows.body_key(block.number), rows.receipts_key(block.number), None)
+    place = (block.number, number)
+    return PortionRows(
+        partial_rows.transactions_key(*place),
+        partial_rows.receipts_key(*place),
+        partial_rows.senders_key(*place),
+    )
+
+
+def find_start(
+    view: LedgerView, block: ReadableBlock, numbers: Sequence[int], place: int
+) -> tuple[int, Position] | None:
+    """The partial with the transaction at a place, and its position in the block.
+
+    It is the last one that begins no later. None where rows of an older version lack it.
+    """
+    low, found = 0, _stored_start(view, block, numbers[0])
+    high = len(numbers)
+    while high - low > 1 and found is not None:
+        middle = (low + high) // 2
+        start = _stored_start(view, block, numbers[middle])
+        if start is None:
+            return None
+        if start.transactions <= place:
+            low, found = middle, start
+        else:
+            high = middle
+    return None if found is None else (numbers[low], found)
+
+
+def count_starts(
+    view: LedgerView, block: ReadableBlock, numbers: Sequence[int]
+) -> Steps[tuple[Position, ...]]:
+    """The positions of these portions, found by reading over their receipts."""
+    starts: list[Position] = []
+    position = Position()
+    for number in numbers:
+        starts.append(position)
+        count, logs, gas = receipts_end(view.stored, portion_rows(block, number).receipts)
+        position = Position(
+            position.transactions + count,
+            position.gas if gas is None else gas,
+            position.logs + logs,
+        )
+        yield None
+    return tuple(starts)
+
+
+def count_transactions(view: LedgerView, block: ReadableBlock) -> int:
+    """The number of transactions of a block."""
+    numbers = view.made_of(block)
+    if not numbers:
+        return _count(view, block, portion_rows(block, None))
+    last = _stored_start(view, block, numbers[-1])
+    if last is not None:
+        return last.transactions + _count(view, block, portion_rows(block, numbers[-1]))
+    return sum(_count(view, block, portion_rows(block, number)) for number in numbers)
+
+
+def first_transaction(view: LedgerView, block: ReadableBlock) -> bytes | None:
+    """The transaction that a block begins with, as in its trie; none where it has none."""
+    numbers = view.made_of(block)
+    stored = portion_rows(block, numbers[0] if numbers else None)
+    return item_at(view.stored, stored.transactions, 0)
+
+
+def _stored_start(view: LedgerView, block: ReadableBlock, number: int) -> Position | None:
+    key = partial_rows.senders_key(block.number, number)
+    length, end = _part(view, block, key, -POSITION_BYTES, POSITION_BYTES)
+    return decode_position(length, end)
+
+
+def _count(view: LedgerView, block: ReadableBlock, stored: PortionRows) -> int:
+    _, begin = _part(view, block, stored.transactions, 0, COUNT_BYTES)
+    if len(begin) != COUNT_BYTES:
+        raise StoreDamaged(f"block {block.number} has a row that is cut short")
+    return int.from_bytes(begin)
+
+
+def _part(
+    view: LedgerView, block: ReadableBlock, key: bytes, start: int, length: int
+) -> tuple[int, bytes]:
+    found = row_part(view.stored, key, start, length)
+    if found is None:
+        raise StoreDamaged(f"block {block.number} lacks a row of its body")
+    return found
+
+
+def find_transaction(view: LedgerView, transaction_hash: bytes) -> tuple[ReadableBlock, int] | None:
+    """The block of a transaction and its place in it; none where it is in no block.
+
+    A pre-confirmed transaction is found in the pending block, or in the unsealed one below it.
+    After the deadline of `pending` neither is found until it is sealed.
+    """
+    head = view.latest if view.pending is None else view.pending
+    entry = view.state(head).index(rows.transaction_index_key(transaction_hash))
+    if entry is None:
+        return None
+    number, place = rows.decode_transaction_entry(entry)
+    if number == head.number:
+        return head, place
+    above = number > view.latest.number
+    return view.unsealed(number) if above else view.resolve(number), place

@@ -1,0 +1,218 @@
+"""A sequencer whose chain has faults: it gives up announced blocks, or contradicts itself.
+
+Each fault of the chain happens instead of, or beside, one step of the plain sequencer: a
+restart instead of an index, a reorganisation or a cut tail instead of a seal, another
+flashblock beside the one that is announced. Users lose nothing: transactions of what is
+given up go back to the pool. Faults of the feed are elsewhere (`feed_faults`).
+"""
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import ClassVar, Final
+
+import structlog
+
+from foreblock.clock import Clock
+from foreblock.errors import InvalidTransaction, PoolRefusal
+from foreblock.ledger.building.block_in_progress import BlockInProgress
+from foreblock.ledger.building.commit_builder import CommitBuilder
+from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.building.parent_state import on_sealed
+from foreblock.ledger.building.resume_block import resume, transactions_in
+from foreblock.ledger.reading.partials import made_of
+from foreblock.ledger.rules.transaction_types import DEPOSIT
+from foreblock.ledger.storage.chain_head import read_header
+from foreblock.sequencer.attributes import (
+    attributes_deposit,
+    next_base,
+    payload_id,
+    stray_deposit,
+)
+from foreblock.sequencer.chaos.faults import FaultKind, Faults
+from foreblock.sequencer.chaos.side_branch import SideBranch
+from foreblock.sequencer.load import Load
+from foreblock.sequencer.sequencer import Sequencer
+from foreblock.sequencer.sequencer_options import SequencerOptions
+from foreblock.types import Base, Flashblock, Header, Transaction
+
+LONGEST_REORG: Final = 3  # sealed blocks that are given up at once
+
+log = structlog.get_logger()
+
+
+class ChaoticSequencer(Sequencer):
+    """Builds the blocks of one network, with faults."""
+
+    # Faults are about partials, so each index has one.
+    QUIET_INDICES: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        writer: LedgerWriter,
+        clock: Clock,
+        options: SequencerOptions,
+        publish: Callable[[Flashblock], None],
+        load: Load | None,
+        faults: Faults,
+        contradict: Callable[[Flashblock], None],
+    ) -> None:
+        """`contradict` gets another flashblock for the place that is published next."""
+        super().__init__(writer, clock, options, publish, load)
+        self._faults: Final = faults
+        self._contradict: Final = contradict
+        self._last_struck: Final[dict[FaultKind, int]] = {}  # the last height, by kind
+
+    # --- Where faults strike -----------------------------------------------------------
+
+    def _end_index(self, slot: int, now_ns: int) -> None:
+        if slot > self._slot and self._strikes(FaultKind.RESTART):
+            due_ns = self._index_due_ns
+            self._slot = slot
+            self._restart(now_ns, due_ns)
+        else:
+            super()._end_index(slot, now_ns)
+
+    def _turn_over(self, now_ns: int, builder: CommitBuilder | None = None) -> None:
+        if self._writer.latest.number >= LONGEST_REORG and self._strikes(FaultKind.REORG):
+            self._reorg(now_ns, self._schedule.end_ns)
+        elif len(self._block.partials) > 1 and self._strikes(FaultKind.TAIL):
+            self._turn_over_without_tail(now_ns)
+        else:
+            super()._turn_over(now_ns, builder)
+
+    def _announce(self, flashblock: Flashblock, now_ns: int, due_ns: int) -> None:
+        if self._faults.happens(FaultKind.EQUIVOCATE, flashblock.block_number, flashblock.index):
+            self._contradict(self._other_last_index())
+        super()._announce(flashblock, now_ns, due_ns)
+
+    def _strikes(self, kind: FaultKind) -> bool:
+        """Whether a fault happens now; each kind strikes a height once at most."""
+        number = self._block.number
+        if self._last_struck.get(kind, 0) >= number:
+            return False
+        if not self._faults.happens(kind, number, self._block.index):
+            return False
+        self._last_struck[kind] = number
+        log.info("fault", kind=kind.value, block=number, index=self._block.index)
+        return True
+
+    # --- Faults ------------------------------------------------------------------------
+
+    def _other_last_index(self) -> Flashblock:
+        """The last index with other transactions; it is not stored."""
+        store, profile, block = self._writer.store, self._writer.profile, self._block
+        if len(block.partials) > 1:
+            other = resume(store, profile, block.partials[-2])
+        else:
+            parent_state = on_sealed(store, profile, block.number - 1)
+            other = BlockInProgress.begin(parent_state, block.base, block.payload_id)
+        try:
+            for transaction in self._other_transactions():
+                other.run(transaction)
+            return other.close_index(CommitBuilder(store).next).flashblock()
+        finally:
+            other.close()
+
+    def _other_transactions(self) -> list[Transaction]:
+        """Other transactions for the last index that can run as well: one less, or one more."""
+        block, others = self._block, list(self._ran.values())
+        if others:
+            return others[:-1]
+        if len(block.partials) == 1:
+            others.append(attributes_deposit(block.base, self._options))
+        return [*others, stray_deposit(block.base, self._options)]
+
+    def _restart(self, now_ns: int, due_ns: int) -> None:
+        """Give the block up and begin it anew as another job, in one commit."""
+        writer, block, slot = self._writer, self._block, self._slot
+        again = writer.begin(
+            block.base, payload_id(block.base, self._options.seed, attempt=block.index)
+        )
+        again.run(attributes_deposit(block.base, self._options))
+        given_up = [*self._transactions_of(block.number, block.partials), *self._ran.values()]
+        with CommitBuilder(writer.store) as builder:
+            builder.drop(block.partials, "its job was begun anew")
+            closed = again.close_index(builder.next)
+            partial = builder.extend(closed, (), self._clock.wall_ns())
+            writer.commit(builder, writer.latest, partial, self._clock.monotonic_ns())
+        again.committed(partial, closed.header)
+        block.close()
+        writer.current = again
+        self._ran.clear()
+        self._go_on_with(again, closed.flashblock(), now_ns, due_ns)
+        self._slot = slot
+        self._put_back(given_up)
+
+    def _turn_over_without_tail(self, now_ns: int) -> None:
+        """Seal the block without its last index."""
+        writer, whole = self._writer, self._block
+        tail = self._transactions_of(whole.number, whole.partials[-1:])
+        builder = CommitBuilder(writer.store)
+        builder.drop(whole.partials[-1:], "not in the sealed block")
+        whole.close()
+        self._block = writer.current = resume(writer.store, writer.profile, whole.partials[-2])
+        super()._turn_over(now_ns, builder)
+        self._put_back(tail)
+
+    def _reorg(self, now_ns: int, due_ns: int) -> None:
+        """Replace some sealed blocks and the one in progress by others, and begin the next.
+
+        In the new branch transactions stand one block higher than they stood: its first
+        block has none, and those of the block in progress go back to the pool.
+        """
+        writer, options, latest = self._writer, self._options, self._writer.latest.number
+        depth = 1 + int(self._faults.draw(FaultKind.REORG, "depth", latest, 0) * LONGEST_REORG)
+        fork = latest - depth
+        old = [self._sealed_header(number) for number in range(fork + 1, latest + 1)]
+        times = [*(header.timestamp for header in old), self._block.base.timestamp]
+        given_up = [self._transactions_of(header.number) for header in old]
+        left = self._transactions_of(self._block.number, self._block.partials)
+        branch = SideBranch(writer, self._clock, fork, self._block)
+        for timestamp, moved in zip(times, [[], *given_up], strict=True):
+            base = next_base(branch.latest, timestamp, writer.profile, options, old[0].hash)
+            left = [*self._build(branch, base, moved), *left]
+            branch.seal()
+        base = self._base_on(branch.latest)
+        following = branch.begin(base, payload_id(base, options.seed))
+        following.run(attributes_deposit(base, options))
+        branch.close_index()
+        *before, last = branch.commit()
+        for flashblock in before:
+            self._publish(flashblock)
+        self._go_on_with(following, last, now_ns, due_ns)
+        self._put_back(left)
+
+    def _build(
+        self, branch: SideBranch, base: Base, transactions: list[Transaction]
+    ) -> list[Transaction]:
+        """Add a block with all of these that can run to a branch; gives those that cannot."""
+        seed, attempt = self._options.seed, int.from_bytes(base.prev_randao[:7])
+        block, left = branch.begin(base, payload_id(base, seed, attempt)), []
+        block.run(attributes_deposit(base, self._options))
+        branch.close_index()
+        for transaction in transactions:
+            try:
+                block.run(transaction)
+            except InvalidTransaction:
+                left.append(transaction)
+        if transactions:
+            branch.close_index()
+        return left
+
+    def _sealed_header(self, number: int) -> Header:
+        with self._writer.store.view() as view:
+            return read_header(view, number)[0]
+
+    def _transactions_of(
+        self, block: int, partials: tuple[int, ...] | None = None
+    ) -> list[Transaction]:
+        """The users' transactions in these partials, or in all of a sealed block."""
+        with self._writer.store.view() as view:
+            parts = made_of(view, block) if partials is None else partials
+            found = transactions_in(view, block, parts)
+        return [each for each in found if each.type != DEPOSIT]
+
+    def _put_back(self, transactions: Iterable[Transaction]) -> None:
+        for transaction in transactions:
+            with suppress(PoolRefusal):
+                self._pool.add(transaction)

@@ -1,0 +1,81 @@
+"""Which faults happen where, decided without I/O or a clock.
+
+A decision depends on the seed, the kind of fault and its place (block and index), and on
+nothing else: switching on another kind moves none of them.
+
+| Kind | What goes wrong |
+|---|---|
+| drop | a message is not sent |
+| duplicate | it is sent twice |
+| delay | it is sent up to 1.5 s later, after others |
+| reorder | it is sent after the next one |
+| equivocate | another one with its job and index is sent, before it or after it |
+| stall | nothing is sent for up to 5 s, then all of it at once |
+| garbage | something that is no flashblock is sent before it |
+| restart | the block is given up and begun anew as another job |
+| tail | the sealed block leaves out the last flashblock |
+| reorg | up to three sealed blocks are replaced |
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from hashlib import blake2b
+from typing import Final, Self
+
+from foreblock.errors import InvalidArgument
+
+_SCALE: Final = 1 << 64
+
+
+class FaultKind(StrEnum):
+    """The kinds; those of the feed first, then those of the chain itself."""
+
+    DROP = "drop"
+    DUPLICATE = "duplicate"
+    DELAY = "delay"
+    REORDER = "reorder"
+    EQUIVOCATE = "equivocate"
+    STALL = "stall"
+    GARBAGE = "garbage"
+    RESTART = "restart"
+    TAIL = "tail"
+    REORG = "reorg"
+
+
+class Faults:
+    """The rate of each kind."""
+
+    def __init__(self, rates: Mapping[FaultKind, float], seed: int = 0) -> None:
+        self._rates: Final = dict(rates)
+        self._seed: Final = seed
+
+    @classmethod
+    def parse(cls, words: Iterable[str], seed: int = 0) -> Self:
+        """From words such as ``drop=0.01``; `InvalidArgument` names a bad one."""
+        rates: dict[FaultKind, float] = {}
+        for word in words:
+            name, _, text = word.partition("=")
+            try:
+                kind, rate = FaultKind(name.strip()), float(text)
+            except ValueError:
+                kinds = ", ".join(FaultKind)
+                raise InvalidArgument(
+                    f"{word!r} is not a fault and its rate, such as drop=0.01; there are {kinds}"
+                ) from None
+            if not 0 <= rate <= 1:
+                raise InvalidArgument(f"{word!r}: a rate is 0 to 1")
+            rates[kind] = rate
+        return cls(rates, seed)
+
+    def __bool__(self) -> bool:
+        return any(self._rates.values())
+
+    def happens(self, kind: FaultKind, block: int, index: int) -> bool:
+        """Whether this goes wrong here."""
+        rate = self._rates.get(kind, 0.0)
+        return bool(rate) and self.draw(kind, "happens", block, index) < rate
+
+    def draw(self, kind: FaultKind, what: str, block: int, index: int) -> float:
+        """A number from 0 to below 1 for something about a fault at a place."""
+        name = f"{self._seed}/{kind}/{what}/{block}/{index}".encode()
+        return int.from_bytes(blake2b(name, digest_size=8).digest()) / _SCALE

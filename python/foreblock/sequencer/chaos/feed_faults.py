@@ -1,0 +1,91 @@
+"""Faults of a feed: the messages sent for each flashblock, and when. No I/O, no clock.
+
+The chain is not affected: its commits are those of the flashblocks published here.
+"""
+
+from random import Random
+from typing import Final, NamedTuple
+
+from foreblock.sequencer.chaos.faults import FaultKind, Faults
+from foreblock.types import Flashblock
+
+LONGEST_DELAY_MS: Final = 1_500
+LONGEST_STALL_MS: Final = 5_000
+_MILLISECOND_NS: Final = 10**6
+
+# What has been seen on feeds, or would be unpleasant there. The second is a brotli stream
+# that ends too early.
+_NOISE: Final = (
+    b"",
+    bytes.fromhex("1bff"),
+    b"null",
+    b'{"payload_id":"0x"}',
+    b'{"index":1e400,"diff":{}}',
+    b"[" * 10_000,
+    b'{"payload_id":"0x0102030405060708","index":18446744073709551616,"diff":{},"metadata":{}}',
+)
+
+
+class Sending(NamedTuple):
+    """A message and when it goes out, in monotonic time."""
+
+    at_ns: int
+    content: Flashblock | bytes
+
+
+class FeedFaults:
+    """One feed with faults."""
+
+    def __init__(self, faults: Faults) -> None:
+        self._faults: Final = faults
+        self._held: list[Flashblock] = []  # what goes out after the next one
+        self._stalled_until_ns = 0
+
+    def send(
+        self, flashblock: Flashblock, now_ns: int, other: Flashblock | None = None
+    ) -> list[Sending]:
+        """The messages for a flashblock that is published now, in this order.
+
+        `other` is another one for the same place, which is as true by itself.
+        """
+        if self._happens(FaultKind.STALL, flashblock):
+            wait = self._draw(FaultKind.STALL, flashblock) * LONGEST_STALL_MS * _MILLISECOND_NS
+            self._stalled_until_ns = max(self._stalled_until_ns, now_ns + int(wait))
+        at_ns = max(now_ns, self._stalled_until_ns)
+        sendings = [Sending(at_ns, noise) for noise in self._noise(flashblock)]
+        held, self._held = self._held, []
+        if self._happens(FaultKind.DROP, flashblock):
+            pass
+        elif self._happens(FaultKind.REORDER, flashblock):
+            self._held = [flashblock]
+        else:
+            sendings += self._copies(flashblock, at_ns, other)
+        return sendings + [Sending(at_ns, each) for each in held]
+
+    def _copies(
+        self, flashblock: Flashblock, at_ns: int, other: Flashblock | None
+    ) -> list[Sending]:
+        if self._happens(FaultKind.DELAY, flashblock):
+            delay = self._draw(FaultKind.DELAY, flashblock) * LONGEST_DELAY_MS * _MILLISECOND_NS
+            at_ns += int(delay)
+        copies = [Sending(at_ns, flashblock)]
+        if self._happens(FaultKind.DUPLICATE, flashblock):
+            copies.append(copies[0])
+        if other is not None:
+            is_first = self._draw(FaultKind.EQUIVOCATE, flashblock) < 1 / 2
+            copies.insert(0 if is_first else len(copies), Sending(at_ns, other))
+        return copies
+
+    def _noise(self, flashblock: Flashblock) -> list[bytes]:
+        if not self._happens(FaultKind.GARBAGE, flashblock):
+            return []
+        chance = Random(self._draw(FaultKind.GARBAGE, flashblock))  # noqa: S311, it is to repeat
+        if chance.random() < 1 / 2:
+            return [chance.randbytes(chance.randrange(1, 5_000))]
+        return [chance.choice(_NOISE)]
+
+    def _happens(self, kind: FaultKind, flashblock: Flashblock) -> bool:
+        return self._faults.happens(kind, flashblock.block_number, flashblock.index)
+
+    def _draw(self, kind: FaultKind, flashblock: Flashblock) -> float:
+        return self._faults.draw(kind, "how", flashblock.block_number, flashblock.index)

@@ -1,0 +1,164 @@
+"""Load settings from flags, environment variables and a file, in this order of precedence.
+
+The first that has a value wins; otherwise the default applies. The environment and the path of
+the file are arguments, so the result depends on them alone; only the named file is read.
+"""
+
+import tomllib
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from foreblock.errors import BadSetting
+from foreblock.setting import Bounds, from_text, from_value, shown_type
+from foreblock.settings import SERVICE, DevSettings, EverySetting, ServeSettings, Settings
+
+FILE: Final = "foreblock.toml"
+DEFAULT: Final = "default"
+
+S = TypeVar("S", Settings, DevSettings, ServeSettings, EverySetting)
+
+
+class Declared(NamedTuple):
+    """One declared setting."""
+
+    name: str
+    kind: Any
+    default: object
+    help: str
+    metavar: str
+    bounds: Bounds
+    section: str
+
+    @property
+    def flag(self) -> str:
+        """The option on the command line."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        """The environment variable."""
+        return "FOREBLOCK_" + self.name.upper()
+
+    @property
+    def type(self) -> str:
+        """The type as help and docs show it."""
+        return shown_type(self.kind, self.metavar)
+
+
+class Loaded(NamedTuple, Generic[S]):
+    """Settings, and the origin of each by name."""
+
+    settings: S
+    origins: Mapping[str, str]
+
+
+def declared(kind: type = Settings, prefix: str = "", section: str = SERVICE) -> Iterator[Declared]:
+    """Every setting, in the order of the classes."""
+    hints = typing.get_type_hints(kind)
+    for each in fields(kind):
+        metadata = each.metadata
+        if "prefix" in metadata:
+            yield from declared(hints[each.name], metadata["prefix"], metadata["section"])
+        else:
+            yield Declared(
+                prefix + each.name,
+                hints[each.name],
+                each.default,
+                metadata["help"],
+                metadata["metavar"],
+                metadata["bounds"],
+                metadata["section"] or section,
+            )
+
+
+def load(
+    kind: type[S],
+    flags: Mapping[str, str | None],
+    environment: Mapping[str, str],
+    file: Path | None = None,
+) -> Loaded[S]:
+    """The effective settings. Raises `BadSetting`, which names the setting and its origin.
+
+    A file may hold settings of other commands.
+    """
+    table = _read(file) if file is not None else {}
+    values: dict[str, object] = {}
+    origins: dict[str, str] = {}
+    for it in declared(kind):
+        values[it.name], origins[it.name] = _find(it, flags, environment, table, str(file))
+    unknown = table.keys() - {it.name for it in declared(EverySetting)}
+    if unknown:
+        raise BadSetting(f"{file}: {min(unknown)}", "there is no such setting")
+    return Loaded(_build(kind, "", values), origins)
+
+
+def flat(settings: Any, prefix: str = "") -> dict[str, object]:  # noqa: ANN401
+    """Every value by setting name."""
+    values: dict[str, object] = {}
+    for each in fields(settings):
+        held = getattr(settings, each.name)
+        if "prefix" in each.metadata:
+            values |= flat(held, each.metadata["prefix"])
+        else:
+            values[prefix + each.name] = held
+    return values
+
+
+def _find(
+    it: Declared,
+    flags: Mapping[str, str | None],
+    environment: Mapping[str, str],
+    table: Mapping[str, object],
+    file: str,
+) -> tuple[object, str]:
+    flag = flags.get(it.name)
+    if flag is not None:
+        return from_text(it.flag, it.kind, it.bounds, flag), it.flag
+    if it.variable in environment:
+        return from_text(it.variable, it.kind, it.bounds, environment[it.variable]), it.variable
+    if it.name in table:
+        held = table[it.name]
+        if it.name == "network" and isinstance(held, dict):
+            held = _dotted(f"{file}: {it.name}", held)
+        return from_value(f"{file}: {it.name}", it.kind, it.bounds, held), file
+    return it.default, DEFAULT
+
+
+def _dotted(place: str, tables: Mapping[str, object]) -> list[str]:
+    """Tables such as [network.main] as NAME.SETTING=VALUE, the form of flags and variables."""
+    texts = []
+    numbers = {it.name for it in declared(ServeSettings) if it.kind is int}
+    for name, table in tables.items():
+        if not isinstance(table, dict):
+            raise BadSetting(f"{place}.{name}", f"expected a table, found {table!r}")
+        for key, value in table.items():
+            values = value if isinstance(value, list) else [value]
+            if key in numbers and isinstance(value, int) and not isinstance(value, bool):
+                values = [str(value)]
+            if not all(isinstance(each, str) for each in values):
+                expected = "a number" if key in numbers else "a string or a list of strings"
+                raise BadSetting(f"{place}.{name}.{key}", f"expected {expected}, found {value!r}")
+            texts += [f"{name}.{key}={each}" for each in values]
+    return texts
+
+
+def _build(kind: type, prefix: str, values: Mapping[str, object]) -> Any:  # noqa: ANN401
+    hints = typing.get_type_hints(kind)
+    given = {}
+    for each in fields(kind):
+        if "prefix" in each.metadata:
+            given[each.name] = _build(hints[each.name], each.metadata["prefix"], values)
+        else:
+            given[each.name] = values[prefix + each.name]
+    return kind(**given)
+
+
+def _read(file: Path) -> dict[str, object]:
+    try:
+        with file.open("rb") as opened:
+            return tomllib.load(opened)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as failure:
+        raise BadSetting(str(file), str(failure)) from None

@@ -1,0 +1,52 @@
+"""The store of one network in the writer process: opened, and freed of dead readers.
+
+A process that is killed inside a view leaves its slot in the store's table of readers, and
+with it every page that was freed since: the file grows, and in the end the table is full.
+Whether a slot's process lives is asked of the system, which takes microseconds; so the writer
+asks every few seconds, on the thread that writes, and not only when it opens the store.
+"""
+
+from typing import Final
+
+import structlog
+
+from foreblock.clock import Clock
+from foreblock.ledger.genesis.genesis_file import Genesis
+from foreblock.ledger.storage.open_store import Retention, Store, StoreLimits, open_to_write
+from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.settings.networks import Network
+
+CLEAR_EVERY_NS: Final = 5 * 10**9
+
+log = structlog.get_logger()
+
+
+def open_network_store(network: Network, genesis: Genesis, seen: SeenCommit | None) -> Store:
+    """The store of a network, which keeps as much of the past as the network's settings say."""
+    retention = Retention(
+        states=network.keep_states or None,
+        partials=network.keep_partials,
+        nodes=network.keep_nodes,
+    )
+    room = StoreLimits(network.map_size, network.max_readers)
+    return open_to_write(network.data, genesis, retention, seen, room)
+
+
+class StaleReaders:
+    """The readers of one store, as its writer sees them."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        """The store has just been opened, which frees what was left before."""
+        self._store: Final = store
+        self._clock: Final = clock
+        self._due_ns = clock.monotonic_ns() + CLEAR_EVERY_NS
+
+    def clear_if_due(self) -> None:
+        """Free the slots of dead readers, if that was long enough ago."""
+        now_ns = self._clock.monotonic_ns()
+        if now_ns < self._due_ns:
+            return
+        self._due_ns = now_ns + CLEAR_EVERY_NS
+        freed = self._store.clear_stale_readers()
+        if freed:
+            log.warning("stale_readers_cleared", store=self._store.path, count=freed)

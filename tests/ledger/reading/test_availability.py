@@ -1,0 +1,60 @@
+"""Readiness: a chain that moves is ready while its pending block is fresh."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from foreblock.ledger.reading.availability import readiness
+from foreblock.ledger.reading.view import Ledger
+from support.chains.preconfirming import PreconfirmingChain
+
+LIFETIME_NS = 2 * 2 * 10**9  # two blocks of two seconds
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
+    found = PreconfirmingChain(tmp_path / "store")
+    yield found
+    found.close()
+
+
+def asked(chain: PreconfirmingChain, *, moves: bool) -> tuple[bool, str]:
+    view = Ledger(chain.store, clock=chain.clock).view()
+    ready, facts = readiness(view, chain.clock.wall_ns(), moves=moves)
+    view.close()
+    return ready, "\n".join(facts)
+
+
+def test_a_chain_that_moves_is_ready_while_pending_is_fresh(chain: PreconfirmingChain) -> None:
+    assert asked(chain, moves=True)[0] is False
+    chain.begin()
+    chain.extend()
+    chain.clock.advance(1_500_000_000)
+    ready, facts = asked(chain, moves=True)
+    assert ready
+    assert "pending: block 1, flashblock 1, 1.50 s old" in facts
+    assert "pending is 1 above latest" in facts
+    chain.clock.advance(LIFETIME_NS)
+    ready, facts = asked(chain, moves=True)
+    assert not ready
+    assert "no flashblock came in time" in facts
+
+
+def test_a_chain_that_does_not_move_is_always_ready(chain: PreconfirmingChain) -> None:
+    ready, facts = asked(chain, moves=False)
+    assert ready
+    assert "latest: block 0" in facts
+    assert "nothing is written to this chain" in facts
+    assert "states: from block 0 on" in facts
+    assert "maintenance" not in facts
+
+
+def test_how_far_the_work_behind_the_head_is_can_be_read(chain: PreconfirmingChain) -> None:
+    for _ in range(3):
+        chain.begin()
+        chain.seal()
+    assert "maintenance: 5 blocks to fold, 0 things to clear" in asked(chain, moves=True)[1]
+    while chain.store.maintain(1000):
+        pass
+    assert "maintenance: 0 blocks to fold, 0 things to clear" in asked(chain, moves=True)[1]

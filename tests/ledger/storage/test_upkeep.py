@@ -1,0 +1,124 @@
+"""The store's own work: when it is done, how much at a time, and what it costs to be idle."""
+
+from pathlib import Path
+
+import pytest
+
+from foreblock._engine import Store
+from foreblock.errors import PrunedState
+from foreblock.ledger.storage.upkeep import (
+    ALARMING_BLOCKS,
+    FOLD_BLOCKS,
+    LONGEST_TURN_S,
+    MUCH,
+    OVERDUE_BLOCKS,
+    PRUNE_BLOCKS,
+    TURN_S,
+    next_turn,
+)
+from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, send
+
+BLOCK_MS = 2_000
+
+
+@pytest.mark.parametrize(
+    ("behind", "transactions", "begun", "is_due"),
+    [
+        (0, 0, False, False),
+        (FOLD_BLOCKS - 1, MUCH - 1, False, False),
+        (FOLD_BLOCKS, 0, False, True),
+        (1, MUCH, False, True),
+        (0, MUCH, False, False),
+        (0, 0, True, True),
+    ],
+)
+def test_small_blocks_gather_and_work_is_done_to_its_end(
+    behind: int, transactions: int, begun: bool, is_due: bool
+) -> None:
+    assert (next_turn(behind, 0, transactions, begun=begun) is not None) is is_due
+
+
+@pytest.mark.parametrize(
+    ("unpruned", "transactions", "prunes"),
+    [(PRUNE_BLOCKS - 1, 0, False), (PRUNE_BLOCKS, 0, True), (1, MUCH, True)],
+)
+def test_what_is_to_go_gathers_for_longer(unpruned: int, transactions: int, prunes: bool) -> None:
+    turn = next_turn(0, unpruned, transactions, begun=True)
+    assert turn is not None
+    assert turn.prune is prunes
+    folding = next_turn(1, unpruned, transactions, begun=True)
+    assert folding is not None
+    assert not folding.prune, "what is folded goes first, in a transaction of its own"
+
+
+def test_a_chain_that_never_catches_up_prunes_all_the_same() -> None:
+    turn = next_turn(9, OVERDUE_BLOCKS, 0, begun=True)
+    assert turn is not None
+    assert turn.prune
+
+
+def test_the_more_is_to_be_folded_the_longer_a_turn() -> None:
+    turns = [next_turn(behind, 0, 0, begun=True) for behind in range(1000)]
+    seconds = [turn.seconds for turn in turns if turn is not None]
+    assert seconds == sorted(seconds)
+    assert seconds[ALARMING_BLOCKS] == TURN_S
+    assert seconds[-1] == LONGEST_TURN_S
+
+
+class Counting:
+    """A store that counts what is asked of it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.turns = 0
+
+    def maintain(self, entries: int, seconds: float, *, prune: bool) -> int:
+        worked = self._store.maintain(entries, seconds, prune=prune)
+        self.turns += worked > 0
+        return worked
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+
+def counted(chain: DevChain) -> Counting:
+    counting = Counting(chain.store)
+    object.__setattr__(chain.writer._upkeep, "_store", counting)
+    return counting
+
+
+def test_an_idle_chain_gathers_blocks_before_it_works_on_them(tmp_path: Path) -> None:
+    chain = DevChain(tmp_path / "store")
+    counting, most = counted(chain), 0
+    for _ in range(3 * FOLD_BLOCKS):
+        chain.run(BLOCK_MS)
+        with chain.store.view() as view:
+            assert view.heads.latest is not None
+            most = max(most, view.heads.latest[0] - view.heads.folded)
+    assert counting.turns == 3
+    assert most < FOLD_BLOCKS
+
+
+def test_a_busy_chain_folds_every_block(tmp_path: Path) -> None:
+    chain = DevChain(tmp_path / "store")
+    for block in range(3):
+        chain.submit(*(send(ACCOUNTS[0], block * MUCH + each, NOBODY) for each in range(MUCH)))
+        chain.run(BLOCK_MS)
+        with chain.store.view() as view:
+            assert view.heads.latest == (block + 1, view.heads.latest and view.heads.latest[1])
+            assert view.heads.folded == block + 1
+
+
+def test_states_that_are_not_kept_are_refused_and_the_others_answer(tmp_path: Path) -> None:
+    chain = DevChain(tmp_path / "store", keep_states=8, keep_partials=2)
+    for block in range(2 * PRUNE_BLOCKS):
+        chain.submit(send(ACCOUNTS[0], block, NOBODY, value=10))
+        chain.run(BLOCK_MS)
+    with chain.store.view() as view:
+        assert view.heads.latest is not None
+        latest, earliest = view.heads.latest[0], view.heads.earliest
+        assert latest - 8 - PRUNE_BLOCKS <= earliest <= latest - 8
+        for block in range(earliest, latest + 1):
+            assert view.state(block).balance(NOBODY) == 10 * block
+        with pytest.raises(PrunedState):
+            view.state(earliest - 1)

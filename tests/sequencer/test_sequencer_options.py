@@ -1,0 +1,39 @@
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from foreblock.errors import InvalidArgument
+from foreblock.sequencer.sequencer_options import SequencerOptions
+from foreblock.sequencer.timing import BlockPace
+
+
+def test_the_pace_is_that_of_the_options() -> None:
+    assert SequencerOptions().pace == BlockPace(2_000_000_000, 200_000_000, 75_000_000)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"block_time": 0}, "the block time is 0; it may be 1 to 3600"),
+        ({"interval_ms": 9}, "the interval ms is 9; it may be 10 to 2000"),
+        ({"interval_ms": 2_001}, "the interval ms is 2001; it may be 10 to 2000"),
+        ({"leeway_ms": 2_000}, "the leeway ms is 2000; it may be 0 to 1999"),
+        ({"seed": -1}, "the seed is -1; it may be 0 to 18446744073709551615"),
+    ],
+)
+def test_a_schedule_that_cannot_be_is_refused(changes: dict[str, int], text: str) -> None:
+    with pytest.raises(InvalidArgument, match="^" + re.escape(text) + "$"):
+        SequencerOptions(**changes)  # type: ignore[arg-type]
+
+
+def test_every_option_is_documented_with_its_default(checkout: Path) -> None:
+    text = (checkout / "docs" / "dev-chain.md").read_text("utf-8")
+    section = text.split("## Options of the sequencer\n")[1].split("\n## ")[0]
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", section, flags=re.MULTILINE))
+    assert set(rows) == {field.name for field in fields(SequencerOptions)}
+    for field in fields(SequencerOptions):
+        if field.name != "l1_fees":
+            shown = "none" if field.default is None else f"`{field.default}`"
+            assert rows[field.name] == shown

@@ -1,0 +1,119 @@
+"""Room is made at the cost of those who do not keep pace, and memory given back after a burst."""
+
+from dataclasses import dataclass
+
+from foreblock.scheduling.reply import Reply
+from foreblock.scheduling.room import LongText, Room
+from foreblock.server.backpressure import STEADY
+from foreblock.server.memory import CALM_SECONDS, KEPT, SLOW_SECONDS, FreedMemory, MemoryPressure
+from support.servers.wire import Wire, echo, endpoint_for, post
+
+MEBI = 2**20
+
+
+@dataclass
+class Holder:
+    """A connection that holds so much, and whose client has not kept pace for so long."""
+
+    held: int
+    slow_seconds: int = SLOW_SECONDS
+    aborted: bool = False
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+def relieve(room: Room, holders: list[Holder]) -> list[bool]:
+    MemoryPressure(room, FreedMemory(lambda: 0, lambda: None)).relieve(holders)
+    return [each.aborted for each in holders]
+
+
+def full(*, wanted: bool) -> tuple[Room, LongText]:
+    room = Room(limit=100)
+    text = LongText(room, [b"x" * 100])
+    room.wanted = wanted
+    return room, text
+
+
+def test_nobody_is_ended_while_nobody_wants_room() -> None:
+    room, _text = full(wanted=False)
+    assert relieve(room, [Holder(100)]) == [False]
+
+
+def test_the_largest_of_the_slow_go_until_a_quarter_is_free() -> None:
+    room, _text = full(wanted=True)
+    holders = [Holder(10), Holder(50, slow_seconds=SLOW_SECONDS - 1), Holder(15), Holder(12)]
+    assert relieve(room, holders) == [False, False, True, True]
+    assert not room.wanted
+    assert relieve(room, [Holder(10)]) == [False]
+
+
+def test_a_connection_tells_for_how_long_its_client_is_slow() -> None:
+    size = 20 * STEADY
+    endpoint = endpoint_for(lambda *_: Reply(b"x" * size))
+    wire = Wire(echo, endpoint=endpoint)
+    wire.transport.client_reads = False
+    wire.send(post())
+    head = wire.connection.held - size
+    assert 0 < head < 1000
+    wire.pass_seconds(1)
+    assert wire.connection.slow_seconds == 1
+    wire.transport.client_takes(STEADY)
+    wire.pass_seconds(1)
+    assert wire.connection.slow_seconds == 0
+    assert wire.connection.held == size + head - STEADY
+    wire.transport.client_takes(STEADY - 1)
+    wire.pass_seconds(1)
+    wire.pass_seconds(1)
+    assert wire.connection.slow_seconds == 2
+    wire.transport.client_takes_all()
+    assert (wire.connection.slow_seconds, wire.connection.held) == (0, 0)
+
+
+class Process:
+    """How much a process has, of which some is free; and how often it was given back."""
+
+    def __init__(self) -> None:
+        self.used = 100 * MEBI
+        self.free = 0
+        self.given_back = 0
+        self.freed = FreedMemory(lambda: self.used + self.free, self.give_back)
+
+    def give_back(self) -> None:
+        self.free = 0
+        self.given_back += 1
+
+    def seconds(self, count: int, held: int = 0) -> int:
+        for _ in range(count):
+            self.freed.look(held)
+        return self.given_back
+
+
+def test_what_a_burst_leaves_free_is_given_back_once_it_is_over() -> None:
+    process = Process()
+    process.used += 200 * MEBI
+    assert process.seconds(10, held=200 * MEBI) == 0
+    process.used, process.free = 100 * MEBI, 200 * MEBI
+    assert process.seconds(CALM_SECONDS) == 0
+    assert process.seconds(1) == 1
+    assert process.seconds(100) == 1
+
+
+def test_nothing_is_given_back_while_it_still_grows() -> None:
+    process = Process()
+    for _ in range(20):
+        process.free += 10 * MEBI
+        assert process.seconds(1) == 0
+    assert process.seconds(CALM_SECONDS) == 1
+
+
+def test_what_is_used_is_not_tried_to_be_given_back_again_and_again() -> None:
+    process = Process()
+    process.used += 2 * KEPT
+    assert process.seconds(100) == 1
+
+
+def test_a_little_is_kept() -> None:
+    process = Process()
+    process.free = KEPT - 1
+    assert process.seconds(100) == 0

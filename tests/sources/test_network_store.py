@@ -1,0 +1,114 @@
+"""A reader that is killed inside a view is noticed by the writer while it runs."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from crash.child import Child
+from foreblock._engine import Store
+from foreblock.bus.frames import ToWorker
+from foreblock.clock import DrivenClock
+from foreblock.ledger.genesis.genesis_writer import genesis_text
+from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
+from foreblock.sequencer.mnemonic import TEST_MNEMONIC
+from foreblock.settings.networks import DevChain, FeedChain, Network
+from foreblock.sources.dev_network import open_dev_network
+from foreblock.sources.feed_network import FeedNetwork
+from foreblock.sources.network_store import CLEAR_EVERY_NS, StaleReaders
+from foreblock.sources.network_writer import NetworkWriter
+from support.chains.dev_chain import GENESIS_TIME, SECOND
+
+PATIENCE = 30.0
+
+
+def kill_a_reader(folder: Path) -> None:
+    """Let a process read the store, and end it inside its view."""
+    with Child() as reader:
+        reader.ask("open", path=str(folder))
+        reader.ask("hold")
+        reader.kill()
+
+
+@pytest.fixture
+def clock() -> DrivenClock:
+    return DrivenClock(GENESIS_TIME * SECOND, 5 * SECOND)
+
+
+def test_dead_readers_are_looked_for_every_few_seconds(tmp_path: Path, clock: DrivenClock) -> None:
+    with Store(str(tmp_path), write=True) as store:
+        readers = StaleReaders(store, clock)
+        for _ in range(2):
+            kill_a_reader(tmp_path)
+            clock.advance(CLEAR_EVERY_NS - 1)
+            readers.clear_if_due()
+            kill_a_reader(tmp_path)
+            clock.advance(1)
+            readers.clear_if_due()
+            assert store.clear_stale_readers() == 0, "both are gone"
+        kill_a_reader(tmp_path)
+        readers.clear_if_due()
+        assert store.clear_stale_readers() == 1, "it is not time yet"
+
+
+def dev(folder: Path) -> Network:
+    chain = DevChain(
+        mnemonic=TEST_MNEMONIC, accounts=10, balance=10**22, gas_limit=400_000_000,
+        base_fee=10**9, block_time=2, interval_ms=200, seed=0,
+    )  # fmt: skip
+    return Network(name="main", data=str(folder), source="dev", dev=chain)
+
+
+def followed(folder: Path, genesis: Path) -> Network:
+    genesis.write_bytes(genesis_text(dev_genesis(DevGenesisOptions())))
+    chain = FeedChain(genesis=str(genesis), feeds=[])
+    return Network(name="main", data=str(folder), source="feed", feed=chain)
+
+
+async def run_until(network: NetworkWriter | FeedNetwork, happened: asyncio.Event) -> None:
+    running = asyncio.create_task(network.run())
+    await asyncio.wait_for(happened.wait(), PATIENCE)
+    network.stop()
+    await asyncio.wait_for(running, PATIENCE)
+
+
+def test_a_dev_network_frees_them_while_it_runs(tmp_path: Path, clock: DrivenClock) -> None:
+    async def play() -> None:
+        network = await open_dev_network(dev(tmp_path), clock, None, lambda _: None)
+        kill_a_reader(tmp_path)
+        clock.advance(CLEAR_EVERY_NS)
+        source, ticked, loop = network._source, asyncio.Event(), asyncio.get_running_loop()
+        tick = source.tick
+
+        def tell_after() -> None:
+            tick()
+            loop.call_soon_threadsafe(ticked.set)
+
+        source.tick = tell_after  # type: ignore[method-assign]
+        await run_until(network, ticked)
+        assert source._store.clear_stale_readers() == 0  # type: ignore[attr-defined]
+        await network.close()
+
+    asyncio.run(play())
+
+
+def test_a_followed_network_frees_them_though_nothing_comes(
+    tmp_path: Path, clock: DrivenClock
+) -> None:
+    async def play() -> None:
+        told = asyncio.Event()
+
+        def tell(_: ToWorker) -> None:
+            told.set()
+
+        folder = tmp_path / "store"
+        told_of = followed(folder, tmp_path / "genesis.json")
+        network = FeedNetwork(told_of, clock, lambda _: None, tell)
+        await network.open()
+        kill_a_reader(folder)
+        clock.advance(CLEAR_EVERY_NS)
+        await run_until(network, told)
+        assert network.source._store.clear_stale_readers() == 0
+        await network.close()
+
+    asyncio.run(play())
