@@ -407,5 +407,5 @@ def test_every_class_of_the_stub_is_covered() -> None:
     classes = {name for name in dir(_engine) if isinstance(getattr(_engine, name), type)}
     called = {kind.__name__ for kind in KINDS}
     made = {"Account", "Allowance", "Message", "Precompiles", "Env", "Pool"}
-    only_read = {"Heads", "NodeWrites", "Outcome", "Partial"}
+    only_read = {"AccessList", "Heads", "NodeWrites", "Outcome", "Partial"}
     assert classes == of_the_codec | called | made | only_read

@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use alloy_eips::eip2930::AccessList as EngineAccessList;
 use alloy_primitives::{Address, B256};
-use foreblock_engine::params::text::Text;
 use foreblock_engine::params::{
-    self, BlockOverrides, Call, CallParams, Calls, Limits, Overrides as EngineOverrides, Refused,
-    SimulateParams,
+    self, BlockName, BlockOverrides, Call, CallParams, Calls, Limits, Overrides as EngineOverrides,
+    Refused, SimulateParams,
 };
 use foreblock_engine::simulate::body::PlainCall;
 use pyo3::buffer::PyBuffer;
@@ -129,7 +128,7 @@ fn read_call(
         Err(why) => (EngineOverrides::default(), None, Some(refused(py, why).into_value(py))),
     };
     let call = call_fields(py, read.call)?;
-    let block = read.block.map(|text| block_of(py, text));
+    let block = read.block.map(|block| block_of(py, block));
     let overrides = overrides_of(overrides);
     let changes = changes.map(|changes| block_fields(py, changes)).transpose()?;
     Ok((call, block, overrides, changes, refusal).into_pyobject(py)?.into_any().unbind())
@@ -155,7 +154,7 @@ fn read_simulation(
         Ok((calls_of(py, block.calls)?, overrides, changes))
     };
     let blocks: Vec<_> = read.blocks.into_iter().map(one).collect::<PyResult<_>>()?;
-    let block = read.block.map(|text| block_of(py, text));
+    let block = read.block.map(|block| block_of(py, block));
     let switches = (read.validation, read.trace_transfers, read.full_transactions);
     Ok((blocks, switches, block).into_pyobject(py)?.into_any().unbind())
 }
@@ -177,12 +176,10 @@ fn off_the_lock<'a, T: Send>(
     if text.len() >= LONG { py.detach(|| read(text)) } else { read(text) }
 }
 
-/// A block parameter: what a string without escapes says, else its JSON.
-fn block_of<'py>(py: Python<'py>, json: &[u8]) -> Bound<'py, PyAny> {
-    let plain = Text::new(json).plain_string().ok().and_then(|text| std::str::from_utf8(text).ok());
-    match plain {
-        Some(text) => PyString::new(py, text).into_any(),
-        None => PyBytes::new(py, json).into_any(),
+fn block_of<'py>(py: Python<'py>, block: BlockName<'_>) -> Bound<'py, PyAny> {
+    match block {
+        BlockName::Plain(text) => PyString::new(py, text).into_any(),
+        BlockName::Json(json) => PyBytes::new(py, json).into_any(),
     }
 }
 

@@ -7,7 +7,7 @@ use alloy_primitives::{Address, B256, U256};
 use super::{
     At, Index, Member, Named, Overrides, Reading, hex, last_of_equals, object, optional_object,
     optional_string,
-    overrides::texts_by_name,
+    overrides::{NamedText, texts_by_name},
     refusal, string,
     text::{Kind, Text},
 };
@@ -52,7 +52,7 @@ const STRINGS: [&str; 13] = [
 #[derive(Default)]
 pub(super) struct Texts<'a> {
     strings: [Option<Cow<'a, [u8]>>; STRINGS.len()],
-    block_hashes: Option<Vec<(Cow<'a, [u8]>, Cow<'a, [u8]>)>>,
+    block_hashes: Option<Vec<NamedText<'a>>>,
     /// Of any type, looked at with the values; null is nothing.
     beacon_root: Option<&'a [u8]>,
     parent_beacon_block_root: Option<&'a [u8]>,
@@ -150,9 +150,9 @@ fn one<'a, T: PartialEq>(
     Ok(found.map(|(_, value)| value))
 }
 
-fn block_hashes(mut members: Vec<(Cow<'_, [u8]>, Cow<'_, [u8]>)>) -> Reading<Vec<(u64, B256)>> {
+fn block_hashes(mut members: Vec<NamedText<'_>>) -> Reading<Vec<(u64, B256)>> {
     last_of_equals(&mut members);
-    let one = |(number, hash): (Cow<'_, [u8]>, Cow<'_, [u8]>)| {
+    let one = |(number, hash): NamedText<'_>| {
         let block = hex::number(&number).at(".blockHash")?;
         Ok((block, hex::hash(&hash).at(Named(&number, NUMBER_TEXT)).at(".blockHash")?))
     };

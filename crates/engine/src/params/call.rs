@@ -9,7 +9,7 @@ use alloy_eips::{
 use alloy_primitives::{Address, B256, Bytes, U256};
 
 use super::{
-    At, BlockOverrides, Index, Member, Overrides, Reading, Refused, arguments, block,
+    At, BlockName, BlockOverrides, Index, Member, Overrides, Reading, Refused, arguments, block,
     block_overrides, hex, object, optional_array, optional_object, optional_string, present,
     refusal, require, string,
     text::{Malformed, Text},
@@ -46,8 +46,7 @@ pub struct Rest {
 #[derive(Debug)]
 pub struct CallParams<'a> {
     pub call: Call,
-    /// The JSON of the block parameter, its types checked.
-    pub block: Option<&'a [u8]>,
+    pub block: Option<BlockName<'a>>,
     /// What stands after the block, refused after it.
     pub overrides: Result<(Overrides, Option<BlockOverrides>), Refused>,
 }

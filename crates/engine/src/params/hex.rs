@@ -6,6 +6,9 @@
 use alloy_primitives::{Address, B256, U256, hex};
 
 /// A number of at most `bits` bits, 256 at most, without leading zeros.
+///
+/// # Errors
+/// The reason, in words.
 pub fn quantity(text: &[u8], bits: usize) -> Result<U256, String> {
     parse_quantity(text, bits).ok_or_else(|| match text {
         b"" => "empty hex string".into(),
@@ -35,19 +38,33 @@ fn parse_quantity(text: &[u8], bits: usize) -> Option<U256> {
 }
 
 /// A number of at most 64 bits.
+///
+/// # Errors
+/// The reason, in words.
 pub fn number(text: &[u8]) -> Result<u64, String> {
     quantity(text, 64).map(|number| number.saturating_to())
 }
 
+/// The 20 bytes of an address.
+///
+/// # Errors
+/// The reason, in words.
 pub fn address(text: &[u8]) -> Result<Address, String> {
     fixed(text).map(Address::new).ok_or_else(|| wrong_length(text, 20, "an address"))
 }
 
+/// The 32 bytes of a hash.
+///
+/// # Errors
+/// The reason, in words.
 pub fn hash(text: &[u8]) -> Result<B256, String> {
     fixed(text).map(B256::new).ok_or_else(|| wrong_length(text, 32, "a hash"))
 }
 
 /// Any number of bytes; an empty text has none, as in geth.
+///
+/// # Errors
+/// The reason, in words.
 pub fn data(text: &[u8]) -> Result<Vec<u8>, String> {
     let mut bytes = vec![0; data_length(text)?];
     match bytes.is_empty() || decode(&text[2..], &mut bytes) {
@@ -57,6 +74,9 @@ pub fn data(text: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 /// How many bytes the digits of a text stand for.
+///
+/// # Errors
+/// The reason, in words.
 pub fn data_length(text: &[u8]) -> Result<usize, String> {
     match digits(text) {
         None if text.is_empty() => Ok(0),
@@ -66,6 +86,9 @@ pub fn data_length(text: &[u8]) -> Result<usize, String> {
 }
 
 /// The place of a word in storage: at most 32 bytes, written as a number or as a hash is.
+///
+/// # Errors
+/// The reason, in words.
 pub fn slot(text: &[u8]) -> Result<U256, String> {
     if let Some(why) = wrong_digits(text) {
         return Err(why);

@@ -11,7 +11,7 @@ pub mod hex;
 mod overrides;
 pub mod parts;
 mod simulate;
-pub mod text;
+pub(crate) mod text;
 
 use std::{borrow::Cow, collections::HashMap, fmt::Display};
 
@@ -139,8 +139,27 @@ fn require(required: usize, count: usize, names: &[&str], is_null: &[bool]) -> R
     Ok(())
 }
 
-/// The text of a block parameter, its types checked; nothing for null.
-fn block<'a>(text: &mut Text<'a>) -> Reading<Option<&'a [u8]>> {
+/// A block parameter whose types are right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockName<'a> {
+    /// What a string without escapes says.
+    Plain(&'a str),
+    Json(&'a [u8]),
+}
+
+impl<'a> BlockName<'a> {
+    fn new(json: &'a [u8]) -> Option<Self> {
+        let plain = Text::new(json).plain_string().ok();
+        match plain.and_then(|text| std::str::from_utf8(text).ok()) {
+            Some(text) => Some(Self::Plain(text)),
+            None if json == b"null" => None,
+            None => Some(Self::Json(json)),
+        }
+    }
+}
+
+/// A block parameter; nothing for null.
+fn block<'a>(text: &mut Text<'a>) -> Reading<Option<BlockName<'a>>> {
     let mut value = *text;
     match value.kind()? {
         Kind::String | Kind::Null => {}
@@ -153,7 +172,7 @@ fn block<'a>(text: &mut Text<'a>) -> Reading<Option<&'a [u8]>> {
         })?,
         found => return Err(mismatch("a string or an object", found)),
     }
-    Ok(Some(text.skip()?).filter(|text| text != b"null"))
+    Ok(BlockName::new(text.skip()?))
 }
 
 /// A string; nothing for null.

@@ -32,7 +32,7 @@ const WORD_TEXT: usize = 66;
 
 type Slots = Vec<(U256, U256)>;
 /// A name and the string it has.
-type NamedText<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>);
+pub(super) type NamedText<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overrides {
@@ -148,7 +148,7 @@ impl Overrides {
         };
         for (address, account) in &accounts {
             if let Some(to) = &account.moved_to {
-                if !rules.precompiles().contains(*address) {
+                if !rules.precompiles().contains(address) {
                     return refuse(address, "is not a precompile");
                 }
                 if accounts.contains_key(to) {

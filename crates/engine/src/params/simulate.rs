@@ -3,8 +3,8 @@
 //! Blocks after the first one with too many calls are not looked at.
 
 use super::{
-    At, BlockOverrides, Call, Index, Member, Overrides, Reading, Refusal, Refused, arguments,
-    block, block_overrides,
+    At, BlockName, BlockOverrides, Call, Index, Member, Overrides, Reading, Refusal, Refused,
+    arguments, block, block_overrides,
     call::CallTexts,
     object, optional_array, optional_boolean, optional_object, require,
     text::{Kind, Text},
@@ -25,8 +25,7 @@ pub struct SimulateParams<'a> {
     pub trace_transfers: bool,
     pub validation: bool,
     pub full_transactions: bool,
-    /// The JSON of the block parameter, its types checked.
-    pub block: Option<&'a [u8]>,
+    pub block: Option<BlockName<'a>>,
 }
 
 /// A block to be simulated.

@@ -47,7 +47,7 @@ fn a_call_is_read_with_all_it_says() {
     assert_eq!(call.data[..], [1, 2]);
     let listed = &call.rest.expect("more").access_list;
     assert_eq!(listed[0].storage_keys, [B256::with_last_byte(7)]);
-    assert_eq!(block, Some(&br#"{"blockNumber":"0x1","more":1}"#[..]));
+    assert_eq!(block, Some(BlockName::Json(br#"{"blockNumber":"0x1","more":1}"#)));
     assert!(overrides.is_ok_and(|(overrides, changes)| overrides.is_empty() && changes.is_none()));
 }
 
