@@ -3,7 +3,7 @@
 import pytest
 
 from foreblock._engine import keccak256
-from foreblock.ledger.rules.block_rules import MESSAGE_PASSER as PASSER
+from foreblock.ledger.rules.verification import MESSAGE_PASSER as PASSER
 from support.payloads.dev_state import ALICE, BOB, GENESIS, DevState, number
 from support.payloads.solidity import decode, encode
 

@@ -22,7 +22,7 @@ import sys
 from foreblock.clock import DrivenClock
 from foreblock._engine import Store
 from foreblock.ledger.reading.view import Ledger
-from asking import Asker
+from support.servers.asking import Asker
 asker = Asker(Ledger(Store(sys.argv[1]), clock=DrivenClock()))
 for line in sys.stdin.buffer:
     reply = asker.reply(line)

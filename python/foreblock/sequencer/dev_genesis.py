@@ -48,7 +48,7 @@ _FORKS_BY_TIME: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DevGenesisOptions:
-    """What may be chosen about a dev chain's genesis; `InvalidArgument` names a bad choice.
+    """The options of a dev chain's genesis; `InvalidArgument` names a bad one.
 
     Gas limit, elasticity and denominator are Base's of 2026. With them a block's target is
     80,000,000 gas, above what 1,000 transfers and token transfers a second use, so that the

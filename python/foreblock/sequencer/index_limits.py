@@ -31,7 +31,7 @@ LEAST_US: Final = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What the block may have used when a slot ends, its deposits included."""
+    """The gas that the block may have used when a slot ends, its deposits included."""
 
     gas: int
 
@@ -48,7 +48,7 @@ class Budget:
 
 
 def budget(slot: int, slots: int, gas_limit: int) -> Budget:
-    """The budget by the end of this slot of so many."""
+    """The budget by the end of this slot, counted from 1."""
     return Budget(gas_limit * slot // slots)
 
 
@@ -58,7 +58,7 @@ def runs_until_ns(due_ns: int, now_ns: int, interval_ns: int) -> int:
 
 
 class Overruns:
-    """What took longer than it may."""
+    """The transactions that took longer than they may."""
 
     def __init__(self) -> None:
         self._tries: dict[bytes, int] = {}

@@ -1,8 +1,8 @@
-"""Generated load: transfers and token transfers, so many a second, the same each time.
+"""Generated load: transfers and token transfers at a constant rate.
 
-The n-th transaction is the same for the same options, whoever asks when. Signing takes
-longer than all the rest, so it is done ahead in small portions, when there is time. No
-clock is asked here: how much is due follows from the time that is handed in.
+The n-th transaction is the same for the same options. Signing takes longer than all the
+rest, so it is done ahead in small portions, when there is time. No clock is asked here: how
+much is due follows from the time that is passed in.
 """
 
 from collections import deque
@@ -30,13 +30,13 @@ _TRANSFER_SELECTOR: Final = bytes.fromhex("a9059cbb")  # transfer(address,uint25
 
 
 def first_of_load(accounts: int) -> int:
-    """From which of so many accounts on a dev chain takes the senders; the first half is yours."""
+    """The first account that sends load; the first half of them is left to users."""
     return accounts // 2
 
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """Of so many transactions so many are token transfers."""
+    """The share of token transfers: `tokens` of each `of` transactions."""
 
     tokens: int = 1
     of: int = 2
@@ -52,7 +52,7 @@ class Load:
     def __init__(
         self, tps: int, accounts: Sequence[DevAccount], chain_id: int, mix: Mix | None = None
     ) -> None:
-        """`InvalidArgument` where there is nothing to send or nobody to send it."""
+        """`InvalidArgument` without a rate or without accounts."""
         if tps < 1 or not accounts:
             raise InvalidArgument("load needs at least one transaction a second and one account")
         self._tps: Final = tps
@@ -77,7 +77,7 @@ class Load:
             self._ready.append(self._sign(next_nonce))
 
     def due(self, now_ns: int) -> Iterator[Transaction]:
-        """What is to be sent by now and has been signed."""
+        """The transactions that are due by now and have been signed."""
         if self._since_ns is None:
             self._since_ns = now_ns
         wanted = (now_ns - self._since_ns) * self._tps // SECOND_NS

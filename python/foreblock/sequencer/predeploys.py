@@ -12,9 +12,9 @@ from typing import Final
 
 from foreblock.ledger.genesis.genesis_file import GenesisAccount
 from foreblock.ledger.genesis.genesis_writer import mapping_slot, short_string
-from foreblock.ledger.rules.block_rules import MESSAGE_PASSER
 from foreblock.ledger.rules.block_start import BEACON_ROOTS, HISTORY_STORAGE
 from foreblock.ledger.rules.l1 import L1_BLOCK
+from foreblock.ledger.rules.verification import MESSAGE_PASSER
 
 WETH: Final = bytes.fromhex("4200000000000000000000000000000000000006")
 GAS_PRICE_ORACLE: Final = bytes.fromhex("420000000000000000000000000000000000000f")

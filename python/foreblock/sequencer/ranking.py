@@ -23,7 +23,7 @@ Key = Callable[[Pooled], tuple[int, int]]
 _Entry = tuple[tuple[int, int], Pooled]
 
 
-def _nobody(_pooled: Pooled) -> None:
+def _none(_pooled: Pooled) -> None:
     return None
 
 
@@ -55,7 +55,7 @@ class Ranking:
         """Take out the one that `first` gave."""
         heappop(self._heap)
 
-    def in_turn(self, after: Callable[[Pooled], Pooled | None] = _nobody) -> Generator[Pooled]:
+    def in_turn(self, after: Callable[[Pooled], Pooled | None] = _none) -> Generator[Pooled]:
         """All that hold their place, the first first, as if each went when the next is asked for.
 
         `after` gives the member that would come into the order then. The order stays as it is.
@@ -91,7 +91,7 @@ class Cheapest:
         self._tails: Ranking | None = None
 
     def begin_block(self, base_fee: int) -> None:
-        """Tips are others now."""
+        """Order by the tips above another base fee."""
         self._base_fee = base_fee
         self.forget()
 
@@ -101,14 +101,14 @@ class Cheapest:
         self._tails = None
 
     def came(self, pooled: Pooled, queue: SenderQueue) -> None:
-        """One is in its queue."""
+        """Note a transaction that joined its queue."""
         if pooled.nonce >= queue.end:
             _push(self._gapped, pooled)
         else:
             _push(self._tails, queue.tail)
 
     def went(self, queue: SenderQueue) -> None:
-        """One has left its queue, which may have another tail now."""
+        """Note that one has left its queue, which may have another tail now."""
         _push(self._tails, queue.tail)
 
     def of_gapped(self) -> Pooled | None:
@@ -116,7 +116,7 @@ class Cheapest:
         return self._rank_gapped().first()
 
     def for_gapped(self, newcomer: Pooled, spared: Collection[Pooled | None]) -> Generator[Pooled]:
-        """Who may go for what cannot run: what cannot either. Raises `Underpriced`."""
+        """The candidates for a newcomer that has to wait: those that wait. Raises `Underpriced`."""
         with closing(self._rank_gapped().in_turn()) as waiting:
             for each in waiting:
                 if each not in spared:
@@ -124,9 +124,9 @@ class Cheapest:
                     yield each
 
     def for_ready(self, newcomer: Pooled) -> Generator[Pooled]:
-        """Who may go for what can run: of others, what cannot, then what can.
+        """The candidates for a newcomer that can run: of others, those that wait, then the rest.
 
-        Never its own sender's, on which it may build. Raises `Underpriced`.
+        Never its own sender's, on which it may depend. Raises `Underpriced`.
         """
         with closing(self._rank_gapped().in_turn()) as waiting:
             for each in waiting:

@@ -1,4 +1,4 @@
-"""The pool over a clean stop: a file of what waited, for the next start.
+"""The pool over a clean stop: a file of the transactions that waited.
 
 A line that names the format, then a record for each transaction in the order in which they
 came: a mark, its length, a checksum and its bytes. What is damaged is passed over up to the
@@ -48,10 +48,10 @@ def save_pool(path: Path, transactions: Iterable[Transaction]) -> int:
 
 @contextmanager
 def saved_pool(path: Path) -> Iterator[Iterator[Transaction]]:
-    """What the file holds, as far as it is whole, to be read inside; none where there is no file.
+    """The transactions of the file, as far as it is whole; none where there is no file.
 
-    The file is removed at the end, unless an exception says that they were not taken up; one
-    that was never finished goes at once.
+    They are read inside the context. The file is removed at its end, unless an exception says
+    that they were not taken up; an unfinished file is removed at once.
     """
     _part(path).unlink(missing_ok=True)
     try:

@@ -77,7 +77,7 @@ class SenderQueue:
             self._ready_size += pooled.size - old.size
 
     def take_head(self) -> None:
-        """Let go of the one that has run."""
+        """Remove the head, which has run."""
         pooled = self._by_nonce.pop(self.first)
         self.first += 1
         self.ready -= 1
@@ -86,7 +86,7 @@ class SenderQueue:
         self._ready_size -= pooled.size
 
     def remove(self, nonce: int) -> None:
-        """Let go of a transaction; those after it wait from now on."""
+        """Remove a transaction; those after it wait from now on."""
         for each in range(nonce, self.end):
             self.cost -= self._by_nonce[each].cost
             self._ready_size -= self._by_nonce[each].size

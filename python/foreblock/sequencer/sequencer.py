@@ -41,7 +41,7 @@ from foreblock.types import Account, Allowance, Base, Flashblock, Header, Transa
 
 # With `instant`, the least time from one flashblock to the next.
 INSTANT_GAP_NS: Final = 10 * 10**6
-# Before something is due, no slice of work is begun that nobody waits for.
+# No slice of work behind the head is begun within this time of something due.
 QUIET_NS: Final = 5 * 10**6
 AHEAD: Final = 32  # transactions that run at once before they are due, a millisecond or two
 
@@ -84,7 +84,7 @@ class Sequencer:
         self._may_run_more = True  # there may be something in the pool that fits
         self._overruns: Final = Overruns()
 
-        # Work behind the head, which nobody waits for.
+        # Work behind the head.
         self._pool_is_stale = False
         self._writer_is_behind = True
 
@@ -198,7 +198,7 @@ class Sequencer:
         return True
 
     def _fill(self, until: Budget, due_ns: int, most: int | None = None) -> None:
-        """Run what fits into an index, the best first, but not more than so many."""
+        """Run what fits into an index, the best first, `most` of them at most."""
         block, pool, ran = self._block, self._pool, self._ran
         enough = None if most is None else block.count + most
         now = self._clock.monotonic_ns()

@@ -1,4 +1,4 @@
-"""What may be chosen about a sequencer."""
+"""The options of a sequencer."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -23,12 +23,12 @@ DEFAULT_L1_FEES: Final = L1Fees(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SequencerOptions:
-    """The choices, checked; `InvalidArgument` names a bad one."""
+    """The options, checked; `InvalidArgument` names a bad one."""
 
     block_time: int = 2  # seconds
     interval_ms: int = 200  # from one flashblock to the next
     leeway_ms: int = 75  # between the last flashblock of a block and its seal
-    seed: int = 0  # of all that nobody chooses: payload ids, randao, L1 hashes
+    seed: int = 0  # of pseudo-random values: payload ids, randao, L1 hashes
     instant: bool = False  # a transaction goes out at once
     gas_limit: int | None = None  # of each block; none: the parent's
     transaction_gas: int | None = 2**24  # of a transaction at most; none: of a block

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Final
 
 SECOND_NS: Final = 10**9
-FILLING_PART: Final = 8  # of a slot, the last so-manieth
+FILLING_PART: Final = 8  # transactions run in the last 1/8 of a slot
 
 
 @dataclass(frozen=True, slots=True)
 class BlockPace:
-    """How fast a chain goes."""
+    """The times of a chain's blocks and flashblocks."""
 
     block_time_ns: int  # whole seconds
     interval_ns: int
@@ -44,13 +44,13 @@ class Schedule:
         return min(self.slots_before + passed, self.slots)
 
     def next_end_ns(self, slot: int) -> int:
-        """When the next slot after so many ends, or the block when there is none."""
+        """When the slot after this number of them ends, or the block when there is none."""
         if slot >= self.slots:
             return self.end_ns
         return self.first_end_ns + (slot - self.slots_before) * self.interval_ns
 
     def fill_from_ns(self, slot: int) -> int | None:
-        """From when on the next slot after so many is filled; none when there is no other."""
+        """When filling the slot after this number of them begins; none when there is no other."""
         if slot >= self.slots:
             return None
         return self.next_end_ns(slot) - self.interval_ns // FILLING_PART

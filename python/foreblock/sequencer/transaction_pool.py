@@ -1,9 +1,9 @@
-"""The transaction pool: what waits for a block, and which of it is next.
+"""The transaction pool: the transactions that wait for a block, and which is next.
 
 Each sender's transactions run in the order of their nonces. Among the senders the one
 goes first whose transaction pays the highest tip above the base fee, and among equals
-the one that came first, so equal submissions give equal blocks. Who offers less than the
-base fee waits for it to fall.
+the one that came first, so equal submissions give equal blocks. A transaction that offers
+less than the base fee waits for it to fall.
 
 Accounts are looked up through a function, as of the block in progress. Nothing here
 waits, keeps time, runs a transaction or is kept over a restart.
@@ -140,9 +140,9 @@ class TransactionPool:
         self._cheapest.came(pooled, queue)
 
     def _victims(self, newcomer: Pooled, queue: SenderQueue, old: Pooled | None) -> list[Pooled]:
-        """Those that have to make room, beside the one that it replaces; or refuses it.
+        """The transactions that make room for it, beside the one that it replaces.
 
-        Nothing has gone yet, so what is refused leaves the pool as it was.
+        Nothing is removed yet, so a refused newcomer leaves the pool as it was.
         """
         gapped = newcomer.nonce > queue.end
         number, size = self._overshoot(newcomer, old, gapped=gapped)
@@ -168,7 +168,7 @@ class TransactionPool:
         raise TransactionPoolFull
 
     def _overshoot(self, newcomer: Pooled, old: Pooled | None, *, gapped: bool) -> tuple[int, int]:
-        """How many, and how many bytes, would be too many with the newcomer."""
+        """By how many transactions and bytes the newcomer exceeds the limits."""
         limits = self._limits
         number, size = (1, newcomer.size) if old is None else (0, newcomer.size - old.size)
         too_many = len(self) + number - limits.in_all
@@ -188,7 +188,7 @@ class TransactionPool:
         self._cheapest.begin_block(terms.base_fee)
 
     def begin_index(self) -> None:
-        """The block has more room than before: what did not fit may fit now."""
+        """Give those that did not fit another chance: the block has more room."""
         for each in self._aside:
             self._next.push(each)
         self._aside.clear()
@@ -198,12 +198,12 @@ class TransactionPool:
         return self._next.first()
 
     def set_aside(self, pooled: Pooled) -> None:
-        """The best one does not fit into this index."""
+        """Put the best one aside, which does not fit into this index."""
         self._next.pop()
         self._aside.append(pooled)
 
     def included(self, pooled: Pooled) -> None:
-        """The best one has run; the next of its sender may follow."""
+        """Remove the best one, which has run; the next of its sender may follow."""
         self._next.pop()
         self._forget(pooled)
         queue = self._queues[pooled.sender]
@@ -212,7 +212,7 @@ class TransactionPool:
         self._forget_if_empty(pooled.sender, queue)
 
     def failed(self, pooled: Pooled) -> None:
-        """The best one cannot run after all: lets go of it, unless it was only out of turn."""
+        """Drop the best one, which cannot run, unless it was only out of turn."""
         self._next.pop()
         queue, _ = self._look_up(pooled.sender)
         if queue.head is pooled:
@@ -220,10 +220,10 @@ class TransactionPool:
             self._cheapest.forget()
             self._trim_gapped()
 
-    # --- Letting go ------------------------------------------------------------------
+    # --- Dropping --------------------------------------------------------------------
 
     def drop_invalid(self) -> list[Pooled]:
-        """Let go of what no block will take, as accounts are now; gives it."""
+        """Drop the transactions that no block will take, as accounts are now; gives them."""
         before = dict(self._by_hash)
         cap = self._terms.rules.transaction_gas_cap  # a fork may have brought it
         for sender in list(self._queues):
@@ -255,7 +255,7 @@ class TransactionPool:
         self._forget_if_empty(pooled.sender, queue)
 
     def _trim_gapped(self) -> None:
-        """Letting go of one makes those after it wait, and they may be too many then."""
+        """Dropping one makes those after it wait, and they may be too many then."""
         limits = self._limits
         while self._gapped > limits.gapped or self._gapped_size > limits.gapped_size:
             victim = self._cheapest.of_gapped()
@@ -267,7 +267,7 @@ class TransactionPool:
         self._size -= pooled.size
 
     def _count_out(self, queue: SenderQueue) -> None:
-        """Around each change of a queue: what waits in it does not count, then counts again."""
+        """Take a queue out of the totals before it changes; `_count_in` adds it again."""
         self._gapped -= queue.gapped
         self._gapped_size -= queue.gapped_size
 
@@ -298,7 +298,7 @@ class TransactionPool:
 
 
 def _check_account(pooled: Pooled, queue: SenderQueue, balance: int, old: Pooled | None) -> None:
-    """What only the sender's account can tell, in geth's order."""
+    """Check a transaction against its sender's account, in geth's order."""
     if pooled.nonce < queue.first:
         raise NonceTooLow(queue.first, pooled.nonce)
     if pooled.cost > balance:

@@ -1,1 +1,1 @@
-"""What the writer process does for each network: one source, one thread, one store."""
+"""The networks of the writer process: one source, one thread and one store each."""

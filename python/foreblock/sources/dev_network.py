@@ -176,7 +176,7 @@ def _on(loop: asyncio.AbstractEventLoop, call: Publish) -> Publish:
 
 
 def _outlets(network: Network, clock: Clock, feed: FeedServer | None) -> tuple[Publish, Publish]:
-    """What publishes to the feed and what contradicts there, through the feed's faults."""
+    """The calls that publish and contradict on the feed, through its faults."""
     if feed is None:
         return _ignore, _ignore
     faults = _faults(network.dev)

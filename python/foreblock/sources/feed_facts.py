@@ -1,4 +1,4 @@
-"""How a followed network is, in lines that people read: feeds, outcomes, what is missing.
+"""The status of a followed network, in lines that people read.
 
 They go to the workers as hints, once a second and only while they change, and from there
 to `/readyz?verbose`. No I/O.
@@ -46,7 +46,7 @@ class CanonicalState(NamedTuple):
 
 
 class Following(NamedTuple):
-    """What became of the messages."""
+    """The outcomes of the messages."""
 
     counters: Mapping[str, int]
     missing: bytes | None  # the block without which it cannot go on
@@ -59,7 +59,7 @@ def feed_facts(
     canonical: CanonicalState | None,
     now_ns: int,
 ) -> tuple[str, ...]:
-    """The lines, those that matter first."""
+    """The lines, the most important first."""
     lines = [_feed(each, now_ns) for each in feeds]
     counters = following.counters
     summary = [

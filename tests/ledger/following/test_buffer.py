@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from foreblock.ledger.following.buffer import BufferBounds, Buffered
 from foreblock.types import Flashblock
+from support.chains.buffering import add, forget_through, held, take
 from support.payloads.flashblocks import hash_of, job, later
 
 SMALL = BufferBounds(
@@ -89,14 +90,14 @@ def test_the_buffer_is_the_model(steps: list[Kept | tuple[int, str, int] | int])
         match step:
             case Kept():
                 flashblock = message(step.block, step.job, step.index, step.variant)
-                buffered.add(step.feed, flashblock, step.size)
+                add(buffered, step.feed, flashblock, step.size)
                 model.add(step)
             case int():
-                buffered.forget_through(step)
+                forget_through(buffered, step)
                 model.kept = [at for at in model.kept if at.block > step]
             case (block, name, index):
                 taken = [at for at in model.kept if (at.block, at.job, at.index) == step]
-                assert buffered.take(block, job(name), index) == [
+                assert take(buffered, block, job(name), index) == [
                     message(block, name, index, at.variant) for at in taken
                 ]
                 model.kept = [at for at in model.kept if at not in taken]
@@ -111,7 +112,7 @@ def check(buffered: Buffered, model: Model) -> None:
         jobs = list(dict.fromkeys(at.job for at in model.kept if at.block == block))
         assert buffered.jobs(block) == [job(name) for name in jobs]
         for name in ("p", "q", "r"):
-            assert buffered.held(block, job(name)) == {
+            assert held(buffered, block, job(name)) == {
                 (at.index, hash_of(f"{block}{name}{at.index}{at.variant}"))
                 for at in model.kept
                 if (at.block, at.job) == (block, name)
@@ -120,10 +121,10 @@ def check(buffered: Buffered, model: Model) -> None:
 
 def test_a_feed_of_garbage_loses_its_own_messages_first() -> None:
     buffered = Buffered()
-    buffered.add("honest", message(7, "p", 3), 60_000)
+    add(buffered, "honest", message(7, "p", 3), 60_000)
     for index in range(1_000):
-        buffered.add("garbage", message(8, "x", index + 1), 60_000)
-    assert buffered.held(7, job("p"))
+        add(buffered, "garbage", message(8, "x", index + 1), 60_000)
+    assert held(buffered, 7, job("p"))
     assert len(buffered) == 1 + 64
     assert buffered.driven_out == 1_000 - 64
 
@@ -132,7 +133,7 @@ def test_the_bounds_in_all_hold_whatever_the_number_of_feeds() -> None:
     buffered = Buffered()
     for feed in range(100):
         for index in range(10):
-            buffered.add(f"feed {feed}", message(7, "p", 10 * feed + index), 1024 * 1024)
+            add(buffered, f"feed {feed}", message(7, "p", 10 * feed + index), 1024 * 1024)
     assert len(buffered) == 64
     assert buffered.size == 64 * 1024 * 1024
 
@@ -140,8 +141,8 @@ def test_the_bounds_in_all_hold_whatever_the_number_of_feeds() -> None:
 @pytest.mark.parametrize("size", [16 * 1024 * 1024 + 1, 2**40])
 def test_one_message_above_the_bounds_drives_out_nothing_but_itself(size: int) -> None:
     buffered = Buffered()
-    buffered.add("feed", message(7, "p", 1), 100)
-    buffered.add("feed", message(7, "p", 2), size)
+    add(buffered, "feed", message(7, "p", 1), 100)
+    add(buffered, "feed", message(7, "p", 2), size)
     assert len(buffered) == 1
     assert buffered.driven_out == 1
 
@@ -149,22 +150,22 @@ def test_one_message_above_the_bounds_drives_out_nothing_but_itself(size: int) -
 def test_a_third_job_of_a_height_drives_out_the_first() -> None:
     buffered = Buffered()
     for name in ("p", "q", "p", "r"):
-        buffered.add("feed", message(7, name, len(buffered) + 1), 100)
+        add(buffered, "feed", message(7, name, len(buffered) + 1), 100)
     assert buffered.jobs(7) == [job("q"), job("r")]
     assert buffered.driven_out == 2
 
 
 def test_jobs_of_one_feed_do_not_drive_out_those_of_another() -> None:
     buffered = Buffered()
-    buffered.add("true", message(7, "p", 1), 100)
+    add(buffered, "true", message(7, "p", 1), 100)
     for name in ("q", "r", "s"):
-        buffered.add("false", message(7, name, 1), 100)
+        add(buffered, "false", message(7, name, 1), 100)
     assert buffered.jobs(7) == [job("p"), job("r"), job("s")]
 
 
 def test_alternates_of_one_place_are_kept_side_by_side() -> None:
     buffered = Buffered()
     for variant in ("", "'", ""):
-        buffered.add("feed", message(7, "p", 3, variant), 100)
-    assert buffered.take(7, job("p"), 3) == [message(7, "p", 3), message(7, "p", 3, "'")]
+        add(buffered, "feed", message(7, "p", 3, variant), 100)
+    assert take(buffered, 7, job("p"), 3) == [message(7, "p", 3), message(7, "p", 3, "'")]
     assert len(buffered) == 0

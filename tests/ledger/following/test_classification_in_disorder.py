@@ -30,6 +30,7 @@ from foreblock.ledger.following.classification import (
     classify,
 )
 from foreblock.types import Flashblock, FlashblockId
+from support.chains.buffering import add, forget_through, held, take
 from support.payloads.flashblocks import first, hash_of, job, later
 
 START = 5
@@ -60,8 +61,8 @@ class Follower:
         """What is buffered, one by one and each out of the buffer while it is looked at."""
         for block in range(self.latest, self.latest + 5):
             for payload_id in self.buffered.jobs(block):
-                for index, _ in sorted(self.buffered.held(block, payload_id)):
-                    yield from self.buffered.take(block, payload_id, index)
+                for index, _ in sorted(held(self.buffered, block, payload_id)):
+                    yield from take(self.buffered, block, payload_id, index)
 
     def known(self) -> Known:
         heard_of = {
@@ -74,7 +75,7 @@ class Follower:
             self.latest,
             self.sealed[self.latest],
             self.sealed,
-            tuple(replace(at, held=self.buffered.held(*key)) for key, at in jobs.items()),
+            tuple(replace(at, held=held(self.buffered, *key)) for key, at in jobs.items()),
         )
 
     def act(self, message: Flashblock) -> bool:
@@ -95,7 +96,7 @@ class Follower:
             case FirstOnUnknown() if self.try_dropped(message.block_number - 1):
                 return self.act(message)
             case _:
-                self.buffered.add("feed", message, 1_000)
+                add(self.buffered, "feed", message, 1_000)
                 return False
         return True
 
@@ -115,7 +116,7 @@ class Follower:
         step = self.jobs[block, partial.payload_id].prefix[partial.index]
         assert step.seals_as is not None
         self.sealed[block] = step.seals_as
-        self.buffered.forget_through(block)
+        forget_through(self.buffered, block)
 
     def drop_from(self, block: int) -> None:
         for key, candidate in self.jobs.items():
@@ -127,7 +128,7 @@ class Follower:
         found = False
         for key, candidate in list(self.jobs.items()):
             if candidate.block == block and candidate.standing is Standing.DROPPED:
-                while more := self.buffered.take(*key, len(self.jobs[key].prefix)):
+                while more := take(self.buffered, *key, len(self.jobs[key].prefix)):
                     self.extend(more[0])
                     found = True
         return found

@@ -15,9 +15,9 @@ from foreblock._engine import (
     sign_transaction,
 )
 from foreblock.errors import BadBlock, InvalidTransaction
-from foreblock.ledger.rules.block_rules import MAXIMUM_BLOCK_SIZE, check_body
 from foreblock.ledger.rules.forks import ETHEREUM_RULES_OF, EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.intrinsic_gas import floor_gas, intrinsic_gas
+from foreblock.ledger.rules.verification import MAXIMUM_BLOCK_SIZE, check_body
 from support.chains.dev_chain import ACCOUNTS
 from support.payloads.small_store import ALICE, BOB, env, message, with_code
 

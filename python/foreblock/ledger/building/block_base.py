@@ -1,7 +1,7 @@
-"""From what is fixed before a block begins to its header, and from a header to what a feed says.
+"""Bases of blocks to headers, and headers to what a feed says of them.
 
 On an OP chain everything in a header but roots, bloom and amounts comes with the payload
-attributes. Which fields there are is the fork's to say.
+attributes. The fork says which fields there are.
 """
 
 from foreblock._engine import Header
@@ -35,7 +35,7 @@ def header_of(base: Base, rules: Rules) -> Header:
 
 
 def base_of(header: Header) -> Base:
-    """What was fixed for the block of this header before it began."""
+    """The base of the block of this header."""
     return Base(
         parent_hash=header.parent_hash,
         parent_beacon_block_root=header.parent_beacon_block_root or ZERO_HASH,
@@ -50,7 +50,7 @@ def base_of(header: Header) -> Base:
 
 
 def diff_of(header: Header, transactions: tuple[bytes, ...]) -> Diff:
-    """What is announced of a block so far, with the transactions that are new in it."""
+    """The announcement of a block so far, with the transactions that are new in it."""
     return Diff(
         state_root=header.state_root,
         receipts_root=header.receipts_root,

@@ -26,11 +26,11 @@ from foreblock.ledger.building.block_base import base_of, header_of
 from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.building.parent_state import ParentState
 from foreblock.ledger.building.state_roots import StateRoots
-from foreblock.ledger.rules.block_rules import MESSAGE_PASSER
 from foreblock.ledger.rules.block_start import start_block
 from foreblock.ledger.rules.execution import environment, receipt_of
 from foreblock.ledger.rules.forks import OptimismFork
 from foreblock.ledger.rules.header_rules import check_header
+from foreblock.ledger.rules.verification import MESSAGE_PASSER
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.ledger.storage.rows import encode_transaction_entry, transaction_index_key
 from foreblock.primitives import ZERO_HASH
@@ -41,7 +41,7 @@ _BLOOM_BYTES: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class StoredIndices:
-    """The committed indices of a block, as their rows tell them."""
+    """The committed indices of a block, read from their rows."""
 
     payload_id: bytes
     partials: tuple[int, ...]
@@ -55,7 +55,7 @@ class StoredIndices:
 
 @dataclass(slots=True)
 class _OpenIndex:
-    """What was added since the last index was closed, and what there was before."""
+    """The additions since the last index was closed, and the position before them."""
 
     before: Position = field(default_factory=Position)
     transactions: list[bytes] = field(default_factory=list)

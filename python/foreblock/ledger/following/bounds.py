@@ -1,13 +1,13 @@
-"""What a block may take that is not proven: how long, how much gas, how much memory.
+"""Bounds of time, gas and memory for the execution of blocks that are not proven.
 
-Feeds are not signed and deposits need no funds, so anybody who is heard can have anything
-executed. A message says how much gas its block has used, and is stopped when it exceeds that;
-how much it may say is the parent's to tell and not the message's. Time bounds what the gas
-allows: its sequencer had one interval for a flashblock and one block time for a block, a fifth
-of a second and two on most chains, and a machine that needs ten times as long cannot follow.
+Feeds are unsigned and deposits need no funds, so any feed can have anything executed. A
+message says how much gas its block has used, and is stopped when it exceeds that; the
+parent's gas limit bounds what it may say. Time bounds what the gas allows: its sequencer had
+one interval for a flashblock and one block time for a block, 0.2 and 2 seconds on most
+chains, and a machine that needs ten times as long cannot follow.
 
-What would be refused wrongly as a flashblock comes as a sealed block from `canonical`, where
-there is more of everything, and more with each try: that chain is followed or none.
+A true flashblock that is refused by these bounds comes as a sealed block from `canonical`,
+whose bounds are wider, and wider with each try: that chain is followed or none.
 """
 
 from dataclasses import dataclass
@@ -15,30 +15,30 @@ from typing import Final
 
 from foreblock._engine import Allowance
 
-# The gas limit of an OP chain may change from block to block, as its owner says; so much of it
-# has never been at once. What a sealed block has used is bounded instead, and more widely.
+# The gas limit of an OP chain may change from block to block, as its owner says; it has never
+# doubled at once. The gas used by a sealed block is bounded instead, and more widely.
 MOST_GROWTH: Final = 2
 MOST_GROWTH_SEALED: Final = 16
 
-# A feed is neither executed nor heard for so many times as long as it was in vain, so that all
-# its garbage takes no more than this part of the time that others need, too. What is refused
-# without an overrun is ordinary disagreement, up to this part of the time and so much at once.
+# A feed is neither executed nor read for this many times as long as it took in vain, so that
+# its garbage takes no more than 1/50 of the network's time. Refusals without an overrun are
+# ordinary disagreement, up to 1/PART_IN_VAIN of the time and MOST_IN_VAIN_NS at once.
 PRICE_OF_OVERRUN: Final = 50
 LONGEST_REST_NS: Final = 60 * 10**9
 PART_IN_VAIN: Final = 4
 MOST_IN_VAIN_NS: Final = 500 * 10**6
 
-# After what is true and takes longer than this, a feed is not heard for as long.
+# After a true message that takes longer than this, a feed is not read for as long.
 LONG_NS: Final = 100 * 10**6
 
 # The same for the canonical source, of which there is one.
 PRICE_OF_BLOCK: Final = 10
 
-# What a sealed block may touch at the last try, in portions of a flashblock: so much that no
-# block of a chain is beyond it, whatever its gas was spent on.
+# What a sealed block may touch at the last try, in portions of a flashblock: no block of a
+# chain is beyond it, whatever its gas was spent on.
 MOST_PORTIONS: Final = 16
 
-GAS: Final = "gas"  # what the engine calls it
+GAS: Final = "gas"  # as the engine names it in `OverBudget`
 
 LEAST_US: Final = 50_000  # work that no stalled machine keeps from being done
 _MICROSECONDS: Final = 10**6
@@ -46,14 +46,14 @@ _MICROSECONDS: Final = 10**6
 
 @dataclass(frozen=True, slots=True)
 class RunBounds:
-    """How long it may take, in seconds."""
+    """Times, in seconds."""
 
     message: float = 2.0  # one flashblock
     block: float = 20.0  # a sealed block, at the first try
     longest_block: float = 160.0  # the same, at the last
 
     def of_message(self, gas_used: int, parent_gas_limit: int) -> Allowance:
-        """For a flashblock that says its block has used so much gas."""
+        """The allowance of a flashblock that says its block has used this gas."""
         return Allowance(
             time_us=int(self.message * _MICROSECONDS),
             least_us=LEAST_US,
@@ -62,7 +62,7 @@ class RunBounds:
         )
 
     def of_block(self, gas_used: int, parent_gas_limit: int, failures: int) -> Allowance:
-        """For a sealed block that says so, and has overrun so many times."""
+        """The allowance of a sealed block, after this number of overruns."""
         seconds = min(self.block * 2**failures, self.longest_block)
         portions = min(2 * 2**failures, MOST_PORTIONS)
         return Allowance(
@@ -74,5 +74,5 @@ class RunBounds:
 
 
 def most_touched(gas_limit: int) -> int:
-    """What a flashblock may look up and write: twice what is cold in a block full of it."""
+    """The entries that a flashblock may read and write: twice the cold ones of a full block."""
     return max(gas_limit // 1_000, 1 << 16)

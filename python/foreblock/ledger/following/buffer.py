@@ -1,7 +1,7 @@
 """Flashblocks that cannot be executed yet, or perhaps never: kept within bounds.
 
-What does not fit drives out the oldest, first of its own feed, then of all; so a feed that
-sends garbage loses its own messages before anybody else's. A height has room for few jobs of
+A message that does not fit drives out the oldest, first of its own feed, then of all; so a
+feed that sends garbage loses its own messages first. A height has room for few jobs of
 a feed: one more drives out the one that was heard of first. Everything driven out is counted.
 
 Bounds are of memory, not of bytes on the wire: a message of many small parts takes several
@@ -49,7 +49,7 @@ class Received(NamedTuple):
 
     @property
     def identity(self) -> int:
-        """What tells it from any other, also from one that claims the same hash."""
+        """A hash that tells it from any other message, also from one that claims the same hash."""
         return hash(self.message)
 
     def is_for_place_of(self, other: "Received") -> bool:
@@ -104,15 +104,11 @@ class Buffered:
         return iter(tuple(self._entries))
 
     def __contains__(self, received: Received) -> bool:
-        """Whether just this message is kept, whoever sent it."""
+        """Whether this very message is kept, from any feed."""
         return any(
             entry.place == received.place and entry.message == received.message
             for entry in self._entries
         )
-
-    def add(self, feed: str, message: Flashblock, size: int) -> None:
-        """Keep a message that takes this many bytes of memory, unless it is kept already."""
-        self.keep(Received(feed, size, message))
 
     def keep(self, received: Received) -> None:
         """Keep a message, unless it is kept already."""
@@ -139,16 +135,6 @@ class Buffered:
             if entry.job == (block, payload_id) and entry.message.index == index
         ]
 
-    def take(self, block: int, payload_id: bytes, index: int) -> list[Flashblock]:
-        """The messages of one place, which are no longer kept; several if they differ."""
-        taken = self.at(block, payload_id, index)
-        self._remove(taken)
-        return [entry.message for entry in taken]
-
-    def held(self, block: int, payload_id: bytes) -> frozenset[tuple[int, bytes]]:
-        """Index and block hash of what is kept of a job."""
-        return frozenset(entry.place for entry in self._entries if entry.job == (block, payload_id))
-
     def held_by_job(
         self, leave_out: Callable[[Received], bool]
     ) -> dict[tuple[int, bytes], frozenset[tuple[int, bytes]]]:
@@ -164,10 +150,6 @@ class Buffered:
         entries = (entry for entry in self._entries if feed is None or entry.feed == feed)
         jobs = (entry.job for entry in entries)
         return list(dict.fromkeys(payload_id for height, payload_id in jobs if height == block))
-
-    def forget_through(self, block: int) -> None:
-        """Keep nothing of this height and those below: they are sealed."""
-        self._remove([entry for entry in self._entries if entry.message.block_number <= block])
 
     def _bound_jobs(self, block: int, feed: str) -> None:
         jobs = self.jobs(block, feed)

@@ -10,7 +10,6 @@ from typing import Final
 
 from foreblock._engine import Block
 from foreblock.errors import BadBlock, ExecutionError, OverBudget
-from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.following.canonical_verifier import BoundedBlocks, CanonicalVerifier
 from foreblock.ledger.following.sealing import Sealing
 from foreblock.ledger.following.served_chain import ServedChain
@@ -34,9 +33,6 @@ class WaitingBlocks:
     def __init__(self) -> None:
         self._blocks: dict[bytes, Block] = {}
         self._size = 0
-
-    def __len__(self) -> int:
-        return len(self._blocks)
 
     def add(self, block: Block) -> None:
         """Keep a block; of two with one parent the later one."""
@@ -66,22 +62,18 @@ class Canonical:
 
     def __init__(
         self,
-        writer: LedgerWriter,
         chain: ServedChain,
         sealing: Sealing,
         blocks: BoundedBlocks,
         find_job_sealing_as: Find,
         wanted: Callable[[bytes], None],
-        count: Callable[[str], None],
     ) -> None:
         """`wanted` asks the source for a block by its hash."""
-        self._writer: Final = writer
         self._chain: Final = chain
         self._sealing: Final = sealing
         self._blocks: Final = blocks
         self._find_job_sealing_as: Final = find_job_sealing_as
         self._wanted: Final = wanted
-        self._count: Final = count
         self._waiting: Final = WaitingBlocks()
 
     def take_in(self, block: Block, later: Sequence[Block] = ()) -> str | None:
@@ -122,7 +114,7 @@ class Canonical:
         if self._find_job_sealing_as(number, block.hash):
             ours = chain.step_sealing_as(number, block.hash)
             if ours is not None and isinstance(self._sealing.seal(ours), Applied):
-                self._count("SealedByCanonical")
+                self._chain.count("SealedByCanonical")
                 chain.settle(number)
                 return None, block.hash
         return self._append(block)
@@ -133,10 +125,10 @@ class Canonical:
         if self._blocks.rests():
             return "canonical: what it sends is not executed for a while, as it was in vain", None
         chain.flush()
-        with self._writer.store.view() as view:
+        with self._chain.store.view() as view:
             if fork < view.heads.earliest:
                 return f"canonical: block {fork} is needed, and its state is not kept", None
-        verifier = CanonicalVerifier(self._writer.store, self._writer.profile, fork)
+        verifier = CanonicalVerifier(self._chain.store, self._chain.profile, fork)
         verified: list[Verified] = []
         following: Block | None = block
         error = None
@@ -147,7 +139,7 @@ class Canonical:
             verifier.close()
             return error, None
         self._sealing.append(verifier, verified, fork)
-        self._count("SealForeign")
+        self._chain.count("SealForeign")
         last = verified[-1].block
         chain.settle(last.header.number)
         return error, last.hash
@@ -158,17 +150,17 @@ class Canonical:
         try:
             task = verifier.check(block)
         except BadBlock as bad:
-            self._count("BadCanonical")
+            self._chain.count("BadCanonical")
             return f"canonical: {bad}"
         number = self._chain.builder.next + len(verified)
         try:
             verified.append(self._blocks.verify(verifier, task, number))
         except OverBudget as over:
-            self._count("CanonicalOverrun")
+            self._chain.count("CanonicalOverrun")
             return f"canonical: block {block.header.number}: {over}"
         except (BadBlock, ExecutionError) as bad:
             # The block is whole, so what this engine makes of it, and of ours, is not right.
-            self._count("CanonicalDiverged")
+            self._chain.count("CanonicalDiverged")
             number = block.header.number
             if number == self._chain.latest.number + 1:
                 self._chain.drop_from(number, "execution here differs from the canonical one")
@@ -185,6 +177,6 @@ class Canonical:
         known = self._chain.sealed.get(number)
         if known is not None:
             return known
-        with self._writer.store.view() as view:
+        with self._chain.store.view() as view:
             sealed = view.sealed(number)
         return None if sealed is None else sealed[0]

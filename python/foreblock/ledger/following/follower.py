@@ -51,7 +51,6 @@ from foreblock.ledger.following.growth import Growth
 from foreblock.ledger.following.jobs import Job, Jobs, StepRef
 from foreblock.ledger.following.message_execution import BoundedRuns
 from foreblock.ledger.following.prober import Prober
-from foreblock.ledger.following.rebuilding import Rebuilder
 from foreblock.ledger.following.recovery import read_jobs
 from foreblock.ledger.following.sealing import Sealing
 from foreblock.ledger.following.served_chain import ServedChain
@@ -401,27 +400,24 @@ class Follower:
         """Take up what the store has."""
         if self._is_broken:
             self._chain.close()
-        writer, clock, runs = self._writer, self._clock, self._runs
         jobs = Jobs(self._bounds.jobs_per_height)
-        chain = ServedChain(writer, jobs, self._publish, self._tally, self._depth)
-        self._chain = chain
-        with writer.store.view() as view:
+        self._chain = chain = ServedChain(
+            self._writer,
+            self._clock,
+            jobs,
+            self._runs,
+            self._publish,
+            self._tally,
+            self._depth,
+        )
+        with chain.store.view() as view:
             for job in read_jobs(view, self._depth):
                 jobs.add(job)
-        rebuilder = Rebuilder(writer, chain, runs)
-        self._sealing = Sealing(writer, clock, chain, rebuilder)
-        self._growth = Growth(writer, clock, chain, self._sealing, rebuilder, runs, self._tally)
-        self._prober = Prober(
-            chain, self._growth, rebuilder, runs, self._buffered, writer.profile, self._count
-        )
+        self._sealing = sealing = Sealing(chain)
+        self._growth = Growth(chain, sealing)
+        self._prober = prober = Prober(chain, self._growth, self._buffered, self._count)
         self._canonical = Canonical(
-            writer,
-            chain,
-            self._sealing,
-            self._blocks,
-            self._prober.find_job_sealing_as,
-            self._wanted,
-            self._tally,
+            chain, sealing, self._blocks, prober.find_job_sealing_as, self._wanted
         )
         self._is_broken = False
 

@@ -4,20 +4,18 @@ A message is executed first and then added to the commit, so what is refused lea
 there. Which way to go is decided elsewhere, by classification and by canonical blocks.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from foreblock.clock import Clock
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.closed_index import ClosedIndex
-from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.parent_state import ParentState, on_partial, on_sealed
 from foreblock.ledger.building.resume_block import resume
 from foreblock.ledger.following.buffer import Received
 from foreblock.ledger.following.classification import FlashblockRef, Standing
 from foreblock.ledger.following.jobs import Job, Step, StepRef
-from foreblock.ledger.following.message_execution import BoundedRuns, begin_block, check_claims
-from foreblock.ledger.following.rebuilding import Rebuilder, Rebuilt
+from foreblock.ledger.following.message_execution import begin_block, check_claims
+from foreblock.ledger.following.rebuilding import Rebuilt, rebuild
 from foreblock.ledger.following.sealing import Sealing
 from foreblock.ledger.following.served_chain import ServedChain
 from foreblock.ledger.following.verdict import Applied, Verdict
@@ -27,24 +25,9 @@ from foreblock.types import FlashblockId
 class Growth:
     """Adds to a served chain."""
 
-    def __init__(
-        self,
-        writer: LedgerWriter,
-        clock: Clock,
-        chain: ServedChain,
-        sealing: Sealing,
-        rebuilder: Rebuilder,
-        runs: BoundedRuns,
-        count: Callable[[str], None],
-    ) -> None:
-        """`count` counts messages whose metadata agrees or differs."""
-        self._writer: Final = writer
-        self._clock: Final = clock
+    def __init__(self, chain: ServedChain, sealing: Sealing) -> None:
         self._chain: Final = chain
         self._sealing: Final = sealing
-        self._rebuilder: Final = rebuilder
-        self._runs: Final = runs
-        self._count: Final = count
 
     # --- Blocks begin ------------------------------------------------------------------
 
@@ -53,9 +36,9 @@ class Growth:
         verifier = self._chain.commit.take_verifier()
         if verifier is not None:
             return self._begin(received, verifier.as_parent())
-        self._chain.flush()
-        store, profile = self._writer.store, self._writer.profile
-        return self._begin(received, on_sealed(store, profile, self._chain.latest.number))
+        chain = self._chain
+        chain.flush()
+        return self._begin(received, on_sealed(chain.store, chain.profile, chain.latest.number))
 
     def begin_unproven(self, received: Received, parent: StepRef) -> Verdict:
         """Begin a block on a partial whose state root is not computed yet; seal nothing."""
@@ -64,8 +47,8 @@ class Growth:
         assert base is not None, "a block begins with its base"
         assert parent.step.partial is not None, "what is served is stored"
         parent_state = on_partial(
-            self._writer.store,
-            self._writer.profile,
+            self._chain.store,
+            self._chain.profile,
             FlashblockId(parent.job.block, parent.index),
             parent.step.partial,
             parent.step.header,
@@ -79,7 +62,7 @@ class Growth:
         path = self._chain.path_to(parent)
         if self._chain.serves(path):
             return self._begin(received, self._state_of(parent), seal=path)
-        rebuilt = self._rebuilder.rebuild(path)
+        rebuilt = rebuild(self._chain, path)
         if not isinstance(rebuilt, Rebuilt):
             return rebuilt
         return self._begin(received, rebuilt.as_parent(), seal=path, rebuilt=rebuilt)
@@ -100,7 +83,7 @@ class Growth:
         if not isinstance(block, BlockInProgress):
             return block
         count = 0 if rebuilt is None else len(rebuilt.closings)
-        closed = self._runs.apply(block, received, None, chain.builder.next + count)
+        closed = chain.runs.apply(block, received, None, chain.builder.next + count)
         if not isinstance(closed, ClosedIndex):
             block.close()
             return closed
@@ -132,16 +115,14 @@ class Growth:
             return block.as_parent(step.sealed, step.sealed.hash)
         chain.flush()
         place = FlashblockId(job.block, parent.index)
-        return on_partial(
-            self._writer.store, self._writer.profile, place, step.partial, step.sealed
-        )
+        return on_partial(chain.store, chain.profile, place, step.partial, step.sealed)
 
     # --- Blocks gain indices -----------------------------------------------------------
 
     def extend(self, job: Job, received: Received) -> Verdict:
         """Add the next index to a job that is served."""
-        block = self._in_progress(job)
-        closed = self._runs.apply(block, received, job.last_diff, self._chain.builder.next)
+        block, chain = self._in_progress(job), self._chain
+        closed = chain.runs.apply(block, received, job.last_diff, chain.builder.next)
         if not isinstance(closed, ClosedIndex):
             job.refuse(received)
             job.standing = Standing.FROZEN
@@ -161,12 +142,12 @@ class Growth:
         before = job.steps[start - 1].partial if start else None
         if before is None:
             return False  # another first index is another block
-        block = resume(self._writer.store, self._writer.profile, before)
+        block = resume(chain.store, chain.profile, before)
         closings: list[ClosedIndex] = []
         diff = job.steps[start - 1].received.message.diff
         for received in messages:
             number = chain.builder.next + len(closings)
-            closed = self._runs.apply(block, received, diff, number)
+            closed = chain.runs.apply(block, received, diff, number)
             if not isinstance(closed, ClosedIndex):
                 block.close()
                 job.refuse(received)
@@ -189,7 +170,7 @@ class Growth:
     ) -> None:
         """Add a closed index to its job and to the commit."""
         assert job.progress is not None, "it was executed there"
-        check_claims(received.message, closed, job.progress, self._count)
+        check_claims(received.message, closed, job.progress, self._chain.count)
         number = self._store(job, received, closed, stacked_on)
         job.progress.committed(number, closed.header)
 
@@ -197,12 +178,10 @@ class Growth:
         self, job: Job, received: Received, closed: ClosedIndex, stacked_on: StepRef | None = None
     ) -> int:
         parent = None if stacked_on is None else stacked_on.step.partial
-        builder = self._chain.builder
-        number = builder.extend(closed, job.partials(), self._clock.wall_ns(), parent)
+        number = self._chain.store_index(closed, job.partials(), received, parent)
         job.steps.append(Step(received, closed.header, number))
         job.standing = Standing.OPEN
         job.refused.clear()
-        self._chain.commit.applied.append(received)
         return number
 
     def _in_progress(self, job: Job) -> BlockInProgress:
@@ -211,7 +190,7 @@ class Growth:
             self._chain.flush()
             partial = job.steps[-1].partial
             assert partial is not None, "what is served is stored"
-            job.progress = resume(self._writer.store, self._writer.profile, partial)
+            job.progress = resume(self._chain.store, self._chain.profile, partial)
         return job.progress
 
     # --- Blocks learn their state roots ------------------------------------------------

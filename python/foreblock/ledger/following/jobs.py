@@ -72,7 +72,7 @@ class Job:
 
     @property
     def last_diff(self) -> Diff | None:
-        """What its last flashblock said."""
+        """The diff of its last flashblock."""
         return self.steps[-1].received.message.diff if self.steps else None
 
     @property

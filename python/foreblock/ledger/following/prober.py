@@ -16,11 +16,10 @@ from foreblock.ledger.following.buffer import Buffered, Received
 from foreblock.ledger.following.classification import Standing
 from foreblock.ledger.following.growth import Growth
 from foreblock.ledger.following.jobs import MOST_PROBED, Job, Step, StepRef
-from foreblock.ledger.following.message_execution import BoundedRuns, begin_block
-from foreblock.ledger.following.rebuilding import Rebuilder, Rebuilt
+from foreblock.ledger.following.message_execution import begin_block
+from foreblock.ledger.following.rebuilding import Rebuilt, rebuild, state_of_sealed_parent
 from foreblock.ledger.following.served_chain import ServedChain
 from foreblock.ledger.following.verdict import Applied, Refusal, Verdict
-from foreblock.ledger.rules.profile import ChainProfile
 
 Count = Callable[[Received, Verdict], bool]
 
@@ -29,22 +28,12 @@ class Prober:
     """Executes jobs that are not served, and messages that are buffered of them."""
 
     def __init__(
-        self,
-        chain: ServedChain,
-        growth: Growth,
-        rebuilder: Rebuilder,
-        runs: BoundedRuns,
-        buffered: Buffered,
-        profile: ChainProfile,
-        count: Count,
+        self, chain: ServedChain, growth: Growth, buffered: Buffered, count: Count
     ) -> None:
         """`count` counts a verdict, and says whether it is the good one."""
         self._chain: Final = chain
         self._growth: Final = growth
-        self._rebuilder: Final = rebuilder
-        self._runs: Final = runs
         self._buffered: Final = buffered
-        self._profile: Final = profile
         self._count: Final = count
 
     def find_job_sealing_as(self, block: int, block_hash: bytes) -> bool:
@@ -63,7 +52,7 @@ class Prober:
         return any(
             self._adopt_alternate(job, alternate, block_hash)
             for job in chain.jobs.at(block)
-            for alternate in alternates(job.received, self.held(job), self._profile)
+            for alternate in alternates(job.received, self.held(job), chain.profile)
         )
 
     def compute_roots(self, job: Job) -> None:
@@ -84,7 +73,7 @@ class Prober:
             job.progress = block
         for received in messages:
             number = self._chain.builder.next
-            closed = self._runs.apply(job.progress, received, job.last_diff, number)
+            closed = self._chain.runs.apply(job.progress, received, job.last_diff, number)
             if not isinstance(closed, ClosedIndex):
                 job.refuse(received)
                 job.close()
@@ -155,9 +144,9 @@ class Prober:
     def _parent_state(self, job: Job) -> ParentState | Refusal:
         parent = self._chain.parent(job)
         if parent is None:
-            return self._rebuilder.on_sealed(job)
+            return state_of_sealed_parent(self._chain, job)
         rebuilt = self._rebuild(parent)
         return rebuilt.as_parent() if isinstance(rebuilt, Rebuilt) else rebuilt
 
     def _rebuild(self, end: StepRef) -> Rebuilt | Refusal:
-        return self._rebuilder.rebuild(self._chain.path_to(end))
+        return rebuild(self._chain, self._chain.path_to(end))

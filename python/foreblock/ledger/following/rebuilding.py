@@ -8,14 +8,12 @@ the same to the byte.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.closed_index import ClosedIndex
-from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.parent_state import ParentState, on_sealed
-from foreblock.ledger.following.jobs import Job, Step, StepRef
-from foreblock.ledger.following.message_execution import BoundedRuns, begin_block
+from foreblock.ledger.following.jobs import Job, StepRef
+from foreblock.ledger.following.message_execution import begin_block
 from foreblock.ledger.following.served_chain import ServedChain
 from foreblock.ledger.following.verdict import Diverged, Refusal
 from foreblock.primitives import format_data
@@ -40,72 +38,50 @@ class Rebuilt:
         self.block.close()
 
 
-class Rebuilder:
-    """Executes jobs of a chain again."""
+def state_of_sealed_parent(chain: ServedChain, job: Job) -> ParentState | Diverged:
+    """The state that a job begins on if its parent is sealed; commits what was gathered."""
+    below = job.block - 1
+    if chain.sealed.get(below) != job.parent_hash:
+        return Diverged("parent_hash", "a block that is kept", format_data(job.parent_hash))
+    chain.flush()
+    return on_sealed(chain.store, chain.profile, below)
 
-    def __init__(self, writer: LedgerWriter, chain: ServedChain, runs: BoundedRuns) -> None:
-        self._writer: Final = writer
-        self._chain: Final = chain
-        self._runs: Final = runs
 
-    def on_sealed(self, job: Job) -> ParentState | Diverged:
-        """The state that a job begins on if its parent is sealed."""
-        below, chain = job.block - 1, self._chain
-        if chain.sealed.get(below) != job.parent_hash:
-            return Diverged("parent_hash", "a block that is kept", format_data(job.parent_hash))
-        chain.flush()
-        return on_sealed(self._writer.store, self._writer.profile, below)
+def rebuild(chain: ServedChain, path: Sequence[StepRef]) -> Rebuilt | Refusal:
+    """Execute the blocks of a path up to their ends; commits what was gathered first.
 
-    def rebuild(self, path: Sequence[StepRef]) -> Rebuilt | Refusal:
-        """Execute the blocks of a path up to their ends; gathered steps are committed first.
-
-        Indices without a number, or all if they replace sealed blocks, get the next numbers,
-        in order. Every step learns what it seals as.
-        """
-        self._chain.flush()
-        parent_state = self.on_sealed(path[0].job)
-        if not isinstance(parent_state, ParentState):
-            return parent_state
-        next_number = self._chain.builder.next
-        anew = path[0].job.block <= self._chain.latest.number
-        closings: dict[int, ClosedIndex] = {}
-        for end in path:
-            steps = end.job.steps[: end.index + 1]
-            base = steps[0].received.message.base
-            assert base is not None, "the first step of a job has its base"
-            block = begin_block(parent_state, base, end.job.payload_id)
-            if not isinstance(block, BlockInProgress):
-                return block
-            refusal = self._run(block, steps, next_number, closings, anew=anew)
-            if refusal is not None:
-                block.close()
-                return refusal
-            last = Rebuilt(block, end, closings)
-            if end is not path[-1]:
-                parent_state = last.as_parent()
-        return last
-
-    def _run(
-        self,
-        block: BlockInProgress,
-        steps: Sequence[Step],
-        next_number: int,
-        closings: dict[int, ClosedIndex],
-        *,
-        anew: bool,
-    ) -> Refusal | None:
-        """Execute the steps of one block; those that are to be stored join `closings`."""
+    Indices without a number, or all if they replace sealed blocks, get the next numbers, in
+    order. Every step learns what it seals as.
+    """
+    chain.flush()
+    parent_state = state_of_sealed_parent(chain, path[0].job)
+    if not isinstance(parent_state, ParentState):
+        return parent_state
+    next_number = chain.builder.next
+    anew = path[0].job.block <= chain.latest.number
+    closings: dict[int, ClosedIndex] = {}
+    for end in path:
+        steps = end.job.steps[: end.index + 1]
+        base = steps[0].received.message.base
+        assert base is not None, "the first step of a job has its base"
+        block = begin_block(parent_state, base, end.job.payload_id)
+        if not isinstance(block, BlockInProgress):
+            return block
         before = None
         for step in steps:
             is_new = anew or step.partial is None
             number = next_number + len(closings) if is_new else step.partial
             assert number is not None, "it is stored or will be"
-            closed = self._runs.apply(block, step.received, before, number)
+            closed = chain.runs.apply(block, step.received, before, number)
             if not isinstance(closed, ClosedIndex):
+                block.close()
                 return closed
             if is_new:
                 closings[id(step)] = closed
             if step.sealed is None:
                 step.sealed = closed.header.replace(state_root=block.roots.root())
             before = step.received.message.diff
-        return None
+        last = Rebuilt(block, end, closings)
+        if end is not path[-1]:
+            parent_state = last.as_parent()
+    return last

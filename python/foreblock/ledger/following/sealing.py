@@ -8,13 +8,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from foreblock._engine import Block, View
-from foreblock.clock import Clock
 from foreblock.ledger.building.block_base import base_of
-from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.following.canonical_verifier import CanonicalVerifier
 from foreblock.ledger.following.classification import Standing
 from foreblock.ledger.following.jobs import StepRef
-from foreblock.ledger.following.rebuilding import Rebuilder, Rebuilt
+from foreblock.ledger.following.rebuilding import Rebuilt, rebuild
 from foreblock.ledger.following.served_chain import ServedChain
 from foreblock.ledger.following.verdict import Applied, Verdict
 from foreblock.ledger.reading.partials import read_partial
@@ -27,13 +25,8 @@ from foreblock.ledger.storage.rows import decode_items
 class Sealing:
     """Seals blocks of a served chain."""
 
-    def __init__(
-        self, writer: LedgerWriter, clock: Clock, chain: ServedChain, rebuilder: Rebuilder
-    ) -> None:
-        self._writer: Final = writer
-        self._clock: Final = clock
+    def __init__(self, chain: ServedChain) -> None:
         self._chain: Final = chain
-        self._rebuilder: Final = rebuilder
 
     def seal(self, end: StepRef) -> Verdict:
         """Seal a partial and all that is below it; what stands on it stays."""
@@ -41,7 +34,7 @@ class Sealing:
         if self._chain.serves(path):
             self.seal_path(path, None)
             return Applied()
-        rebuilt = self._rebuilder.rebuild(path)
+        rebuilt = rebuild(self._chain, path)
         if not isinstance(rebuilt, Rebuilt):
             return rebuilt
         self.seal_path(path, rebuilt)
@@ -74,7 +67,7 @@ class Sealing:
         What is served of their heights stays as far as they begin with it; what stands on
         that is given up.
         """
-        chain, store = self._chain, self._writer.store
+        chain = self._chain
         is_reorg = fork < chain.latest.number
         first = chain.latest.number + (1 if is_reorg else 2)
         chain.give_up_from(first, "its parent is another block")
@@ -83,12 +76,12 @@ class Sealing:
         for each in verified:
             block, number = each.block, each.block.header.number
             partials = chain.builder.live_partials(number)
-            with store.view() as view:
+            with chain.store.view() as view:
                 others = [one for one in partials if not _begins_with(view, block, one)]
             chain.builder.drop(others, "not in the sealed block")
             for job in chain.jobs.at(number):
                 job.lose_partials()
-            chain.builder.append(each, self._writer.total_difficulty)
+            chain.builder.append(each, chain.writer.total_difficulty)
             chain.move_latest(block.header)
         chain.commit.end_with(verifier)
 
@@ -117,8 +110,7 @@ class Sealing:
                 assert rebuilt is not None, "what is not stored was executed again"
                 closed = rebuilt.closings[id(step)]
                 before = job.partials(index)
-                step.partial = builder.extend(closed, before, self._clock.wall_ns())
-                self._chain.commit.applied.append(step.received)
+                step.partial = self._chain.store_index(closed, before, step.received)
 
     def _seal(self, end: StepRef) -> None:
         """Make a partial of the block after the latest the sealed one."""
@@ -128,7 +120,7 @@ class Sealing:
         if job.progress is not None and end.index == len(job.steps) - 1:
             nodes = job.progress.roots.take_nodes()
         partials = job.partials(end.index + 1)
-        chain.builder.seal(partials, sealed, self._writer.total_difficulty, nodes)
+        chain.builder.seal(partials, sealed, chain.writer.total_difficulty, nodes)
         if job.is_served:
             chain.builder.drop(job.partials()[end.index + 1 :], "not in the sealed block")
         for step in job.steps[end.index + 1 :]:

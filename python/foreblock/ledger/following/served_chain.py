@@ -1,21 +1,24 @@
 """The chain that is served: its sealed end, the jobs above it, and the next commit.
 
 Here is what stands where, and every way in which served blocks are lost: dropped, given up,
-rewound. Growing is in `growth`, sealing in `sealing`. Whoever changes the chain executes
-first and then adds to the commit, so what is refused leaves no trace there. Jobs are as the
-commit will leave them; after a commit that failed all of this must be thrown away and read
-from the store again.
+rewound. Growing is in `growth`, sealing in `sealing`. A message is executed first and
+then added to the commit, so a refused one leaves no trace there. Jobs are as the commit will
+leave them; after a commit that failed all of this must be thrown away and read from the
+store again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from foreblock._engine import Header, Store
+from foreblock.clock import Clock
+from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.following.buffer import Received
 from foreblock.ledger.following.classification import Standing
 from foreblock.ledger.following.jobs import Job, Jobs, StepRef
+from foreblock.ledger.following.message_execution import BoundedRuns
 from foreblock.ledger.following.pending_commit import PendingCommit
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.types import Flashblock
@@ -75,17 +78,23 @@ class ServedChain:
     def __init__(
         self,
         writer: LedgerWriter,
+        clock: Clock,
         jobs: Jobs,
+        runs: BoundedRuns,
         publish: Callable[[Flashblock], None],
         count: Callable[[str], None],
         depth: int,
     ) -> None:
         """`depth` is how many sealed blocks the messages of a feed may still change."""
+        self.writer: Final = writer
+        self.store: Final = writer.store
+        self.profile: Final = writer.profile
         self.jobs: Final = jobs
+        self.runs: Final = runs
+        self.count: Final = count
         self.commit: Final = PendingCommit(writer, publish)
         self.given_up: list[Received] = []  # messages to be classified anew
-        self._store: Final = writer.store
-        self._count: Final = count
+        self._clock: Final = clock
         self._end: Final = SealedEnd(writer.store, depth)
 
     # --- The next commit ---------------------------------------------------------------
@@ -94,6 +103,17 @@ class ServedChain:
     def builder(self) -> CommitBuilder:
         """The steps of the next commit."""
         return self.commit.builder
+
+    def store_index(
+        self,
+        closed: ClosedIndex,
+        before: tuple[int, ...],
+        received: Received,
+        stacked_on: int | None = None,
+    ) -> int:
+        """Add a closed index to the commit, and its message to what will be published."""
+        self.commit.applied.append(received)
+        return self.builder.extend(closed, before, self._clock.wall_ns(), stacked_on)
 
     def flush(self) -> None:
         """Commit what was gathered, and publish what is new."""
@@ -162,13 +182,13 @@ class ServedChain:
 
     def rewind(self, fork: int) -> None:
         """Give up the sealed blocks above this one, and all that stands on them."""
-        self._count("Reorg")
+        self.count("Reorg")
         self.drop_from(self.latest.number + 1, "it stood on what was given up")
         self.builder.rewind(fork)
         for job in self.jobs:
             if job.block > fork:
                 job.lose_partials()
-        with self._store.view() as view:
+        with self.store.view() as view:
             header, _ = read_header(view, fork)
         self._end.rewind(header)
 

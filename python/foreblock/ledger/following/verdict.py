@@ -1,9 +1,8 @@
-"""Whether a flashblock is true: what it says of its block against what execution gave.
+"""Whether a flashblock is true: its claims about its block against the execution here.
 
-Pure. A message is first held against itself and what came before it, which is cheap, then
-against the header that its transactions have led to here. `block_hash` commits to all
-transactions of the block so far: where it alone does not fit, the message follows another
-prefix than ours.
+Pure. A message is first compared with itself and its predecessor, which is cheap, then with
+the header that its transactions lead to here. `block_hash` commits to all transactions of
+the block so far: where it alone does not fit, the message follows another prefix than ours.
 """
 
 from dataclasses import dataclass
@@ -63,7 +62,7 @@ class Unsupported:
 
 @dataclass(frozen=True, slots=True)
 class Overrun:
-    """It takes more than what is not proven may take."""
+    """It exceeds the bounds of what is not proven."""
 
     why: str
 
@@ -99,7 +98,7 @@ def _malformed_beginning(base: Base, diff: Diff) -> str | None:
 
 
 def _brings_attributes(transactions: tuple[bytes, ...]) -> bool:
-    """Whether a block begins as every OP block does: by being told of L1."""
+    """Whether a block begins with the attributes deposit, as every OP block does."""
     if not transactions or transactions[0][0] != DEPOSIT:
         return False
     try:
@@ -118,7 +117,7 @@ def _malformed_diff(diff: Diff) -> str | None:
 
 
 def check_growth(diff: Diff, before: Diff | None, gas_limit: int) -> Diverged | None:
-    """What a block has only grows from one flashblock to the next, up to its gas limit."""
+    """Check that gas and logs only grow from one flashblock to the next, up to the gas limit."""
     gas_used, blob_gas_used, bloom = 0, 0, 0
     if before is not None:
         gas_used, blob_gas_used = before.gas_used, before.blob_gas_used
@@ -153,7 +152,7 @@ def claimed_header(header: Header, diff: Diff, rules: Rules) -> Header:
 
 
 def judge(message: Flashblock, header: Header, rules: Rules) -> Applied | Diverged:
-    """Hold a message against the header that its block has come to here."""
+    """Compare a message with the header of its block here."""
     diff = message.diff
     claimed = claimed_header(header, diff, rules)
     if claimed.hash != diff.block_hash:
@@ -176,7 +175,7 @@ def judge(message: Flashblock, header: Header, rules: Rules) -> Applied | Diverg
 
 
 def judge_state_root(diff: Diff, root: bytes) -> Applied | Diverged:
-    """Hold a state root that is not zero against the one computed here."""
+    """Compare a state root that is not zero with the one computed here."""
     if root != diff.state_root:
         return _diverged("state_root", root, diff.state_root)
     return Applied()

@@ -42,5 +42,6 @@ def start_block(
 
 
 def _create2_deployer_code() -> bytes:
-    text = resources.files("foreblock.ledger").joinpath("create2_deployer.hex").read_text("ascii")
+    here = resources.files("foreblock.ledger.rules")
+    text = here.joinpath("create2_deployer.hex").read_text("ascii")
     return bytes.fromhex(text)

@@ -1,8 +1,8 @@
-"""One block, executed: what its transactions and its fork do to the state.
+"""One block, executed: the effects of its transactions and its fork on the state.
 
 Reads as the specification does: the start (`block_start`), transactions in order, then
 requests, withdrawals and rewards. The result is what a header promises (gas, receipts,
-bloom, requests); comparing is `block_rules`' part. A block that cannot be executed is
+bloom, requests); `verification` compares. A block that cannot be executed is
 refused with `BadBlock`; the working state is then worthless.
 """
 
@@ -48,7 +48,7 @@ DEPOSIT_RECEIPT_VERSION: Final = 1  # OP, from Canyon on
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What came of a block's execution."""
+    """The results of a block's execution."""
 
     receipts: tuple[Receipt, ...]
     gas_used: int
@@ -59,7 +59,7 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A block to execute and what its rules are."""
+    """A block to execute, with its rules."""
 
     block: Block
     transactions: Sequence[Transaction]
@@ -96,7 +96,7 @@ def execute(task: Task, state: WorkingState, allowance: Allowance | None = None)
 def environment(
     header: Header, rules: Rules, profile: ChainProfile, blob_fee: int | None = None
 ) -> Env:
-    """What the transactions of this block can see of it.
+    """The environment that the transactions of this block see.
 
     A call may look at a block in which blob gas has another price, `blob_fee`.
     """
@@ -189,7 +189,7 @@ def _check_kinds(task: Task) -> None:
 def _requests(
     task: Task, state: WorkingState, env: Env, receipts: tuple[Receipt, ...]
 ) -> bytes | None:
-    """What the block asks of the consensus layer, hashed (EIP-7685); nothing on OP chains."""
+    """The hash of the block's requests to the consensus layer (EIP-7685); none on OP chains."""
     if task.rules.ethereum < EthereumFork.PRAGUE:
         return None
     if task.rules.optimism is not None:
@@ -225,7 +225,7 @@ def _withdraw(task: Task, state: WorkingState) -> None:
 
 
 def _reward(task: Task, state: WorkingState) -> None:
-    """Pay whoever mined the block and its uncles (yellow paper, section 11.3)."""
+    """Pay the miners of the block and its uncles (yellow paper, section 11.3)."""
     reward = task.rules.block_reward
     if not reward:
         return

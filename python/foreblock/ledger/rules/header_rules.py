@@ -1,4 +1,4 @@
-"""What a header must be, given its parent: every rule that needs no execution.
+"""The rules of a header, given its parent: all that need no execution.
 
 Pure: headers and rules in, silence or `BadBlock` out. The order is the order of the
 header's own meaning (place, fields, gas, fees, blobs); a header that breaks several

@@ -3,11 +3,12 @@
 Cheap checks come first: header against parent, body against header, uncles, senders; then
 execution and the roots that only execution gives. A block that breaks a rule raises
 `BadBlock`; the working state has seen parts of it by then and must be thrown away. Nothing
-is stored here, and which sealed block the parent is, the caller knows.
+is stored here.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from foreblock._engine import (
     Allowance,
@@ -18,16 +19,23 @@ from foreblock._engine import (
     Receipt,
     Transaction,
     decode_transactions,
+    ommers_hash,
+    receipts_root,
+    transactions_root,
+    withdrawals_root,
 )
 from foreblock.errors import Undecodable
-from foreblock.ledger.rules.block_rules import check_blob_gas, check_body, check_execution
 from foreblock.ledger.rules.check import Check
-from foreblock.ledger.rules.execution import Task, execute
-from foreblock.ledger.rules.forks import EthereumFork, Rules
+from foreblock.ledger.rules.execution import Execution, Task, execute
+from foreblock.ledger.rules.fees import GAS_PER_BLOB
+from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.header_rules import check_header
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.uncles import Ancestor, check_uncles
 from foreblock.ledger.rules.working_state import WorkingState
+
+MAXIMUM_BLOCK_SIZE: Final = 8_388_608  # bytes of RLP, EIP-7934
+MESSAGE_PASSER: Final = bytes.fromhex("4200000000000000000000000000000000000016")  # OP
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +62,7 @@ def check_before_execution(
     check_body(block, rules)
     check_uncles(block.header.number, block.uncles, ancestors, profile)
     task = Task(block, _recover_senders(block, rules), rules, parent_rules, profile)
-    check_blob_gas(task)
+    _check_blob_gas(task)
     return task
 
 
@@ -68,7 +76,7 @@ def verify(
     """
     state.number = number
     execution = execute(task, state, allowance)
-    check_execution(task, execution, state)
+    _check_execution(task, execution, state)
     changes, nodes = state.finish()
     block = task.block
     state.overlay.set_block_hash(block.header.number, block.hash)
@@ -81,3 +89,54 @@ def _recover_senders(block: Block, rules: Rules) -> list[Transaction]:
         return decode_transactions(block.transactions, homestead=homestead)
     except Undecodable as broken:
         Check(block.header.number).fail("transactions", "signed ones", str(broken))
+
+
+def check_body(block: Block, rules: Rules) -> None:
+    """Check that the header commits to exactly this body."""
+    check = Check(block.header.number)
+    if rules.block_size_limited:
+        check.at_most("size", MAXIMUM_BLOCK_SIZE, block.size)
+    check.equal(
+        "transactions root",
+        transactions_root(block.transactions),
+        block.header.transactions_root,
+    )
+    check.equal("ommers hash", ommers_hash(block.uncles), block.header.ommers_hash)
+    _check_withdrawals(check, block, rules)
+
+
+def _check_withdrawals(check: Check, block: Block, rules: Rules) -> None:
+    if rules.ethereum < EthereumFork.SHANGHAI:
+        check.equal("withdrawals", None, None if block.withdrawals is None else "a list")
+        return
+    if block.withdrawals is None:
+        check.fail("withdrawals", "a list", None)
+    if rules.optimism is not None:
+        check.equal("number of withdrawals", 0, len(block.withdrawals))
+    if not rules.includes(OptimismFork.ISTHMUS):
+        root = withdrawals_root(block.withdrawals)
+        check.equal("withdrawals root", root, block.header.withdrawals_root)
+
+
+def _check_blob_gas(task: Task) -> None:
+    """Check the blob gas that the transactions use (EIP-4844)."""
+    header = task.block.header
+    if header.blob_gas_used is None or task.rules.optimism is not None:
+        return
+    blobs = sum(len(transaction.blob_versioned_hashes or ()) for transaction in task.transactions)
+    task.check.equal("blob gas used", blobs * GAS_PER_BLOB, header.blob_gas_used)
+
+
+def _check_execution(task: Task, execution: Execution, state: WorkingState) -> None:
+    """Check everything the header says about the run, the state root last."""
+    check, header = task.check, task.block.header
+    check.equal("gas used", execution.gas_used, header.gas_used)
+    check.equal("logs bloom", execution.logs_bloom, header.logs_bloom)
+    check.equal("receipts root", receipts_root(execution.receipts), header.receipts_root)
+    check.equal("requests hash", execution.requests_hash, header.requests_hash)
+    if task.rules.includes(OptimismFork.JOVIAN):
+        check.equal("blob gas used", execution.data_footprint, header.blob_gas_used)
+    check.equal("state root", state.root(), header.state_root)
+    if task.rules.includes(OptimismFork.ISTHMUS):
+        root = state.storage_root(MESSAGE_PASSER)
+        check.equal("withdrawals root", root, header.withdrawals_root)

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 from foreblock._engine import Block, Overlay, Store, View
 from foreblock.errors import DifferentGenesis
 from foreblock.ledger.genesis.genesis_file import Genesis
-from foreblock.ledger.rules.block_rules import MESSAGE_PASSER
 from foreblock.ledger.rules.profile import ChainProfile
+from foreblock.ledger.rules.verification import MESSAGE_PASSER
 from foreblock.ledger.rules.working_state import WorkingState
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.chain_head import read_header, stored_profile
