@@ -112,10 +112,22 @@ fn fee_per_gas(fee: &Arg<U256>) -> PyResult<u128> {
 pub struct Message(pub Arc<EngineMessage>);
 
 /// A list of Python, or one of a request.
-#[derive(FromPyObject)]
-enum AccessListArgument<'py> {
-    Read(PyRef<'py, AccessList>),
-    List(Vec<Pair<Arg<Address>, Vec<Arg<B256>>>>),
+struct AccessListArgument(EngineAccessList);
+
+impl<'py> FromPyObject<'_, 'py> for AccessListArgument {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(read) = value.cast::<AccessList>() {
+            return Ok(Self(read.get().0.clone()));
+        }
+        let items: Vec<Pair<Arg<Address>, Vec<Arg<B256>>>> = value.extract()?;
+        let item = |Pair(address, keys): Pair<Arg<Address>, Vec<Arg<B256>>>| AccessListItem {
+            address: address.0,
+            storage_keys: keys.into_iter().map(|key| key.0).collect(),
+        };
+        Ok(Self(EngineAccessList(items.into_iter().map(item).collect())))
+    }
 }
 
 #[pymethods]
@@ -138,7 +150,7 @@ impl Message {
         gas_price: Option<Arg<U256>>,
         max_fee_per_gas: Option<Arg<U256>>,
         max_priority_fee_per_gas: Option<Arg<U256>>,
-        access_list: Option<AccessListArgument<'_>>,
+        access_list: Option<AccessListArgument>,
         blob_hashes: Option<Vec<Arg<B256>>>,
         max_fee_per_blob_gas: Option<Arg<U256>>,
         authorization_list: Option<Vec<Py<Authorization>>>,
@@ -153,7 +165,7 @@ impl Message {
             gas: gas.0,
             nonce: nonce.map(|nonce| nonce.0),
             fees: fees(gas_price, max_fee_per_gas, max_priority_fee_per_gas)?,
-            access_list: access_list.map(access_list_of).unwrap_or_default(),
+            access_list: access_list.map(|list| list.0).unwrap_or_default(),
             blob_hashes: blob_hashes.unwrap_or_default().into_iter().map(|hash| hash.0).collect(),
             max_fee_per_blob_gas: blob_fee.unwrap_or_default(),
             authorization_list: authorizations.iter().map(|it| it.get().0.clone()).collect(),
@@ -175,18 +187,6 @@ fn fees(
         }
         _ => Err(invalid("a message has either gas_price or the two fees of EIP-1559")),
     }
-}
-
-fn access_list_of(given: AccessListArgument<'_>) -> EngineAccessList {
-    let items = match given {
-        AccessListArgument::Read(read) => return read.0.clone(),
-        AccessListArgument::List(items) => items,
-    };
-    let item = |Pair(address, keys): Pair<Arg<Address>, Vec<Arg<B256>>>| AccessListItem {
-        address: address.0,
-        storage_keys: keys.into_iter().map(|key| key.0).collect(),
-    };
-    EngineAccessList(items.into_iter().map(item).collect())
 }
 
 /// Limits of a run from now on; on a thread of a pool also those of its job.
