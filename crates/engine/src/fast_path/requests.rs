@@ -23,7 +23,7 @@ pub struct Asked<'b> {
 pub enum Question {
     Balance { address: Address, at: Tag },
     Block { at: Tag, full: bool },
-    Call { call: Call, at: Tag },
+    Call { call: Box<Call>, at: Tag },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +108,7 @@ struct Params<'b>(Argument<'b>, Argument<'b>);
 enum Argument<'b> {
     Text(&'b [u8]),
     Choice(bool),
-    Call(Call),
+    Call(Box<Call>),
 }
 
 impl<'b> Params<'b> {
@@ -133,10 +133,10 @@ impl<'b> Argument<'b> {
 }
 
 /// A call that says no more than who calls whom with what.
-fn call(text: &mut Text<'_>) -> Result<Call> {
+fn call(text: &mut Text<'_>) -> Result<Box<Call>> {
     let call = read_call(text)?;
     recognised(call.rest.is_none() && call.gas.is_none() && call.value.is_zero())?;
-    Ok(call)
+    Ok(Box::new(call))
 }
 
 fn question(method: &[u8], params: Params<'_>) -> Result<Question> {

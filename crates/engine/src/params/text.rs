@@ -41,6 +41,7 @@ impl<'a> Text<'a> {
     }
 
     /// The kind of the next value.
+    #[inline]
     pub fn kind(&mut self) -> Result<Kind> {
         self.0 = self.after_space();
         match self.0.first() {
@@ -55,12 +56,14 @@ impl<'a> Text<'a> {
     }
 
     /// One sign of punctuation.
+    #[inline]
     pub fn sign(&mut self, sign: u8) -> Result<()> {
         self.0 = self.after_space().strip_prefix(&[sign]).ok_or(Malformed)?;
         Ok(())
     }
 
     /// Reads a word such as null if it is next.
+    #[inline]
     pub fn takes(&mut self, word: &[u8]) -> bool {
         match self.after_space().strip_prefix(word) {
             Some(rest) => {
@@ -81,6 +84,7 @@ impl<'a> Text<'a> {
     }
 
     /// A string, its escapes resolved.
+    #[inline]
     pub fn string(&mut self) -> Result<Cow<'a, [u8]>> {
         let opened = self.after_space().strip_prefix(b"\"").ok_or(Malformed)?;
         let end = memchr2(b'"', b'\\', opened).ok_or(Malformed)?;
@@ -96,6 +100,7 @@ impl<'a> Text<'a> {
     }
 
     /// A string without escapes.
+    #[inline]
     pub fn plain_string(&mut self) -> Result<&'a [u8]> {
         match self.string()? {
             Cow::Borrowed(text) => Ok(text),
@@ -212,6 +217,7 @@ impl<'a> Text<'a> {
         if self.after_space().is_empty() { Ok(()) } else { Err(Malformed) }
     }
 
+    #[inline]
     fn after_space(&self) -> &'a [u8] {
         match self.0.first() {
             Some(first) if is_space(*first) => {
@@ -228,9 +234,12 @@ pub(super) fn is_space(byte: u8) -> bool {
 }
 
 /// Text of a string without escapes.
+#[inline]
 fn checked(text: &[u8]) -> Result<&[u8]> {
-    let is_text = text.iter().all(|byte| *byte >= b' ')
-        && (text.is_ascii() || std::str::from_utf8(text).is_ok());
+    if text.iter().all(|byte| matches!(byte, b' '..=0x7f)) {
+        return Ok(text);
+    }
+    let is_text = text.iter().all(|byte| *byte >= b' ') && std::str::from_utf8(text).is_ok();
     if is_text { Ok(text) } else { Err(Malformed) }
 }
 
