@@ -62,7 +62,7 @@ BELOW = {
     ),
     # Where answers go.
     "methods": (
-        "_engine errors long_json primitives scheduling types"
+        "_engine errors scheduling types"
         " ledger/calls ledger/reading ledger/rules ledger/simulation ledger/storage"
     ),
     "service": (
@@ -206,7 +206,7 @@ def test_no_two_modules_of_a_package_share_a_name(package: str) -> None:
 # Class names with two meanings, and both of them.
 SHARED_NAMES = {
     "Batch": "JSON-RPC's word for many requests; a commit that is being put together",
-    "Express": "the fast path of the engine; the part of it that the server calls",
+    "FastPath": "the fast path of the engine; the part of it that the server calls",
     "Undecodable": "the error, and the verdict on a flashblock whose transactions raise it",
 }
 

@@ -28,18 +28,18 @@ from foreblock._engine import (
     Changes,
     Env,
     Executed,
-    Express,
+    FastPath,
     GrowingRoot,
     Header,
     Message,
     Opening,
     Overlay,
+    Overrides,
     Parts,
     PlainCalls,
     Pool,
     Precompiles,
     SealedBody,
-    Slots,
     State,
     StateTrie,
     Store,
@@ -47,12 +47,15 @@ from foreblock._engine import (
     View,
     decode_transaction,
     item_at,
+    read_call,
     read_parts,
+    read_simulation,
     receipt_at,
     receipts_end,
     row_part,
 )
 from foreblock.errors import ForeblockError
+from support.payloads.params import overrides, plain_calls
 from support.payloads.small_store import ALICE, CONTRACT, append, env, message, with_code
 
 HEADER = Header(
@@ -117,14 +120,9 @@ class Objects:
             "creation": Message(sender=ALICE, gas=2**64 - 1, data=b"\x60\x00\xf3"),
             "store": self.store,
             "header": HEADER,
-            "calls": plain_calls(),
+            "calls": CALLS,
+            "overrides": OVERRIDES,
         }
-
-
-def plain_calls() -> PlainCalls:
-    calls = PlainCalls()
-    calls.add(ALICE, CONTRACT, 0, b"")
-    return calls
 
 
 @pytest.fixture(scope="module")
@@ -262,6 +260,10 @@ def methods(kind: type) -> list[str]:
     return [name for name in public if callable(getattr(kind, name))]
 
 
+CALLS = plain_calls((ALICE, CONTRACT, 0, b"", None))
+OVERRIDES = overrides({ALICE: {"balance": 1, "stateDiff": {1: 2}}})
+
+
 def made(objects: Objects, kind: type) -> object:
     """The object whose method is called; a new one where a call uses it up."""
     makers: dict[type, Callable[[], object]] = {
@@ -277,11 +279,11 @@ def made(objects: Objects, kind: type) -> object:
         Opening: lambda: Opening(objects.env, 2, 1, bytes(32), [(CONTRACT, bytes(32))]),
         BodyText: lambda: written(sealed(objects)),
         Parts: lambda: read_parts(b'[1,{"a":2},"\\u00e9",[]]'),
-        Slots: lambda: Slots({1: 2}),
-        PlainCalls: PlainCalls,
+        Overrides: lambda: OVERRIDES,
+        PlainCalls: lambda: CALLS,
         Changes: lambda: objects.changes,
         Executed: lambda: objects.executed,
-        Express: lambda: express(objects.store),
+        FastPath: lambda: fast_path(objects.store),
         StoredItems: lambda: StoredItems(ITEMS),
         Bids: lambda: Bids(7),
         BlockTips: lambda: BlockTips([(1, 2), (3, 4)]),
@@ -289,8 +291,8 @@ def made(objects: Objects, kind: type) -> object:
     return makers[kind]()
 
 
-def express(store: Store) -> Express:
-    return Express(
+def fast_path(store: Store) -> FastPath:
+    return FastPath(
         store, batch_items=9, batch_bytes=999, batch_us=9, call_gas=9, call_us=9, step_us=9
     )
 
@@ -300,9 +302,7 @@ def sealed(objects: Objects) -> SealedBody:
     overlay = objects.state.overlay()
     overlay.set(ALICE, balance=10**18)
     body = Body(overlay, objects.env)
-    calls = PlainCalls()
-    calls.add(ALICE, CONTRACT, 0, b"", 100_000)
-    calls.add(ALICE, None, 0, b"\xfe", 100_000)
+    calls = plain_calls((ALICE, CONTRACT, 0, b"", 100_000), (ALICE, None, 0, b"\xfe", 100_000))
     body.run_plain(calls, 0, 2, 10**6, 10**6)
     return body.seal(HEADER, state_root=bytes(32))
 
@@ -313,7 +313,8 @@ def written(block: SealedBody) -> BodyText:
 
 KINDS = [
     Store, View, State, Batch, Overlay, StateTrie, GrowingRoot, Body, Changes, Executed,
-    Opening, Parts, SealedBody, BodyText, Slots, PlainCalls, Express, StoredItems, Bids, BlockTips,
+    Opening, Parts, SealedBody, BodyText, Overrides, PlainCalls, FastPath, StoredItems, Bids,
+    BlockTips,
 ]  # fmt: skip
 METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]
 many = settings(
@@ -352,8 +353,9 @@ def test_methods_raise_what_is_documented(
 @pytest.mark.parametrize(
     "kind",
     [
-        Account, Allowance, Message, Precompiles, Env, GrowingRoot, Body, Slots, Express,
-        StoredItems, Bids, BlockTips, row_part, item_at, receipt_at, receipts_end,
+        Account, Allowance, Message, Precompiles, Env, GrowingRoot, Body, FastPath,
+        StoredItems, Bids, BlockTips, read_call, read_simulation, row_part, item_at, receipt_at,
+        receipts_end,
     ],
 )  # fmt: skip
 @many
@@ -405,5 +407,5 @@ def test_every_class_of_the_stub_is_covered() -> None:
     classes = {name for name in dir(_engine) if isinstance(getattr(_engine, name), type)}
     called = {kind.__name__ for kind in KINDS}
     made = {"Account", "Allowance", "Message", "Precompiles", "Env", "Pool"}
-    only_read = {"Heads", "NodeWrites", "Outcome", "Partial"}
+    only_read = {"AccessList", "Heads", "NodeWrites", "Outcome", "Partial"}
     assert classes == of_the_codec | called | made | only_read

@@ -17,6 +17,7 @@ from foreblock._engine import (
     Withdrawal,
 )
 from foreblock.errors import InvalidArgument, InvalidMessage
+from support.payloads.params import plain_calls
 from support.payloads.small_store import ALICE, env
 
 BOB = b"\xb0" * 20
@@ -43,9 +44,8 @@ def overlay() -> Overlay:
 def filled(count: int, state: Overlay | None = None) -> Body:
     """A block of calls to somebody, to who logs and to who reverts, in turn."""
     body = Body(state or overlay(), env(), trace_transfers=True)
-    calls = PlainCalls()
-    for index in range(count):
-        calls.add(ALICE, (BOB, LOGGER, REVERTER)[index % 3], 1, b"", 100_000)
+    to = (BOB, LOGGER, REVERTER)
+    calls = plain_calls(*((ALICE, to[index % 3], 1, b"", 100_000) for index in range(count)))
     end, _used = body.run_plain(calls, 0, 2, 30_000_000, 30_000_000)
     assert end == count
     return body
@@ -88,10 +88,9 @@ def told(block: SealedBody) -> list[tuple[bytes, bytes]]:
 
 
 def plain(*calls: tuple[bytes | None, int | None], sender: bytes = ALICE) -> PlainCalls:
-    made = PlainCalls()
-    for index, (to, gas) in enumerate(calls):
-        made.add(sender, to, index, b"\0\1", gas)
-    return made
+    return plain_calls(
+        *((sender, to, index, b"\0\1", gas) for index, (to, gas) in enumerate(calls))
+    )
 
 
 def test_plain_calls_are_messages_without_a_price() -> None:
@@ -118,12 +117,15 @@ def test_plain_calls_begin_where_they_are_told_to() -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [plain((BOB, 10**6 + 1)), plain((BOB, 20_999)), plain((LOGGER, None), sender=BOB)]
+    "bad",
+    [
+        plain((BOB, 10**6 + 1)),
+        plain((BOB, 20_999)),
+        plain_calls((BOB, LOGGER, 0, b"", None), (BOB, ALICE, 1, b"", None)),
+    ],
 )
 def test_plain_calls_end_before_what_has_to_be_decided(bad: PlainCalls) -> None:
     body = Body(overlay(), env())
-    if bad[0][0] == BOB:
-        bad.add(BOB, ALICE, 1, b"")
     assert body.run_plain(bad, 0, 2, 10**6, 10**6)[0] == len(bad) - 1
     assert len(body) == len(bad) - 1
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from foreblock._engine import Account, Express, Store
+from foreblock._engine import Account, FastPath, Store
 from foreblock.errors import (
     InvalidArgument,
     PrunedState,
@@ -66,7 +66,7 @@ def test_closing_means_closed_whatever_still_refers_to_the_store(store: Store) -
     view, trie = store.view(), store.trie()
     state = view.state(0)
     overlay = state.overlay()
-    express = Express(
+    fast_path = FastPath(
         store, batch_items=1, batch_bytes=1, batch_us=1, call_gas=1, call_us=1, step_us=1
     )
     store.close()
@@ -80,7 +80,7 @@ def test_closing_means_closed_whatever_still_refers_to_the_store(store: Store) -
         ):
             with pytest.raises(StoreClosed):
                 ask()
-        assert express.answer(b"POST / HTTP/1.1\r\n\r\n", b"") is None
+        assert fast_path.answer(b"POST / HTTP/1.1\r\n\r\n", b"") is None
         view.close()
         assert other.state(0).balance(ALICE) == 7
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Options
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
-from support.servers.expressing import LIMITS, Ways
+from support.servers.two_ways import LIMITS, Ways
 from support.servers.wire import Wire, endpoint_for
 
 
@@ -35,8 +35,8 @@ class TwoWays:
         what it made of the request.
         """
         self._ways.renew()
-        self._ways.express.forget()
-        knowing = endpoint_for(self._ways.answer, LIMITS, express=self._ways.express)
+        self._ways.fast_path.clear_heads()
+        knowing = endpoint_for(self._ways.answer, LIMITS, fast_path=self._ways.fast_path)
         short = Wire(self._ways.answer, endpoint=knowing)
         long = Wire(self._ways.answer, LIMITS)
         for _ in range(2):
@@ -48,4 +48,4 @@ class TwoWays:
     def is_short(self, data: bytes) -> bool:
         """Whether the engine answers a request by itself, once it was asked before."""
         self.disagreement(data)
-        return self._ways.express.answer(data, b"") is not None
+        return self._ways.fast_path.answer(data, b"") is not None

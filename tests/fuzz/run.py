@@ -16,8 +16,8 @@ from fuzz import building
 
 TESTS = building.ROOT / "tests"
 PROGRAMS = ("decoders", "readers", "rows", "store")
-EXPRESS = "express"
-TARGETS = (*PROGRAMS, EXPRESS)
+FAST_PATH = "fast_path"
+TARGETS = (*PROGRAMS, FAST_PATH)
 SHOWN_EVERY = 10  # seconds
 
 # An input may take long on a busy machine; one that takes this long does not end.
@@ -55,10 +55,10 @@ def built(targets: list[str]) -> dict[str, list[str]]:
     wanted = [name for name in targets if name in PROGRAMS]
     programs = building.programs(wanted) if wanted else {}
     commands = {name: [str(path)] for name, path in programs.items()}
-    if EXPRESS in targets:
+    if FAST_PATH in targets:
         building.atheris()
-        script = str(TESTS / "fuzz" / "express.py")
-        commands[EXPRESS] = [sys.executable, script, str(building.engine())]
+        script = str(TESTS / "fuzz" / "fast_path.py")
+        commands[FAST_PATH] = [sys.executable, script, str(building.engine())]
     return commands
 
 

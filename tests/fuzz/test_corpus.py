@@ -8,7 +8,7 @@ import pytest
 from foreblock.methods.options import Options
 from fuzz.conversation import TwoWays
 
-CORPUS = sorted((Path(__file__).parents[2] / "fuzz" / "corpus" / "express").iterdir())
+CORPUS = sorted((Path(__file__).parents[2] / "fuzz" / "corpus" / "fast_path").iterdir())
 SHORT = ("balance-latest", "balance-pending", "block-latest", "block-pending-full", "call-latest",
          "call-pending-data", "batch", "spaces")  # fmt: skip
 

@@ -1,18 +1,14 @@
-"""Params of eth_call and eth_estimateGas that are read in steps: nothing else is different."""
+"""Params of eth_call and eth_estimateGas that are read on a thread: nothing else differs."""
 
 from itertools import chain, repeat
 from typing import Any
 
 import pytest
-from msgspec import Raw
 
-from foreblock import long_json
-from foreblock.ledger.reading.view import Ledger, LedgerView
+from foreblock.ledger.reading.view import Ledger
 from foreblock.methods import calls, estimates
-from foreblock.methods.long_call import LongCall, LongCallReader
 from foreblock.rpc import dispatch
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.scheduling.steps import Pace, Steps
 from support.payloads.bytecode import LOOP, returning
 from support.servers.asking import Asker, asker, error, request
 from support.servers.simulating import A0, A1, A2, funded, word
@@ -67,25 +63,8 @@ PARAMS: dict[str, list[Any]] = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def read_in_steps(monkeypatch: pytest.MonkeyPatch) -> list[Raw]:
-    """The params that were."""
-    read: list[Raw] = []
-    original = LongCallReader.steps
-
-    def noting(reader: LongCallReader, view: LedgerView, raw: Raw, pace: Pace) -> Steps[LongCall]:
-        read.append(raw)
-        return original(reader, view, raw, pace)
-
-    monkeypatch.setattr(LongCallReader, "steps", noting)
-    return read
-
-
 def make_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nearly everything counts as long from now on, and is cut everywhere."""
-    monkeypatch.setattr(long_json, "LONG", 64)
-    monkeypatch.setattr(long_json, "STRETCH", 48)
-    monkeypatch.setattr(long_json, "MOST_PARTS", 3)
+    """Nearly everything counts as long from now on."""
     monkeypatch.setattr(dispatch, "LONG_BODY", 64)
     for module in (calls, estimates):
         monkeypatch.setattr(module, "LONG", 64)
@@ -94,19 +73,12 @@ def make_long(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", PARAMS)
 def test_answers_do_not_depend_on_the_way(
-    ethereum: Asker,
-    preconf: Asker,
-    monkeypatch: pytest.MonkeyPatch,
-    read_in_steps: list[Raw],
-    name: str,
-    method: str,
+    ethereum: Asker, preconf: Asker, monkeypatch: pytest.MonkeyPatch, name: str, method: str
 ) -> None:
     body = request(method, *PARAMS[name])
     answers = [client.reply(body).body for client in (ethereum, preconf)]
-    assert not read_in_steps
     make_long(monkeypatch)
     assert [client.reply(body).body for client in (ethereum, preconf)] == answers
-    assert len(read_in_steps) == 2
 
 
 CODE, OTHER_CODE, BAD_CODE = b'{"code":"0x5f5ffd"}', b'{"code":"0xfe"}', b'{"code":"0xf"}'

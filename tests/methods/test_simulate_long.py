@@ -1,4 +1,4 @@
-"""Params of eth_simulateV1 that are read in steps: the same requests, the same refusals."""
+"""Params of eth_simulateV1 that are read on a thread: the same requests, the same refusals."""
 
 import json
 from collections.abc import Iterator
@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from foreblock import long_json
 from foreblock.methods import simulate
 from foreblock.rpc import dispatch
 from support.payloads.cases import read_case
@@ -18,14 +17,10 @@ from support.strategies.odd_overrides import ODD, ODD_OVERRIDES, SLOTS
 
 @pytest.fixture
 def long(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    """Nearly everything counts as long, and is cut everywhere."""
+    """Nearly everything counts as long."""
     with monkeypatch.context() as patch:
-        patch.setattr(long_json, "LONG", 64)
-        patch.setattr(long_json, "STRETCH", 48)
-        patch.setattr(long_json, "MOST_PARTS", 3)
         patch.setattr(dispatch, "LONG_BODY", 64)
-        patch.setattr(simulate, "FEW", 64)
-        patch.setattr(simulate, "SHORT", 64)
+        patch.setattr(simulate, "LONG", 64)
         yield patch
 
 
@@ -89,12 +84,8 @@ def test_answers_do_not_depend_on_the_way(
 ) -> None:
     body = request("eth_simulateV1", *PARAMS[name])
     answers = [json.loads(client.reply(body).body) for client in (ethereum, preconf)]
-    monkeypatch.setattr(long_json, "LONG", 64)
-    monkeypatch.setattr(long_json, "STRETCH", 48)
-    monkeypatch.setattr(long_json, "MOST_PARTS", 3)
     monkeypatch.setattr(dispatch, "LONG_BODY", 64)
-    monkeypatch.setattr(simulate, "FEW", 64)
-    monkeypatch.setattr(simulate, "SHORT", 64)
+    monkeypatch.setattr(simulate, "LONG", 64)
     assert [json.loads(client.reply(body).body) for client in (ethereum, preconf)] == answers
 
 

@@ -3,7 +3,6 @@
 from hypothesis import given, settings
 
 from foreblock._engine import Overlay
-from foreblock.ledger.calls.overrides import apply
 from foreblock.ledger.simulation.run import SimulatedBlock, run_block
 from foreblock.ledger.simulation.simulated_chain import SimulatedChain
 from foreblock.ledger.simulation.simulation_request import (
@@ -51,7 +50,7 @@ def test_ether_is_neither_made_nor_lost(chain: Chain, requests: list[BlockReques
         simulated_chain = SimulatedChain(
             base, view.state(base), view.unused, request, SimulationLimits()
         )
-        apply(asked[0].accounts, simulated_chain.overlay, base.rules)
+        accounts().lay(simulated_chain.overlay, base.rules.engine_name)
         supply(simulated_chain.overlay, view.unused)  # what overrides make is not counted
         burns = simulated_chain.profile.optimism is None
         places = timeline(asked, base.number, base.header.timestamp, 12, 256)

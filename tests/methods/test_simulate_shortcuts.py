@@ -11,7 +11,6 @@ from msgspec import structs
 
 from foreblock.errors import ForeblockError
 from foreblock.ledger.calls.block_overrides import AS_IT_IS, BlockOverrides
-from foreblock.ledger.calls.overrides import AccountOverride, Slots
 from foreblock.ledger.calls.request import Call
 from foreblock.ledger.rules.intrinsic_gas import MAX_INIT_CODE
 from foreblock.ledger.simulation.run import SimulatedBlock
@@ -30,6 +29,7 @@ from foreblock.scheduling.reply import whole
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work
 from foreblock.scheduling.thresholds import THRESHOLDS
 from support.chains.simulation_chain import Chain, priced, simulated, simulated_steps
+from support.payloads.params import plain_calls
 from support.steps import finish
 from support.strategies.simulation_strategy import CODES, CONTRACTS, PEOPLE, accounts, blocks
 
@@ -126,7 +126,7 @@ DATA = st.one_of(
 
 
 @st.composite
-def plain_calls(draw: st.DrawFn) -> CallRequest:
+def unpriced_calls(draw: st.DrawFn) -> CallRequest:
     """Calls that offer nothing for gas, many of them for lack of one thing or another."""
     to = draw(st.sampled_from([*PEOPLE, *CONTRACTS, None]))
     call = Call(to, 0, draw(st.sampled_from([*PEOPLE, b"\x99" * 20])), draw(DATA), draw(AMOUNTS))
@@ -136,11 +136,8 @@ def plain_calls(draw: st.DrawFn) -> CallRequest:
 
 def at_once(requests: list[CallRequest]) -> PlainCalls:
     """The same calls as the engine takes them together."""
-    calls = PlainCalls()
-    for each in requests:
-        call = each.call
-        calls.add(call.sender, call.to, call.value, call.data, each.gas)
-    return calls
+    calls = ((each.call, each.gas) for each in requests)
+    return plain_calls(*((call.sender, call.to, call.value, call.data, gas) for call, gas in calls))
 
 
 def outcome(
@@ -159,7 +156,7 @@ def outcome(
 
 @often
 @given(
-    calls=st.lists(plain_calls(), min_size=1, max_size=5),
+    calls=st.lists(unpriced_calls(), min_size=1, max_size=5),
     validation=st.booleans(),
     gas=st.sampled_from([50_000_000, 300_000, 100_000, 30_000]),
 )
@@ -270,8 +267,8 @@ def test_the_trie_is_opened_elsewhere_and_so_are_roots_of_many_changes(
         simulated_chain = SimulatedChain(
             base, view.state(base), view.unused, request, SimulationLimits()
         )
-        some = AccountOverride(state_diff=Slots(dict.fromkeys(range(1, slots + 1), 1)))
-        simulated_chain.overlay.set(PEOPLE[0], state_diff=some.state_diff, nonce=1)
+        some = dict.fromkeys(range(1, slots + 1), 1)
+        simulated_chain.overlay.set(PEOPLE[0], state_diff=some, nonce=1)
         elsewhere: list[Work | None] = []
         assert finish(noting(simulated_chain.state_root(), elsewhere)) != base.header.state_root
         assert len(elsewhere) == handed_out

@@ -14,7 +14,7 @@ from foreblock.scheduling.slow_calls import CallRunner
 from foreblock.scheduling.thresholds import THRESHOLDS
 from support.payloads.bytecode import LOOP, code, returning
 from support.servers.asking import Asker, asker, error, request
-from support.servers.expressing import UNHURRIED_US
+from support.servers.two_ways import UNHURRIED_US
 from support.thresholds import thresholds
 
 TO = "0x00000000000000000000000000000000000c0de0"

@@ -19,7 +19,7 @@ use crate::env::{Env, Message, limits};
 use crate::error::to_python;
 use crate::outcome::Outcome;
 use crate::overlay::{Overlay, Precompiles};
-use crate::plain_calls::PlainCalls;
+use crate::params::PlainCalls;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Body>()?;
@@ -124,8 +124,7 @@ impl Body {
         };
         let (overlay, env, trace) = (self.overlay.get(), self.env.get(), self.trace_transfers);
         let ran = py.detach(|| {
-            let calls = calls.calls();
-            let rest = calls.get(start.0..).unwrap_or_default();
+            let rest = calls.0.get(start.0..).unwrap_or_default();
             let (mut body, mut overlay) = (self.body(), overlay.overlay());
             body.run_plain(&mut overlay, &env.0, rest, r#type.0, budget, trace, options)
         });

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use alloy_eips::eip2930::{AccessList, AccessListItem};
+use alloy_eips::eip2930::{AccessList as EngineAccessList, AccessListItem};
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreblock_engine::evm::deadline::Limits;
 use foreblock_engine::evm::env::{BlockFields, Env as EngineEnv};
@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use crate::codec::{Authorization, Header};
 use crate::convert::{Arg, Pair, invalid};
 use crate::error::to_python;
+use crate::params::AccessList;
 use crate::pool::current_limits;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -110,7 +111,24 @@ fn fee_per_gas(fee: &Arg<U256>) -> PyResult<u128> {
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Message(pub Arc<EngineMessage>);
 
-type AccessListArgument = Vec<Pair<Arg<Address>, Vec<Arg<B256>>>>;
+/// A list of Python, or one of a request.
+struct AccessListArgument(EngineAccessList);
+
+impl<'py> FromPyObject<'_, 'py> for AccessListArgument {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(read) = value.cast::<AccessList>() {
+            return Ok(Self(read.get().0.clone()));
+        }
+        let items: Vec<Pair<Arg<Address>, Vec<Arg<B256>>>> = value.extract()?;
+        let item = |Pair(address, keys): Pair<Arg<Address>, Vec<Arg<B256>>>| AccessListItem {
+            address: address.0,
+            storage_keys: keys.into_iter().map(|key| key.0).collect(),
+        };
+        Ok(Self(EngineAccessList(items.into_iter().map(item).collect())))
+    }
+}
 
 #[pymethods]
 impl Message {
@@ -147,7 +165,7 @@ impl Message {
             gas: gas.0,
             nonce: nonce.map(|nonce| nonce.0),
             fees: fees(gas_price, max_fee_per_gas, max_priority_fee_per_gas)?,
-            access_list: access_list_of(access_list.unwrap_or_default()),
+            access_list: access_list.map(|list| list.0).unwrap_or_default(),
             blob_hashes: blob_hashes.unwrap_or_default().into_iter().map(|hash| hash.0).collect(),
             max_fee_per_blob_gas: blob_fee.unwrap_or_default(),
             authorization_list: authorizations.iter().map(|it| it.get().0.clone()).collect(),
@@ -169,14 +187,6 @@ fn fees(
         }
         _ => Err(invalid("a message has either gas_price or the two fees of EIP-1559")),
     }
-}
-
-fn access_list_of(items: AccessListArgument) -> AccessList {
-    let item = |Pair(address, keys): Pair<Arg<Address>, Vec<Arg<B256>>>| AccessListItem {
-        address: address.0,
-        storage_keys: keys.into_iter().map(|key| key.0).collect(),
-    };
-    AccessList(items.into_iter().map(item).collect())
 }
 
 /// Limits of a run from now on; on a thread of a pool also those of its job.

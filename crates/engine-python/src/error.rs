@@ -20,6 +20,7 @@ fn make(py: Python<'_>, error: Error) -> PyResult<Bound<'_, PyAny>> {
     let new = Class(py);
     match error {
         Error::InvalidArgument(why) => new.call("InvalidArgument", (why,)),
+        Error::RefusedOverride(why) => new.call("RefusedOverride", (why,)),
         Error::Undecodable { what, why } => new.call("Undecodable", (what, why)),
         Error::UnknownBlock(block) => new.call("UnknownBlock", (block,)),
         Error::UnknownPartial(partial) => new.call("UnknownPartial", (partial,)),
@@ -53,10 +54,10 @@ fn make(py: Python<'_>, error: Error) -> PyResult<Bound<'_, PyAny>> {
 }
 
 /// Makes exceptions by the name of their class.
-struct Class<'py>(Python<'py>);
+pub struct Class<'py>(pub Python<'py>);
 
 impl<'py> Class<'py> {
-    fn call(&self, name: &str, facts: impl PyCallArgs<'py>) -> PyResult<Bound<'py, PyAny>> {
+    pub fn call(&self, name: &str, facts: impl PyCallArgs<'py>) -> PyResult<Bound<'py, PyAny>> {
         let import = || self.0.import("foreblock.errors").map(Bound::unbind);
         ERRORS.get_or_try_init(self.0, import)?.bind(self.0).getattr(name)?.call1(facts)
     }

@@ -1,54 +1,86 @@
-//! Hex text to values of Python, and back. The engine reads; what it cannot read is `None`.
+//! Hex text to values of Python, and back. Where a text stood is named by the caller.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
 use alloy_primitives::hex;
-use foreblock_engine::params::hex::{decode, even_digits, fixed, quantity};
+use foreblock_engine::params::hex as engine;
 
 use crate::convert::{Integer, invalid};
+use crate::error::Class;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_address, module)?)?;
     module.add_function(wrap_pyfunction!(read_hash, module)?)?;
     module.add_function(wrap_pyfunction!(read_data, module)?)?;
+    module.add_function(wrap_pyfunction!(read_slot, module)?)?;
     module.add_function(wrap_pyfunction!(read_quantity, module)?)
 }
 
 #[pyfunction]
-#[pyo3(signature = (text, /))]
-fn read_address<'py>(text: &Bound<'py, PyString>) -> Option<Bound<'py, PyBytes>> {
-    fixed::<20>(bytes_of(text)?).map(|bytes| PyBytes::new(text.py(), &bytes))
+#[pyo3(signature = (text, argument, path = "", /))]
+fn read_address<'py>(
+    text: &Bound<'py, PyString>,
+    argument: usize,
+    path: &str,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let (py, read) = (text.py(), reading(text, engine::address));
+    read.map(|it| PyBytes::new(py, it.as_slice())).map_err(|why| bad(py, why, argument, path))
 }
 
 #[pyfunction]
-#[pyo3(signature = (text, /))]
-fn read_hash<'py>(text: &Bound<'py, PyString>) -> Option<Bound<'py, PyBytes>> {
-    fixed::<32>(bytes_of(text)?).map(|bytes| PyBytes::new(text.py(), &bytes))
+#[pyo3(signature = (text, argument, path = "", /))]
+fn read_hash<'py>(
+    text: &Bound<'py, PyString>,
+    argument: usize,
+    path: &str,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let (py, read) = (text.py(), reading(text, engine::hash));
+    read.map(|it| PyBytes::new(py, it.as_slice())).map_err(|why| bad(py, why, argument, path))
 }
 
 #[pyfunction]
-#[pyo3(signature = (text, /))]
-fn read_data<'py>(text: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    let Some(digits) = bytes_of(text).and_then(even_digits) else { return Ok(None) };
-    let mut valid = true;
-    let bytes = PyBytes::new_with(text.py(), digits.len() / 2, |bytes| {
-        valid = decode(digits, bytes);
-        Ok(())
-    })?;
-    Ok(valid.then_some(bytes))
+#[pyo3(signature = (text, argument, path = "", /))]
+fn read_data<'py>(
+    text: &Bound<'py, PyString>,
+    argument: usize,
+    path: &str,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let (py, read) = (text.py(), reading(text, engine::data));
+    read.map(|it| PyBytes::new(py, &it)).map_err(|why| bad(py, why, argument, path))
+}
+
+#[pyfunction]
+#[pyo3(signature = (text, argument, path = "", /))]
+fn read_slot(text: &Bound<'_, PyString>, argument: usize, path: &str) -> PyResult<Integer> {
+    let read = reading(text, engine::slot);
+    read.map(Integer).map_err(|why| bad(text.py(), why, argument, path))
 }
 
 /// At most `bits` wide, 256 at most.
 #[pyfunction]
-#[pyo3(signature = (text, bits, /))]
-fn read_quantity(text: &Bound<'_, PyString>, bits: usize) -> Option<Integer> {
-    quantity(bytes_of(text)?, bits).map(Integer)
+#[pyo3(signature = (text, bits, argument, path = "", /))]
+fn read_quantity(
+    text: &Bound<'_, PyString>,
+    bits: usize,
+    argument: usize,
+    path: &str,
+) -> PyResult<Integer> {
+    let read = reading(text, |text| engine::quantity(text, bits));
+    read.map(Integer).map_err(|why| bad(text.py(), why, argument, path))
 }
 
-/// The text as it is compared; half a surrogate pair, which a str may hold, is none.
-pub fn bytes_of<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a [u8]> {
-    text.to_str().ok().map(str::as_bytes)
+/// Half a surrogate pair, which a str may hold, is no text and has no digits.
+fn reading<T>(
+    text: &Bound<'_, PyString>,
+    read: impl FnOnce(&[u8]) -> Result<T, String>,
+) -> Result<T, String> {
+    text.to_str().map_or_else(|_| Err("invalid hex string".into()), |text| read(text.as_bytes()))
+}
+
+fn bad(py: Python<'_>, why: String, argument: usize, path: &str) -> PyErr {
+    let made = Class(py).call("BadArgument", (why, argument, path));
+    made.map_or_else(|failure| failure, PyErr::from_value)
 }
 
 /// Bytes as JSON has them.

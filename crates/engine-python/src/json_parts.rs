@@ -3,13 +3,12 @@
 use std::sync::{Mutex, MutexGuard};
 
 use foreblock_engine::error::Error;
-use foreblock_engine::json_parts::{Fault, Parts as EngineParts};
+use foreblock_engine::params::parts::{Fault, Parts as EngineParts};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 
-use crate::convert::Arg;
+use crate::convert::{Arg, invalid};
 use crate::error::to_python;
-use crate::json_text::reading;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Parts>()?;
@@ -60,4 +59,13 @@ fn refusal(fault: Fault) -> PyErr {
         Fault::TooDeep => "nested too deeply",
     };
     to_python(Error::Undecodable { what: "JSON", why: why.to_owned() })
+}
+
+fn reading<T>(json: &PyBuffer<u8>, read: impl FnOnce(&[u8]) -> T) -> PyResult<T> {
+    let Some(text) = json.as_slice_ptr() else {
+        return Err(invalid("the text must lie in one piece"));
+    };
+    // SAFETY: the buffer keeps its bytes in place, and nobody writes to them: the interpreter,
+    // which every writer needs, is not released while they are read.
+    Ok(read(unsafe { text.as_ref() }))
 }

@@ -2,17 +2,15 @@
 
 use alloy_primitives::{Address, B256, Bytes};
 use foreblock_engine::evm::overlay::Overlay as EngineOverlay;
-use foreblock_engine::params::{overrides, plain_calls};
 use foreblock_engine::simulate::opening::{Asked, Opening as EngineOpening};
-use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 
 use crate::body::Body;
 use crate::convert::{Arg, Pair};
 use crate::env::{Env, limits};
 use crate::error::to_python;
-use crate::json_text::reading;
 use crate::overlay::Overlay;
+use crate::params::{Overrides, PlainCalls};
 use crate::state::State;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -49,16 +47,14 @@ impl Opening {
         &self,
         py: Python<'_>,
         state: &State,
-        calls: PyBuffer<u8>,
-        overrides: PyBuffer<u8>,
+        calls: &PlainCalls,
+        overrides: Option<&Overrides>,
         budget: Arg<u64>,
         timeout_us: Option<Arg<u64>>,
         step_us: Option<Arg<u64>>,
     ) -> PyResult<Option<Body>> {
-        let calls = reading(&calls, plain_calls::parse)?;
-        let overrides = reading(&overrides, overrides::parse)?;
-        let Some((calls, overrides)) = calls.zip(overrides) else { return Ok(None) };
-        let asked = Asked { overrides, calls, gas: budget.0 };
+        let overrides = overrides.map(|them| &them.0);
+        let asked = Asked { overrides, calls: &calls.0, gas: budget.0 };
         let (env, limits) = (&self.env.get().0, limits(timeout_us, step_us));
         let mut overlay = EngineOverlay::new(Box::new(state.0.clone()));
         let filled = py.detach(|| self.opening.fill(&mut overlay, env, &asked, &limits));

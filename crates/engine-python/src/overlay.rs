@@ -1,5 +1,6 @@
 //! Changes above one state, and running messages and transactions on them, for Python.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -17,7 +18,6 @@ use crate::convert::{Arg, Integer, Pair};
 use crate::env::{Env, Message, limits, parse_rules};
 use crate::error::to_python;
 use crate::outcome::{Executed, Outcome};
-use crate::slots::SlotsArgument;
 use crate::state::{Account, Changes, State};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -76,6 +76,25 @@ impl Allowance {
     }
 }
 
+/// Slots of an account and their values.
+type Slots = BTreeMap<Slot, Slot>;
+
+fn pairs(slots: Slots) -> Vec<(U256, U256)> {
+    slots.into_iter().map(|(slot, value)| (slot.0, value.0)).collect()
+}
+
+/// A slot or its value, in a dict.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Slot(U256);
+
+impl<'py> FromPyObject<'_, 'py> for Slot {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self(value.extract::<Arg<U256>>()?.0))
+    }
+}
+
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Overlay(Mutex<EngineOverlay>);
 
@@ -129,15 +148,15 @@ impl Overlay {
         balance: Option<Arg<U256>>,
         nonce: Option<Arg<u64>>,
         code: Option<Arg<Bytes>>,
-        state: Option<SlotsArgument>,
-        state_diff: Option<SlotsArgument>,
+        state: Option<Slots>,
+        state_diff: Option<Slots>,
     ) -> PyResult<()> {
         let new = Override {
             balance: balance.map(|balance| balance.0),
             nonce: nonce.map(|nonce| nonce.0),
             code: code.map(|code| code.0),
-            state: state.map(|slots| slots.0),
-            state_diff: state_diff.map(|slots| slots.0),
+            state: state.map(pairs),
+            state_diff: state_diff.map(pairs),
         };
         let apply = || self.overlay().apply(address.0, &new);
         let is_long = new.code.as_ref().is_some_and(|code| code.len() > LONG_CODE);

@@ -12,6 +12,9 @@ pub enum Error {
     // The caller is wrong.
     #[error("{0}")]
     InvalidArgument(String),
+    /// An override of an account is well-formed and cannot be meant.
+    #[error("{0}")]
+    RefusedOverride(String),
     /// Bytes that are not what they are said to be: a transaction, a header, a block.
     #[error("{what}: {why}")]
     Undecodable { what: &'static str, why: String },

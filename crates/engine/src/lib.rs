@@ -17,9 +17,7 @@ pub mod evm;
 pub mod pool;
 pub mod simulate;
 
-pub mod express;
-pub mod json_parts;
-pub mod json_text;
+pub mod fast_path;
 pub mod params;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! The first byte of an input names the reader.
 
-mod express;
+mod fast_path;
 mod hex;
 mod params;
 mod parts;
@@ -12,9 +12,10 @@ use serde::de::DeserializeOwned;
 pub fn run(data: &[u8]) {
     let Some((kind, text)) = data.split_first() else { return };
     match kind {
-        b'e' => express::run(text),
+        b'e' => fast_path::run(text),
         b'p' => parts::run(text),
-        b'c' => params::calls(text),
+        b'c' => params::call(text),
+        b'b' => params::simulation(text),
         b's' => params::slots(text),
         b'o' => params::overrides(text),
         b'h' => hex::run(text),

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use foreblock_engine::json_parts::{Fault, Parts};
+use foreblock_engine::params::parts::{Fault, Parts};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, Self, final
 
 from foreblock._engine.codec import Header, Log, Receipt
-from foreblock._engine.params import Slots
+from foreblock._engine.params import AccessList
 from foreblock._engine.state import Account, Changes
 from foreblock._engine.transactions import Authorization, Transaction
 
@@ -64,7 +64,7 @@ class Message:
         gas_price: int | None = None,
         max_fee_per_gas: int | None = None,
         max_priority_fee_per_gas: int | None = None,
-        access_list: list[tuple[bytes, list[bytes]]] | None = None,
+        access_list: AccessList | list[tuple[bytes, list[bytes]]] | None = None,
         blob_hashes: list[bytes] | None = None,
         max_fee_per_blob_gas: int | None = None,
         authorization_list: list[Authorization] | None = None,
@@ -123,8 +123,8 @@ class Overlay:
         balance: int | None = None,
         nonce: int | None = None,
         code: bytes | None = None,
-        state: Slots | dict[int, int] | None = None,
-        state_diff: Slots | dict[int, int] | None = None,
+        state: dict[int, int] | None = None,
+        state_diff: dict[int, int] | None = None,
     ) -> None:
         """Override fields of an account; `state` replaces all its storage."""
 

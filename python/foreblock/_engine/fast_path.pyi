@@ -6,7 +6,7 @@ from foreblock._engine.evm import Env
 from foreblock._engine.store import Heads, Store
 
 @final
-class Express:
+class FastPath:
     """Whole HTTP answers to the requests that are asked most.
 
     Those are, at `latest` and `pending`, eth_getBalance, eth_getBlockByNumber of which the
@@ -32,17 +32,17 @@ class Express:
         begin a step that cannot be stopped and takes longer than `step_us`.
         """
 
-    def know(self, head: bytes, length: int, opening: bytes, headers: bytes, /) -> None:
+    def cache_head(self, head: bytes, length: int, status: bytes, headers: bytes, /) -> None:
         """A head that was accepted, without the empty line that ends it.
 
-        So many bytes of body follow it. An answer is `opening`, the date, the lines of the
+        So many bytes of body follow it. An answer is `status`, the date, the lines of the
         snapshot, `headers`, its length and its body.
         """
 
-    def forget(self) -> None:
+    def clear_heads(self) -> None:
         """Forget all heads."""
 
-    def prepare(
+    def set_snapshot(
         self,
         heads: Heads,
         headers: bytes,
@@ -56,7 +56,7 @@ class Express:
         latest. After the remaining time there is no answer until the next snapshot.
         """
 
-    def keep_block(
+    def cache_block(
         self,
         heads: Heads,
         pending: int | None,
@@ -66,7 +66,7 @@ class Express:
     ) -> None:
         """How a block reads; in vain if the last snapshot is another one than this."""
 
-    def keep_call(
+    def allow_call(
         self, heads: Heads, pending: int | None, tag: str, env: Env, to: bytes, data: bytes
     ) -> None:
         """What calls see at a tag; and that one with this data was short.

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Final, Self, final
 
-from typing_extensions import Buffer
-
 from foreblock._engine.codec import Header, Withdrawal
 from foreblock._engine.evm import Env, Message, Outcome, Overlay, Precompiles
+from foreblock._engine.params import Overrides
 from foreblock._engine.state import State
 from foreblock._engine.transactions import Transaction
 
@@ -14,20 +13,6 @@ from foreblock._engine.transactions import Transaction
 class PlainCalls:
     """Calls that say no more than who calls whom with what, for a block to run at once."""
 
-    def __new__(cls) -> Self: ...
-    def add(
-        self, sender: bytes, to: bytes | None, value: int, data: bytes, gas: int | None = None
-    ) -> None: ...
-    @staticmethod
-    def read(json: Buffer, /) -> PlainCalls | None:
-        """The calls of a JSON array of call objects.
-
-        None when one of them says anything else, or the same twice, or something that
-        `read_address`, `read_quantity` or `read_data` could not read, or when anything is
-        written with escapes. A call without a sender is the zero address's.
-        """
-    def read_more(self, json: Buffer, /) -> bool:
-        """Add the calls of such an array, if it is one."""
     def __len__(self) -> int: ...
     def __getitem__(self, index: int, /) -> tuple[bytes, bytes | None, int, bytes, int | None]:
         """Sender, recipient, value, data and gas."""
@@ -125,19 +110,17 @@ class Opening:
     def fill(
         self,
         state: State,
-        calls: Buffer,
-        overrides: Buffer,
+        calls: PlainCalls,
+        overrides: Overrides | None,
         budget: int,
         timeout_us: int | None = None,
         step_us: int | None = None,
     ) -> Body | None:
-        """The body of the block above `state`, of texts as JSON has them.
+        """The body of the block above `state`.
 
-        Sets overrides as `Overlay.set` does, in the order of addresses, makes the calls of the
-        system and runs the calls as `Body.run_plain` does. None where that would end before
-        the last, all of it would take longer than `timeout_us`, a precompile is overridden,
-        `PlainCalls.read` reads no calls, or something else than balance, nonce, code and either
-        `state` or `stateDiff` is said of an account.
+        Lays overrides, makes the calls of the system and runs the calls as `Body.run_plain`
+        does. None where that would end before the last, all of it would take longer than
+        `timeout_us`, or a precompile is overridden.
         """
 
 @final

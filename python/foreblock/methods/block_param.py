@@ -7,6 +7,7 @@ hash, or a number and the index of a flashblock.
 from typing import Final
 
 from msgspec import Struct
+from msgspec.json import Decoder
 
 from foreblock.ledger.reading.blocks import TAGS, BlockId, ByHash, ByPlace, ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
@@ -27,6 +28,13 @@ class BlockObject(Struct, rename="camel", gc=False, frozen=True):
 
 BlockName = str | BlockObject
 BlockParam = BlockName | None
+
+_decode = Decoder(str | BlockObject).decode
+
+
+def named_block(given: str | bytes) -> str | BlockObject:
+    """The parameter as the engine gives it: a text, or JSON whose types are right."""
+    return given if isinstance(given, str) else _decode(given)
 
 
 def find_block(view: LedgerView, value: BlockParam, argument: int) -> ReadableBlock:

@@ -2,32 +2,36 @@
 
 A method has one array-like Struct for its arguments, all of them optional, and decodes
 it in one pass. What does not fit is decoded again argument by argument, and the first
-that is wrong is said in words. Hex texts come in as `str` and are read by the functions
-below: `argument` and `path` tell where the text stood, and cost nothing when it is good.
+that is wrong is said in words. Hex texts come in as `str` and are read by the engine:
+`argument` and `path` tell where the text stood. Params that are more than a few texts are
+read by the engine as a whole.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final, NoReturn, TypeVar
 
 import msgspec
 from msgspec import DecodeError, Raw, Struct, ValidationError, structs
 
-from foreblock._engine import read_address, read_data, read_hash, read_quantity, read_slots
-from foreblock.errors import BadArgument, ForeblockError, InvalidParams
-from foreblock.ledger.calls.overrides import Slots
+from foreblock._engine import read_address as address
+from foreblock._engine import read_data as data
+from foreblock._engine import read_hash as hash32
+from foreblock._engine import read_quantity as quantity
+from foreblock._engine import read_slot as slot
+from foreblock.errors import BadArgument, InvalidParams
+
+__all__ = [
+    "DECODING", "LONG", "address", "data", "explain", "hash32", "quantity", "refuse", "slot",
+]  # fmt: skip
 
 S = TypeVar("S", bound=Struct)
 
 # Everything that decoding may raise.
 DECODING: Final = (DecodeError, UnicodeDecodeError, RecursionError)
-# What makes a short way give up, so that the long way says what is wrong.
-UNUSUAL: Final = (*DECODING, ForeblockError)
-
-SLOT_DIGITS: Final = 64
+LONG: Final = 64 * 1024  # bytes of params that are read on a thread; less takes 0.2 ms
 
 _decode_arguments = msgspec.json.Decoder(list[Raw] | None).decode
-_HEX_DIGITS: Final = re.compile(r"[0-9a-fA-F]*", re.ASCII)
 
 # How the decoder names JSON types, and how people do.
 _KINDS: Final = {
@@ -72,15 +76,9 @@ def explain(raw: Raw, shape: type[S], required: int) -> S:
     if len(items) > len(fields):
         raise InvalidParams(f"too many arguments, want at most {len(fields)}")
     values = [
-        decode(item, field.type | None if field.required else field.type, argument)
+        _decode(item, field.type | None if field.required else field.type, argument)
         for argument, (item, field) in enumerate(zip(items, fields, strict=False))
     ]
-    return complete(values, shape, required)
-
-
-def complete(values: Sequence[Any], shape: type[S], required: int) -> S:
-    """The arguments, of which the first `required` must be there and not null."""
-    fields = structs.fields(shape)
     for argument, field in enumerate(fields[:required]):
         if argument >= len(values):
             raise InvalidParams(
@@ -91,14 +89,13 @@ def complete(values: Sequence[Any], shape: type[S], required: int) -> S:
     return shape(*values)
 
 
-def decode(raw: Raw, kind: Any, argument: int, path: str = "$") -> Any:  # noqa: ANN401, any shape
-    """One JSON value of a request as what it is to be."""
+def _decode(raw: Raw, kind: Any, argument: int) -> Any:  # noqa: ANN401, any shape
+    """One argument as what it is to be."""
     try:
         return msgspec.json.decode(raw, type=kind)
     except ValidationError as error:
         said, _, place = str(error).partition(" - at `$")
-        place = path + place.rstrip("`")
-        refuse(argument, "" if place == "$" else place, _in_words(said))
+        refuse(argument, f"${place.rstrip('`')}" if place else "", _in_words(said))
     except UnicodeDecodeError:
         refuse(argument, "", "text is not UTF-8")
     except (DecodeError, RecursionError):
@@ -117,85 +114,3 @@ def _in_words(said: str) -> str:
 def refuse(argument: int, path: str, why: str) -> NoReturn:
     """Raise what a client is told about a bad argument."""
     raise BadArgument(why, argument, path)
-
-
-def address(text: str, argument: int, path: str = "") -> bytes:
-    """The 20 bytes of an address, in any letter case."""
-    value = read_address(text)
-    return _explain_fixed(text, argument, path, 20, "an address") if value is None else value
-
-
-def hash32(text: str, argument: int, path: str = "") -> bytes:
-    """The 32 bytes of a hash."""
-    value = read_hash(text)
-    return _explain_fixed(text, argument, path, 32, "a hash") if value is None else value
-
-
-def data(text: str, argument: int, path: str = "") -> bytes:
-    """Bytes; an empty text is none, as in geth."""
-    value = read_data(text)
-    if value is not None:
-        return value
-    if not text:
-        return b""
-    _explain_digits(text, argument, path)
-    refuse(argument, path, "hex string of odd length")
-
-
-def quantity(text: str, bits: int, argument: int, path: str = "") -> int:
-    """A number of at most so many bits, without leading zeros."""
-    value = read_quantity(text, bits)
-    if value is not None:
-        return value
-    if not text:
-        refuse(argument, path, "empty hex string")
-    if text in ("0x", "0X"):
-        refuse(argument, path, f'hex string "{text}" without digits')
-    _explain_digits(text, argument, path)
-    if text[2] == "0":
-        refuse(argument, path, "hex number with leading zero digits")
-    refuse(argument, path, f"hex number > {bits} bits")
-
-
-def slot(text: str, argument: int, path: str = "") -> int:
-    """The place of a word in storage: at most 32 bytes, written as a number or as a hash is."""
-    _explain_digits(text, argument, path)
-    digits = text[2:]
-    if len(digits) > SLOT_DIGITS:
-        refuse(argument, path, "storage key too long (want at most 32 bytes)")
-    return int(digits or "0", 16)
-
-
-def slots(raw: Raw, argument: int, path: str) -> Slots | None:
-    """An object of slots and their values, 32 bytes each; none for null.
-
-    The usual way to write one is read at once, any other one by one.
-    """
-    read = read_slots(raw)
-    return _explain_slots(raw, argument, path) if read is None else read
-
-
-def _explain_slots(raw: Raw, argument: int, path: str) -> Slots | None:
-    texts: dict[str, str] | None = decode(raw, dict[str, str] | None, argument, path)
-    if texts is None:
-        return None
-    found = {}
-    for slot, value in texts.items():
-        place = f"{path}.{slot[:66]}"
-        key = int.from_bytes(hash32(slot, argument, place))
-        found[key] = int.from_bytes(hash32(value, argument, place))
-    return Slots(found)
-
-
-def _explain_fixed(text: str, argument: int, path: str, size: int, what: str) -> NoReturn:
-    if text:
-        _explain_digits(text, argument, path)
-    digits = max(len(text) - 2, 0)
-    refuse(argument, path, f"hex string has length {digits}, want {2 * size} for {what}")
-
-
-def _explain_digits(text: str, argument: int, path: str) -> None:
-    if text[:2] not in ("0x", "0X"):
-        refuse(argument, path, "hex string without 0x prefix")
-    if not _HEX_DIGITS.fullmatch(text, 2):
-        refuse(argument, path, "invalid hex string")

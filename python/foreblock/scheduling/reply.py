@@ -72,37 +72,37 @@ class Readiness(NamedTuple):
 Handler = Callable[[bytes, Client], Reply | Awaitable[Reply]]
 
 
-class Express(Protocol):
+class FastPath(Protocol):
     """Answers some requests from bytes to bytes, as the server and the handler would."""
 
-    def know(self, head: bytes, length: int, opening: bytes, headers: bytes, /) -> None:
+    def cache_head(self, head: bytes, length: int, status: bytes, headers: bytes, /) -> None:
         """Take note of a head that was accepted, without the empty line that ends it.
 
-        So many bytes of body follow it. An answer begins with `opening` and the date, and
+        So many bytes of body follow it. An answer begins with `status` and the date, and
         `headers` are among its lines.
         """
 
-    def forget(self) -> None:
+    def clear_heads(self) -> None:
         """Forget all heads."""
 
     def answer(self, data: bytes, date: bytes, /) -> bytes | None:
         """The whole answer, if `data` is one whole request that can be answered here."""
 
 
-class NoExpress:
+class NoFastPath:
     """Where nothing is answered from its bytes alone."""
 
-    def know(self, head: bytes, length: int, opening: bytes, headers: bytes, /) -> None:
+    def cache_head(self, head: bytes, length: int, status: bytes, headers: bytes, /) -> None:
         """Nothing to take note of."""
 
-    def forget(self) -> None:
+    def clear_heads(self) -> None:
         """Nothing to forget."""
 
     def answer(self, data: bytes, date: bytes, /) -> None:
         """No answer."""
 
 
-NO_EXPRESS: Final = NoExpress()
+NO_FAST_PATH: Final = NoFastPath()
 
 
 class Served(NamedTuple):
@@ -110,4 +110,4 @@ class Served(NamedTuple):
 
     answer: Handler
     readiness: Callable[[], Readiness]
-    express: Express = NO_EXPRESS
+    fast_path: FastPath = NO_FAST_PATH

@@ -127,10 +127,11 @@ def _check_form(transaction: Transaction, terms: Terms) -> None:
 
 def _check_gas(transaction: Transaction, terms: Terms) -> None:
     data, gas = transaction.input, transaction.gas_limit
+    listed = transaction.access_list or ()
     needed = intrinsic_gas(
         data,
         creates=transaction.to is None,
-        access_list=transaction.access_list or (),
+        accessed=(len(listed), sum(len(slots) for _, slots in listed)),
         authorizations=len(transaction.authorization_list or ()),
         rules=terms.rules,
     )

@@ -40,8 +40,8 @@ class HttpEndpoint:
         self.readiness: Final = served.readiness
         self.rules: Final = rules
         self.ticker: Final = ticker
-        self.express: Final = served.express.answer
-        self.heads: Final = HeadCache(served.express)
+        self.fast_path: Final = served.fast_path.answer
+        self.heads: Final = HeadCache(served.fast_path)
         self.room: Final = room
         self._connections: Final = connections
 

@@ -10,7 +10,7 @@ same heads.
 
 from typing import Final
 
-from foreblock.scheduling.reply import NO_EXPRESS, Express
+from foreblock.scheduling.reply import NO_FAST_PATH, FastPath
 from foreblock.server.answers import SUCCESS
 from foreblock.server.checks import AcceptedHead, RefusedRequest, RequestRules, check
 from foreblock.server.head import RequestHead
@@ -22,11 +22,11 @@ MOST: Final = 1024  # heads; then the cache is cleared
 class HeadCache(dict[bytes, AcceptedHead]):
     """Accepted heads by their bytes without the final empty line; a dict, for its speed."""
 
-    __slots__ = ("_express", "_verdicts")
+    __slots__ = ("_fast_path", "_verdicts")
 
-    def __init__(self, express: Express = NO_EXPRESS) -> None:
+    def __init__(self, fast_path: FastPath = NO_FAST_PATH) -> None:
         super().__init__()
-        self._express: Final = express
+        self._fast_path: Final = fast_path
         self._verdicts: dict[RequestHead, AcceptedHead] = {}
 
     def remember(self, head: bytes, accepted: AcceptedHead) -> None:
@@ -34,9 +34,9 @@ class HeadCache(dict[bytes, AcceptedHead]):
         if accepted.repeatable and len(head) <= LONGEST:
             if len(self) >= MOST:
                 self.clear()
-                self._express.forget()
+                self._fast_path.clear_heads()
             self[head] = accepted
-            self._express.know(head, accepted.length, SUCCESS, accepted.headers)
+            self._fast_path.cache_head(head, accepted.length, SUCCESS, accepted.headers)
 
     def judge(self, head: RequestHead, rules: RequestRules) -> AcceptedHead | RefusedRequest:
         """Check a head, or return the cached verdict of an equal one."""

@@ -17,7 +17,7 @@ from typing import Final, cast
 
 import structlog
 
-from foreblock.scheduling.reply import NO_EXPRESS, Client, Reply
+from foreblock.scheduling.reply import NO_FAST_PATH, Client, Reply
 from foreblock.scheduling.room import LongText, ReceivedBytes
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server import answers
@@ -46,7 +46,7 @@ class HttpConnection(asyncio.Protocol):
         "_draining",
         "_ended",
         "_endpoint",
-        "_express",
+        "_fast_path",
         "_gate",
         "_handle",
         "_heads",
@@ -74,7 +74,7 @@ class HttpConnection(asyncio.Protocol):
         self._endpoint: Final = endpoint
         self._handle: Final = endpoint.handler
         self._ticker: Final = endpoint.ticker
-        self._express = endpoint.express
+        self._fast_path = endpoint.fast_path
         self._heads = endpoint.heads
         self._reader = RequestReader(endpoint.rules, endpoint.heads, endpoint.room)
         # The answers of this turn.
@@ -115,7 +115,7 @@ class HttpConnection(asyncio.Protocol):
         """Answer all complete requests."""
         if self.phase is _IDLE:
             ticker = self._ticker
-            answer = self._express(data, ticker.date)
+            answer = self._fast_path(data, ticker.date)
             if answer is not None:
                 self.since = ticker.now
                 self._transport.write(answer)
@@ -207,7 +207,7 @@ class HttpConnection(asyncio.Protocol):
         """Answer received requests, announce the close, and close."""
         self._draining = True
         # The short paths do not announce the close.
-        self._heads, self._express = _NOTHING_KNOWN, NO_EXPRESS.answer
+        self._heads, self._fast_path = _NOTHING_KNOWN, NO_FAST_PATH.answer
         if self.phase is Phase.IDLE:
             self.since = self._ticker.now
 

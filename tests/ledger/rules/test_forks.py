@@ -90,7 +90,7 @@ def test_gas_before_the_first_opcode_is_the_engines(rules: Rules) -> None:
     data = bytes(50) + b"\x07" * 50
     for to in (BOB, None):
         needed = intrinsic_gas(
-            data, creates=to is None, access_list=(), authorizations=0, rules=rules
+            data, creates=to is None, accessed=(0, 0), authorizations=0, rules=rules
         )
         least = max(needed, floor_gas(data, rules))
         assert _is_executed(_legacy(least, to=to, data=data), rules)

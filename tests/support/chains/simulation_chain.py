@@ -56,7 +56,7 @@ def build_optimism(folder: Path) -> None:
 def priced(requests: list[BlockRequest]) -> list[BlockRequest]:
     """The same blocks with a base fee, a coinbase of their own and funded callers first."""
     overrides = BlockOverrides(base_fee_per_gas=BASE_FEE, beneficiary=COINBASE)
-    first = structs.replace(requests[0], accounts=accounts())
+    first = structs.replace(requests[0], overrides=accounts())
     return [structs.replace(each, block=overrides) for each in (first, *requests[1:])]
 
 

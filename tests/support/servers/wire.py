@@ -5,9 +5,9 @@ import re
 from dataclasses import dataclass
 
 from foreblock.scheduling.reply import (
-    NO_EXPRESS,
+    NO_FAST_PATH,
     Client,
-    Express,
+    FastPath,
     Handler,
     Readiness,
     Reply,
@@ -155,13 +155,13 @@ def endpoint_for(
     handler: Handler,
     limits: ServerLimits = LIMITS,
     access: Access = ACCESS,
-    express: Express = NO_EXPRESS,
+    fast_path: FastPath = NO_FAST_PATH,
     room: Room | None = None,
 ) -> HttpEndpoint:
     rules = RequestRules.of(limits, access, b"Foreblock-Snapshot")
     ticker = Ticker(limits, lambda: 0.0)
     room = room or Room(limits.waiting_requests, limits.unsent_bytes)
-    served = Served(handler, lambda: Readiness(False, ("one fact", "another")), express)
+    served = Served(handler, lambda: Readiness(False, ("one fact", "another")), fast_path)
     return HttpEndpoint(served, rules, ticker, limits.connections, room)
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from foreblock.ledger.calls.overrides import AccountOverride
-from foreblock.ledger.calls.request import Call
+from foreblock.ledger.calls.request import Call, Overrides
 from foreblock.ledger.simulation.simulation_request import BlockRequest, CallRequest, PlainCalls
 from support.payloads.bytecode import code
+from support.payloads.params import overrides
 
 PEOPLE = [bytes([0xA0 + i]) * 20 for i in range(4)]
 CONTRACTS = [bytes([0xD0 + i]) * 20 for i in range(7)]
@@ -37,11 +37,11 @@ CODES = [
 ]
 
 
-def accounts() -> dict[bytes, AccountOverride]:
+def accounts() -> Overrides:
     """Those who call are funded, and contracts have their code."""
-    people = {who: AccountOverride(balance=10**18) for who in PEOPLE}
+    people = {who: {"balance": 10**18} for who in PEOPLE}
     contracts = zip(CONTRACTS, CODES, strict=True)
-    return people | {who: AccountOverride(code=what, balance=1_000) for who, what in contracts}
+    return overrides(people | {who: {"code": what, "balance": 1_000} for who, what in contracts})
 
 
 _prices = st.one_of(

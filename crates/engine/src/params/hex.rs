@@ -1,12 +1,28 @@
 //! Hex text to values, strictly: what a JSON-RPC parameter may look like.
 //!
-//! Each function gives `None` for a text that is not what it reads. Who asked knows the place of
-//! the text and words the refusal; a good text must cost next to nothing.
+//! Prefixes are 0x or 0X, digits of either case. Each function gives the reason, in words, for
+//! a text that is not what it reads.
 
-use alloy_primitives::{U256, hex};
+use alloy_primitives::{Address, B256, U256, hex};
 
-/// A number of at most so many bits, 256 at most.
-pub fn quantity(text: &[u8], bits: usize) -> Option<U256> {
+/// A number of at most `bits` bits, 256 at most, without leading zeros.
+///
+/// # Errors
+/// The reason, in words.
+pub fn quantity(text: &[u8], bits: usize) -> Result<U256, String> {
+    parse_quantity(text, bits).ok_or_else(|| match text {
+        b"" => "empty hex string".into(),
+        b"0x" | b"0X" => {
+            format!("hex string \"{}\" without digits", String::from_utf8_lossy(text))
+        }
+        _ => wrong_digits(text).unwrap_or_else(|| match text[2] {
+            b'0' => "hex number with leading zero digits".into(),
+            _ => format!("hex number > {bits} bits"),
+        }),
+    })
+}
+
+fn parse_quantity(text: &[u8], bits: usize) -> Option<U256> {
     let digits = digits(text)?;
     if digits.is_empty() || digits.len() > 64 || (digits[0] == b'0' && digits.len() > 1) {
         return None;
@@ -21,31 +37,104 @@ pub fn quantity(text: &[u8], bits: usize) -> Option<U256> {
     (number.bit_len() <= bits).then_some(number)
 }
 
-/// So many bytes: an address, a hash.
+/// A number of at most 64 bits.
+///
+/// # Errors
+/// The reason, in words.
+pub fn number(text: &[u8]) -> Result<u64, String> {
+    quantity(text, 64).map(|number| number.saturating_to())
+}
+
+/// The 20 bytes of an address.
+///
+/// # Errors
+/// The reason, in words.
+pub fn address(text: &[u8]) -> Result<Address, String> {
+    fixed(text).map(Address::new).ok_or_else(|| wrong_length(text, 20, "an address"))
+}
+
+/// The 32 bytes of a hash.
+///
+/// # Errors
+/// The reason, in words.
+pub fn hash(text: &[u8]) -> Result<B256, String> {
+    fixed(text).map(B256::new).ok_or_else(|| wrong_length(text, 32, "a hash"))
+}
+
+/// Any number of bytes; an empty text has none, as in geth.
+///
+/// # Errors
+/// The reason, in words.
+pub fn data(text: &[u8]) -> Result<Vec<u8>, String> {
+    let mut bytes = vec![0; data_length(text)?];
+    match bytes.is_empty() || decode(&text[2..], &mut bytes) {
+        true => Ok(bytes),
+        false => Err("invalid hex string".into()),
+    }
+}
+
+/// How many bytes the digits of a text stand for.
+///
+/// # Errors
+/// The reason, in words.
+pub fn data_length(text: &[u8]) -> Result<usize, String> {
+    match digits(text) {
+        None if text.is_empty() => Ok(0),
+        Some(digits) if digits.len() % 2 == 0 => Ok(digits.len() / 2),
+        _ => Err(wrong_digits(text).unwrap_or_else(|| "hex string of odd length".into())),
+    }
+}
+
+/// The place of a word in storage: at most 32 bytes, written as a number or as a hash is.
+///
+/// # Errors
+/// The reason, in words.
+pub fn slot(text: &[u8]) -> Result<U256, String> {
+    if let Some(why) = wrong_digits(text) {
+        return Err(why);
+    }
+    let digits = &text[2..];
+    let mut padded = [b'0'; 64];
+    let Some(first) = padded.len().checked_sub(digits.len()) else {
+        return Err("storage key too long (want at most 32 bytes)".into());
+    };
+    padded[first..].copy_from_slice(digits);
+    let mut bytes = [0_u8; 32];
+    decode(&padded, &mut bytes);
+    Ok(U256::from_be_bytes(bytes))
+}
+
+/// Exactly `N` bytes.
 pub fn fixed<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     let digits = digits(text)?;
     let mut bytes = [0_u8; N];
     (digits.len() == 2 * N && decode(digits, &mut bytes)).then_some(bytes)
 }
 
-/// Any number of bytes.
-pub fn data(text: &[u8]) -> Option<Vec<u8>> {
-    let digits = even_digits(text)?;
-    let mut bytes = vec![0; digits.len() / 2];
-    decode(digits, &mut bytes).then_some(bytes)
+/// Whether all are digits; `bytes` is half as long.
+pub fn decode(digits: &[u8], bytes: &mut [u8]) -> bool {
+    // The decoder alone would take a second prefix.
+    digits.len() == 2 * bytes.len() && hex::decode_to_slice(digits, bytes).is_ok()
 }
 
-/// The digits of whole bytes, after their prefix.
-pub fn even_digits(text: &[u8]) -> Option<&[u8]> {
-    digits(text).filter(|digits| digits.len() % 2 == 0)
-}
-
-/// What follows the prefix.
 fn digits(text: &[u8]) -> Option<&[u8]> {
     text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X"))
 }
 
-/// Whether all of them are digits, of either case; `bytes` is half as long.
-pub fn decode(digits: &[u8], bytes: &mut [u8]) -> bool {
-    hex::decode_to_slice(digits, bytes).is_ok()
+fn wrong_digits(text: &[u8]) -> Option<String> {
+    match digits(text) {
+        None => Some("hex string without 0x prefix".into()),
+        Some(digits) if !digits.iter().all(u8::is_ascii_hexdigit) => {
+            Some("invalid hex string".into())
+        }
+        Some(_) => None,
+    }
+}
+
+fn wrong_length(text: &[u8], size: usize, what: &str) -> String {
+    let wrong = if text.is_empty() { None } else { wrong_digits(text) };
+    wrong.unwrap_or_else(|| {
+        let digits = text.len().saturating_sub(2);
+        format!("hex string has length {digits}, want {} for {what}", 2 * size)
+    })
 }

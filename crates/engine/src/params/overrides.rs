@@ -1,53 +1,273 @@
-//! State overrides, read from JSON at once.
+//! State overrides: accounts as a call asks to see them, and hashes of blocks.
+//!
+//! They are laid over a state as if a transaction had just finished; slots not named stay as
+//! they are, except under `state`, which replaces all. A precompile that is overridden in any
+//! way no longer answers at its address; it may be moved to another one.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
-use alloy_primitives::Address;
+use alloy_primitives::{Address, B256, U256, map::AddressMap};
 
-use super::{hex, slots};
-use crate::evm::overlay::Override;
-use crate::json_text::Text;
+use super::{
+    At, Malformed, Member, Named, Reading, hex, last_of_equals, object, optional_object,
+    optional_string, refusal, string,
+    text::{Kind, Text},
+};
+use crate::{
+    error::{Error, Result},
+    evm::{
+        overlay::{Overlay, Override},
+        precompiles::PrecompileOverrides,
+        rules::Rules,
+    },
+};
 
-/// The overrides of an object of accounts, in the order of their addresses.
-///
-/// `None` for everything that is not this alone: an account that is there twice, in either
-/// letter case, one with both `state` and `stateDiff`, one that says anything else.
-pub fn parse(text: &[u8]) -> Option<Vec<(Address, Override)>> {
-    let mut text = Text::new(text);
-    if text.word(b"null").is_some() {
-        text.end()?;
-        return Some(Vec::new());
-    }
-    let mut accounts = BTreeMap::new();
-    text.list(*b"{}", |text| {
-        let address = Address::new(hex::fixed(text.string()?)?);
-        text.sign(b':')?;
-        let account =
-            if text.word(b"null").is_some() { Override::default() } else { account(text)? };
-        accounts.insert(address, account).is_none().then_some(())
-    })?;
-    text.end()?;
-    Some(accounts.into_iter().collect())
+/// Accounts, or bytes of code, slots and hashes, that take a millisecond to lay over a state.
+const MANY_ACCOUNTS: usize = 256;
+const MANY_BYTES: usize = 64 * 1024;
+
+/// Characters of an address and of a word that are shown where one is refused.
+const ADDRESS_TEXT: usize = 42;
+const WORD_TEXT: usize = 66;
+
+type Slots = Vec<(U256, U256)>;
+/// A name and the string it has.
+pub(super) type NamedText<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>);
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Overrides {
+    accounts: Vec<(Address, Account)>,
+    pub(super) block_hashes: Vec<(u64, B256)>,
 }
 
-fn account(text: &mut Text<'_>) -> Option<Override> {
-    let mut account = Override::default();
-    text.list(*b"{}", |text| {
-        let name = text.string()?;
-        text.sign(b':')?;
-        let is_first = match name {
-            b"balance" => account.balance.replace(hex::quantity(text.string()?, 256)?).is_none(),
-            b"nonce" => {
-                let nonce = hex::quantity(text.string()?, 64)?;
-                account.nonce.replace(nonce.saturating_to()).is_none()
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Account {
+    fields: Override,
+    /// Where the precompile of this address answers instead.
+    moved_to: Option<Address>,
+}
+
+impl Overrides {
+    pub fn is_empty(&self) -> bool {
+        self.accounts.is_empty() && self.block_hashes.is_empty()
+    }
+
+    /// Whether laying them takes so long that it should not be done in place.
+    pub fn is_large(&self) -> bool {
+        self.accounts.len() > MANY_ACCOUNTS || self.size() > MANY_BYTES
+    }
+
+    fn size(&self) -> usize {
+        let hashes = self.block_hashes.len() * size_of::<B256>();
+        self.accounts.iter().fold(hashes, |size, (_, Account { fields, .. })| {
+            let slots: usize = fields.state.iter().chain(&fields.state_diff).map(Vec::len).sum();
+            size + slots * size_of::<(U256, U256)>() + fields.code.as_ref().map_or(0, |it| it.len())
+        })
+    }
+
+    /// The text of an object of accounts; nothing for null.
+    pub(super) fn span<'a>(text: &mut Text<'a>) -> Reading<Option<&'a [u8]>> {
+        match text.kind()? {
+            Kind::Object => Ok(Some(text.skip()?)),
+            _ => optional_object(text, |_, _| Ok(())).map(|_| None),
+        }
+    }
+
+    /// The accounts of an object; one that is null changes nothing.
+    pub(crate) fn read(text: &[u8]) -> Reading<Self> {
+        let mut members = Vec::new();
+        object(&mut Text::new(text), |text, name| {
+            members.push((name, text.skip()?));
+            Ok(())
+        })?;
+        if members.len() > 1 {
+            last_of_equals(&mut members);
+        }
+        let count = members.len();
+        let mut accounts: Vec<(Address, Account)> = Vec::with_capacity(count);
+        let mut places = AddressMap::default();
+        for (name, text) in members {
+            let place = Named(&name, ADDRESS_TEXT);
+            let address = hex::address(&name).at(&place)?;
+            let Some(account) = AccountTexts::read_optional(&mut Text::new(text)).at(&place)?
+            else {
+                continue;
+            };
+            let account = account.read().at(&place)?;
+            // One address may be written in two ways.
+            let at = if count == 1 { 0 } else { *places.entry(address).or_insert(accounts.len()) };
+            if at == accounts.len() {
+                accounts.push((address, account));
+            } else {
+                accounts[at].1 = account;
             }
-            b"code" => account.code.replace(hex::data(text.string()?)?.into()).is_none(),
-            b"state" => account.state.replace(slots::object(text)?).is_none(),
-            b"stateDiff" => account.state_diff.replace(slots::object(text)?).is_none(),
-            _ => return None,
+        }
+        Ok(Self { accounts, block_hashes: Vec::new() })
+    }
+
+    /// Lays them over a state; gives the precompiles they leave, where they touch any.
+    ///
+    /// # Errors
+    /// `RefusedOverride` for the lowest address whose override cannot be meant, after which the
+    /// overlay is of no use; what reading the state fails with.
+    pub fn lay(&self, overlay: &mut Overlay, rules: Rules) -> Result<Option<PrecompileOverrides>> {
+        let is_refused = |account: &Account, is_precompile: bool| {
+            let both = account.fields.state.is_some() && account.fields.state_diff.is_some();
+            both || account.moved_to.is_some() && !is_precompile
         };
-        is_first.then_some(())
+        let (mut precompiles, mut moves, mut refused) = (Vec::new(), Vec::new(), false);
+        for (address, account) in &self.accounts {
+            let is_precompile = rules.precompiles().contains(address);
+            if is_precompile {
+                precompiles.push(*address);
+            }
+            moves.extend(account.moved_to.map(|to| (*address, to)));
+            if is_refused(account, is_precompile) {
+                refused = true;
+            } else {
+                overlay.apply(*address, &account.fields)?;
+            }
+        }
+        if refused || !moves.is_empty() {
+            self.check(rules)?;
+        }
+        for (number, hash) in &self.block_hashes {
+            overlay.set_block_hash(*number, *hash);
+        }
+        if precompiles.is_empty() {
+            return Ok(None);
+        }
+        PrecompileOverrides::new(rules, precompiles, moves).map(Some)
+    }
+
+    /// Refuses what cannot be meant, by the order of addresses.
+    fn check(&self, rules: Rules) -> Result<()> {
+        let accounts: BTreeMap<_, _> = self.accounts.iter().map(|(at, it)| (at, it)).collect();
+        let refuse = |address: &Address, why: &str| {
+            Err(Error::RefusedOverride(format!("account {address} {why}")))
+        };
+        for (address, account) in &accounts {
+            if let Some(to) = &account.moved_to {
+                if !rules.precompiles().contains(address) {
+                    return refuse(address, "is not a precompile");
+                }
+                if accounts.contains_key(to) {
+                    return refuse(to, "is already overridden");
+                }
+            }
+            if account.fields.state.is_some() && account.fields.state_diff.is_some() {
+                return refuse(address, "has both 'state' and 'stateDiff'");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An account's override whose types are right; slots are not looked at.
+#[derive(Default)]
+struct AccountTexts<'a> {
+    balance: Option<Cow<'a, [u8]>>,
+    nonce: Option<Cow<'a, [u8]>>,
+    code: Option<Cow<'a, [u8]>>,
+    moved_to: Option<Cow<'a, [u8]>>,
+    state: Option<&'a [u8]>,
+    state_diff: Option<&'a [u8]>,
+    /// Another name of `stateDiff`.
+    storage: Option<&'a [u8]>,
+}
+
+impl<'a> AccountTexts<'a> {
+    fn read_optional(text: &mut Text<'a>) -> Reading<Option<Self>> {
+        let mut texts = Self::default();
+        let given = optional_object(text, |text, name| texts.member(text, &name))?;
+        Ok(given.then_some(texts))
+    }
+
+    fn member(&mut self, text: &mut Text<'a>, name: &[u8]) -> Reading<()> {
+        let field = match name {
+            b"balance" => &mut self.balance,
+            b"nonce" => &mut self.nonce,
+            b"code" => &mut self.code,
+            b"movePrecompileToAddress" => &mut self.moved_to,
+            _ => {
+                let slots = Some(text.skip()?);
+                match name {
+                    b"state" => self.state = slots,
+                    b"stateDiff" => self.state_diff = slots,
+                    b"storage" => self.storage = slots,
+                    _ => {}
+                }
+                return Ok(());
+            }
+        };
+        *field = optional_string(text).at(Member(name))?;
+        Ok(())
+    }
+
+    fn read(self) -> Reading<Account> {
+        let slots_of = |text: Option<&[u8]>| text.map_or(Ok(None), slots);
+        let state = slots_of(self.state).at(".state")?;
+        let diff = slots_of(self.state_diff).at(".stateDiff")?;
+        let alias = slots_of(self.storage).at(".storage")?;
+        if let (Some(diff), Some(alias)) = (&diff, &alias)
+            && map(diff) != map(alias)
+        {
+            return Err(refusal("stateDiff and storage are two names of one field and differ"));
+        }
+        let wide = |text: &[u8]| hex::quantity(text, 256);
+        let fields = Override {
+            balance: self.balance.as_deref().map(wide).transpose().at(".balance")?,
+            nonce: self.nonce.as_deref().map(hex::number).transpose().at(".nonce")?,
+            code: self.code.as_deref().map(hex::data).transpose().at(".code")?.map(Into::into),
+            state,
+            state_diff: diff.or(alias),
+        };
+        let moved_to = self.moved_to.as_deref().map(hex::address).transpose();
+        Ok(Account { fields, moved_to: moved_to.at(".movePrecompileToAddress")? })
+    }
+}
+
+fn map(slots: &Slots) -> BTreeMap<U256, U256> {
+    slots.iter().copied().collect()
+}
+
+/// Slots and their values, 32 bytes each; nothing for null.
+fn slots(text: &[u8]) -> Reading<Option<Slots>> {
+    if let Some(slots) = plain_slots(text) {
+        return Ok(Some(slots));
+    }
+    let Some(mut members) = texts_by_name(&mut Text::new(text))? else { return Ok(None) };
+    last_of_equals(&mut members);
+    let word = |text: &[u8]| hex::hash(text).map(|word| U256::from_be_bytes(word.0));
+    members
+        .iter()
+        .map(|(slot, value)| {
+            let place = Named(slot, WORD_TEXT);
+            Ok((word(slot).at(&place)?, word(value).at(&place)?))
+        })
+        .collect::<Reading<_>>()
+        .map(Some)
+}
+
+/// The same if nothing is wrong with any.
+fn plain_slots(text: &[u8]) -> Option<Slots> {
+    let mut text = Text::new(text);
+    let mut slots = Vec::with_capacity(text.left() / (2 * WORD_TEXT));
+    let word = |text: &[u8]| hex::fixed::<32>(text).map(U256::from_be_bytes).ok_or(Malformed);
+    text.object(|text, name| {
+        slots.push((word(&name)?, word(&text.string()?)?));
+        Ok::<(), Malformed>(())
+    })
+    .ok()?;
+    Some(slots)
+}
+
+/// An object of strings; nothing for null.
+pub(super) fn texts_by_name<'a>(text: &mut Text<'a>) -> Reading<Option<Vec<NamedText<'a>>>> {
+    let mut members = Vec::new();
+    let given = optional_object(text, |text, name| {
+        members.push((name, string(text).at("[...]")?));
+        Ok(())
     })?;
-    let both = account.state.is_some() && account.state_diff.is_some();
-    (!both).then_some(account)
+    Ok(given.then_some(members))
 }

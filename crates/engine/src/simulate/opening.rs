@@ -12,9 +12,9 @@ use crate::{
         deadline::Limits,
         env::Env,
         execute::{self, Options},
-        overlay::{Overlay, Override},
-        precompiles::PrecompileOverrides,
+        overlay::Overlay,
     },
+    params::Overrides,
     simulate::body::{Body, CallsBudget, PlainCall},
 };
 
@@ -29,10 +29,10 @@ pub struct Opening {
 }
 
 /// What a block is asked to hold.
-#[derive(Debug, Clone, Default)]
-pub struct Asked {
-    pub overrides: Vec<(Address, Override)>,
-    pub calls: Vec<PlainCall>,
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    pub overrides: Option<&'a Overrides>,
+    pub calls: &'a [PlainCall],
     /// The gas that all calls may use together.
     pub gas: u64,
 }
@@ -48,16 +48,14 @@ impl Opening {
         &self,
         overlay: &mut Overlay,
         env: &Env,
-        asked: &Asked,
+        asked: &Asked<'_>,
         limits: &Limits,
     ) -> Result<Option<Body>> {
-        let overridden = asked.overrides.iter().map(|(address, _)| *address);
-        if !PrecompileOverrides::new(env.rules, overridden, [])?.is_empty() {
-            return Ok(None);
-        }
         overlay.set_block_hash(self.parent.0, self.parent.1);
-        for (address, account) in &asked.overrides {
-            overlay.apply(*address, account)?;
+        if let Some(overrides) = asked.overrides
+            && overrides.lay(overlay, env.rules)?.is_some()
+        {
+            return Ok(None);
         }
         for (contract, data) in &self.told {
             let (data, limits) = (data.clone(), limits.clone());
@@ -74,7 +72,7 @@ impl Opening {
             check_block_gas_limit: true,
             ..Options::default()
         };
-        let (mut body, calls) = (Body::default(), &asked.calls);
+        let (mut body, calls) = (Body::default(), asked.calls);
         let ran = body.run_plain(overlay, env, calls, self.tx_type, budget, false, options)?;
         Ok((ran.calls == calls.len()).then_some(body))
     }
@@ -115,57 +113,55 @@ mod tests {
     }
 
     /// The gas that is used, and what the contract keeps in the end.
-    fn filled(overrides: &[(Address, Override)], calls: &[PlainCall]) -> Option<(u64, U256)> {
+    fn filled(overrides: &str, calls: &[PlainCall]) -> Option<(u64, U256)> {
         within(&Limits::default(), overrides, calls)
     }
 
-    fn within(
-        limits: &Limits,
-        overrides: &[(Address, Override)],
-        calls: &[PlainCall],
-    ) -> Option<(u64, U256)> {
+    fn within(limits: &Limits, overrides: &str, calls: &[PlainCall]) -> Option<(u64, U256)> {
         let mut overlay = state().overlay();
-        let (overrides, calls) = (overrides.to_vec(), calls.to_vec());
-        let (asked, env) = (Asked { overrides, calls, gas: 50_000 }, env(ethereum("Cancun")));
+        let overrides = Overrides::read(format!("{{{overrides}}}").as_bytes()).expect("overrides");
+        let asked = Asked { overrides: Some(&overrides), calls, gas: 50_000 };
+        let env = env(ethereum("Cancun"));
         let body = opening().fill(&mut overlay, &env, &asked, limits).expect("no failure")?;
         assert_eq!(overlay.block_hash(0), Ok(B256::repeat_byte(9)));
         let kept = overlay.storage(&STORES, &U256::ZERO).expect("a slot");
         Some((body.gas_used(), kept))
     }
 
-    fn funds(balance: u64) -> (Address, Override) {
-        let balance = Some(U256::from(balance));
-        (SENDER, Override { balance, ..Override::default() })
+    fn funds(balance: u64) -> String {
+        format!(r#""{SENDER}":{{"balance":"{balance:#x}"}}"#)
     }
 
-    fn code(of: Address) -> (Address, Override) {
-        (of, Override { code: Some(Bytes::new()), ..Override::default() })
+    fn code(of: Address, code: &str) -> String {
+        format!(r#""{of}":{{"code":"{code}"}}"#)
     }
 
     #[test]
     fn overrides_come_before_what_is_told_and_that_before_calls() {
         let told = U256::from_be_bytes([7; 32]);
         let calls = [call(1, 21_000), call(2, 29_000)];
-        assert_eq!(filled(&[], &[]), Some((0, told)));
-        assert_eq!(filled(&[funds(3)], &calls), Some((42_000, told)));
-        assert_eq!(filled(&[funds(3), code(STORES)], &calls), Some((42_000, U256::ZERO)));
+        assert_eq!(filled("", &[]), Some((0, told)));
+        assert_eq!(filled(&funds(3), &calls), Some((42_000, told)));
+        assert_eq!(
+            filled(&(funds(3) + "," + &code(STORES, "0x")), &calls),
+            Some((42_000, U256::ZERO))
+        );
     }
 
     #[test]
     fn where_anything_has_to_be_decided_there_is_no_body() {
-        assert_eq!(filled(&[funds(2)], &[call(3, 21_000)]), None);
-        assert_eq!(filled(&[], &[call(0, 20_999)]), None);
-        assert_eq!(filled(&[], &[call(0, u64::MAX)]), None);
-        assert_eq!(filled(&[code(IDENTITY)], &[]), None);
+        assert_eq!(filled(&funds(2), &[call(3, 21_000)]), None);
+        assert_eq!(filled("", &[call(0, 20_999)]), None);
+        assert_eq!(filled("", &[call(0, u64::MAX)]), None);
+        assert_eq!(filled(&code(IDENTITY, "0x"), &[]), None);
     }
 
     #[test]
     fn what_takes_long_has_no_body() {
         let late = Limits { deadline: Some(Instant::now()), ..Limits::default() };
-        let loops = Bytes::from_static(&[op::JUMPDEST, op::PUSH0, op::JUMP]);
-        let endless = (STORES, Override { code: Some(loops), ..Override::default() });
-        assert_eq!(within(&late, &[endless], &[]), None);
-        assert_eq!(within(&late, &[], &[call(0, 21_000), call(0, 21_000)]), None);
-        assert!(within(&late, &[], &[call(0, 21_000)]).is_some());
+        let loops = format!("0x{:x}{:x}{:x}", op::JUMPDEST, op::PUSH0, op::JUMP);
+        assert_eq!(within(&late, &code(STORES, &loops), &[]), None);
+        assert_eq!(within(&late, "", &[call(0, 21_000), call(0, 21_000)]), None);
+        assert!(within(&late, "", &[call(0, 21_000)]).is_some());
     }
 }

@@ -1,7 +1,8 @@
 """Block overrides: a block as a call or a simulation asks to see it.
 
 Forks are chosen by the overridden number and time, so a far time crosses forks. BLOCKHASH
-still ends at the real block. What simulated blocks make of them is in `simulation.header`.
+still ends at the real block, and hashes that are overridden are laid over the state with
+accounts. What simulated blocks make of them is in `simulation.header`.
 """
 
 from typing import Final
@@ -24,7 +25,6 @@ class BlockOverrides(Struct, frozen=True):
     mix_hash: bytes | None = None
     base_fee_per_gas: int | None = None
     blob_base_fee: int | None = None
-    block_hashes: dict[int, bytes] | None = None  # what BLOCKHASH gives
     # Of simulated blocks only; a call is not a block.
     parent_beacon_block_root: bytes | None = None
     withdrawals: list[Withdrawal] | None = None
@@ -36,7 +36,7 @@ AS_IT_IS: Final = BlockOverrides()
 def overridden(block: ReadableBlock, overrides: BlockOverrides) -> BlockContext:
     """The block as overridden; its forks follow from the overridden number and time."""
     fields = {name: value for name, value in structs.asdict(overrides).items() if value is not None}
-    blob_fee, block_hashes = fields.pop("blob_base_fee", None), fields.pop("block_hashes", None)
+    blob_fee = fields.pop("blob_base_fee", None)
     if block.merged:
         fields.pop("difficulty", None)  # a block that nobody mined has none
     if block.header.base_fee_per_gas is None:
@@ -44,4 +44,4 @@ def overridden(block: ReadableBlock, overrides: BlockOverrides) -> BlockContext:
     changed = block.header.replace(**fields)
     profile = block.profile
     rules = profile.rules(changed.number, changed.timestamp, merged=block.merged)
-    return BlockContext(changed, rules, profile, blob_fee, block_hashes)
+    return BlockContext(changed, rules, profile, blob_fee)

@@ -21,10 +21,8 @@ from foreblock._engine import (
 )
 from foreblock.errors import InvalidMessage, RefusedCall
 from foreblock.ledger.calls.checks import check, check_fields
-from foreblock.ledger.calls.overrides import AccountOverride, apply, apply_in_steps, forget
-from foreblock.ledger.calls.request import Call
+from foreblock.ledger.calls.request import Call, Overrides
 from foreblock.ledger.reading.block_context import BlockContext
-from foreblock.scheduling.steps import Pace, Steps
 
 __all__ = [
     "FEE_LIMIT",
@@ -36,9 +34,7 @@ __all__ = [
     "State",
     "message",
     "overlaid",
-    "overlaid_in_steps",
     "prepare",
-    "prepare_in_steps",
     "ready",
 ]
 
@@ -108,57 +104,24 @@ class Run(Struct, frozen=True, gc=False):
 
 
 def prepare(
-    call: Call, state: State, context: BlockContext, overrides: dict[bytes, AccountOverride] | None
+    call: Call,
+    state: State,
+    context: BlockContext,
+    overrides: Overrides | None,
+    **_limits: int | None,
 ) -> Run:
     """Prepare a call; raises `RefusedOverride`, `RefusedCall`."""
     return ready(call, state, context, *overlaid(state, context, overrides))
 
 
-def prepare_in_steps(
-    call: Call,
-    state: State,
-    context: BlockContext,
-    overrides: dict[bytes, AccountOverride] | None,
-    pace: Pace,
-) -> Steps[Run]:
-    """The same with very many overrides, others having their turn in between."""
-    above = yield from overlaid_in_steps(state, context, overrides, pace)
-    return ready(call, state, context, *above)
-
-
 def overlaid(
-    state: State, context: BlockContext, overrides: dict[bytes, AccountOverride] | None
+    state: State, context: BlockContext, overrides: Overrides | None, **_limits: int | None
 ) -> Overlaid:
     """The overrides above a state, if there are any; raises `RefusedOverride`."""
-    if not overrides and not context.block_hashes:
+    if overrides is None:
         return None, None
     overlay = state.overlay()
-    precompiles = apply(overrides or {}, overlay, context.rules)
-    _set_block_hashes(overlay, context)
-    return overlay, precompiles
-
-
-def overlaid_in_steps(
-    state: State,
-    context: BlockContext,
-    overrides: dict[bytes, AccountOverride] | None,
-    pace: Pace,
-) -> Steps[Overlaid]:
-    """The same in steps, after which the overrides are let go of."""
-    if not overrides and not context.block_hashes:
-        return None, None
-    overlay = state.overlay()
-    precompiles = None
-    if overrides:
-        precompiles = yield from apply_in_steps(overrides, overlay, context.rules, pace)
-        yield from forget(overrides, pace)
-    _set_block_hashes(overlay, context)
-    return overlay, precompiles
-
-
-def _set_block_hashes(overlay: Overlay, context: BlockContext) -> None:
-    for number, block_hash in context.block_hashes.items():
-        overlay.set_block_hash(number, block_hash)
+    return overlay, overrides.lay(overlay, context.rules.engine_name)
 
 
 def ready(
@@ -210,7 +173,7 @@ def message(call: Call, base_fee: int | None) -> Message:
         gas_price=call.gas_price if cap is None and tip is None else None,
         max_fee_per_gas=cap,
         max_priority_fee_per_gas=tip,
-        access_list=[(address, list(slots)) for address, slots in call.access_list],
+        access_list=call.access_list,
         blob_hashes=None if call.blob_hashes is None else list(call.blob_hashes),
         max_fee_per_blob_gas=call.max_fee_per_blob_gas,
         authorization_list=None if call.authorizations is None else list(call.authorizations),

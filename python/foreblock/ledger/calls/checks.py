@@ -145,7 +145,7 @@ def _gas(call: Call, context: BlockContext) -> Reason | None:
     intrinsic = intrinsic_gas(
         call.data,
         creates=call.to is None,
-        access_list=call.access_list,
+        accessed=call.accessed,
         authorizations=len(call.authorizations or ()),
         rules=context.rules,
     )

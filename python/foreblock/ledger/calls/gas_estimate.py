@@ -8,16 +8,16 @@ is narrow. The steps are geth's, and so are the results.
 Runs are yielded as `Steps`; the scheduler decides where and for how long they run.
 """
 
+from functools import partial
 from typing import Final
 
 from msgspec import Struct, structs
 
 from foreblock._engine import Outcome, Overlay, Precompiles, State
 from foreblock.errors import RefusedCall
-from foreblock.ledger.calls.call import overlaid, overlaid_in_steps, ready
+from foreblock.ledger.calls.call import overlaid, ready
 from foreblock.ledger.calls.checks import check_fields, reason_beside_gas
-from foreblock.ledger.calls.overrides import AccountOverride
-from foreblock.ledger.calls.request import Call
+from foreblock.ledger.calls.request import Call, Overrides
 from foreblock.ledger.reading.block_context import BlockContext
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.intrinsic_gas import TRANSACTION, floor_gas, intrinsic_gas
@@ -32,31 +32,20 @@ def estimate_gas(
     call: Call,
     state: State,
     context: BlockContext,
-    overrides: dict[bytes, AccountOverride] | None,
-    gas_cap: int,
-) -> Steps[int | Outcome]:
-    """The gas that a call needs, or the outcome of one that fails with any amount.
-
-    `call.gas` is 0 where the request does not limit it. Raises `RefusedOverride`, and
-    `RefusedCall` where the call may not begin or needs more gas than its maximum.
-    """
-    check_fields(call, context.profile.chain_id)
-    above = overlaid(state, context, overrides)
-    return _estimate(_Tries(call, state, context, *above), gas_cap)
-
-
-def estimate_gas_in_steps(
-    call: Call,
-    state: State,
-    context: BlockContext,
-    overrides: dict[bytes, AccountOverride] | None,
+    overrides: Overrides | None,
     gas_cap: int,
     pace: Pace,
 ) -> Steps[int | Outcome]:
-    """The same with very many overrides, at a pace; the overrides are let go of."""
+    """The gas to give a call, or how it fails whatever it is given.
+
+    `call.gas` is 0 where nobody says how much it may have. Raises `RefusedOverride`, and
+    `RefusedCall` where it may not begin or needs more gas than it may have.
+    """
     check_fields(call, context.profile.chain_id)
-    above = yield from overlaid_in_steps(state, context, overrides, pace)
-    tries = _Tries(call, state, context, *above, offers_turns=True)
+    large = overrides is not None and overrides.is_large
+    lay = partial(overlaid, state, context, overrides)
+    overlay, precompiles = (yield lay) if large else lay()
+    tries = _Tries(call, state, context, overlay, precompiles, offers_turns=large)
     return (yield from paced(_estimate(tries, gas_cap), pace))
 
 
@@ -123,7 +112,7 @@ class _Tries(Struct, frozen=True, gc=False):
         intrinsic = intrinsic_gas(
             call.data,
             creates=call.to is None,
-            access_list=call.access_list,
+            accessed=call.accessed,
             authorizations=len(call.authorizations or ()),
             rules=rules,
         )

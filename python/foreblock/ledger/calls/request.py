@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from foreblock._engine import Authorization
+from foreblock._engine import AccessList, Authorization, Overrides
 from foreblock.primitives import ZERO_ADDRESS
+
+__all__ = ["AccessList", "Call", "Overrides"]
 
 
 class Call(Struct, frozen=True, gc=False):
@@ -25,10 +27,16 @@ class Call(Struct, frozen=True, gc=False):
     gas_price: int | None = None
     max_fee_per_gas: int | None = None
     max_priority_fee_per_gas: int | None = None
-    access_list: Sequence[tuple[bytes, Sequence[bytes]]] = ()
+    access_list: AccessList | None = None
     blob_hashes: Sequence[bytes] | None = None
     max_fee_per_blob_gas: int | None = None
     authorizations: Sequence[Authorization] | None = None
+
+    @property
+    def accessed(self) -> tuple[int, int]:
+        """How many addresses and slots its access list has."""
+        listed = self.access_list
+        return (0, 0) if listed is None else (listed.addresses, listed.slots)
 
     @property
     def fee_cap(self) -> int:

@@ -5,7 +5,6 @@ gas the base fee reads 0, and likewise for blobs, so that it never pays less tha
 asks for (as in geth).
 """
 
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Final
 
@@ -25,12 +24,10 @@ class BlockContext:
         rules: Rules,
         profile: ChainProfile,
         blob_fee: int | None = None,
-        block_hashes: Mapping[int, bytes] | None = None,
     ) -> None:
         self.header: Final = header
         self.rules: Final = rules
         self.profile: Final = profile
-        self.block_hashes: Final = block_hashes or {}
         # None before London.
         self.base_fee: Final = header.base_fee_per_gas
         self._blob_fee: Final = blob_fee

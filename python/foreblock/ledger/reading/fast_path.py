@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from foreblock._engine import Express, Store
+from foreblock._engine import FastPath, Store
 from foreblock.ledger.reading.blocks import Snapshot
 from foreblock.scheduling.thresholds import THRESHOLDS
 
@@ -27,9 +27,9 @@ class FastPathBounds(Struct, frozen=True):
     step_us: int  # longer steps that cannot be interrupted are not begun
 
 
-def make_fast_path(store: Store, bounds: FastPathBounds) -> Express:
+def make_fast_path(store: Store, bounds: FastPathBounds) -> FastPath:
     """A fast path on a store, without a snapshot yet."""
-    return Express(
+    return FastPath(
         store,
         batch_items=min(bounds.batch_items, THRESHOLDS.fast_batch_items),
         batch_bytes=bounds.batch_bytes,
@@ -40,13 +40,13 @@ def make_fast_path(store: Store, bounds: FastPathBounds) -> Express:
     )
 
 
-def set_snapshot(fast_path: Express, snapshot: Snapshot, now_ns: int) -> None:
+def set_snapshot(fast_path: FastPath, snapshot: Snapshot, now_ns: int) -> None:
     """Hand over the last snapshot; it is valid until the next commit."""
     pending = snapshot.pending
     if pending is None:
-        fast_path.prepare(snapshot.heads, snapshot.header_line, snapshot.latest.number)
+        fast_path.set_snapshot(snapshot.heads, snapshot.header_line, snapshot.latest.number)
         return
-    fast_path.prepare(
+    fast_path.set_snapshot(
         snapshot.heads,
         snapshot.header_line,
         snapshot.latest.number,

@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct
 
-from foreblock._engine import Env, Express, State, Store, View
+from foreblock._engine import Env, FastPath, State, Store, View
 from foreblock.clock import Clock, SystemClock, boot_id
 from foreblock.errors import (
     NoChain,
@@ -67,7 +67,7 @@ class Ledger:
             self.profile: Final = stored_profile(view)
             self.blocks: Final = KnownBlocks(self.profile)
             self._snapshot = self._read_snapshot(view)
-        self.fast_path: Express | None = None
+        self.fast_path: FastPath | None = None
 
     @classmethod
     def open(
@@ -103,7 +103,7 @@ class Ledger:
             view, snapshot.latest, snapshot.pending, snapshot.header_line, self, client
         )
 
-    def open_fast_path(self, bounds: FastPathBounds) -> Express:
+    def open_fast_path(self, bounds: FastPathBounds) -> FastPath:
         """The fast path on snapshots of this ledger (`fast_path`)."""
         self.fast_path = make_fast_path(self._store, bounds)
         self._see(self._snapshot)
@@ -194,13 +194,13 @@ class LedgerView(Struct, frozen=True, gc=False):
         if fast_path is None or tag not in ANSWERED_TAGS:
             return
         if len(text) <= THRESHOLDS.fast_text_bytes:
-            fast_path.keep_block(self._view.heads, self._pending_partial, tag, full, text)
+            fast_path.cache_block(self._view.heads, self._pending_partial, tag, full, text)
 
     def remember_call(self, tag: str, env: Env, to: bytes, data: bytes) -> None:
         """Let the fast path make calls of this kind at a tag: one was short."""
         fast_path = self._ledger.fast_path
         if fast_path is not None and tag in ANSWERED_TAGS:
-            fast_path.keep_call(self._view.heads, self._pending_partial, tag, env, to, data)
+            fast_path.allow_call(self._view.heads, self._pending_partial, tag, env, to, data)
 
     @property
     def _pending_partial(self) -> int | None:

@@ -1,11 +1,8 @@
 """Gas of a transaction before it runs: its intrinsic gas, and the floor price of its data."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from foreblock.ledger.rules.forks import HOMESTEAD, ISTANBUL, PRAGUE, SHANGHAI, Rules
-
-AccessList = Sequence[tuple[bytes, Sequence[bytes]]]
 
 TRANSACTION: Final = 21_000
 CREATION: Final = 32_000  # more than a call, from Homestead on (EIP-2)
@@ -21,9 +18,9 @@ FLOOR_PER_TOKEN: Final = 10  # from Prague on (EIP-7623)
 
 
 def intrinsic_gas(
-    data: bytes, *, creates: bool, access_list: AccessList, authorizations: int, rules: Rules
+    data: bytes, *, creates: bool, accessed: tuple[int, int], authorizations: int, rules: Rules
 ) -> int:
-    """The gas that is charged before the first opcode."""
+    """The gas that is charged before the first opcode; `accessed` are addresses and slots."""
     fork = rules.ethereum
     zeros = data.count(0)
     other = OTHER_BYTE if fork >= ISTANBUL else OTHER_BYTE_BEFORE_ISTANBUL
@@ -32,7 +29,7 @@ def intrinsic_gas(
         gas += CREATION
     if creates and fork >= SHANGHAI:
         gas += (len(data) + 31) // 32 * WORD_OF_INIT_CODE
-    gas += sum(ACCESSED_ADDRESS + ACCESSED_SLOT * len(slots) for _, slots in access_list)
+    gas += ACCESSED_ADDRESS * accessed[0] + ACCESSED_SLOT * accessed[1]
     return gas + AUTHORIZATION * authorizations
 
 

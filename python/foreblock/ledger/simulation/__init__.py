@@ -6,7 +6,7 @@
     open_block           one block between its header and its seal
     simulated_calls      its calls: defaults, checks in their order, runs
     run                  each block: everything that happens in it, in order
-    usual                one block of plain calls, the short way
+    single_block         one block of plain calls, the fast path
 
 Reads as the specification does. The engine holds a block until it is sealed (`_engine.Body`):
 encodings, receipts, and the hashes over them.

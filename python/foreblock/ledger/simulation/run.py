@@ -8,10 +8,18 @@ from functools import partial
 
 from msgspec import Struct
 
-from foreblock._engine import BodyText, Outcome, Precompiles, SealedBody, State, requests_hash
+from foreblock._engine import (
+    BodyText,
+    Outcome,
+    Overlay,
+    Overrides,
+    Precompiles,
+    SealedBody,
+    State,
+    requests_hash,
+)
 from foreblock.errors import DeadlineExceeded, RefusedOverride, RefusedSimulation, Rule, Undecodable
 from foreblock.ledger.calls.block_overrides import AS_IT_IS, BlockOverrides
-from foreblock.ledger.calls.overrides import apply, apply_in_steps, forget
 from foreblock.ledger.reading.block_context import BlockContext
 from foreblock.ledger.reading.blocks import PreconfirmedBlock, ReadableBlock
 from foreblock.ledger.rules.addresses import checksum_address
@@ -24,7 +32,7 @@ from foreblock.ledger.rules.execution import (
     WITHDRAWAL_REQUEST,
     WITHDRAWAL_REQUESTS,
 )
-from foreblock.ledger.rules.forks import PARIS
+from foreblock.ledger.rules.forks import PARIS, Rules
 from foreblock.ledger.simulation.open_block import OpenBlock, has_queues
 from foreblock.ledger.simulation.simulated_calls import run_at_once, run_calls
 from foreblock.ledger.simulation.simulated_chain import SimulatedChain
@@ -60,38 +68,28 @@ def run_block(
     """
     asked = FILLER if planned.request is None else planned.request
     context = _context(chain, planned, asked.block)
-    if asked.in_steps:
-        return _override(chain, asked, context)
-    precompiles = None
-    if asked.accounts:
-        precompiles = apply(asked.accounts, chain.overlay, context.rules)
-    return _run(_open(chain, asked, context, precompiles))
+    if asked.overrides is None:
+        return _run(OpenBlock(chain, asked, context, None))
+    lay = partial(_lay, chain.overlay, asked.overrides, context.rules)
+    if asked.overrides.is_large:
+        return _run_overridden(chain, asked, context, lay)
+    return _run(OpenBlock(chain, asked, context, lay()))
 
 
-def _override(
-    chain: SimulatedChain, asked: BlockRequest, context: BlockContext
+def _lay(
+    overlay: Overlay, overrides: Overrides, rules: Rules, **_limits: int | None
+) -> Precompiles | None:
+    """Lay overrides over the state; a moved precompile is back in place for the next block."""
+    return overrides.lay(overlay, rules.engine_name)
+
+
+def _run_overridden(
+    chain: SimulatedChain, asked: BlockRequest, context: BlockContext, lay: Work
 ) -> Steps[SimulatedBlock]:
     """Run a block with very many overrides."""
-    precompiles = yield from apply_in_steps(
-        asked.accounts, chain.overlay, context.rules, chain.pace
-    )
-    if isinstance(asked.accounts, dict):
-        yield from forget(asked.accounts, chain.pace)
-    found = _run(_open(chain, asked, context, precompiles))
+    precompiles = yield lay
+    found = _run(OpenBlock(chain, asked, context, precompiles))
     return found if isinstance(found, SimulatedBlock) else (yield from found)
-
-
-def _open(
-    chain: SimulatedChain,
-    asked: BlockRequest,
-    context: BlockContext,
-    precompiles: Precompiles | None,
-) -> OpenBlock:
-    """Open the block on its overrides; a moved precompile is back in place for the next one."""
-    if asked.block.block_hashes:
-        for number, block_hash in asked.block.block_hashes.items():
-            chain.overlay.set_block_hash(number, block_hash)
-    return OpenBlock(chain, asked, context, precompiles)
 
 
 def _run(block: OpenBlock) -> SimulatedBlock | Steps[SimulatedBlock]:

@@ -5,15 +5,14 @@ a number may be skipped, and an empty block fills the gap, so its time counts as
 block in progress may itself be the first: its number and time are then used again.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
 
-from foreblock._engine import PlainCalls
-from foreblock.errors import InvalidParams, RefusedSimulation, Rule
+from foreblock._engine import Overrides, PlainCalls
+from foreblock.errors import RefusedSimulation, Rule
 from foreblock.ledger.calls.block_overrides import AS_IT_IS, BlockOverrides
-from foreblock.ledger.calls.overrides import AccountOverride
 from foreblock.ledger.calls.request import Call
 
 __all__ = [
@@ -44,10 +43,8 @@ class BlockRequest(Struct, frozen=True):
     """A block to simulate; its calls are `PlainCalls` where all of them are plain."""
 
     calls: Sequence[CallRequest] | PlainCalls = ()
-    accounts: Mapping[bytes, AccountOverride] = {}
+    overrides: Overrides | None = None
     block: BlockOverrides = AS_IT_IS
-    # Whether the overrides are large, and are applied and freed in steps.
-    in_steps: bool = False
 
 
 FILLER: Final = BlockRequest()  # an empty block that fills a gap in the numbers
@@ -70,23 +67,6 @@ class SimulationLimits(Struct, frozen=True):
     calls: int = 10_000
     gas: int = 50_000_000  # of all calls together; calls are lowered to what is left of it
     output: int = 16 << 20  # bytes that all calls return; ours, for half of the gas buys 50 MB
-
-
-def check_blocks(count: int, limits: SimulationLimits) -> None:
-    """Raise for a simulation of too many blocks, or of none."""
-    if not count:
-        raise InvalidParams("empty input")
-    if count > limits.blocks:
-        raise RefusedSimulation(Rule.LIMIT, "too many blocks")
-
-
-def check_calls(count: int, total: int, limits: SimulationLimits) -> None:
-    """Raise for too many calls in a block, or in all blocks up to it (`total`)."""
-    if count > limits.block_calls:
-        why = f"too many calls in block: {count} > {limits.block_calls}"
-        raise RefusedSimulation(Rule.LIMIT, why)
-    if total > limits.calls:
-        raise RefusedSimulation(Rule.LIMIT, f"too many calls: {total} > {limits.calls}")
 
 
 LAST_TIME: Final = 2**64 - 1  # a header's time has 64 bits

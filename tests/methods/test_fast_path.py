@@ -15,7 +15,7 @@ from foreblock.methods.options import Options
 from foreblock.scheduling.thresholds import THRESHOLDS
 from support.chains.preconfirming import PAID, PreconfirmingChain
 from support.servers.asking import request
-from support.servers.expressing import Ways, bounds
+from support.servers.two_ways import Ways, bounds
 from support.servers.wire import answer, post
 
 PAYEE = f"0x{PAID.hex()}"
@@ -136,7 +136,7 @@ def test_next_commit_is_seen_at_once(chain: PreconfirmingChain, ways: Ways) -> N
 def test_past_its_deadline_there_is_no_answer_until_the_long_way_has_seen_it(ways: Ways) -> None:
     snapshot = ways.ledger._snapshot
     assert snapshot.pending is not None
-    set_snapshot(ways.express, snapshot, snapshot.deadline_ns)
+    set_snapshot(ways.fast_path, snapshot, snapshot.deadline_ns)
     assert ways.at_once(balance()) is None, "its headers would name the pending block"
 
 
@@ -180,16 +180,16 @@ def test_batches_go_the_long_way_beyond_a_number_of_bytes(chain: PreconfirmingCh
 
 
 def _known(ledger: Ledger, body: bytes, batch_bytes: int) -> bytes | None:
-    express = ledger.open_fast_path(bounds(batch_bytes=batch_bytes))
-    express.know(b"head", len(body), b"HTTP/1.1 200 OK\r\n", b"")
-    return express.answer(b"head\r\n\r\n" + body, b"Date: now\r\n")
+    fast_path = ledger.open_fast_path(bounds(batch_bytes=batch_bytes))
+    fast_path.cache_head(b"head", len(body), b"HTTP/1.1 200 OK\r\n", b"")
+    return fast_path.answer(b"head\r\n\r\n" + body, b"Date: now\r\n")
 
 
 def test_only_a_whole_request_under_a_known_head_is_answered(ways: Ways) -> None:
     whole = post(balance())
-    assert ways.express.answer(whole, b"") is None, "nobody has accepted the head"
+    assert ways.fast_path.answer(whole, b"") is None, "nobody has accepted the head"
     ways.short.send(whole)
-    assert ways.express.answer(whole, b"") is not None
+    assert ways.fast_path.answer(whole, b"") is not None
     for other in (
         whole[:-1],
         whole + b" ",
@@ -198,15 +198,15 @@ def test_only_a_whole_request_under_a_known_head_is_answered(ways: Ways) -> None
         b"",
         whole[: -len(balance())],
     ):
-        assert ways.express.answer(other, b"") is None
-    ways.express.forget()
-    assert ways.express.answer(whole, b"") is None
+        assert ways.fast_path.answer(other, b"") is None
+    ways.fast_path.clear_heads()
+    assert ways.fast_path.answer(whole, b"") is None
 
 
 def test_head_that_closes_the_connection_is_not_known(ways: Ways) -> None:
     whole = post(balance(), b"Connection: close")
     ways.short.send(whole)
-    assert ways.express.answer(whole, b"") is None
+    assert ways.fast_path.answer(whole, b"") is None
 
 
 def test_connection_that_drains_says_so(ways: Ways) -> None:
@@ -226,12 +226,12 @@ def test_store_that_was_closed_is_no_answer(chain: PreconfirmingChain) -> None:
     ledger = Ledger(chain.store, clock=chain.clock)
     assert _known(ledger, balance(), 1000) is not None
     chain.store.close()
-    express = ledger.open_fast_path(bounds())
-    express.know(b"head", len(balance()), b"", b"")
-    assert express.answer(b"head\r\n\r\n" + balance(), b"") is None
+    fast_path = ledger.open_fast_path(bounds())
+    fast_path.cache_head(b"head", len(balance()), b"", b"")
+    assert fast_path.answer(b"head\r\n\r\n" + balance(), b"") is None
 
 
 def test_tag_must_be_one_that_is_answered(ways: Ways) -> None:
     heads = ways.ledger._snapshot.heads
     with pytest.raises(InvalidArgument, match="latest or pending"):
-        ways.express.keep_block(heads, None, "safe", False, b"")
+        ways.fast_path.cache_block(heads, None, "safe", False, b"")

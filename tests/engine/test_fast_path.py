@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock._engine import Express, Store
+from foreblock._engine import FastPath, Store
 from support.payloads.small_store import ALICE, BOB, append, balance
 from support.servers.asking import request
 
@@ -22,13 +22,13 @@ NO_CALLS = {
 def test_every_balance_is_written_as_python_writes_it(amount: int) -> None:
     with TemporaryDirectory() as folder, Store(folder, write=True) as store:
         append(store, balance(ALICE, amount))
-        express = Express(store, **NO_CALLS)
+        fast_path = FastPath(store, **NO_CALLS)
         with store.view() as view:
-            express.prepare(view.heads, SNAPSHOT, 0)
+            fast_path.set_snapshot(view.heads, SNAPSHOT, 0)
         for who, held in ((ALICE, amount), (BOB, 0)):
             body = request("eth_getBalance", f"0x{who.hex()}", "latest")
-            express.know(b"head", len(body), OPENING, HEADERS)
-            found = express.answer(b"head\r\n\r\n" + body, DATE)
+            fast_path.cache_head(b"head", len(body), OPENING, HEADERS)
+            found = fast_path.answer(b"head\r\n\r\n" + body, DATE)
             answer = b'{"jsonrpc":"2.0","id":1,"result":"0x%x"}' % held
             length = b"Content-Length: %d\r\n\r\n" % len(answer)
             assert found == OPENING + DATE + SNAPSHOT + HEADERS + length + answer
@@ -41,8 +41,8 @@ def test_batch_is_given_up_when_it_takes_too_long(tmp_path: Path) -> None:
         append(store, balance(ALICE, 1))
         for batch_us, answered in ((0, False), (10**6, True)):
             bounds = NO_CALLS | {"batch_items": 2, "batch_bytes": 1000, "batch_us": batch_us}
-            express = Express(store, **bounds)
+            fast_path = FastPath(store, **bounds)
             with store.view() as view:
-                express.prepare(view.heads, b"", 0)
-            express.know(b"head", len(body), b"", b"")
-            assert (express.answer(b"head\r\n\r\n" + body, b"") is not None) == answered
+                fast_path.set_snapshot(view.heads, b"", 0)
+            fast_path.cache_head(b"head", len(body), b"", b"")
+            assert (fast_path.answer(b"head\r\n\r\n" + body, b"") is not None) == answered

@@ -1,9 +1,11 @@
+use alloy_primitives::hex;
+
 use super::*;
 
 const WHO: Address = Address::repeat_byte(0xab);
 
-fn one(body: &str) -> Option<Question<'_>> {
-    read(body.as_bytes(), 10).map(|(asked, _)| asked[0].question)
+fn one(body: &str) -> Option<Question> {
+    read(body.as_bytes(), 10).map(|(asked, _)| asked[0].question.clone())
 }
 
 fn with_params(method: &str, params: &str) -> String {
@@ -36,7 +38,8 @@ fn order_and_space_make_no_difference() {
 
 #[test]
 fn ids_are_kept_as_they_stand() {
-    for id in ["0", "12345678901234567890123", r#""a b""#, r#""""#] {
+    for id in ["0", "-1.5e3", "12345678901234567890123", r#""a b""#, r#""\n""#, r#""é""#, r#""""#]
+    {
         let body = format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"eth_getBlockByNumber","params":["latest",true]}}"#
         );
@@ -61,7 +64,6 @@ fn whatever_is_unusual_is_left_to_the_long_way() {
     let who = "0x".to_owned() + &"ab".repeat(20);
     for params in [
         r#"["0xab","latest"]"#.to_owned(),
-        format!(r#"["{}","latest"]"#, who.replace("0x", "0X")),
         format!(r#"["{who}00","latest"]"#),
         format!(r#"["0x{who}","latest"]"#),
         format!(r#"["0x{}","latest"]"#, &who[..40]),
@@ -85,11 +87,7 @@ fn whatever_is_unusual_is_left_to_the_long_way() {
         format!(r#"{{"jsonrpc":"2.0","id":1,"id":2,{call}}}"#),
         format!(r#"{{"jsonrpc":"2.0","id":1,"extra":2,{call}}}"#),
         format!(r#"{{"jsonrpc":"2.0","id":01,{call}}}"#),
-        format!(r#"{{"jsonrpc":"2.0","id":1.5,{call}}}"#),
-        format!(r#"{{"jsonrpc":"2.0","id":-1,{call}}}"#),
         format!(r#"{{"jsonrpc":"2.0","id":null,{call}}}"#),
-        format!(r#"{{"jsonrpc":"2.0","id":"\n",{call}}}"#),
-        format!("{{\"jsonrpc\":\"2.0\",\"id\":\"\u{e9}\",{call}}}"),
         format!("{{\"jsonrpc\":\"2.0\",\"id\":\"\n\",{call}}}"),
         format!(r#"{{"jsonrpc":"2.0","id":1,{call}}} x"#),
         format!(r#"{{"jsonrpc":"2.0","id":1,{call}"#),
@@ -115,8 +113,8 @@ fn calls_are_recognised_by_who_calls_whom_with_what() {
         let Some(Question::Call { call, at: Tag::Pending }) = one(&body) else {
             panic!("not recognised: {object}")
         };
-        assert_eq!((call.to, call.from), (WHO, sender));
-        assert_eq!(call.data().expect("digits")[..], *data);
+        assert_eq!((call.to, call.from), (Some(WHO), sender));
+        assert_eq!(call.data[..], *data);
     }
 }
 
@@ -126,22 +124,16 @@ fn calls_that_say_more_are_left_to_the_long_way() {
     for params in [
         r#"[{},"latest"]"#.to_owned(),
         r#"[{"data":"0x"},"latest"]"#.to_owned(),
-        format!(r#"[{{"to":"{to}","value":"0x0"}},"latest"]"#),
-        format!(r#"[{{"to":"{to}","data":"0x","input":"0x"}},"latest"]"#),
-        format!(r#"[{{"to":"{to}","to":"{to}"}},"latest"]"#),
-        format!(r#"[{{"to":"{to}","data":""}},"latest"]"#),
+        format!(r#"[{{"to":"{to}","value":"0x1"}},"latest"]"#),
+        format!(r#"[{{"to":"{to}","gas":"0x0"}},"latest"]"#),
+        format!(r#"[{{"to":"{to}","nonce":"0x0"}},"latest"]"#),
+        format!(r#"[{{"to":"{to}","data":"0x","input":"0x00"}},"latest"]"#),
+        format!(r#"[{{"to":"{to}","data":"0x0"}},"latest"]"#),
+        format!(r#"[{{"to":"{to}","data":"0xzz"}},"latest"]"#),
         r#"[{"to":null},"latest"]"#.to_owned(),
         format!(r#"[{{"to":"{to}"}},"latest",{{}}]"#),
         format!(r#"[{{"to":"{to}"}}]"#),
     ] {
         assert_eq!(one(&with_params("eth_call", &params)), None, "{params}");
-    }
-    for data in ["0", "0x0", "0x00", "zz"] {
-        let params = format!(r#"[{{"to":"{to}","data":"0x{data}"}},"latest"]"#);
-        let body = with_params("eth_call", &params);
-        let Some(Question::Call { call, .. }) = one(&body) else {
-            panic!("not recognised: {data}")
-        };
-        assert_eq!(call.data(), None);
     }
 }

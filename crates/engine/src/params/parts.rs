@@ -1,18 +1,23 @@
 //! A JSON array or object taken apart a stretch at a time.
 //!
-//! For texts so long that others should not wait until they are read. The parts are those
+//! For bodies so long that they are read in slices of a loop. The parts are those
 //! directly in it, items or keys with their values; what lies in a part is passed over. All of
 //! it is held to RFC 8259 on the way, down to the last bracket, so that a text which was taken
 //! apart to its end is JSON. The text is handed in anew each time, and must be the same.
 
-/// How deep a text may be nested. Readers of JSON in Python end there too.
-const DEEPEST: usize = 1000;
+use super::text::{DEEPEST, Malformed, escape, is_space, number};
 
 /// Why a text is no JSON array or object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     Malformed,
     TooDeep,
+}
+
+impl From<Malformed> for Fault {
+    fn from(_: Malformed) -> Self {
+        Self::Malformed
+    }
 }
 
 /// Parts that follow one another, as a place in the text: with a bracket before it and one
@@ -204,7 +209,7 @@ impl Parts {
                     self.expected = if is_value { Expected::CommaOrEnd } else { Expected::Colon };
                     return Ok(());
                 }
-                b'\\' => self.at += escape(&text[self.at..])?,
+                b'\\' => self.at += escape(&text[self.at..])?.0,
                 0..0x20 => return Err(Fault::Malformed),
                 _ => {
                     is_ascii &= byte.is_ascii();
@@ -224,58 +229,6 @@ impl Parts {
         self.at += bytes;
         self.expected = expected;
     }
-}
-
-fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
-}
-
-/// How long an escape is, with the second half of a surrogate pair; a half alone is no text.
-fn escape(text: &[u8]) -> Result<usize, Fault> {
-    match text.get(1) {
-        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => return Ok(2),
-        Some(b'u') => (),
-        _ => return Err(Fault::Malformed),
-    }
-    match (code_unit(text), code_unit(text.get(6..).unwrap_or_default())) {
-        (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => Ok(12),
-        (Some(0xd800..0xe000) | None, _) => Err(Fault::Malformed),
-        (Some(_), _) => Ok(6),
-    }
-}
-
-/// The number of an escape by number.
-fn code_unit(text: &[u8]) -> Option<u32> {
-    let digits = text.strip_prefix(b"\\u")?.get(..4)?;
-    digits.iter().try_fold(0, |unit, digit| Some(unit * 16 + char::from(*digit).to_digit(16)?))
-}
-
-/// How long a number is.
-fn number(text: &[u8]) -> Result<usize, Fault> {
-    let digits = |at: usize| text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let mut at = usize::from(text.first() == Some(&b'-'));
-    let whole = digits(at);
-    if whole == 0 || (whole > 1 && text[at] == b'0') {
-        return Err(Fault::Malformed);
-    }
-    at += whole;
-    if text.get(at) == Some(&b'.') {
-        let fraction = digits(at + 1);
-        if fraction == 0 {
-            return Err(Fault::Malformed);
-        }
-        at += 1 + fraction;
-    }
-    if matches!(text.get(at), Some(b'e' | b'E')) {
-        at += 1;
-        at += usize::from(matches!(text.get(at), Some(b'+' | b'-')));
-        let exponent = digits(at);
-        if exponent == 0 {
-            return Err(Fault::Malformed);
-        }
-        at += exponent;
-    }
-    Ok(at)
 }
 
 #[cfg(test)]

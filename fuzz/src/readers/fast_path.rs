@@ -1,7 +1,10 @@
 //! The requests that are asked most.
 
 use alloy_primitives::Address;
-use foreblock_engine::express::{self, Asked, Call, Question, Tag};
+use foreblock_engine::{
+    fast_path::{self, Asked, Question, Tag},
+    params::Call,
+};
 use serde_json::Value;
 
 use super::{hex, plain};
@@ -9,7 +12,7 @@ use super::{hex, plain};
 const MOST: usize = 16;
 
 pub fn run(body: &[u8]) {
-    let Some((asked, batch)) = express::read(body, MOST) else { return };
+    let Some((asked, batch)) = fast_path::read(body, MOST) else { return };
     assert!(!asked.is_empty() && asked.len() <= MOST + 1);
     let body: Value = plain(body).expect("what is recognised is JSON");
     match &body {
@@ -34,35 +37,33 @@ fn compare(item: &Value, asked: &Asked<'_>) {
     let params = item["params"].as_array().expect("parameters in a list");
     assert_eq!(params.len(), 2);
     let method = item["method"].as_str();
-    match asked.question {
+    match &asked.question {
         Question::Balance { address, at } => {
             assert_eq!(method, Some("eth_getBalance"));
-            assert_eq!(Some(address), as_address(&params[0]));
-            assert_eq!(params[1], tag(at));
+            assert_eq!(Some(*address), as_address(&params[0]));
+            assert_eq!(params[1], tag(*at));
         }
         Question::Block { at, full } => {
             assert_eq!(method, Some("eth_getBlockByNumber"));
-            assert_eq!(params[0], tag(at));
-            assert_eq!(params[1], full);
+            assert_eq!(params[0], tag(*at));
+            assert_eq!(params[1], *full);
         }
         Question::Call { call, at } => {
             assert_eq!(method, Some("eth_call"));
-            compare_call(&params[0], &call);
-            assert_eq!(params[1], tag(at));
+            compare_call(&params[0], call);
+            assert_eq!(params[1], tag(*at));
         }
     }
 }
 
-fn compare_call(plain: &Value, call: &Call<'_>) {
-    let members = plain.as_object().expect("a call is an object");
-    assert!(members.keys().all(|name| ["from", "to", "data", "input"].contains(&name.as_str())));
-    assert_eq!(as_address(&plain["to"]), Some(call.to));
-    let from = members.get("from").map_or(Some(Address::ZERO), as_address);
-    assert_eq!(from, Some(call.from));
-    let data = members.get("data").or(members.get("input"));
-    assert!(!(members.contains_key("data") && members.contains_key("input")));
-    let data = data.map_or(Some(Vec::new()), as_bytes);
-    assert_eq!(call.data().map(|data| data.to_vec()), data);
+fn compare_call(plain: &Value, call: &Call) {
+    let text = |name| plain[name].as_str();
+    assert_eq!(as_address(&plain["to"]), call.to);
+    assert!(call.to.is_some() && call.rest.is_none() && call.gas.is_none());
+    assert_eq!(text("from").map_or(Some(Address::ZERO), |_| as_address(&plain["from"])), Some(call.from));
+    let data = text("input").or(text("data")).filter(|text| !text.is_empty());
+    let data = data.map_or(Some(Vec::new()), bytes_of);
+    assert_eq!(data.as_deref(), Some(&call.data[..]));
 }
 
 fn tag(at: Tag) -> &'static str {
@@ -73,7 +74,11 @@ fn tag(at: Tag) -> &'static str {
 }
 
 fn as_bytes(value: &Value) -> Option<Vec<u8>> {
-    hex::bytes(value.as_str()?.strip_prefix("0x")?)
+    bytes_of(value.as_str()?)
+}
+
+fn bytes_of(text: &str) -> Option<Vec<u8>> {
+    hex::bytes(text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?)
 }
 
 fn as_address(value: &Value) -> Option<Address> {

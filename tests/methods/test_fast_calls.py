@@ -16,7 +16,7 @@ from support.chains.long_chain import DELEGATED, EMITTER, REVERTER, SURROUNDED
 from support.chains.preconfirming import COUNTER, SENDER, PreconfirmingChain
 from support.payloads.bytecode import LOOP
 from support.servers.asking import asker, request
-from support.servers.expressing import UNHURRIED_US, Ways
+from support.servers.two_ways import UNHURRIED_US, Ways
 from support.servers.wire import post
 from support.thresholds import thresholds
 
@@ -123,9 +123,9 @@ def test_kind_that_takes_long_once_is_short_no_more(chain: PreconfirmingChain) -
     )
     for _ in range(2):
         assert b'"result":"0x"' in ways.short.send(short)
-    assert ways.express.answer(short, b"") is not None
-    assert ways.express.answer(long, b"") is None
-    assert ways.express.answer(short, b"") is None
+    assert ways.fast_path.answer(short, b"") is not None
+    assert ways.fast_path.answer(long, b"") is None
+    assert ways.fast_path.answer(short, b"") is None
     ways.scheduler.close()
 
 

@@ -1,4 +1,4 @@
-"""The short way of a usual simulation against the long way of any simulation."""
+"""The fast path of a single block against the way of any simulation."""
 
 import json
 from collections.abc import Iterator
@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from foreblock.bench.rpc import chain as cancun
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.simulation import usual
-from foreblock.methods.simulate import SHORT
+from foreblock.ledger.simulation import single_block
+from foreblock.methods import simulate
+from foreblock.methods.params import LONG
 from foreblock.scheduling.scheduler import Scheduler
 from support.chains.simulation_chain import build_optimism
 from support.payloads.bytecode import LOOP, returning
@@ -93,11 +94,13 @@ def client(client_ledger: Ledger) -> Iterator[Asker]:
 
 
 def both_ways(client: Asker, block: dict[str, Any], at: str = "latest") -> tuple[bytes, bytes]:
-    """Empty block overrides change nothing, but are nothing that a usual simulation has."""
-    short = request("eth_simulateV1", {"blockStateCalls": [block]}, at)
-    long = request("eth_simulateV1", {"blockStateCalls": [block | {"blockOverrides": {}}]}, at)
-    client.reply(short)  # from now on the block after this one is kept
-    return client.reply(short).body, client.reply(long).body
+    """The answer by the fast path where it has one, and without it."""
+    body = request("eth_simulateV1", {"blockStateCalls": [block]}, at)
+    client.reply(body)  # from now on the block after this one is kept
+    short = client.reply(body).body
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simulate, "simulate_single_block", lambda *_: None)
+        return short, client.reply(body).body
 
 
 @often
@@ -118,13 +121,13 @@ def test_a_simulation_without_calls_or_overrides_is_a_block_like_others(client: 
         assert json.loads(short)["result"][0]["calls"] == []
 
 
-def test_usual_simulation_does_take_the_short_way(
+def test_single_block_does_take_the_fast_path(
     client: Asker, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     """Except where requests wait in contracts, which is for the long way."""
     block = {"calls": [{"from": A0, "to": A1, "value": "0x1"}], "stateOverrides": funded(A0)}
     both_ways(client, block)
-    monkeypatch.setattr(usual, "IN_PLACE_US", 100_000)  # that nothing is preempted for
+    monkeypatch.setattr(single_block, "IN_PLACE_US", 100_000)  # that nothing is preempted for
     monkeypatch.setattr(Scheduler, "run", None)
     found = client.ask("eth_simulateV1", {"blockStateCalls": [block]}, "latest")
     assert ("code" in found) == ("long_chain" in request.node.name)
@@ -139,7 +142,7 @@ def test_what_takes_long_leaves_the_short_way(client: Asker) -> None:
 
 def test_many_calls_leave_the_short_way(client: Asker) -> None:
     code = {A1: {"code": returning("NUMBER")}}
-    for count in (50, 2_000, SHORT // len(A1)):
+    for count in (50, 2_000, LONG // len(A1)):
         short, long = both_ways(client, {"calls": [{"to": A1}] * count, "stateOverrides": code})
         assert short == long
 

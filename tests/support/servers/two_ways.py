@@ -39,10 +39,10 @@ class Ways:
         self.scheduler = make_scheduler(chosen)
         self.service = Service(ledger, chosen, self.scheduler)
         with thresholds(fast_batch_us=UNHURRIED_US):
-            self.express = ledger.open_fast_path(bounds(options))
+            self.fast_path = ledger.open_fast_path(bounds(options))
         self.asked = 0
-        with_express = endpoint_for(self.answer, LIMITS, express=self.express)
-        self.short = Wire(self.answer, endpoint=with_express)
+        with_fast_path = endpoint_for(self.answer, LIMITS, fast_path=self.fast_path)
+        self.short = Wire(self.answer, endpoint=with_fast_path)
         self.long = Wire(self.answer, endpoint=endpoint_for(self.answer, LIMITS))
 
     def answer(self, body: bytes, client: Client) -> Reply:
@@ -70,4 +70,4 @@ class Ways:
         """Let the snapshot be fresh, however long the tests have taken."""
         view = self.ledger.view()
         view.close()
-        set_snapshot(self.express, self.ledger._snapshot, self.ledger._now())
+        set_snapshot(self.fast_path, self.ledger._snapshot, self.ledger._now())

@@ -1,0 +1,130 @@
+//! The fast path, for Python: what it is handed, and its answers as bytes.
+
+use std::time::{Duration, Instant};
+
+use alloy_primitives::{Address, Bytes};
+use foreblock_engine::fast_path::{Bounds, FastPath as EngineFastPath, Head, Snapshot, Tag};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::convert::{Arg, invalid};
+use crate::env::{Env, limits};
+use crate::store::{Heads, Store};
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<FastPath>()
+}
+
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct FastPath {
+    store: Py<Store>,
+    path: EngineFastPath,
+}
+
+#[pymethods]
+impl FastPath {
+    #[new]
+    #[pyo3(signature = (
+        store, *, batch_items, batch_bytes, batch_us, call_gas, call_us, step_us
+    ))]
+    fn new(
+        store: Py<Store>,
+        batch_items: Arg<usize>,
+        batch_bytes: Arg<usize>,
+        batch_us: Arg<u64>,
+        call_gas: Arg<u64>,
+        call_us: Arg<u64>,
+        step_us: Arg<u64>,
+    ) -> Self {
+        let bounds = Bounds {
+            batch_items: batch_items.0,
+            batch_bytes: batch_bytes.0,
+            batch_time: Duration::from_micros(batch_us.0),
+            call_gas: call_gas.0,
+            call_time: Duration::from_micros(call_us.0),
+            step_time: Duration::from_micros(step_us.0),
+        };
+        Self { store, path: EngineFastPath::new(bounds) }
+    }
+
+    #[pyo3(signature = (head, length, status, headers, /))]
+    fn cache_head(&self, head: &[u8], length: Arg<usize>, status: &[u8], headers: &[u8]) {
+        let (status, headers) = (status.into(), headers.into());
+        self.path.cache_head(head, Head { length: length.0, status, headers });
+    }
+
+    fn clear_heads(&self) {
+        self.path.clear_heads();
+    }
+
+    #[pyo3(signature = (heads, headers, latest, pending = None, remaining_ns = None))]
+    fn set_snapshot(
+        &self,
+        heads: &Heads,
+        headers: &[u8],
+        latest: Arg<u64>,
+        pending: Option<Arg<u64>>,
+        remaining_ns: Option<Arg<u64>>,
+    ) {
+        let until = remaining_ns.map(|left| Instant::now() + Duration::from_nanos(left.0));
+        let (heads, pending) = (heads.0.clone(), pending.map(|number| number.0));
+        self.path.set_snapshot(Snapshot::new(heads, headers, latest.0, pending, until));
+    }
+
+    #[pyo3(signature = (heads, pending, tag, full, text))]
+    fn cache_block(
+        &self,
+        heads: &Heads,
+        pending: Option<Arg<u64>>,
+        tag: &str,
+        full: bool,
+        text: &[u8],
+    ) -> PyResult<()> {
+        let (tag, pending) = (tag_argument(tag)?, pending.map(|number| number.0));
+        self.path.cache_block(&heads.0, pending, tag, full, Bytes::copy_from_slice(text));
+        Ok(())
+    }
+
+    #[pyo3(signature = (heads, pending, tag, env, to, data))]
+    fn allow_call(
+        &self,
+        heads: &Heads,
+        pending: Option<Arg<u64>>,
+        tag: &str,
+        env: &Env,
+        to: Arg<Address>,
+        data: &[u8],
+    ) -> PyResult<()> {
+        let (tag, pending) = (tag_argument(tag)?, pending.map(|number| number.0));
+        self.path.allow_call(&heads.0, pending, tag, &env.0, to.0, data);
+        Ok(())
+    }
+
+    #[pyo3(signature = (data, date, /))]
+    fn answer<'py>(
+        &self,
+        py: Python<'py>,
+        data: &[u8],
+        date: &[u8],
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let open = || self.store.get().opened().ok()?.view().ok();
+        let micros = |time: Duration| Some(Arg(time.as_micros() as u64));
+        let within = |call, step| limits(micros(call), micros(step));
+        self.path.answer(data, date, open, within, |parts| joined(py, parts)).transpose()
+    }
+}
+
+fn tag_argument(tag: &str) -> PyResult<Tag> {
+    Tag::read(tag.as_bytes()).ok_or_else(|| invalid("tag: latest or pending"))
+}
+
+fn joined<'py>(py: Python<'py>, parts: &[&[u8]]) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, parts.iter().map(|part| part.len()).sum(), |mut out| {
+        for part in parts {
+            let (here, rest) = out.split_at_mut(part.len());
+            here.copy_from_slice(part);
+            out = rest;
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,159 @@
+//! The requests that are asked most, recognised in one pass over their bytes.
+//!
+//! A balance, a block or a call at `latest` or `pending`, alone or in a batch. Of a call, no more
+//! than who calls whom with what. Whatever else a body holds is not recognised and no judgement
+//! on it: the long way reads it anew, and answers it or says what is wrong. So this may be
+//! strict, and whatever it recognises must mean to the long way what it means here.
+
+use alloy_primitives::Address;
+
+use crate::params::{
+    Call, hex, read_call,
+    text::{Kind, Malformed, Text},
+};
+
+/// A request, and its id as it was sent.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Asked<'b> {
+    pub id: &'b [u8],
+    pub question: Question,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Question {
+    Balance { address: Address, at: Tag },
+    Block { at: Tag, full: bool },
+    Call { call: Box<Call>, at: Tag },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tag {
+    Latest,
+    Pending,
+}
+
+impl Tag {
+    pub fn read(text: &[u8]) -> Option<Self> {
+        match text {
+            b"latest" => Some(Self::Latest),
+            b"pending" => Some(Self::Pending),
+            _ => None,
+        }
+    }
+}
+
+/// The requests of a body, of which there may be `most`, and whether they are a batch.
+pub fn read(body: &[u8], most: usize) -> Option<(Vec<Asked<'_>>, bool)> {
+    let mut text = Text::new(body);
+    let batch = text.kind().ok()? == Kind::Array;
+    let mut asked = Vec::new();
+    if batch {
+        asked.reserve(most.min(body.len() / SHORTEST));
+        text.array(|text, index| {
+            asked.push(request(text)?);
+            recognised(index < most)
+        })
+        .ok()?;
+    } else {
+        asked.push(request(&mut text).ok()?);
+    }
+    text.end().ok()?;
+    (!asked.is_empty()).then_some((asked, batch))
+}
+
+type Result<T> = std::result::Result<T, Malformed>;
+
+/// No request that is recognised takes fewer bytes.
+const SHORTEST: usize = 64;
+
+/// Longer ids are not usual.
+const LONGEST_ID: usize = 40;
+
+fn request<'b>(text: &mut Text<'b>) -> Result<Asked<'b>> {
+    let (mut version, mut id, mut method, mut params) = (None, None, None, None);
+    text.object(|text, name| match name.as_ref() {
+        b"jsonrpc" => once(&mut version, text.plain_string()?),
+        b"id" => once(&mut id, scalar(text)?),
+        b"method" => once(&mut method, text.plain_string()?),
+        b"params" => once(&mut params, Params::read(text)?),
+        _ => Err(Malformed),
+    })?;
+    recognised(version == Some(b"2.0"))?;
+    match (id, method, params) {
+        (Some(id), Some(method), Some(params)) => {
+            Ok(Asked { id, question: question(method, params)? })
+        }
+        _ => Err(Malformed),
+    }
+}
+
+fn recognised(is: bool) -> Result<()> {
+    if is { Ok(()) } else { Err(Malformed) }
+}
+
+/// Of equal names the last one counts on the long way; here they are not recognised.
+fn once<T>(place: &mut Option<T>, value: T) -> Result<()> {
+    recognised(place.replace(value).is_none())
+}
+
+/// A number or a string that is short, as it is written.
+fn scalar<'b>(text: &mut Text<'b>) -> Result<&'b [u8]> {
+    recognised(matches!(text.kind()?, Kind::Number | Kind::String))?;
+    text.skip().and_then(|id| recognised(id.len() <= LONGEST_ID).map(|()| id))
+}
+
+/// Two arguments.
+struct Params<'b>(Argument<'b>, Argument<'b>);
+
+enum Argument<'b> {
+    Text(&'b [u8]),
+    Choice(bool),
+    Call(Box<Call>),
+}
+
+impl<'b> Params<'b> {
+    fn read(text: &mut Text<'b>) -> Result<Self> {
+        let (mut first, mut second) = (None, None);
+        text.array(|text, _| match first {
+            None => once(&mut first, Argument::read(text)?),
+            Some(_) => once(&mut second, Argument::read(text)?),
+        })?;
+        first.zip(second).map(|(first, second)| Self(first, second)).ok_or(Malformed)
+    }
+}
+
+impl<'b> Argument<'b> {
+    fn read(text: &mut Text<'b>) -> Result<Self> {
+        match text.kind()? {
+            Kind::String => text.plain_string().map(Self::Text),
+            Kind::Object => call(text).map(Self::Call),
+            _ => text.boolean().map(Self::Choice),
+        }
+    }
+}
+
+/// A call that says no more than who calls whom with what.
+fn call(text: &mut Text<'_>) -> Result<Box<Call>> {
+    let call = read_call(text)?;
+    recognised(call.rest.is_none() && call.gas.is_none() && call.value.is_zero())?;
+    Ok(Box::new(call))
+}
+
+fn question(method: &[u8], params: Params<'_>) -> Result<Question> {
+    use Argument::{Call, Choice, Text};
+    let tag = |text| Tag::read(text).ok_or(Malformed);
+    match (method, params) {
+        (b"eth_getBalance", Params(Text(who), Text(at))) => {
+            let address = hex::fixed(who).map(Address::new).ok_or(Malformed)?;
+            Ok(Question::Balance { address, at: tag(at)? })
+        }
+        (b"eth_getBlockByNumber", Params(Text(at), Choice(full))) => {
+            Ok(Question::Block { at: tag(at)?, full })
+        }
+        (b"eth_call", Params(Call(call), Text(at))) => Ok(Question::Call { call, at: tag(at)? }),
+        _ => Err(Malformed),
+    }
+}
+
+#[cfg(test)]
+mod tests;

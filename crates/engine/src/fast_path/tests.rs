@@ -1,0 +1,98 @@
+use tempfile::TempDir;
+
+use super::*;
+use crate::store::{Mode, Options as StoreOptions, Store};
+
+const BODY: &str =
+    r#"{"jsonrpc":"2.0","id":7,"method":"eth_getBlockByNumber","params":["latest",false]}"#;
+const BOUNDS: Bounds = Bounds {
+    batch_items: 2,
+    batch_bytes: 1000,
+    batch_time: Duration::from_secs(1),
+    call_gas: 100_000,
+    call_time: Duration::from_secs(1),
+    step_time: Duration::from_secs(1),
+};
+
+struct Served {
+    _folder: TempDir,
+    store: Store,
+    path: FastPath,
+}
+
+impl Served {
+    /// A store and what is known of its last commit: a head, and how the latest block reads.
+    fn new(until: Option<Instant>) -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let options = StoreOptions { map_size: 1 << 24, ..StoreOptions::new(Mode::Write) };
+        let store = Store::open(folder.path(), &options).expect("a store");
+        let path = FastPath::new(BOUNDS);
+        let heads = store.view().expect("a view").heads().clone();
+        path.set_snapshot(Snapshot::new(heads.clone(), b"S: 1\r\n", 0, None, until));
+        path.cache_block(&heads, None, Tag::Latest, false, Bytes::from_static(b"{}"));
+        let (status, headers) =
+            (b"HTTP/1.1 200\r\n".as_slice().into(), b"H: 2\r\n".as_slice().into());
+        path.cache_head(b"POST", Head { length: BODY.len(), status, headers });
+        Self { _folder: folder, store, path }
+    }
+
+    fn answer(&self, request: &str) -> Option<String> {
+        let limits = |_, _| Limits::default();
+        let join = |parts: &[&[u8]]| String::from_utf8(parts.concat()).expect("text");
+        let open = || self.store.view().ok();
+        self.path.answer(request.as_bytes(), b"Date: 3\r\n", open, limits, join)
+    }
+}
+
+fn request(body: &str) -> String {
+    format!("POST\r\n\r\n{body}")
+}
+
+#[test]
+fn an_answer_is_framed_with_the_lines_that_were_handed_in() {
+    let expected = "HTTP/1.1 200\r\nDate: 3\r\nS: 1\r\nH: 2\r\nContent-Length: 36\r\n\r\n\
+                    {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}";
+    assert_eq!(Served::new(None).answer(&request(BODY)).as_deref(), Some(expected));
+}
+
+#[test]
+fn there_is_no_answer_to_what_was_not_handed_in() {
+    let served = Served::new(None);
+    let full = BODY.replace("false]", "true] ");
+    let pending = BODY.replace(r#""latest""#, r#""pending""#);
+    for other in [
+        request(&full),
+        request(&pending[..BODY.len()]),
+        request(&BODY[1..]),
+        format!("GET\r\n\r\n{BODY}"),
+        "POST".to_owned(),
+    ] {
+        assert_eq!(served.answer(&other), None, "{other}");
+    }
+    served.path.clear_heads();
+    assert_eq!(served.answer(&request(BODY)), None);
+}
+
+#[test]
+fn there_is_no_answer_after_another_commit_or_when_time_is_over() {
+    let served = Served::new(Some(Instant::now() + Duration::from_secs(3600)));
+    assert!(served.answer(&request(BODY)).is_some());
+    served.store.commit(served.store.batch().expect("a batch")).expect("a commit");
+    assert_eq!(served.answer(&request(BODY)), None);
+    assert_eq!(Served::new(Some(Instant::now())).answer(&request(BODY)), None);
+}
+
+#[test]
+fn kinds_are_told_apart_by_contract_and_four_bytes() {
+    let [one, two] = [1, 2].map(Address::with_last_byte);
+    assert_eq!(kind(one, b"abcd1"), kind(one, b"abcd2"));
+    assert_ne!(kind(one, b"abcd"), kind(two, b"abcd"));
+    assert_ne!(kind(one, b"abc"), kind(one, b"abc\0"));
+}
+
+#[test]
+fn lengths_are_written_in_decimal() {
+    for number in [0, 9, 10, 4096, usize::MAX] {
+        assert_eq!(decimal(number, &mut [0; 20]), number.to_string().as_bytes());
+    }
+}
