@@ -60,7 +60,10 @@ fn compare_call(plain: &Value, call: &Call) {
     let text = |name| plain[name].as_str();
     assert_eq!(as_address(&plain["to"]), call.to);
     assert!(call.to.is_some() && call.rest.is_none() && call.gas.is_none());
-    assert_eq!(text("from").map_or(Some(Address::ZERO), |_| as_address(&plain["from"])), Some(call.from));
+    assert_eq!(
+        text("from").map_or(Some(Address::ZERO), |_| as_address(&plain["from"])),
+        Some(call.from)
+    );
     let data = text("input").or(text("data")).filter(|text| !text.is_empty());
     let data = data.map_or(Some(Vec::new()), bytes_of);
     assert_eq!(data.as_deref(), Some(&call.data[..]));

@@ -13,7 +13,10 @@ pub fn run(text: &[u8]) {
     let address = bytes.and_then(|bytes| <[u8; 20]>::try_from(bytes.as_slice()).ok());
     assert_eq!(hex::fixed::<20>(text), address);
     for bits in [8, 64, 256] {
-        assert_eq!(hex::quantity(text, bits).ok(), digits.and_then(|digits| quantity(digits, bits)));
+        assert_eq!(
+            hex::quantity(text, bits).ok(),
+            digits.and_then(|digits| quantity(digits, bits))
+        );
     }
 }
 
