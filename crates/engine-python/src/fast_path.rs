@@ -76,11 +76,11 @@ impl FastPath {
         &self,
         heads: &Heads,
         pending: Option<Arg<u64>>,
-        tag: &str,
+        tag: Arg<String>,
         full: bool,
         text: &[u8],
     ) -> PyResult<()> {
-        let (tag, pending) = (tag_argument(tag)?, pending.map(|number| number.0));
+        let (tag, pending) = (tag_argument(&tag.0)?, pending.map(|number| number.0));
         self.path.cache_block(&heads.0, pending, tag, full, Bytes::copy_from_slice(text));
         Ok(())
     }
@@ -90,12 +90,12 @@ impl FastPath {
         &self,
         heads: &Heads,
         pending: Option<Arg<u64>>,
-        tag: &str,
+        tag: Arg<String>,
         env: &Env,
         to: Arg<Address>,
         data: &[u8],
     ) -> PyResult<()> {
-        let (tag, pending) = (tag_argument(tag)?, pending.map(|number| number.0));
+        let (tag, pending) = (tag_argument(&tag.0)?, pending.map(|number| number.0));
         self.path.allow_call(&heads.0, pending, tag, &env.0, to.0, data);
         Ok(())
     }

@@ -66,8 +66,13 @@ impl Overrides {
     }
 
     #[pyo3(signature = (overlay, rules, /))]
-    fn lay(&self, py: Python<'_>, overlay: &Overlay, rules: &str) -> PyResult<Option<Precompiles>> {
-        let rules = parse_rules(rules)?;
+    fn lay(
+        &self,
+        py: Python<'_>,
+        overlay: &Overlay,
+        rules: Arg<String>,
+    ) -> PyResult<Option<Precompiles>> {
+        let rules = parse_rules(&rules.0)?;
         let lay = || self.0.lay(&mut overlay.overlay(), rules);
         let laid = if self.0.is_large() { py.detach(lay) } else { lay() };
         Ok(laid.map_err(to_python)?.map(|left| Precompiles(Arc::new(left))))
