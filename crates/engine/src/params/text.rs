@@ -236,7 +236,8 @@ pub(super) fn is_space(byte: u8) -> bool {
 /// Text of a string without escapes.
 #[inline]
 fn checked(text: &[u8]) -> Result<&[u8]> {
-    if text.iter().all(|byte| matches!(byte, b' '..=0x7f)) {
+    // Without an early exit, so that many bytes are compared at once: texts are long.
+    if !text.iter().fold(false, |odd, byte| odd | !matches!(byte, b' '..=0x7f)) {
         return Ok(text);
     }
     let is_text = text.iter().all(|byte| *byte >= b' ') && std::str::from_utf8(text).is_ok();
