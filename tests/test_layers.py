@@ -22,13 +22,12 @@ BELOW = {
     "backoff": "",
     "types": "_engine",
     "setting": "errors",
-    "long_json": "_engine",
     # How a worker shares its time, and what it serves; nothing of Ethereum.
     "scheduling": "errors",
     "bus": "clock errors",
     "server": "errors scheduling setting",
     "settings": "errors server setting",
-    "rpc": "errors long_json scheduling",
+    "rpc": "_engine errors scheduling",
     "feed": "backoff clock errors primitives types",
     # The chain and its state.
     "ledger": "",
@@ -188,7 +187,7 @@ def test_operations_of_the_engine_are_used_by_the_ledger() -> None:
         "types": values,
         "bench": stubs("evm", "state", "store") - values,
         "methods": reading,
-        "long_json": reading,
+        "rpc": {"Parts", "read_parts"},
     }
     for name, path in modules():
         part = name.split(".")[1]

@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods import calls, estimates
-from foreblock.rpc import dispatch
 from foreblock.scheduling.scheduler import Scheduler
 from support.payloads.bytecode import LOOP, returning
 from support.servers.asking import Asker, asker, error, request
 from support.servers.simulating import A0, A1, A2, funded, word
 from support.strategies.odd_overrides import ODD, ODD_OVERRIDES, SLOTS
+from support.thresholds import nearly_all_is_long
 
 METHODS = ("eth_call", "eth_estimateGas")
 LONG_DATA = "0x" + "00" * 99
@@ -63,22 +62,15 @@ PARAMS: dict[str, list[Any]] = {
 }  # fmt: skip
 
 
-def make_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nearly everything counts as long from now on."""
-    monkeypatch.setattr(dispatch, "LONG_BODY", 64)
-    for module in (calls, estimates):
-        monkeypatch.setattr(module, "LONG", 64)
-
-
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", PARAMS)
 def test_answers_do_not_depend_on_the_way(
-    ethereum: Asker, preconf: Asker, monkeypatch: pytest.MonkeyPatch, name: str, method: str
+    ethereum: Asker, preconf: Asker, name: str, method: str
 ) -> None:
     body = request(method, *PARAMS[name])
     answers = [client.reply(body).body for client in (ethereum, preconf)]
-    make_long(monkeypatch)
-    assert [client.reply(body).body for client in (ethereum, preconf)] == answers
+    with nearly_all_is_long():
+        assert [client.reply(body).body for client in (ethereum, preconf)] == answers
 
 
 CODE, OTHER_CODE, BAD_CODE = b'{"code":"0x5f5ffd"}', b'{"code":"0xfe"}', b'{"code":"0xf"}'
@@ -101,7 +93,6 @@ ACCOUNT, SAME_ACCOUNT = A1.encode(), b"0xC1" + A1.encode()[4:]
 )
 def test_accounts_that_are_there_twice_do_not_depend_on_the_way_either(
     preconf: Asker,
-    monkeypatch: pytest.MonkeyPatch,
     name: bytes,
     first: bytes,
     last: bytes,
@@ -111,18 +102,16 @@ def test_accounts_that_are_there_twice_do_not_depend_on_the_way_either(
     given = b'{"%b":%b,%b,"%b":%b}' % (ACCOUNT, first, between, name, last)
     body = request(method, {"to": A1}, "latest", "overrides").replace(b'"overrides"', given)
     answer = preconf.reply(body).body
-    make_long(monkeypatch)
-    assert preconf.reply(body).body == answer
+    with nearly_all_is_long():
+        assert preconf.reply(body).body == answer
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_params_that_are_no_array_are_refused(
-    preconf: Asker, monkeypatch: pytest.MonkeyPatch, method: str
-) -> None:
+def test_params_that_are_no_array_are_refused(preconf: Asker, method: str) -> None:
     body = request(method).replace(b"[]", b'{"x":"%b"}' % (b"y" * 99))
     answer = preconf.reply(body).body
-    make_long(monkeypatch)
-    assert preconf.reply(body).body == answer
+    with nearly_all_is_long():
+        assert preconf.reply(body).body == answer
     assert b"non-array args" in answer
 
 

@@ -7,20 +7,17 @@ from typing import Any
 
 import pytest
 
-from foreblock.methods import simulate
-from foreblock.rpc import dispatch
 from support.payloads.cases import read_case
 from support.servers.asking import Asker, request
 from support.servers.simulating import A0, A1, A2, block, funded
 from support.strategies.odd_overrides import ODD, ODD_OVERRIDES, SLOTS
+from support.thresholds import nearly_all_is_long
 
 
 @pytest.fixture
 def long(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """Nearly everything counts as long."""
-    with monkeypatch.context() as patch:
-        patch.setattr(dispatch, "LONG_BODY", 64)
-        patch.setattr(simulate, "LONG", 64)
+    with monkeypatch.context() as patch, nearly_all_is_long():
         yield patch
 
 
@@ -79,14 +76,11 @@ PARAMS |= {
 
 
 @pytest.mark.parametrize("name", PARAMS)
-def test_answers_do_not_depend_on_the_way(
-    ethereum: Asker, preconf: Asker, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_answers_do_not_depend_on_the_way(ethereum: Asker, preconf: Asker, name: str) -> None:
     body = request("eth_simulateV1", *PARAMS[name])
     answers = [json.loads(client.reply(body).body) for client in (ethereum, preconf)]
-    monkeypatch.setattr(dispatch, "LONG_BODY", 64)
-    monkeypatch.setattr(simulate, "LONG", 64)
-    assert [json.loads(client.reply(body).body) for client in (ethereum, preconf)] == answers
+    with nearly_all_is_long():
+        assert [json.loads(client.reply(body).body) for client in (ethereum, preconf)] == answers
 
 
 def test_params_that_are_no_array_are_refused(preconf: Asker, long: pytest.MonkeyPatch) -> None:

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from foreblock.bench.rpc import chain as cancun
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.simulation import single_block
 from foreblock.methods import simulate
-from foreblock.methods.params import LONG
 from foreblock.scheduling.scheduler import Scheduler
+from foreblock.scheduling.thresholds import THRESHOLDS
 from support.chains.simulation_chain import build_optimism
 from support.payloads.bytecode import LOOP, returning
 from support.servers.asking import Asker, asker, request
 from support.servers.simulating import A0, A1, funded, word
 from support.strategies.simulation_strategy import CODES, CONTRACTS, PEOPLE
+from support.thresholds import thresholds
 
 SHA256 = "0x" + "00" * 19 + "02"
 PLACES = ["0x" + each.hex() for each in (*PEOPLE, *CONTRACTS)]
@@ -127,9 +127,9 @@ def test_single_block_does_take_the_fast_path(
     """Except where requests wait in contracts, which is for the long way."""
     block = {"calls": [{"from": A0, "to": A1, "value": "0x1"}], "stateOverrides": funded(A0)}
     both_ways(client, block)
-    monkeypatch.setattr(single_block, "IN_PLACE_US", 100_000)  # that nothing is preempted for
     monkeypatch.setattr(Scheduler, "run", None)
-    found = client.ask("eth_simulateV1", {"blockStateCalls": [block]}, "latest")
+    with thresholds(single_block_us=100_000):  # nothing is preempted for as long
+        found = client.ask("eth_simulateV1", {"blockStateCalls": [block]}, "latest")
     assert ("code" in found) == ("long_chain" in request.node.name)
 
 
@@ -142,7 +142,7 @@ def test_what_takes_long_leaves_the_short_way(client: Asker) -> None:
 
 def test_many_calls_leave_the_short_way(client: Asker) -> None:
     code = {A1: {"code": returning("NUMBER")}}
-    for count in (50, 2_000, LONG // len(A1)):
+    for count in (50, 2_000, THRESHOLDS.long_params_bytes // len(A1)):
         short, long = both_ways(client, {"calls": [{"to": A1}] * count, "stateOverrides": code})
         assert short == long
 

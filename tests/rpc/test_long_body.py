@@ -8,15 +8,18 @@ from typing import Any
 import pytest
 
 from abuse.fuzzing import bodies
-from foreblock import long_json
-from foreblock.long_json import STRETCH
+from foreblock.rpc import long_json
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.envelope import Asked, Item, Malformed, read, read_usual
-from foreblock.rpc.long_body import LONG, read_long
+from foreblock.rpc.long_body import read_long
 from foreblock.scheduling.reply import Reply
+from foreblock.scheduling.thresholds import THRESHOLDS
 from support.servers.toys import Toys, call, parse
 from support.strategies.malformed import MALFORMED
+from support.thresholds import thresholds
 
+LONG = THRESHOLDS.long_body_bytes
+STRETCH = THRESHOLDS.stretch_bytes
 SPACE = b" " * LONG
 
 
@@ -54,11 +57,10 @@ def test_what_is_wrong_with_a_long_body_is_said_as_of_a_short_one(name: str) -> 
     assert agrees(body)
 
 
-def test_what_is_read_does_not_depend_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_read_does_not_depend_on_the_way() -> None:
     """Every kind of body, cut into stretches of a few bytes with parts that count as long."""
-    monkeypatch.setattr(long_json, "STRETCH", 7)
-    monkeypatch.setattr(long_json, "LONG", 19)
-    wrong = [body for body in bodies(5, 3000) if not agrees(body)]
+    with thresholds(stretch_bytes=7, long_part_bytes=19):
+        wrong = [body for body in bodies(5, 3000) if not agrees(body)]
     assert not wrong
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
-from foreblock.rpc.long_body import LONG as LONG_BODY
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.room import Room
+from foreblock.scheduling.thresholds import THRESHOLDS
 from support.servers.asked_by import ANYBODY
 from support.servers.toys import Toys, call, parse
 
@@ -18,6 +18,7 @@ from support.servers.toys import Toys, call, parse
 pytestmark = pytest.mark.filterwarnings("error")
 
 CROWDED = {"code": -32000, "message": "too many requests are waiting (2)"}
+LONG_BODY = THRESHOLDS.long_body_bytes
 LONG_CALL = call("echo", '["%s"]' % ("x" * LONG_BODY))
 
 

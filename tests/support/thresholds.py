@@ -1,11 +1,16 @@
 """Other thresholds for a while, so that tests reach bounds with little, or do not at all."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from msgspec.structs import asdict, force_setattr
 
 from foreblock.scheduling.thresholds import THRESHOLDS
+
+
+def nearly_all_is_long() -> AbstractContextManager[None]:
+    """Bodies and params of more than a few bytes are read as long ones are, on threads."""
+    return thresholds(long_body_bytes=64, long_params_bytes=64, thread_params_bytes=64)
 
 
 @contextmanager

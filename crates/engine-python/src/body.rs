@@ -287,7 +287,7 @@ struct Progress {
 }
 
 impl BodyText {
-    /// Writes results of calls until there are so many bytes, or all.
+    /// Writes results of calls until there are `bytes`, or all.
     fn write(&self, progress: &mut Progress, bytes: usize) {
         let sealed = &self.sealed.get().0;
         let Progress { piece, taken, calls, failures, ended } = progress;

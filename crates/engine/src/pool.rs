@@ -46,7 +46,7 @@ type Job<T> = Box<dyn FnOnce(Limits) -> Result<T> + Send>;
 const MAX_THREADS: usize = 1024;
 /// How long a pool that is dropped waits for its threads.
 const GRACE: Duration = Duration::from_secs(1);
-/// Results that nobody has taken yet may hold so many bytes before more jobs are begun.
+/// Bytes that results may hold until they are taken; above it no more jobs are begun.
 const MOST_HELD: usize = 32 << 20;
 /// How much the last job counts in the mean.
 const WEIGHT: f64 = 0.1;
@@ -181,7 +181,7 @@ impl<T: Send + 'static> Pool<T> {
         drop(forgotten); // which may free much, so without the lock
     }
 
-    /// All results there are. Whoever takes them has them alone.
+    /// All results there are; each is given once.
     pub fn take(&self) -> Vec<(u64, Result<T>)> {
         // Cleared first: a result that arrives in between sets it again, and the worst
         // is one look at an empty list.

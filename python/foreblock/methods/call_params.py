@@ -45,7 +45,7 @@ class CallReader:
         self._creates: Final = creates
         self._gas: Final = self.gas_cap if gas is None else gas
 
-    def read(self, raw: Raw, **_limits: int | None) -> CallParams:
+    def read(self, raw: Raw) -> CallParams:
         """The arguments; raises `InvalidParams`, `RefusedOverride`."""
         fields, named, overrides, changes, refusal = read_call(raw, self._required, self._creates)
         block = self._unnamed if named is None else read_block(named_block(named), 1)

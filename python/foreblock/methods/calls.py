@@ -6,12 +6,12 @@ from functools import partial
 from msgspec import Raw
 
 from foreblock.errors import Halted, Reverted
-from foreblock.ledger.calls.block_overrides import overridden
+from foreblock.ledger.calls.block_overrides import state_and_context
 from foreblock.ledger.calls.call import Outcome, Run, prepare
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.call_params import CallReader
 from foreblock.methods.options import Options
-from foreblock.methods.params import LONG
+from foreblock.methods.params import is_long, read_in_turn
 from foreblock.methods.revert import revert_reason
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps, Then
@@ -31,15 +31,12 @@ class CallMethods:
 
         A short one is remembered by the fast path, which then answers those of its kind.
         """
-        if len(raw) >= LONG:
+        if is_long(raw):
             return self._call_long(view, raw)
         asked = self._reader.read(raw)
-        block = view.resolve(asked.block)
+        state, context = state_and_context(view, asked.block, asked.changes)
         plain = asked.overrides is None and asked.changes is None
-        context = block.context
-        if asked.changes is not None:
-            context = overridden(block, asked.changes)
-        run = prepare(asked.call, view.state(block), context, asked.overrides)
+        run = prepare(asked.call, state, context, asked.overrides)
         outcome = self._runner.run(run, view.client)
         if not isinstance(outcome, Outcome):
             return Then(outcome, result_of)
@@ -50,7 +47,7 @@ class CallMethods:
         return result_of(outcome)
 
     def _call_long(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """A call that is read and made ready on a thread, then placed as any other."""
+        """A call that is read and made ready in turn, then placed as any other."""
         deadline = self._scheduler.deadline()
         run = self._scheduler.run(partial(self._prepare_long, view, raw), view.client)
         if not isinstance(run, Run):
@@ -62,12 +59,9 @@ class CallMethods:
         return result_of(outcome) if isinstance(outcome, Outcome) else Then(outcome, result_of)
 
     def _prepare_long(self, view: LedgerView, raw: Raw, _pace: Pace) -> Steps[Run]:
-        asked = yield partial(self._reader.read, raw)
-        block = view.resolve(asked.block)
-        context = block.context
-        if asked.changes is not None:
-            context = overridden(block, asked.changes)
-        run: Run = yield partial(prepare, asked.call, view.state(block), context, asked.overrides)
+        asked = yield from read_in_turn(self._reader.read, raw)
+        state, context = state_and_context(view, asked.block, asked.changes)
+        run: Run = yield partial(prepare, asked.call, state, context, asked.overrides)
         return run
 
 

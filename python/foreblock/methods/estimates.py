@@ -1,7 +1,7 @@
 """eth_estimateGas: how much gas a transaction should be given.
 
-A block that is not named is `pending`, in either dialect: whoever builds on what was
-pre-confirmed a moment ago has to be given an estimate that knows of it.
+A block that is not named is `pending`, in either dialect: a transaction that builds on what
+was pre-confirmed a moment ago needs an estimate that knows of it.
 """
 
 from collections.abc import Awaitable
@@ -9,13 +9,13 @@ from functools import partial
 
 from msgspec import Raw
 
-from foreblock.ledger.calls.block_overrides import overridden
+from foreblock.ledger.calls.block_overrides import state_and_context
 from foreblock.ledger.calls.gas_estimate import estimate_gas
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.call_params import CallReader
 from foreblock.methods.calls import result_of
 from foreblock.methods.options import Options
-from foreblock.methods.params import LONG
+from foreblock.methods.params import read_in_turn
 from foreblock.methods.shapes import write_quantity
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
@@ -34,13 +34,9 @@ class EstimateMethods:
         return self._scheduler.run(partial(self._steps, view, raw), view.client)
 
     def _steps(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[bytes]:
-        read = partial(self._reader.read, raw)
-        asked = (yield read) if len(raw) >= LONG else read()
-        block = view.resolve(asked.block)
-        context = block.context
-        if asked.changes is not None:
-            context = overridden(block, asked.changes)
+        asked = yield from read_in_turn(self._reader.read, raw)
+        state, context = state_and_context(view, asked.block, asked.changes)
         found = yield from estimate_gas(
-            asked.call, view.state(block), context, asked.overrides, self._reader.gas_cap, pace
+            asked.call, state, context, asked.overrides, self._reader.gas_cap, pace
         )
         return write_quantity(found) if isinstance(found, int) else result_of(found)

@@ -20,16 +20,19 @@ from foreblock._engine import read_hash as hash32
 from foreblock._engine import read_quantity as quantity
 from foreblock._engine import read_slot as slot
 from foreblock.errors import BadArgument, InvalidParams
+from foreblock.scheduling.steps import Steps
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 __all__ = [
-    "DECODING", "LONG", "address", "data", "explain", "hash32", "quantity", "refuse", "slot",
+    "DECODING", "address", "data", "explain", "hash32", "is_long", "quantity", "read_in_turn",
+    "refuse", "slot",
 ]  # fmt: skip
 
 S = TypeVar("S", bound=Struct)
+T = TypeVar("T")
 
 # Everything that decoding may raise.
 DECODING: Final = (DecodeError, UnicodeDecodeError, RecursionError)
-LONG: Final = 64 * 1024  # bytes of params that are read on a thread; less takes 0.2 ms
 
 _decode_arguments = msgspec.json.Decoder(list[Raw] | None).decode
 
@@ -43,6 +46,19 @@ _KINDS: Final = {
     "array": "an array",
     "null": "null",
 }
+
+
+def is_long(raw: Raw) -> bool:
+    """Whether params are read in turn with other requests, and not when they come."""
+    return len(raw) >= THRESHOLDS.long_params_bytes
+
+
+def read_in_turn(read: Callable[[Raw], T], raw: Raw) -> Steps[T]:
+    """Read params as a step: in the slice, or on a thread if they are longer still."""
+    if len(raw) < THRESHOLDS.thread_params_bytes:
+        return read(raw)
+    asked: T = yield lambda **_limits: read(raw)
+    return asked
 
 
 class Params(Struct, array_like=True, forbid_unknown_fields=True, rename="camel", gc=False):

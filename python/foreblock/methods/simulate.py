@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Final
 
 from msgspec import Raw
 
@@ -13,16 +12,12 @@ from foreblock.ledger.simulation.single_block import simulate_single_block
 from foreblock.methods.block_param import find_block
 from foreblock.methods.call_params import UNCAPPED
 from foreblock.methods.options import Options
-from foreblock.methods.params import LONG
-from foreblock.methods.simulate_params import SimulateParams, read_params
+from foreblock.methods.params import is_long, read_in_turn
+from foreblock.methods.simulate_params import SimulateParams, SimulateReader
 from foreblock.methods.simulate_text import BlockShape, is_long_block, render, render_block
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
-
-# Bytes of params that are read on a thread; less is read in a slice of the loop, in 0.8 ms at
-# most; a thread would cost more than the rest of a request with a thousand slots.
-ON_A_THREAD: Final = 256 * 1024
 
 
 class SimulateMethods:
@@ -38,17 +33,14 @@ class SimulateMethods:
             gas=options.gas_cap or UNCAPPED,
             output=options.simulate_output,
         )
-        self._read = partial(
-            read_params,
-            required=2 if options.block_required else 1,
-            limits=self._limits,
-            # Roots are zero in the published contract: nothing is committed to a trie.
-            state_roots=options.dialect == "ethereum",
-        )
+        # Roots are zero in the published contract: nothing is committed to a trie.
+        state_roots = options.dialect == "ethereum"
+        required = 2 if options.block_required else 1
+        self._read = SimulateReader(required, self._limits, state_roots=state_roots).read
 
     def simulate(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The simulated blocks with the results of their calls."""
-        if len(raw) >= LONG:
+        if is_long(raw):
             return self._run(view, partial(self._read_and_simulate, view, raw))
         asked = self._read(raw)
         text = self._single_block(view, asked)
@@ -72,8 +64,7 @@ class SimulateMethods:
         return text
 
     def _read_and_simulate(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[Text]:
-        read = partial(self._read, raw)
-        asked: SimulateParams = (yield read) if len(raw) >= ON_A_THREAD else read()
+        asked = yield from read_in_turn(self._read, raw)
         text = self._single_block(view, asked)
         return text or (yield from self._simulate(view, asked, pace))
 

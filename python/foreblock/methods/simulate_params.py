@@ -28,17 +28,19 @@ class SimulateParams(Struct, frozen=True, gc=False):
     full_transactions: bool
 
 
-def read_params(
-    raw: Raw, required: int, limits: SimulationLimits, *, state_roots: bool, **_limits: int | None
-) -> SimulateParams:
-    """The arguments; raises `InvalidParams`, and `RefusedSimulation` before any call is judged."""
-    blocks, (validation, trace_transfers, full), named = read_simulation(
-        raw, required, limits.blocks, limits.block_calls, limits.calls
-    )
-    request = SimulationRequest(
-        [_block(*block) for block in blocks], validation, trace_transfers, state_roots
-    )
-    return SimulateParams(request, None if named is None else named_block(named), full)
+class SimulateReader:
+    """Reads params by what a method requires and an operator chose."""
+
+    def __init__(self, required: int, limits: SimulationLimits, *, state_roots: bool) -> None:
+        self._bounds: Final = required, limits.blocks, limits.block_calls, limits.calls
+        self._state_roots: Final = state_roots
+
+    def read(self, raw: Raw) -> SimulateParams:
+        """The arguments; raises `InvalidParams`, `RefusedSimulation` before any call is judged."""
+        given, (validation, transfers, full), named = read_simulation(raw, *self._bounds)
+        blocks = [_block(*block) for block in given]
+        request = SimulationRequest(blocks, validation, transfers, self._state_roots)
+        return SimulateParams(request, None if named is None else named_block(named), full)
 
 
 def _block(calls: Any, overrides: Any, changes: tuple[Any, ...] | None) -> BlockRequest:  # noqa: ANN401, of the engine

@@ -29,7 +29,6 @@ from foreblock.rpc.envelope import (
     unknown_method,
 )
 from foreblock.rpc.errors import Fault
-from foreblock.rpc.long_body import LONG as LONG_BODY
 from foreblock.rpc.long_body import Reading, read_long
 from foreblock.scheduling.fair_queue import FairQueue
 from foreblock.scheduling.reply import Client, Reply, Text
@@ -79,7 +78,7 @@ class Dispatcher(Generic[C]):
 
     def answer(self, body: bytes, client: Client) -> Reply | Awaitable[Reply]:
         """The reply to a body, at once unless a request of it waits."""
-        if len(body) >= LONG_BODY:
+        if len(body) >= THRESHOLDS.long_body_bytes:
             place = self._room.place()
             if place is None:
                 return Reply(failure(Malformed(fault := self._crowded()), fault))

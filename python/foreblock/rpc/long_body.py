@@ -11,7 +11,6 @@ from msgspec import Raw
 from msgspec.json import Decoder
 
 from foreblock.errors import Undecodable
-from foreblock.long_json import LongPart, Portions, portions
 from foreblock.rpc.envelope import (
     DECODING,
     PARSE_ERROR,
@@ -21,8 +20,7 @@ from foreblock.rpc.envelope import (
     judge_fields,
     read,
 )
-
-LONG: Final = 256 * 1024  # bytes of a body; less is read at once, in half a millisecond
+from foreblock.rpc.long_json import LongPart, Portions, portions
 
 # What a request is made of; all else is passed over.
 FIELDS: Final = frozenset({"jsonrpc", "id", "method", "params"})

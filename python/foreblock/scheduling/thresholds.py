@@ -76,6 +76,22 @@ class Thresholds(Struct, frozen=True):
     encoded_transactions: int = 512
     read_tips: int = 2048  # 0.1 µs each
 
+    # --- Requests that are long ---
+    # Shorter bodies are read at once, in half a millisecond; of longer ones a stretch at a time.
+    long_body_bytes: int = 256 * 1024
+    stretch_bytes: int = 16 * 1024
+    # What ends in a stretch is decoded together, unless it is as long as this by itself.
+    long_part_bytes: int = 64 * 1024
+    portion_parts: int = 512
+    # Shorter params are read when they come, in 0.2 ms; longer ones in a slice of the loop, in
+    # 0.8 ms at most, and from the second number on a thread, which costs a request with a
+    # thousand overridden slots more than all the rest of it.
+    long_params_bytes: int = 64 * 1024
+    thread_params_bytes: int = 256 * 1024
+    # One block of plain calls in one go; a precompile that takes more gas is not begun there.
+    single_block_us: int = 500
+    single_block_precompile_gas: int = 100_000
+
     # --- Texts ---
     # Answers from here on are counted in the worker's room, and so are requests.
     long_bytes: int = 64 * 1024

@@ -18,7 +18,7 @@ use std::{
 const QUANTUM: Duration = Duration::from_millis(4);
 /// A run that has had more counts as long.
 const SHORT: Duration = Duration::from_millis(12);
-/// One turn of so many goes to a long run.
+/// One turn in this many goes to a long run.
 const TURNS: u32 = 4;
 /// How soon a run that waits for its turn notices that it was cancelled.
 const NOTICED: Duration = Duration::from_millis(20);
@@ -60,7 +60,7 @@ struct Own {
 }
 
 impl Shares {
-    /// So many runs may run at once.
+    /// At most `places` runs run at once.
     pub fn new(places: usize) -> Arc<Self> {
         let (short, long) = (VecDeque::new(), VecDeque::new());
         let state = Mutex::new(State { free: places, short, long, turns: 0 });
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_alone_goes_on() {
+    fn a_run_alone_goes_on() {
         let shares = Shares::new(1);
         let share = Share::new(&shares, None);
         for _ in 0..3 {

@@ -10,8 +10,9 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 
 use super::{
     At, BlockName, BlockOverrides, Index, Member, Overrides, Reading, Refused, arguments, block,
-    block_overrides, hex, object, optional_array, optional_object, optional_string, present,
-    refusal, require, string,
+    block_overrides, hex, object, optional_array, optional_object, optional_string,
+    overrides::Accounts,
+    present, refusal, require, string,
     text::{Malformed, Text},
 };
 
@@ -65,7 +66,7 @@ impl<'a> CallParams<'a> {
             match argument {
                 0 => call = CallTexts::read_optional(text)?,
                 1 => named = block(text)?,
-                2 => accounts = Overrides::span(text)?,
+                2 => accounts = Accounts::read_optional(text)?,
                 _ => changes = block_overrides::Texts::read_optional(text)?,
             }
             Ok(())
@@ -84,11 +85,11 @@ pub(crate) fn read_call(text: &mut Text<'_>) -> Result<Call, Malformed> {
 }
 
 fn read_overrides(
-    accounts: Option<&[u8]>,
+    accounts: Option<Accounts<'_>>,
     changes: Option<block_overrides::Texts<'_>>,
 ) -> Result<(Overrides, Option<BlockOverrides>), Refused> {
     let mut overrides = match accounts {
-        Some(text) => Overrides::read(text).map_err(|refusal| refusal.of(2))?,
+        Some(accounts) => accounts.read().map_err(|refusal| refusal.of(2))?,
         None => Overrides::default(),
     };
     let Some(changes) = changes else { return Ok((overrides, None)) };

@@ -3,6 +3,7 @@
 //! One reader for each shape, at any size. A reader takes all that the shape allows and refuses
 //! everything else with the argument, the place in it and the reason, in words for the client.
 //! Types are checked first, in the order of the text; then values, in the order of the fields.
+//! A text is read once: what is wrong with a part that is judged later is kept until then.
 //! Of equal names in an object the last one counts, and unknown names are ignored.
 
 mod block_overrides;
@@ -107,12 +108,7 @@ fn arguments<'a>(
         if index >= most || refused.is_some() {
             return text.skip().map(drop);
         }
-        let mut value = *text;
-        if let Err(refusal) = read(&mut value, index) {
-            refused = Some(refusal.of(index));
-            return text.skip().map(drop);
-        }
-        *text = value;
+        refused = kept(text, |text| read(text, index))?.err().map(|refusal| refusal.of(index));
         Ok(())
     });
     match refused {
@@ -123,6 +119,20 @@ fn arguments<'a>(
         None if ended.is_err() => Err(refusal("nested too deeply").of(count.saturating_sub(1))),
         None => Ok(count),
     }
+}
+
+/// A reading whose refusal is for later: the text goes on behind the value in any case.
+fn kept<'a, T>(
+    text: &mut Text<'a>,
+    read: impl FnOnce(&mut Text<'a>) -> Reading<T>,
+) -> Result<Reading<T>, Malformed> {
+    let mut value = *text;
+    let read = read(&mut value);
+    match &read {
+        Ok(_) => *text = value,
+        Err(_) => drop(text.skip()?),
+    }
+    Ok(read)
 }
 
 /// The first `required` arguments must be there and not null; `names` are those of all.

@@ -9,9 +9,8 @@ use std::{borrow::Cow, collections::BTreeMap};
 use alloy_primitives::{Address, B256, U256, map::AddressMap};
 
 use super::{
-    At, Malformed, Member, Named, Reading, hex, last_of_equals, object, optional_object,
-    optional_string, refusal, string,
-    text::{Kind, Text},
+    At, Malformed, Member, Named, Reading, hex, kept, last_of_equals, optional_object,
+    optional_string, refusal, string, text::Text,
 };
 use crate::{
     error::{Error, Result},
@@ -29,6 +28,9 @@ const MANY_BYTES: usize = 64 * 1024;
 /// Characters of an address and of a word that are shown where one is refused.
 const ADDRESS_TEXT: usize = 42;
 const WORD_TEXT: usize = 66;
+
+/// Bytes of an account's text up to which the text is kept instead of what it says.
+const SHORT: usize = 256;
 
 type Slots = Vec<(U256, U256)>;
 /// A name and the string it has.
@@ -65,44 +67,11 @@ impl Overrides {
         })
     }
 
-    /// The text of an object of accounts; nothing for null.
-    pub(super) fn span<'a>(text: &mut Text<'a>) -> Reading<Option<&'a [u8]>> {
-        match text.kind()? {
-            Kind::Object => Ok(Some(text.skip()?)),
-            _ => optional_object(text, |_, _| Ok(())).map(|_| None),
-        }
-    }
-
-    /// The accounts of an object; one that is null changes nothing.
-    pub(crate) fn read(text: &[u8]) -> Reading<Self> {
-        let mut members = Vec::new();
-        object(&mut Text::new(text), |text, name| {
-            members.push((name, text.skip()?));
-            Ok(())
-        })?;
-        if members.len() > 1 {
-            last_of_equals(&mut members);
-        }
-        let count = members.len();
-        let mut accounts: Vec<(Address, Account)> = Vec::with_capacity(count);
-        let mut places = AddressMap::default();
-        for (name, text) in members {
-            let place = Named(&name, ADDRESS_TEXT);
-            let address = hex::address(&name).at(&place)?;
-            let Some(account) = AccountTexts::read_optional(&mut Text::new(text)).at(&place)?
-            else {
-                continue;
-            };
-            let account = account.read().at(&place)?;
-            // One address may be written in two ways.
-            let at = if count == 1 { 0 } else { *places.entry(address).or_insert(accounts.len()) };
-            if at == accounts.len() {
-                accounts.push((address, account));
-            } else {
-                accounts[at].1 = account;
-            }
-        }
-        Ok(Self { accounts, block_hashes: Vec::new() })
+    /// The overrides of an object of accounts.
+    #[cfg(test)]
+    pub(crate) fn of(text: &str) -> Self {
+        let accounts = Accounts::read_optional(&mut Text::new(text.as_bytes()));
+        accounts.ok().flatten().and_then(|accounts| accounts.read().ok()).expect("overrides")
     }
 
     /// Lays them over a state; gives the precompiles they leave, where they touch any.
@@ -163,17 +132,109 @@ impl Overrides {
     }
 }
 
-/// An account's override whose types are right; slots are not looked at.
+/// An object of accounts, in which nothing is refused yet.
+pub(super) struct Accounts<'a>(Vec<(Cow<'a, [u8]>, Given<'a>)>);
+
+/// One of its members.
+enum Given<'a> {
+    /// Read again when it is judged: texts of many small accounts take less than what they say.
+    Short(&'a [u8]),
+    Long(Reading<Option<Box<AccountTexts<'a>>>>),
+}
+
+impl<'a> Accounts<'a> {
+    /// Nothing for null.
+    pub(super) fn read_optional(text: &mut Text<'a>) -> Reading<Option<Self>> {
+        let mut members = Vec::new();
+        let given = optional_object(text, |text, name| {
+            members.push((name, Given::read(text)?));
+            Ok(())
+        })?;
+        Ok(given.then_some(Self(members)))
+    }
+
+    /// One that is null changes nothing.
+    pub(super) fn read(self) -> Reading<Overrides> {
+        let mut members = self.0;
+        if members.len() > 1 {
+            last_of_equals(&mut members);
+        }
+        let count = members.len();
+        let mut accounts: Vec<(Address, Account)> = Vec::with_capacity(count);
+        let mut places = AddressMap::default();
+        for (name, given) in members {
+            let place = Named(&name, ADDRESS_TEXT);
+            let address = hex::address(&name).at(&place)?;
+            let Some(account) = given.account().at(&place)? else { continue };
+            // One address may be written in two ways.
+            let at = if count == 1 { 0 } else { *places.entry(address).or_insert(accounts.len()) };
+            if at == accounts.len() {
+                accounts.push((address, account));
+            } else {
+                accounts[at].1 = account;
+            }
+        }
+        Ok(Overrides { accounts, block_hashes: Vec::new() })
+    }
+}
+
+impl<'a> Given<'a> {
+    fn read(text: &mut Text<'a>) -> Reading<Self> {
+        let begun = *text;
+        let read = kept(text, AccountTexts::read_optional)?;
+        let short = begun.up_to(text);
+        if short.len() < SHORT {
+            return Ok(Self::Short(short));
+        }
+        Ok(Self::Long(read.map(|texts| texts.map(Box::new))))
+    }
+
+    fn account(self) -> Reading<Option<Account>> {
+        match self {
+            Self::Short(text) => AccountTexts::read_optional(&mut Text::new(text))?
+                .map(AccountTexts::read)
+                .transpose(),
+            Self::Long(texts) => texts?.map(|texts| texts.read()).transpose(),
+        }
+    }
+}
+
+/// Slots of an account.
+enum GivenSlots<'a> {
+    /// Nothing is wrong with any.
+    Read(Slots),
+    Text(&'a [u8]),
+}
+
+impl<'a> GivenSlots<'a> {
+    fn read(text: &mut Text<'a>) -> Reading<Self> {
+        let mut value = *text;
+        if let Some(slots) = plain_slots(&mut value) {
+            *text = value;
+            return Ok(Self::Read(slots));
+        }
+        Ok(Self::Text(text.skip()?))
+    }
+
+    fn slots(self) -> Reading<Option<Slots>> {
+        match self {
+            Self::Read(slots) => Ok(Some(slots)),
+            Self::Text(text) => slots(text),
+        }
+    }
+}
+
+/// An account's override whose types are right; what is wrong with slots is not said yet.
 #[derive(Default)]
 struct AccountTexts<'a> {
     balance: Option<Cow<'a, [u8]>>,
     nonce: Option<Cow<'a, [u8]>>,
     code: Option<Cow<'a, [u8]>>,
     moved_to: Option<Cow<'a, [u8]>>,
-    state: Option<&'a [u8]>,
-    state_diff: Option<&'a [u8]>,
+    state: Option<GivenSlots<'a>>,
+    state_diff: Option<GivenSlots<'a>>,
     /// Another name of `stateDiff`.
-    storage: Option<&'a [u8]>,
+    storage: Option<GivenSlots<'a>>,
 }
 
 impl<'a> AccountTexts<'a> {
@@ -189,23 +250,25 @@ impl<'a> AccountTexts<'a> {
             b"nonce" => &mut self.nonce,
             b"code" => &mut self.code,
             b"movePrecompileToAddress" => &mut self.moved_to,
-            _ => {
-                let slots = Some(text.skip()?);
-                match name {
-                    b"state" => self.state = slots,
-                    b"stateDiff" => self.state_diff = slots,
-                    b"storage" => self.storage = slots,
-                    _ => {}
-                }
-                return Ok(());
-            }
+            _ => return self.slots_member(text, name),
         };
         *field = optional_string(text).at(Member(name))?;
         Ok(())
     }
 
+    fn slots_member(&mut self, text: &mut Text<'a>, name: &[u8]) -> Reading<()> {
+        let field = match name {
+            b"state" => &mut self.state,
+            b"stateDiff" => &mut self.state_diff,
+            b"storage" => &mut self.storage,
+            _ => return Ok(text.skip().map(drop)?),
+        };
+        *field = Some(GivenSlots::read(text)?);
+        Ok(())
+    }
+
     fn read(self) -> Reading<Account> {
-        let slots_of = |text: Option<&[u8]>| text.map_or(Ok(None), slots);
+        let slots_of = |given: Option<GivenSlots<'_>>| given.map_or(Ok(None), GivenSlots::slots);
         let state = slots_of(self.state).at(".state")?;
         let diff = slots_of(self.state_diff).at(".stateDiff")?;
         let alias = slots_of(self.storage).at(".storage")?;
@@ -233,9 +296,6 @@ fn map(slots: &Slots) -> BTreeMap<U256, U256> {
 
 /// Slots and their values, 32 bytes each; nothing for null.
 fn slots(text: &[u8]) -> Reading<Option<Slots>> {
-    if let Some(slots) = plain_slots(text) {
-        return Ok(Some(slots));
-    }
     let Some(mut members) = texts_by_name(&mut Text::new(text))? else { return Ok(None) };
     last_of_equals(&mut members);
     let word = |text: &[u8]| hex::hash(text).map(|word| U256::from_be_bytes(word.0));
@@ -250,9 +310,9 @@ fn slots(text: &[u8]) -> Reading<Option<Slots>> {
 }
 
 /// The same if nothing is wrong with any.
-fn plain_slots(text: &[u8]) -> Option<Slots> {
-    let mut text = Text::new(text);
-    let mut slots = Vec::with_capacity(text.left() / (2 * WORD_TEXT));
+fn plain_slots(text: &mut Text<'_>) -> Option<Slots> {
+    let size = text.until(b'}').len();
+    let mut slots = Vec::with_capacity(size / (2 * WORD_TEXT));
     let word = |text: &[u8]| hex::fixed::<32>(text).map(U256::from_be_bytes).ok_or(Malformed);
     text.object(|text, name| {
         slots.push((word(&name)?, word(&text.string()?)?));

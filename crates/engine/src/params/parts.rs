@@ -86,7 +86,7 @@ impl Parts {
         self.at == text.len() && self.expected == Expected::Nothing
     }
 
-    /// Reads on for so many bytes, and at most so many parts, and gives those that ended. One
+    /// Reads at most `bytes` more, and at most `parts`, and gives those that ended. One
     /// that had begun before comes alone: it may be long, others are shorter than `bytes`, but
     /// for a number, which is read at once.
     ///
@@ -234,8 +234,9 @@ impl Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::params::text::tests::NO_JSON;
 
-    /// The parts of a text, read in stretches of so many bytes and at most so many parts.
+    /// The parts of a text, read in stretches of `stretch` bytes and at most `most` parts.
     fn portions(text: &str, stretch: usize, most: usize) -> Result<Vec<(usize, &str)>, Fault> {
         let mut parts = Parts::of(text.as_bytes()).ok_or(Fault::Malformed)?;
         let mut found = Vec::new();
@@ -285,40 +286,7 @@ mod tests {
 
     #[test]
     fn what_is_no_json_is_refused_wherever_it_lies() {
-        let texts = [
-            "[1,]",
-            "[,1]",
-            "[1 2]",
-            "{\"a\"}",
-            "{\"a\":}",
-            "{\"a\":1,}",
-            "{1:2}",
-            "[01]",
-            "[1.]",
-            "[-]",
-            "[1e]",
-            "[tru]",
-            "[\"\\x\"]",
-            "[\"\\u12g4\"]",
-            "[\"\n\"]",
-            "[}",
-            "{]",
-            "[[1]",
-            "[\"a]",
-            "[]]",
-            "[] x",
-            "[[[{\"a\":[nul]}]]]",
-            "[\"\\",
-            "[\"\\u00\"]",
-            "[é]",
-            "[",
-            "{ ",
-            "[\"\\ud800\"]",
-            "[\"\\udc00\"]",
-            "[\"\\ud800\\ud800\"]",
-            "[\"\\ud800x\"]",
-        ];
-        for text in texts {
+        for text in NO_JSON {
             for stretch in [1, 2, 100] {
                 assert_eq!(portions(text, stretch, 99), Err(Fault::Malformed), "{text}");
             }

@@ -3,11 +3,9 @@
 //! Blocks after the first one with too many calls are not looked at.
 
 use super::{
-    At, BlockName, BlockOverrides, Call, Index, Member, Overrides, Reading, Refusal, Refused,
-    arguments, block, block_overrides,
-    call::CallTexts,
-    object, optional_array, optional_boolean, optional_object, require,
-    text::{Kind, Text},
+    At, BlockName, BlockOverrides, Call, Index, Member, Overrides, Reading, Refused, arguments,
+    block, block_overrides, call::CallTexts, kept, object, optional_array, optional_boolean,
+    optional_object, overrides::Accounts, require, text::Text,
 };
 use crate::{evm::message::Message, simulate::body::PlainCall};
 
@@ -61,7 +59,7 @@ impl<'a> SimulateParams<'a> {
         let (mut payload, mut named) = (None, None);
         let count = arguments(params, NAMES.len(), |text, argument| {
             match argument {
-                0 => payload = Payload::read_optional(text)?,
+                0 => payload = Payload::read_optional(text, limits)?,
                 _ => named = block(text)?,
             }
             Ok(())
@@ -69,7 +67,7 @@ impl<'a> SimulateParams<'a> {
         require(required, count, &NAMES, &[payload.is_none(), named.is_none()])?;
         let Some(payload) = payload else { return Err(Refused::Params("no payload".into())) };
         Ok(Self {
-            blocks: read_blocks(&payload.blocks, limits)?,
+            blocks: payload.blocks.read()?,
             trace_transfers: payload.trace_transfers,
             validation: payload.validation,
             full_transactions: payload.full_transactions,
@@ -78,22 +76,27 @@ impl<'a> SimulateParams<'a> {
     }
 }
 
-#[derive(Default)]
 struct Payload<'a> {
-    blocks: Vec<&'a [u8]>,
+    blocks: Blocks<'a>,
     trace_transfers: bool,
     validation: bool,
     full_transactions: bool,
 }
 
 impl<'a> Payload<'a> {
-    fn read_optional(text: &mut Text<'a>) -> Reading<Option<Self>> {
-        let mut payload = Self::default();
+    fn read_optional(text: &mut Text<'a>, limits: Limits) -> Reading<Option<Self>> {
+        let mut payload = Self {
+            blocks: Blocks::new(limits),
+            trace_transfers: false,
+            validation: false,
+            full_transactions: false,
+        };
         let given = optional_object(text, |text, name| {
             let choice = match name.as_ref() {
                 b"blockStateCalls" => {
-                    let blocks = optional_array(text, |text| Ok(text.skip()?));
-                    payload.blocks = blocks.at(".blockStateCalls")?.unwrap_or_default();
+                    let mut blocks = Blocks::new(limits);
+                    optional_array(text, |text| blocks.types(text)).at(".blockStateCalls")?;
+                    payload.blocks = blocks;
                     return Ok(());
                 }
                 b"traceTransfers" => &mut payload.trace_transfers,
@@ -108,42 +111,73 @@ impl<'a> Payload<'a> {
     }
 }
 
-fn read_blocks(given: &[&[u8]], limits: Limits) -> Result<Vec<Block>, Refused> {
-    if given.is_empty() {
-        return Err(Refused::Params("empty input".into()));
+/// The blocks so far, until there is a reason to refuse them.
+struct Blocks<'a> {
+    limits: Limits,
+    blocks: Vec<BlockTexts<'a>>,
+    count: usize,
+    calls: usize,
+    refused: Option<Refused>,
+}
+
+impl<'a> Blocks<'a> {
+    fn new(limits: Limits) -> Self {
+        Self { limits, blocks: Vec::new(), count: 0, calls: 0, refused: None }
     }
-    if given.len() > limits.blocks {
-        return Err(Refused::Limit("too many blocks".into()));
-    }
-    let (mut blocks, mut total) = (Vec::with_capacity(given.len()), 0);
-    for (index, text) in given.iter().enumerate() {
-        let block = BlockTexts::types(&mut Text::new(text), limits.block_calls);
-        let block = in_block(index, block)?;
-        let (count, most) = (block.count, limits.block_calls);
-        total += count;
-        if count > most {
-            return Err(Refused::Limit(format!("too many calls in block: {count} > {most}")));
+
+    fn types(&mut self, text: &mut Text<'a>) -> Reading<()> {
+        let index = self.count;
+        self.count += 1;
+        if self.refused.is_some() || index >= self.limits.blocks {
+            return Ok(text.skip().map(drop)?);
         }
-        if total > limits.calls {
-            return Err(Refused::Limit(format!("too many calls: {total} > {}", limits.calls)));
+        let block = kept(text, |text| BlockTexts::types(text, self.limits.block_calls))?;
+        match in_block(index, block).and_then(|block| self.within_limits(block)) {
+            Ok(block) => self.blocks.push(block),
+            Err(refused) => self.refused = Some(refused),
         }
-        blocks.push(block);
+        Ok(())
     }
-    let blocks = blocks.into_iter().enumerate();
-    blocks.map(|(index, block)| in_block(index, block.read())).collect()
+
+    fn within_limits(&mut self, block: BlockTexts<'a>) -> Result<BlockTexts<'a>, Refused> {
+        let Limits { block_calls, calls, .. } = self.limits;
+        self.calls += block.count;
+        if block.count > block_calls {
+            let why = format!("too many calls in block: {} > {block_calls}", block.count);
+            return Err(Refused::Limit(why));
+        }
+        if self.calls > calls {
+            return Err(Refused::Limit(format!("too many calls: {} > {calls}", self.calls)));
+        }
+        Ok(block)
+    }
+
+    fn read(self) -> Result<Vec<Block>, Refused> {
+        if self.count == 0 {
+            return Err(Refused::Params("empty input".into()));
+        }
+        if self.count > self.limits.blocks {
+            return Err(Refused::Limit("too many blocks".into()));
+        }
+        if let Some(refused) = self.refused {
+            return Err(refused);
+        }
+        let blocks = self.blocks.into_iter().enumerate();
+        blocks.map(|(index, block)| in_block(index, block.read())).collect()
+    }
 }
 
 fn in_block<T>(index: usize, reading: Reading<T>) -> Result<T, Refused> {
     reading.at(Index(index)).at(".blockStateCalls").map_err(|refusal| refusal.of(0))
 }
 
-/// A block whose types are right; accounts are not looked at.
+/// A block whose types are right; what is wrong with accounts is not said yet.
 #[derive(Default)]
 struct BlockTexts<'a> {
     calls: Vec<CallTexts<'a>>,
     /// Also of calls that are left out, after one too many.
     count: usize,
-    accounts: Option<&'a [u8]>,
+    accounts: Option<Accounts<'a>>,
     changes: Option<block_overrides::Texts<'a>>,
 }
 
@@ -152,9 +186,9 @@ impl<'a> BlockTexts<'a> {
         let (mut block, mut calls) = (Self::default(), None);
         object(text, |text, name| {
             match name.as_ref() {
-                b"calls" => calls = Some(text.skip()?),
+                b"calls" => calls = Some(kept(text, |text| call_types(text, most))?),
                 b"stateOverrides" => {
-                    block.accounts = Overrides::span(text).at(".stateOverrides")?
+                    block.accounts = Accounts::read_optional(text).at(".stateOverrides")?
                 }
                 b"blockOverrides" => {
                     let changes = block_overrides::Texts::read_optional(text);
@@ -165,29 +199,15 @@ impl<'a> BlockTexts<'a> {
             Ok(())
         })?;
         if let Some(calls) = calls {
-            block.call_types(&mut Text::new(calls), most).at(".calls")?;
+            (block.calls, block.count) = calls.at(".calls")?;
         }
         Ok(block)
-    }
-
-    fn call_types(&mut self, text: &mut Text<'a>, most: usize) -> Reading<()> {
-        if text.kind()? != Kind::Array {
-            return optional_array(text, |_| Ok(())).map(drop);
-        }
-        text.array(|text, index| {
-            self.count = index + 1;
-            if index > most {
-                return Ok(text.skip().map(drop)?);
-            }
-            self.calls.push(CallTexts::read_object(text).at(Index(index))?);
-            Ok::<(), Box<Refusal>>(())
-        })
     }
 
     fn read(self) -> Reading<Block> {
         let calls = read_calls(self.calls)?;
         let mut overrides = match self.accounts {
-            Some(text) => Overrides::read(text).at(".stateOverrides")?,
+            Some(accounts) => accounts.read().at(".stateOverrides")?,
             None => Overrides::default(),
         };
         let changes = match self.changes {
@@ -196,6 +216,20 @@ impl<'a> BlockTexts<'a> {
         };
         Ok(Block { calls, overrides, changes })
     }
+}
+
+/// The calls of a block up to the first one too many, and how many there are.
+fn call_types<'a>(text: &mut Text<'a>, most: usize) -> Reading<(Vec<CallTexts<'a>>, usize)> {
+    let (mut calls, mut count) = (Vec::new(), 0);
+    optional_array(text, |text| {
+        count += 1;
+        match count > most + 1 {
+            true => drop(text.skip()?),
+            false => calls.push(CallTexts::read_object(text)?),
+        }
+        Ok(())
+    })?;
+    Ok((calls, count))
 }
 
 fn read_calls(given: Vec<CallTexts<'_>>) -> Reading<Calls> {

@@ -28,10 +28,6 @@ fn refusal_of(params: &str) -> String {
     call(params).err().unwrap_or_default()
 }
 
-fn overrides(accounts: &str) -> Overrides {
-    Overrides::read(accounts.as_bytes()).expect("overrides")
-}
-
 #[test]
 fn a_call_is_read_with_all_it_says() {
     let word = format!("0x{:064x}", 7);
@@ -119,7 +115,7 @@ fn overrides_are_refused_by_account() {
 fn of_equal_names_the_last_counts_and_what_is_wrong_with_others_is_ignored() {
     let who = format!("0x{:040x}", 0xaa);
     let (slot, value) = (format!("0x{:064x}", 1), format!("0x{:064x}", 2));
-    let given = overrides(&format!(
+    let given = Overrides::of(&format!(
         r#"{{"{who}":{{"nonce":"bad"}},"{who}":{{"state":{{"{slot}":"bad","{slot}":"{value}"}}}}}}"#
     ));
     let mut overlay = MemoryState::default().overlay();
@@ -130,7 +126,7 @@ fn of_equal_names_the_last_counts_and_what_is_wrong_with_others_is_ignored() {
 #[test]
 fn one_address_may_be_written_twice() {
     let (lower, upper) = ("ab".repeat(20), "AB".repeat(20));
-    let given = overrides(&format!(
+    let given = Overrides::of(&format!(
         r#"{{"0x{lower}":{{"balance":"0x1"}},"0x{upper}":{{"balance":"0x2"}},"0X{upper}":null}}"#
     ));
     let mut overlay = MemoryState::default().overlay();
@@ -145,7 +141,7 @@ fn what_cannot_be_meant_is_refused_by_the_order_of_addresses() {
     let identity = address!("0x0000000000000000000000000000000000000004");
     let lay = |accounts: String| {
         let mut overlay = MemoryState::default().overlay();
-        let laid = overrides(&accounts).lay(&mut overlay, ethereum("Cancun"));
+        let laid = Overrides::of(&accounts).lay(&mut overlay, ethereum("Cancun"));
         laid.map(|left| left.is_some()).map_err(|error| error.to_string())
     };
     let both = r#"{"state":{},"stateDiff":{}}"#;

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
 
 /// How deep values may be nested.
 pub(super) const DEEPEST: usize = 1000;
@@ -35,9 +35,14 @@ impl<'a> Text<'a> {
         Self(text)
     }
 
-    /// How many bytes are left.
-    pub fn left(&self) -> usize {
-        self.0.len()
+    /// The text from here to where another is that went on from here.
+    pub fn up_to(&self, other: &Self) -> &'a [u8] {
+        &self.0[..self.0.len() - other.0.len()]
+    }
+
+    /// The text from here to the next such byte, or all of it.
+    pub fn until(&self, byte: u8) -> &'a [u8] {
+        &self.0[..memchr(byte, self.0).unwrap_or(self.0.len())]
     }
 
     /// The kind of the next value.
@@ -87,6 +92,11 @@ impl<'a> Text<'a> {
     #[inline]
     pub fn string(&mut self) -> Result<Cow<'a, [u8]>> {
         let opened = self.after_space().strip_prefix(b"\"").ok_or(Malformed)?;
+        let end = plain_length(opened);
+        if opened.get(end) == Some(&b'"') {
+            self.0 = &opened[end + 1..];
+            return Ok(Cow::Borrowed(&opened[..end]));
+        }
         let end = memchr2(b'"', b'\\', opened).ok_or(Malformed)?;
         let plain = checked(&opened[..end])?;
         if opened[end] == b'"' {
@@ -233,13 +243,19 @@ pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Text of a string without escapes.
+/// How many characters of a string come before the first that needs a closer look.
 #[inline]
+fn plain_length(text: &[u8]) -> usize {
+    let is_odd = |byte: &u8| !matches!(byte, b' '..=0x7f) | matches!(byte, b'"' | b'\\');
+    // Blocks without an early exit are compared at once: most texts are words of 66 characters.
+    let is_plain = |block: &&[u8; 32]| !block.iter().fold(false, |odd, byte| odd | is_odd(byte));
+    let (blocks, _) = text.as_chunks();
+    let at = 32 * blocks.iter().take_while(is_plain).count();
+    at + text[at..].iter().position(is_odd).unwrap_or(text.len() - at)
+}
+
+/// Text of a string without escapes.
 fn checked(text: &[u8]) -> Result<&[u8]> {
-    // Without an early exit, so that many bytes are compared at once: texts are long.
-    if !text.iter().fold(false, |odd, byte| odd | !matches!(byte, b' '..=0x7f)) {
-        return Ok(text);
-    }
     let is_text = text.iter().all(|byte| *byte >= b' ') && std::str::from_utf8(text).is_ok();
     if is_text { Ok(text) } else { Err(Malformed) }
 }
@@ -297,8 +313,43 @@ pub(super) fn number(text: &[u8]) -> Result<usize> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// Texts with a flaw of each kind.
+    pub(in crate::params) const NO_JSON: &[&str] = &[
+        "[1,]",
+        "[,1]",
+        "[1 2]",
+        "{\"a\"}",
+        "{\"a\":}",
+        "{\"a\":1,}",
+        "{1:2}",
+        "[01]",
+        "[1.]",
+        "[-]",
+        "[1e]",
+        "[tru]",
+        "[\"\\x\"]",
+        "[\"\\u12g4\"]",
+        "[\"\n\"]",
+        "[}",
+        "{]",
+        "[[1]",
+        "[\"a]",
+        "[]]",
+        "[] x",
+        "[[[{\"a\":[nul]}]]]",
+        "[\"\\",
+        "[\"\\u00\"]",
+        "[é]",
+        "[",
+        "{ ",
+        "[\"\\ud800\"]",
+        "[\"\\udc00\"]",
+        "[\"\\ud800\\ud800\"]",
+        "[\"\\ud800x\"]",
+    ];
 
     fn is_json(text: &str) -> bool {
         let mut reader = Text::new(text.as_bytes());
@@ -323,41 +374,7 @@ mod tests {
 
     #[test]
     fn what_is_no_json_is_refused_wherever_it_lies() {
-        let texts = [
-            "[1,]",
-            "[,1]",
-            "[1 2]",
-            "{\"a\"}",
-            "{\"a\":}",
-            "{\"a\":1,}",
-            "{1:2}",
-            "[01]",
-            "[1.]",
-            "[-]",
-            "[1e]",
-            "[tru]",
-            "[\"\\x\"]",
-            "[\"\\u12g4\"]",
-            "[\"\n\"]",
-            "[}",
-            "{]",
-            "[[1]",
-            "[\"a]",
-            "[]]",
-            "[] x",
-            "[[[{\"a\":[nul]}]]]",
-            "[\"\\",
-            "[\"\\u00\"]",
-            "[é]",
-            "[",
-            "{ ",
-            "[\"\\ud800\"]",
-            "[\"\\udc00\"]",
-            "[\"\\ud800\\ud800\"]",
-            "[\"\\ud800x\"]",
-            "",
-        ];
-        for text in texts {
+        for text in NO_JSON.iter().chain(&[""]) {
             assert!(!is_json(text), "{text}");
         }
         assert_eq!(Text::new(b"\"\xff\"").skip(), Err(Malformed));

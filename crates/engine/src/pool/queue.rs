@@ -1,7 +1,7 @@
 //! Who is next: addresses in turn, and the jobs of each in the order they came.
 //!
-//! A value without threads or clocks. It holds so many jobs; when it is full, whoever
-//! has most waiting gives way to somebody who has fewer.
+//! A value without threads or clocks. Its size is bounded; when it is full, the client
+//! with most jobs waiting gives way to one with fewer.
 
 use std::collections::VecDeque;
 
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_most_gives_way_to_one_with_fewer() {
+    fn the_client_with_most_gives_way_to_one_with_fewer() {
         let mut queue = Queue::new(3);
         for id in [10, 11, 12] {
             queue.push(1, id, (), 0);

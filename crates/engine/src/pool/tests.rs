@@ -24,7 +24,7 @@ fn outcome(gas_used: u64) -> Outcome {
     }
 }
 
-/// So many threads of which all run, and so many jobs that wait.
+/// A pool whose threads all run, with room for `waiting` jobs.
 fn pool(threads: usize, waiting: usize, nice: u8) -> Pool<Outcome> {
     Pool::new(Size { running: threads, begun: threads, waiting, nice }, output_bytes)
         .expect("starts")

@@ -119,7 +119,7 @@ mod tests {
 
     fn within(limits: &Limits, overrides: &str, calls: &[PlainCall]) -> Option<(u64, U256)> {
         let mut overlay = state().overlay();
-        let overrides = Overrides::read(format!("{{{overrides}}}").as_bytes()).expect("overrides");
+        let overrides = Overrides::of(&format!("{{{overrides}}}"));
         let asked = Asked { overrides: Some(&overrides), calls, gas: 50_000 };
         let env = env(ethereum("Cancun"));
         let body = opening().fill(&mut overlay, &env, &asked, limits).expect("no failure")?;

@@ -176,7 +176,7 @@ pub fn read(table: Table, txn: &RoTxn<AnyTls>, number: u64) -> Result<Entries> {
 }
 
 /// Sees that each key is one and lies above the one before, so that a walk gets somewhere
-/// and whoever takes keys apart finds what it expects.
+/// and keys can be taken apart.
 #[derive(Default)]
 struct Ascending {
     last: Option<Vec<u8>>,

@@ -2,7 +2,7 @@
 //!
 //! Closing means closed, whatever still refers to the store. LMDB forbids to close an
 //! environment under a transaction, and to open it twice in a process. So nobody keeps
-//! one: whoever needs it has it for one piece of work, and the transactions of snapshots
+//! one: it is borrowed for one piece of work, and the transactions of snapshots
 //! that are still leased are ended here. What was read from them then answers
 //! `StoreClosed`, and the folder can be opened again at once.
 
@@ -58,7 +58,7 @@ impl Environment {
 
     /// A snapshot of the last commit, with its first lease.
     pub fn snapshot(&self, tables: Tables) -> Result<Lease> {
-        // It is known to whoever closes or maps anew before either can happen.
+        // It is registered before the environment can be closed or mapped anew.
         let (_using, lease) = loop {
             let env = self.using()?;
             match Snapshot::begin(&env, tables) {

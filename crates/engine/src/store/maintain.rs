@@ -103,8 +103,8 @@ pub(super) struct Slice<'a, 'e> {
 }
 
 impl Slice<'_, '_> {
-    /// One slice: every kind of work gets its share, then what is left goes to whoever
-    /// can use it. Gives how many entries were worked on.
+    /// One slice: every kind of work gets its share, then what is left goes to the kinds
+    /// that have more. Gives how many entries were worked on.
     fn round(&mut self, entries: usize, retention: Option<&Retention>) -> Result<usize> {
         self.left = entries;
         for share in [entries.div_ceil(KINDS), entries] {

@@ -1,4 +1,4 @@
-//! How many pages of the file each table takes, for whoever looks for what grows.
+//! How many pages of the file each table takes, to find what grows.
 
 use super::lmdb;
 use super::open::{Store, Tables};

@@ -44,7 +44,7 @@ pub(super) enum StateOf {
     Partial(u64),
 }
 
-/// So many states of a snapshot are known; then all are forgotten.
+/// States of a snapshot that are remembered; with more, all are forgotten.
 const KNOWN_STATES: usize = 4;
 
 /// A read transaction that several threads may read at once.
@@ -101,14 +101,14 @@ impl Snapshot {
         self.txn.read().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// End the transaction, whoever has a lease. Waits for whoever reads at this moment.
+    /// End the transaction, leased or not. Waits for reads in progress.
     pub fn end(&self) {
         self.ended.store(true, Ordering::Release);
         *self.txn.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// One lease less. Whoever still reads, on another thread, ends the transaction by
-    /// letting go of the snapshot: nobody waits here.
+    /// One lease less. A thread that still reads ends the transaction when it lets go
+    /// of the snapshot: nobody waits here.
     fn release(&self) {
         self.leases.fetch_sub(1, Ordering::AcqRel);
         self.end_if_unused();

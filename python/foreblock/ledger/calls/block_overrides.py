@@ -9,9 +9,10 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from foreblock._engine import Withdrawal
+from foreblock._engine import State, Withdrawal
 from foreblock.ledger.reading.block_context import BlockContext
-from foreblock.ledger.reading.blocks import ReadableBlock
+from foreblock.ledger.reading.blocks import BlockId, ReadableBlock
+from foreblock.ledger.reading.view import LedgerView
 
 
 class BlockOverrides(Struct, frozen=True):
@@ -31,6 +32,15 @@ class BlockOverrides(Struct, frozen=True):
 
 
 AS_IT_IS: Final = BlockOverrides()
+
+
+def state_and_context(
+    view: LedgerView, named: BlockId, overrides: BlockOverrides | None
+) -> tuple[State, BlockContext]:
+    """The state that a call in the named block runs on, and the block as it sees it."""
+    block = view.resolve(named)
+    context = block.context if overrides is None else overridden(block, overrides)
+    return view.state(block), context
 
 
 def overridden(block: ReadableBlock, overrides: BlockOverrides) -> BlockContext:

@@ -7,7 +7,7 @@ genesis file.
 """
 
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from foreblock.ledger.rules.forks import (
     BEDROCK,
@@ -55,11 +55,6 @@ class ChainProfile:
     terminal_total_difficulty: int | None
     deposit_contract: bytes
     optimism: OptimismParameters | None
-
-    @property
-    def rule_set(self) -> Literal["ethereum", "optimism"]:
-        """The ladder of forks that this chain follows."""
-        return "ethereum" if self.optimism is None else "optimism"
 
     @property
     def block_time(self) -> int:

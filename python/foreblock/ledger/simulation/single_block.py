@@ -5,8 +5,6 @@ against the other. It answers wholly or not at all: where anything has to be dec
 long, the state it ran on is dropped and nothing has happened.
 """
 
-from typing import Final
-
 from foreblock._engine import Opening, PlainCalls, SealedBody, State
 from foreblock.ledger.calls.block_overrides import AS_IT_IS
 from foreblock.ledger.reading.blocks import ReadableBlock
@@ -15,9 +13,7 @@ from foreblock.ledger.rules.forks import BYZANTIUM, SHANGHAI
 from foreblock.ledger.simulation.open_block import blob_gas_used, has_queues, type_of_plain
 from foreblock.ledger.simulation.simulation_request import SimulationLimits, SimulationRequest
 from foreblock.primitives import ZERO_HASH
-
-IN_PLACE_US: Final = 500  # for all of it
-PRECOMPILE_GAS: Final = 100_000  # one precompile that takes more is not begun
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 
 def simulate_single_block(
@@ -29,14 +25,17 @@ def simulate_single_block(
     """
     if request.validation or request.trace_transfers or request.state_roots:
         return None
-    context, (asked, *more) = base.following, request.blocks
+    context, asked = base.following, request.blocks[0]
     calls, overrides = asked.calls, asked.overrides
-    if more or asked.block is not AS_IT_IS or not isinstance(calls, PlainCalls) or context is None:
+    if len(request.blocks) > 1 or asked.block is not AS_IT_IS or context is None:
+        return None
+    if not isinstance(calls, PlainCalls):
         return None
     opening = context.opening or _opening(base)
     if opening is None or (overrides is not None and overrides.is_large):
         return None
-    body = opening.fill(state, calls, overrides, limits.gas, IN_PLACE_US, PRECOMPILE_GAS)
+    most_us, precompile_gas = THRESHOLDS.single_block_us, THRESHOLDS.single_block_precompile_gas
+    body = opening.fill(state, calls, overrides, limits.gas, most_us, precompile_gas)
     if body is None:
         return None
     header, rules = context.header, context.rules

@@ -117,11 +117,6 @@ def encode_receipts(receipts: Iterable[Receipt]) -> bytes:
     return encode_items([receipt.encode() for receipt in receipts])
 
 
-def decode_receipts(row: bytes) -> tuple[bytes, ...]:
-    """The receipts of a row, as in their trie."""
-    return decode_items(row)
-
-
 def block_rows(
     block: Block, total_difficulty: int, receipts: Iterable[Receipt]
 ) -> list[tuple[bytes, bytes]]:

@@ -1,7 +1,7 @@
 //! The accounts of an overlay by address.
 //!
 //! Each lies in a place of its own: a map that grows moves everything in it, which for tens
-//! of thousands of overridden accounts would hold up whoever adds the next one.
+//! of thousands of overridden accounts would take milliseconds for the next one.
 
 use std::{
     mem,
@@ -13,7 +13,7 @@ use alloy_primitives::map::AddressMap;
 
 use super::entry::Entry;
 
-/// So many are not freed by whoever drops them, who has others waiting.
+/// More accounts than this are freed by another thread, because it takes milliseconds.
 const MANY: usize = 4096;
 
 #[derive(Debug, Default)]

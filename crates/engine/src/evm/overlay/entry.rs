@@ -116,7 +116,7 @@ impl Entry {
         self.written.clear();
     }
 
-    /// Makes room for so many more slots.
+    /// Makes room for `count` more slots.
     pub(super) fn reserve_slots(&mut self, count: usize) {
         self.slots.reserve(count);
         self.written.reserve(count);

@@ -45,7 +45,7 @@ fn message(to: Address, value: u64) -> Arc<Message> {
     Arc::new(Message { from: SENDER, to: Some(to), value, gas: 100_000, ..Message::default() })
 }
 
-/// A block of so many calls to each of three kinds of accounts.
+/// A block of `times` calls to each of three kinds of accounts.
 fn filled(times: usize) -> Body {
     let (mut overlay, env, mut body) =
         (state().overlay(), env(ethereum("Prague")), Body::default());

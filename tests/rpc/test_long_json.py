@@ -9,9 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from foreblock import long_json
 from foreblock.errors import Undecodable
-from foreblock.long_json import LongPart, portions
+from foreblock.rpc.long_json import LongPart, portions
+from support.thresholds import thresholds
 
 SCALARS = st.one_of(
     st.none(),
@@ -37,12 +37,8 @@ TEXTS = st.builds(
 @pytest.fixture(autouse=True, scope="module")
 def _short_stretches() -> Any:  # noqa: ANN401, a fixture
     """What is long is short here, so that cuts fall everywhere."""
-    patch = pytest.MonkeyPatch()
-    patch.setattr(long_json, "STRETCH", 13)
-    patch.setattr(long_json, "LONG", 29)
-    patch.setattr(long_json, "MOST_PARTS", 3)
-    yield
-    patch.undo()
+    with thresholds(stretch_bytes=13, long_part_bytes=29, portion_parts=3):
+        yield
 
 
 def put_together(text: bytes) -> Any:  # noqa: ANN401, it is JSON
@@ -108,17 +104,12 @@ def test_what_is_neither_array_nor_object_has_no_parts() -> None:
     assert [portions(text) for text in (b"1", b'"[]"', b"", b"  ", b"null")] == [None] * 5
 
 
-def test_parts_are_counted_without_a_look_at_them() -> None:
-    found = portions(b"[" + b'{"a":[1,2]},' * 99 + b"{}]")
-    assert found is not None
-    while not found.done:
-        found.pass_over()
-    assert found.count == 100
+def test_a_stretch_is_no_longer_than_it_may_be() -> None:
+    with thresholds(stretch_bytes=100, long_part_bytes=100):
+        take_in_stretches_of_100()
 
 
-def test_a_stretch_is_no_longer_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long_json, "STRETCH", 100)
-    monkeypatch.setattr(long_json, "LONG", 100)
+def take_in_stretches_of_100() -> None:
     text = b"[" + b'"0123456789",' * 1000 + b"0]"
     found, taken = portions(text), 0
     assert found is not None

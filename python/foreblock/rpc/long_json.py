@@ -2,7 +2,7 @@
 
 They are taken apart in stretches. What ended in a stretch is a portion: an array or object
 of the same kind with some of the parts, short enough to be decoded at once. A part that is
-itself long comes alone, for whoever knows it to take apart. Nothing is copied but portions.
+itself long comes alone, so that it can be taken apart in its turn. Nothing is copied but portions.
 """
 
 from typing import Final
@@ -11,10 +11,7 @@ from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from foreblock._engine import Parts, read_parts
-
-LONG: Final = 64 * 1024  # bytes; less is decoded at once, which takes half a millisecond
-STRETCH: Final = 16 * 1024  # bytes that are read at once
-MOST_PARTS: Final = 512  # of a portion
+from foreblock.scheduling.thresholds import THRESHOLDS
 
 _decode_key = Decoder(str).decode
 _BRACKETS: Final = ((b"[", b"]"), (b"{", b"}"))
@@ -36,7 +33,6 @@ class Portions:
         self._parts: Final = parts
         self.is_object: Final = parts.is_object
         self._opening, self._closing = _BRACKETS[parts.is_object]
-        self.count = 0  # parts so far
 
     @property
     def done(self) -> bool:
@@ -48,28 +44,19 @@ class Portions:
 
         Raises `Undecodable` for what is no JSON.
         """
-        count, start, value, end = self._parts.take(STRETCH, MOST_PARTS)
+        limits = THRESHOLDS
+        count, start, value, end = self._parts.take(limits.stretch_bytes, limits.portion_parts)
         if not count:
             return None
-        self.count += count
-        if count > 1 or end - start <= LONG:
+        if count > 1 or end - start <= limits.long_part_bytes:
             return b"".join((self._opening, self._text[start:end], self._closing))
         key = ""
         if self.is_object:
             key = _decode_key(bytes(self._text[start:value]).rstrip(_AFTER_KEY))
         return LongPart(key, Raw(self._text[value:end]))
 
-    def pass_over(self) -> None:
-        """Count the parts that end in the next stretch."""
-        self.count += self._parts.take(STRETCH, STRETCH)[0]
-
 
 def portions(text: Raw | bytes) -> Portions | None:
     """The portions of a text that is an array or object."""
     parts = read_parts(text)
     return None if parts is None else Portions(text, parts)
-
-
-def is_long(text: Raw | bytes) -> bool:
-    """Whether a text should be taken apart."""
-    return len(text) >= LONG
