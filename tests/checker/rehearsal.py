@@ -22,7 +22,7 @@ from foreblock.feed.messages import encode
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage.open_store import begin_chain
-from foreblock.methods import Method
+from foreblock.methods.table import MethodFunction
 from foreblock.scheduling.reply import Client, Text
 from foreblock.sequencer.dev_genesis import TOKENS_EACH, DevGenesisOptions, dev_genesis
 from foreblock.sequencer.predeploys import TOKEN
@@ -34,7 +34,7 @@ from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, GWEI, SECOND, send
 INTERVAL_MS = 400
 PAYEES = [bytes([0xA0 + at]) * 20 for at in range(4)]
 
-Run = Callable[[Method, LedgerView, Raw], bytes | Awaitable[Text]]
+Run = Callable[[MethodFunction, LedgerView, Raw], bytes | Awaitable[Text]]
 
 
 class Rehearsal:
@@ -167,5 +167,5 @@ class Rehearsal:
         return text
 
 
-def _plainly(method: Method, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+def _plainly(method: MethodFunction, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
     return method(view, raw)

@@ -24,7 +24,7 @@ from foreblock.ledger.reading import view as ledger_view
 from foreblock.ledger.reading.blocks import KnownBlocks, PreconfirmedBlock
 from foreblock.ledger.reading.partials import read_partial
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods import Method
+from foreblock.methods.table import MethodFunction
 from foreblock.scheduling.reply import Client, Text, whole
 
 Begin = Callable[..., Rehearsal]
@@ -95,7 +95,7 @@ def verdict_on(rehearsal: Rehearsal) -> Verdict:
     return judge_journal(journal, truths[feed])
 
 
-def at_latest(method: Method, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+def at_latest(method: MethodFunction, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
     """Runs a method on the latest block, whichever the request names."""
     return method(view, Raw(bytes(raw).replace(b'"pending"', b'"latest"')))
 
@@ -150,7 +150,7 @@ def test_a_journal_is_judged_again_without_the_service(begin: Begin, tmp_path: P
     ],
 )
 def test_a_view_per_call(begin: Begin, method: str, kind: Kind) -> None:
-    def run(method: Method, _: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+    def run(method: MethodFunction, _: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         return method(rehearsal.ledger.view(), raw)
 
     rehearsal = begin(**{method: run})
@@ -218,7 +218,7 @@ def test_a_pin_that_is_forgotten(begin: Begin) -> None:
 
 
 def test_a_pin_that_means_the_newest_flashblock(begin: Begin) -> None:
-    def newest(method: Method, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+    def newest(method: MethodFunction, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         params = msgspec.json.decode(raw)
         name = params[0]
         return method(
@@ -272,7 +272,7 @@ def test_transactions_that_name_another_block_than_their_own(begin: Begin) -> No
                 transaction["blockHash"] = hashes[0]
         return json.dumps(block).encode()
 
-    def stale(method: Method, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+    def stale(method: MethodFunction, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         return changed(method(view, raw), name_first)
 
     assert Kind.BLOCK in verdict_on(begin(eth_getBlockByNumber=stale)).kinds()
@@ -283,7 +283,7 @@ def test_a_simulated_block_whose_hash_is_not_its_own(begin: Begin) -> None:
         (block,) = json.loads(text)
         return json.dumps([block | {"extraData": "0x" + "00" * 17}]).encode()
 
-    def other(method: Method, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+    def other(method: MethodFunction, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         return changed(method(view, raw), rewrite)
 
     assert verdict_on(begin(eth_simulateV1=other)).kinds() == {Kind.SIMULATION}
@@ -296,7 +296,7 @@ def test_a_receipt_with_the_l1_fee_of_another(begin: Begin) -> None:
         found = json.loads(text)
         return json.dumps(found and found | {"l1Fee": "0x1"}).encode()
 
-    def other(method: Method, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+    def other(method: MethodFunction, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         return changed(method(view, raw), rewrite)
 
     assert verdict_on(begin(eth_getTransactionReceipt=other)).kinds() == {Kind.INCLUSION}

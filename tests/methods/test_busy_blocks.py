@@ -18,12 +18,13 @@ from foreblock.ledger.reading.transaction_lookup import count_starts, find_start
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.partial_rows import ADDRESS_BYTES, Position
-from foreblock.methods import block_places, fees
-from foreblock.methods.block_places import BlockPlaces
-from foreblock.methods.block_texts import BlockTexts
-from foreblock.methods.fees import KEPT_BYTES
+from foreblock.methods.blocks import block_places
+from foreblock.methods.blocks.block_places import BlockPlaces
+from foreblock.methods.blocks.block_texts import BlockTexts
+from foreblock.methods.blocks.receipt_text import ReceiptsText
+from foreblock.methods.node import fees
+from foreblock.methods.node.fees import KEPT_BYTES
 from foreblock.methods.options import Options
-from foreblock.methods.receipt_text import ReceiptsText
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.service.app import Service, ServiceOptions, make_scheduler

@@ -12,8 +12,9 @@ from msgspec import Raw
 
 from foreblock._engine import Withdrawal
 from foreblock.ledger.reading.view import Ledger, LedgerView
-from foreblock.methods import Method, make_methods
+from foreblock.methods import make_methods
 from foreblock.methods.options import Options
+from foreblock.methods.table import MethodFunction
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
@@ -63,7 +64,7 @@ class Interrupting:
             Limits(),
         )
 
-    def _run(self, method: Method, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+    def _run(self, method: MethodFunction, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         result = method(view, raw)
         grow(self._chain)
         return result

@@ -23,8 +23,8 @@ from foreblock.ledger.simulation.simulation_request import (
     SimulationRequest,
 )
 from foreblock.methods import shapes
+from foreblock.methods.calls.simulate_text import BlockShape, render
 from foreblock.methods.options import Dialect
-from foreblock.methods.simulate_text import BlockShape, render
 from foreblock.scheduling.reply import whole
 from foreblock.scheduling.steps import UNHURRIED, Pace, Steps, Work
 from foreblock.scheduling.thresholds import THRESHOLDS

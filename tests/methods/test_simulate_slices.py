@@ -16,9 +16,9 @@ import pytest
 
 from abuse.simulations import EXCESSES
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods import simulate_text
+from foreblock.methods.calls import simulate_text
+from foreblock.methods.calls.simulate_text import _pieces
 from foreblock.methods.options import Dialect, Options
-from foreblock.methods.simulate_text import _pieces
 from foreblock.scheduling.steps import Pace, Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.service.app import Service, ServiceOptions, make_scheduler

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from foreblock.bench.rpc import chain as cancun
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
-from foreblock.methods import simulate
+from foreblock.methods.calls import simulate
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.thresholds import THRESHOLDS
 from support.chains.simulation_chain import build_optimism

@@ -20,9 +20,9 @@ from foreblock.ledger.reading.fast_path import FastPathBounds
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.methods import make_methods
-from foreblock.methods.call_params import UNCAPPED
+from foreblock.methods.calls.call_params import UNCAPPED
 from foreblock.methods.options import Options
-from foreblock.methods.sending import Submissions
+from foreblock.methods.pool.sending import Submissions
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of

@@ -9,7 +9,7 @@ from typing import Any
 
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Dialect, Options
-from foreblock.methods.sending import Submissions
+from foreblock.methods.pool.sending import Submissions
 from foreblock.scheduling.reply import Reply
 from foreblock.service.app import Service, ServiceOptions, make_scheduler
 from support.servers.asked_by import ANYBODY, body_of

@@ -14,8 +14,8 @@ from foreblock.ledger.reading.blocks import BlockId, ByHash, ReadableBlock
 from foreblock.ledger.reading.stored_block import list_prefix, read_stored
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.block_param import BlockName, find_block, read_block
-from foreblock.methods.block_text import without_identity
-from foreblock.methods.block_texts import BlockTexts
+from foreblock.methods.blocks.block_text import without_identity
+from foreblock.methods.blocks.block_texts import BlockTexts
 from foreblock.methods.options import Options
 from foreblock.methods.params import Params, hash32, reader
 from foreblock.scheduling.reply import Text, in_pieces

@@ -20,9 +20,9 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.transaction_types import DEPOSIT
 from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockName, read_block
-from foreblock.methods.block_places import BlockPlaces
+from foreblock.methods.blocks.block_places import BlockPlaces
+from foreblock.methods.blocks.receipts import read_hash
 from foreblock.methods.params import Params, hash32, quantity, reader
-from foreblock.methods.receipts import read_hash
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
 

@@ -16,8 +16,8 @@ from msgspec import Struct
 from foreblock.ledger.calls.call import Outcome
 from foreblock.ledger.simulation.run import BodyText, SealedBody, SimulatedBlock
 from foreblock.methods import shapes
+from foreblock.methods.calls.revert import revert_reason
 from foreblock.methods.options import Dialect
-from foreblock.methods.revert import revert_reason
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.steps import Pace, Steps
 from foreblock.scheduling.thresholds import THRESHOLDS

@@ -9,10 +9,10 @@ from foreblock.errors import Halted, Reverted
 from foreblock.ledger.calls.block_overrides import state_and_context
 from foreblock.ledger.calls.call import Outcome, Run, prepare
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.call_params import CallReader
+from foreblock.methods.calls.call_params import CallReader
+from foreblock.methods.calls.revert import revert_reason
 from foreblock.methods.options import Options
 from foreblock.methods.params import is_long, read_in_turn
-from foreblock.methods.revert import revert_reason
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps, Then
 

@@ -12,8 +12,8 @@ from msgspec import Raw
 from foreblock.ledger.calls.block_overrides import state_and_context
 from foreblock.ledger.calls.gas_estimate import estimate_gas
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.call_params import CallReader
-from foreblock.methods.calls import result_of
+from foreblock.methods.calls.call_methods import result_of
+from foreblock.methods.calls.call_params import CallReader
 from foreblock.methods.options import Options
 from foreblock.methods.params import read_in_turn
 from foreblock.methods.shapes import write_quantity

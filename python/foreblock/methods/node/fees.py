@@ -13,7 +13,7 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.methods.block_param import BlockName, read_block
 from foreblock.methods.lru_cache import LruCache
-from foreblock.methods.node import take_none
+from foreblock.methods.node.about import take_none
 from foreblock.methods.params import Params, quantity, reader, refuse
 from foreblock.methods.shapes import array, members, write_quantity
 from foreblock.scheduling.reply import Text

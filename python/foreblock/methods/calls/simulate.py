@@ -10,11 +10,11 @@ from foreblock.ledger.simulation.run import simulate
 from foreblock.ledger.simulation.simulation_request import SimulationLimits
 from foreblock.ledger.simulation.single_block import simulate_single_block
 from foreblock.methods.block_param import find_block
-from foreblock.methods.call_params import UNCAPPED
+from foreblock.methods.calls.call_params import UNCAPPED
+from foreblock.methods.calls.simulate_params import SimulateParams, SimulateReader
+from foreblock.methods.calls.simulate_text import BlockShape, is_long_block, render, render_block
 from foreblock.methods.options import Options
 from foreblock.methods.params import is_long, read_in_turn
-from foreblock.methods.simulate_params import SimulateParams, SimulateReader
-from foreblock.methods.simulate_text import BlockShape, is_long_block, render, render_block
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps

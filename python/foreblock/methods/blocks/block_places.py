@@ -19,8 +19,8 @@ from foreblock.ledger.reading.transaction_lookup import (
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.l1 import attributes_in
 from foreblock.ledger.storage.partial_rows import Position
+from foreblock.methods.blocks.receipt_text import ReceiptShape
 from foreblock.methods.lru_cache import LruCache
-from foreblock.methods.receipt_text import ReceiptShape
 from foreblock.scheduling.steps import Steps
 
 START_BYTES: Final = 200  # for the start of one portion, about

@@ -13,7 +13,7 @@ from typing import Final
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.stored_block import StoredBlock, read_stored
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.block_text import BlockText, PortionText
+from foreblock.methods.blocks.block_text import BlockText, PortionText
 from foreblock.methods.lru_cache import LruCache
 from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Text

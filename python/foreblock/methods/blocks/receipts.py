@@ -14,11 +14,11 @@ from foreblock.ledger.reading.placed_receipts import read_receipt
 from foreblock.ledger.reading.transaction_lookup import find_transaction
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.block_param import BlockName, read_block
-from foreblock.methods.block_places import BlockPlaces
+from foreblock.methods.blocks.block_places import BlockPlaces
+from foreblock.methods.blocks.receipt_text import ReceiptsText
 from foreblock.methods.lru_cache import LruCache
 from foreblock.methods.options import Options
 from foreblock.methods.params import Params, hash32, reader
-from foreblock.methods.receipt_text import ReceiptsText
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps

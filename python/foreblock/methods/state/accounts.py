@@ -12,7 +12,7 @@ from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockParam, find_block, read_block
 from foreblock.methods.options import Options
 from foreblock.methods.params import Params, address, explain, reader, slot
-from foreblock.methods.sending import Submissions
+from foreblock.methods.pool.sending import Submissions
 
 
 class AccountParams(Params):

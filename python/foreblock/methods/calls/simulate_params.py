@@ -14,7 +14,7 @@ from foreblock.ledger.simulation.simulation_request import (
     SimulationRequest,
 )
 from foreblock.methods.block_param import BlockParam, named_block
-from foreblock.methods.call_params import UNCAPPED, read_fields
+from foreblock.methods.calls.call_params import UNCAPPED, read_fields
 
 NONCE: Final = 5  # the place of the nonce among the fields of a call
 GAS: Final = 4

@@ -1,0 +1,61 @@
+"""Blocks, and the transactions and receipts in them."""
+
+from foreblock.methods.blocks.block_methods import BlockMethods
+from foreblock.methods.blocks.block_places import BlockPlaces
+from foreblock.methods.blocks.receipts import ReceiptMethods
+from foreblock.methods.blocks.transactions import TransactionMethods
+from foreblock.methods.options import Options
+from foreblock.methods.table import Family, Method
+from foreblock.scheduling.scheduler import Scheduler
+
+
+def block_family(options: Options, scheduler: Scheduler) -> Family:
+    """The methods of this folder."""
+    places = BlockPlaces()
+    blocks = BlockMethods(options, scheduler)
+    transactions = TransactionMethods(places, scheduler)
+    receipts = ReceiptMethods(options, places, scheduler)
+    return Family(
+        "Blocks, transactions and receipts",
+        (
+            Method(
+                "eth_getBlockByNumber(block: BlockTag, fullTransactions: Boolean) -> Block?",
+                blocks.get_block_by_number,
+            ),
+            Method(
+                "eth_getBlockByHash(hash: Hash, fullTransactions: Boolean) -> Block?",
+                blocks.get_block_by_hash,
+            ),
+            Method(
+                "eth_getTransactionByHash(transactionHash: Hash) -> Transaction?",
+                transactions.get_by_hash,
+            ),
+            Method(
+                "eth_getTransactionByBlockNumberAndIndex(block: BlockTag, "
+                "index: Quantity) -> Transaction?",
+                transactions.get_by_number_and_index,
+            ),
+            Method(
+                "eth_getTransactionByBlockHashAndIndex(blockHash: Hash, "
+                "index: Quantity) -> Transaction?",
+                transactions.get_by_hash_and_index,
+            ),
+            Method(
+                "eth_getBlockTransactionCountByNumber(block: BlockTag) -> Quantity?",
+                transactions.get_count_by_number,
+            ),
+            Method(
+                "eth_getBlockTransactionCountByHash(blockHash: Hash) -> Quantity?",
+                transactions.get_count_by_hash,
+            ),
+            Method(
+                "eth_getTransactionReceipt(transactionHash: Hash) -> Receipt?",
+                receipts.get_transaction_receipt,
+            ),
+            Method(
+                "eth_getBlockReceipts(block: BlockParameter) -> Receipt[]?",
+                receipts.get_block_receipts,
+            ),
+            Method("debug_getRawBlock(block: BlockTag) -> Data", blocks.get_raw_block),
+        ),
+    )

@@ -1,0 +1,32 @@
+"""Calls, estimates and simulations: methods that run something."""
+
+from foreblock.methods.calls.call_methods import CallMethods
+from foreblock.methods.calls.estimates import EstimateMethods
+from foreblock.methods.calls.simulate import SimulateMethods
+from foreblock.methods.options import Options
+from foreblock.methods.table import Family, Method
+from foreblock.scheduling.scheduler import Scheduler
+
+
+def call_family(options: Options, scheduler: Scheduler) -> Family:
+    """The methods of this folder."""
+    return Family(
+        "Calls and simulations",
+        (
+            Method(
+                "eth_call(transaction: Call, block!: BlockParameter, "
+                "stateOverrides?: StateOverrides, blockOverrides?: BlockOverrides) -> Data",
+                CallMethods(options, scheduler).call,
+            ),
+            Method(
+                "eth_simulateV1(simulationPayload: Simulation, "
+                "blockParameter!: BlockParameter) -> SimulatedBlock[]",
+                SimulateMethods(options, scheduler).simulate,
+            ),
+            Method(
+                "eth_estimateGas(transaction: Call, block?: BlockParameter, "
+                "stateOverrides?: StateOverrides, blockOverrides?: BlockOverrides) -> Quantity",
+                EstimateMethods(options, scheduler).estimate_gas,
+            ),
+        ),
+    )

@@ -1,0 +1,31 @@
+"""The node and its chain: fees, ids, versions."""
+
+from foreblock.methods.node import about
+from foreblock.methods.node.fees import FeeMethods
+from foreblock.methods.table import Family, Method
+from foreblock.scheduling.scheduler import Scheduler
+
+
+def node_family(scheduler: Scheduler) -> Family:
+    """The methods of this folder."""
+    fees = FeeMethods(scheduler)
+    return Family(
+        "Fees, chain and node",
+        (
+            Method("eth_gasPrice() -> Quantity", fees.gas_price),
+            Method("eth_maxPriorityFeePerGas() -> Quantity", fees.max_priority_fee_per_gas),
+            Method(
+                "eth_feeHistory(blockCount: Count, newestBlock: BlockTag, "
+                "rewardPercentiles?: Number[]) -> FeeHistory",
+                fees.fee_history,
+            ),
+            Method("eth_blobBaseFee() -> Quantity", fees.blob_base_fee),
+            Method("eth_blockNumber() -> Quantity", about.block_number),
+            Method("eth_chainId() -> Quantity", about.chain_id),
+            Method("eth_accounts() -> Address[]", about.accounts),
+            Method("eth_syncing() -> Boolean", about.syncing),
+            Method("net_version() -> Text", about.network_version),
+            Method("net_listening() -> Boolean", about.listening),
+            Method("web3_clientVersion() -> Text", about.client_version),
+        ),
+    )

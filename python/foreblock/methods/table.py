@@ -1,0 +1,37 @@
+"""Rows of the table of methods: what a method takes and gives, and the function that answers.
+
+A row is all there is to know of a method. Its signature is `name(parameters) -> shape`, each
+parameter `name: Shape`; after a name, `?` means that it may be left out or null, and `!` that
+the dialect decides: `preconf` requires it. After a shape, `?` means that it may be null.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from msgspec import Raw
+
+from foreblock.ledger.reading.view import LedgerView
+from foreblock.scheduling.reply import Text
+
+# From a view and the raw parameters to the JSON text of the result, at once or as an
+# awaitable; raises what `rpc.errors` has codes for.
+MethodFunction = Callable[[LedgerView, Raw], bytes | Awaitable[Text]]
+
+
+class Method(NamedTuple):
+    """One method; the first line of the docstring of `run` is its summary."""
+
+    signature: str
+    run: MethodFunction
+
+    @property
+    def name(self) -> str:
+        """The name on the wire."""
+        return self.signature.partition("(")[0]
+
+
+class Family(NamedTuple):
+    """Methods that belong together, with a title for documents."""
+
+    title: str
+    methods: tuple[Method, ...]
