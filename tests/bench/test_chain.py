@@ -17,9 +17,9 @@ def test_chain_imports(tmp_path: Path) -> None:
     genesis = tmp_path / "genesis.json"
     genesis.write_bytes(chain.genesis())
     imported = import_files(genesis, chain.BLOCKS, tmp_path / "store", None, lambda _: None)
-    assert imported.progress.transactions == chain.TRANSFERS + 1
+    assert imported.progress.transactions == chain.TRANSFERS + chain.LOGS + 1
     assert imported.heads.latest is not None
-    assert imported.heads.latest[0] == chain.FULL_BLOCK + 1
+    assert imported.heads.latest[0] == chain.FULL_BLOCK + 2
 
 
 def test_signer_makes_the_signature_of_the_specification() -> None:
@@ -33,6 +33,6 @@ def test_signer_makes_the_signature_of_the_specification() -> None:
 
 def test_sender_is_recovered_by_the_engine() -> None:
     assert signing.address(bench_chain.KEY) == chain.SENDER
-    (transaction,) = decode_transactions([bench_chain.transfer(7)])
+    (transaction,) = decode_transactions([bench_chain.transfer(7, 8)])
     assert (transaction.sender, transaction.nonce) == (chain.SENDER, 7)
-    assert transaction.hash == keccak256(bench_chain.transfer(7))
+    assert transaction.hash == keccak256(bench_chain.transfer(7, 8))

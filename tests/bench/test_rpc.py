@@ -28,6 +28,7 @@ def test_distinct_questions_differ_in_every_request() -> None:
     distinct = [each for each in questions() if each.distinct]
     assert {each.name for each in distinct} == {
         "balance, distinct", "call, distinct", "batch, distinct", "simulate, distinct",
+        "receipt, distinct",
     }  # fmt: skip
     for question in distinct:
         assert len(set(question.bodies)) == len(question.bodies) >= 64

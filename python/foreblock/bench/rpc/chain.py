@@ -1,6 +1,7 @@
 """The chain that every server is measured on.
 
-Block 0 has a thousand accounts and a contract, block 1 two hundred transfers, block 2 one.
+Block 0 has a thousand accounts and two contracts, block 1 two hundred transfers, block 2 a
+hundred calls that log, block 3 one transfer.
 The rules are Ethereum's at Cancun, which all servers have. The genesis is made here; the
 blocks lie beside this file, made from it and signed by `tests/support/chains/bench_chain.py`.
 """
@@ -12,7 +13,7 @@ from typing import Final
 
 from foreblock.bench.fill import ETHER, address
 from foreblock.primitives import format_data, format_quantity
-from foreblock.types import decode_block
+from foreblock.types import Transaction, decode_block, decode_transactions
 
 CHAIN_ID: Final = 1337
 GAS_LIMIT: Final = 30_000_000
@@ -26,8 +27,15 @@ READER: Final = bytes.fromhex("5f35545f5260205ff3")
 READER_ADDRESS: Final = b"\xfa" * 20
 SLOTS: Final = 1000
 
+# Logs no data, with the topics SIGNATURE and the word of call data:
+# PUSH0 CALLDATALOAD PUSH32 … PUSH0 PUSH0 LOG2.
+SIGNATURE: Final = b"\xe7" * 32
+EMITTER: Final = bytes.fromhex(f"5f357f{SIGNATURE.hex()}5f5fa2")
+EMITTER_ADDRESS: Final = b"\xfb" * 20
+
 FULL_BLOCK: Final = 1
 TRANSFERS: Final = 200
+LOGS: Final = 100
 BLOCKS: Final = Path(__file__).with_name("chain.rlp")
 
 
@@ -53,6 +61,7 @@ def genesis() -> bytes:
         "code": format_data(READER),
         "storage": {_word(slot): _word(value(slot)) for slot in range(SLOTS)},
     }
+    alloc[format_data(EMITTER_ADDRESS)] = {"balance": "0x0", "code": format_data(EMITTER)}
     blocks = ("homestead", "eip150", "eip155", "eip158", "byzantium", "constantinople",
               "petersburg", "istanbul", "berlin", "london")  # fmt: skip
     config = {
@@ -83,6 +92,11 @@ def transactions() -> Iterator[list[bytes]]:
     while at < len(data):
         block, at = decode_block(data, at)
         yield list(block.transactions)
+
+
+def first_transactions() -> list[Transaction]:
+    """The transfers of the full block."""
+    return decode_transactions(next(transactions()))
 
 
 def _word(number: int) -> str:

@@ -117,7 +117,8 @@ def geth(program: Path, place: PeerSetup) -> Iterator[Server]:
         subprocess.run([program, data, *command], capture_output=True, check=True)  # noqa: S603
     port = free_port()
     options = [data, "--nodiscover", "--maxpeers=0", "--port=0", "--ipcdisable", "--http",
-               f"--http.port={port}", f"--authrpc.port={free_port()}"]  # fmt: skip
+               "--http.api=eth,debug", f"--http.port={port}",
+               f"--authrpc.port={free_port()}"]  # fmt: skip
     url = f"http://{HOST}:{port}"
     with started([*place.prefix, str(program), *options], url) as process:
         pin(process.pid, place.core)

@@ -6,7 +6,7 @@ addresses or slots (64 batches), so that a cache of answers cannot carry the res
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -31,7 +31,8 @@ class Question:
     """Request bodies sent in turn, with the result that the first of them must have.
 
     `expected` is None where servers word the result differently; then it must have `holds`
-    transactions, or be simulated blocks whose calls ended as `ends` says.
+    transactions, be simulated blocks whose calls ended as `ends` says, or have these `fields`;
+    of a list its only item has them.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Question:
     expected: object = None
     holds: int | None = None
     ends: Sequence[Sequence[CallEnd]] | None = None
+    fields: Mapping[str, object] | None = None
     connections: int = 32
     bounds: dict[str, Bound] = field(default_factory=dict)
 
@@ -74,7 +76,38 @@ def questions() -> list[Question]:
                  bounds=batch),
         Question("batch, distinct", _bytes(packed), in_batch, connections=8, bounds=batch),
         *_simulations(order),
+        *_history(),
     ]  # fmt: skip
+
+
+def _history() -> list[Question]:
+    """The questions about receipts, logs, proofs and traces."""
+    hashes = [format_data(each.hash) for each in chain.first_transactions()]
+    receipts = [_request("eth_getTransactionReceipt", [each], 1) for each in hashes]
+    trace = _request("debug_traceTransaction", [hashes[7], {"tracer": "callTracer"}], 1)
+    reader, slot = format_data(chain.READER_ADDRESS), format_data((7).to_bytes(32, "big"))
+    proof = _request("eth_getProof", [reader, [slot], "latest"], 1)
+    bounds = {"before": Bound(1.03), "anvil": Bound(1.0, 0.5), "geth": Bound(0.5, 0.2)}
+    first = {"transactionHash": hashes[0], "gasUsed": "0x5208"}
+    return [
+        Question("receipt", _bytes(receipts[:1]), fields=first, bounds=bounds),
+        Question("receipt, distinct", _bytes(receipts), fields=first, bounds=bounds),
+        Question("logs, one of a hundred", _bytes([_logs(7)]), fields=_log(7), bounds=bounds),
+        Question("proof of a slot", _bytes([proof]), fields={"address": reader}, bounds=bounds),
+        Question("trace of calls", _bytes([trace]), fields={"type": "CALL", "gasUsed": "0x5208"},
+                 bounds=bounds),
+    ]  # fmt: skip
+
+
+def _logs(number: int) -> dict[str, object]:
+    blocks = {"fromBlock": "0x0", "toBlock": "latest"}
+    filters = {"address": format_data(chain.EMITTER_ADDRESS), "topics": _log(number)["topics"]}
+    return _request("eth_getLogs", [blocks | filters], 1)
+
+
+def _log(number: int) -> dict[str, object]:
+    word = number.to_bytes(32, "big")
+    return {"topics": [format_data(chain.SIGNATURE), format_data(word)]}
 
 
 def _simulations(order: Sequence[int]) -> list[Question]:
@@ -110,9 +143,17 @@ def fits(question: Question, answer: object) -> bool:
     result = answer.get("result") if isinstance(answer, dict) else None
     if question.ends is not None:
         return simulations.ends(result) == question.ends
+    if question.fields is not None:
+        return _has(result, question.fields)
     if question.holds is None:
         return result == question.expected
     return isinstance(result, dict) and len(result["transactions"]) == question.holds
+
+
+def _has(result: object, fields: Mapping[str, object]) -> bool:
+    if isinstance(result, list) and len(result) == 1:
+        (result,) = result
+    return isinstance(result, dict) and all(result.get(name) == it for name, it in fields.items())
 
 
 def _hex_balance(position: int) -> str:
