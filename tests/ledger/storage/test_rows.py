@@ -46,7 +46,8 @@ def test_rows_of_different_kinds_never_share_a_key() -> None:
     keys = {rows.CONFIG}
     for number in (0, 1, 2**64 - 1):
         keys |= {rows.header_key(number), rows.body_key(number), rows.receipts_key(number)}
-    assert len(keys) == 10
+        keys.add(rows.senders_key(number))
+    assert len(keys) == 13
 
 
 def test_keys_sort_by_number() -> None:

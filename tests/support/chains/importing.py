@@ -51,7 +51,7 @@ def latest(data: Path) -> int:
         number, _ = view.heads.latest
         assert view.sealed(number) is not None
         assert view.sealed(number + 1) is None
-        for key in (rows.header_key, rows.body_key, rows.receipts_key):
+        for key in (rows.header_key, rows.body_key, rows.receipts_key, rows.senders_key):
             assert view.row(key(number)) is not None
             assert view.row(key(number + 1)) is None
         return number
@@ -62,7 +62,7 @@ def contents(data: Path) -> Iterator[object]:
     with Store(str(data)) as store, store.view() as view:
         heads = view.heads
         yield heads.latest, heads.safe, heads.finalized
-        for kind in (rows.CONFIG, rows.ACCOUNTS, b"H", b"B", b"R"):
+        for kind in (rows.CONFIG, rows.ACCOUNTS, b"H", b"B", b"R", b"s"):
             yield view.rows(kind, 10**6)
         assert heads.latest is not None
         for number in range(heads.latest[0] + 1):

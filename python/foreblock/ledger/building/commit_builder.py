@@ -107,7 +107,8 @@ class CommitBuilder:
         entries = rows.index_entries(block, verified.transactions)
         number = block.header.number
         self.batch.append(number, block.hash, verified.changes, verified.nodes, entries)
-        self._put(rows.block_rows(block, total_difficulty, verified.receipts))
+        executed = verified.transactions, verified.receipts
+        self._put(rows.block_rows(block, total_difficulty, *executed))
 
     def rewind(self, block: int) -> None:
         """Make a sealed block the latest again, and drop all that stands above it."""

@@ -86,16 +86,23 @@ def read_transaction(
     raw = item_at(view.stored, portion.rows.transactions, index)
     if raw is None:
         return None
-    senders = None
-    if portion.rows.senders is not None:
-        at = ADDRESS_BYTES * index
-        part = row_part(view.stored, portion.rows.senders, at, ADDRESS_BYTES)
-        if part is None or at + ADDRESS_BYTES > part[0]:
-            raise StoreDamaged(f"block {block.number} lacks a sender")
-        senders = (part[1],)
+    sender = _stored_sender(view, block, portion, index)
+    senders = None if sender is None else (sender,)
     homestead = block.rules.ethereum >= EthereumFork.HOMESTEAD
     (transaction,) = decode_transactions((raw,), threads=1, homestead=homestead, senders=senders)
     return transaction
+
+
+def _stored_sender(
+    view: LedgerView, block: ReadableBlock, portion: PlacedRows, index: int
+) -> bytes | None:
+    at = ADDRESS_BYTES * index
+    part = row_part(view.stored, portion.rows.senders, at, ADDRESS_BYTES)
+    if part is None and portion.rows.is_whole:
+        return None  # of an older version
+    if part is None or at + ADDRESS_BYTES > part[0]:
+        raise StoreDamaged(f"block {block.number} lacks a sender")
+    return part[1]
 
 
 def encoded_receipt(view: LedgerView, portion: PlacedRows, place: int) -> bytes | None:

@@ -5,7 +5,7 @@ a pre-confirmed block and for the block sealed from it. A portion is read when i
 for, so a caller that kept a rendering of it skips the read. A portion outlives its view.
 
 Transactions are kept as they were signed. Recovering a sender takes tens of microseconds, so
-callers decode a few transactions at a time; only portions of flashblocks store their senders.
+callers decode a few transactions at a time where a store of an older version lacks them.
 Single transactions are read through `transaction_lookup`.
 """
 
@@ -141,10 +141,12 @@ def _read_portion(view: LedgerView, block: ReadableBlock, number: int) -> Portio
 
 
 def _portion(view: LedgerView, block: ReadableBlock, stored: PortionRows, body: bytes) -> Portion:
+    may_lack = stored.is_whole
+    senders = view.stored.row(stored.senders) if may_lack else view.row(stored.senders, block)
     portion = Portion(
         items=StoredItems(body),
         receipts=StoredItems(view.row(stored.receipts, block)),
-        senders=None if stored.senders is None else view.row(stored.senders, block),
+        senders=senders,
         homestead=block.rules.ethereum >= EthereumFork.HOMESTEAD,
     )
     if len(portion.items) != len(portion.receipts):

@@ -27,7 +27,8 @@ class PortionRows:
 
     transactions: bytes
     receipts: bytes
-    senders: bytes | None  # none where a body came as a whole
+    senders: bytes
+    is_whole: bool  # a body that came as a whole, and may lack senders
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +42,15 @@ class PlacedRows:
 def portion_rows(block: ReadableBlock, number: int | None) -> PortionRows:
     """The rows of a partial's flashblock, or of a block that came as a whole."""
     if number is None:
-        return PortionRows(rows.body_key(block.number), rows.receipts_key(block.number), None)
+        height = block.number
+        body, receipts = rows.body_key(height), rows.receipts_key(height)
+        return PortionRows(body, receipts, rows.senders_key(height), is_whole=True)
     place = (block.number, number)
     return PortionRows(
         partial_rows.transactions_key(*place),
         partial_rows.receipts_key(*place),
         partial_rows.senders_key(*place),
+        is_whole=False,
     )
 
 

@@ -107,7 +107,7 @@ def _write(store: Store, genesis: Genesis) -> None:
     block = Block(header, withdrawals=None if header.withdrawals_root is None else ())
     changes, nodes = scratch.finish()
     batch.append(0, block.hash, changes, nodes, rows.index_entries(block, ()))
-    for key, value in rows.block_rows(block, header.difficulty, ()):
+    for key, value in rows.block_rows(block, header.difficulty, (), ()):
         batch.put(key, value)
     batch.put(rows.CONFIG, genesis.config)
     batch.put(rows.ACCOUNTS, genesis.digest_of_accounts())

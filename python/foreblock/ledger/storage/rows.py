@@ -12,6 +12,7 @@ length (4 bytes) and its bytes.
                                             0, or 1 ‖ items: withdrawals, each 44 bytes
                                             (index 8, validator 8, address 20, gwei 8)
     receipts         R ‖ number (8)         items: receipts as in their trie
+    senders          s ‖ number (8)         of its transactions, 20 bytes each
 
     index entries    key                    value
     block            b ‖ block hash (32)    number (8)
@@ -19,7 +20,8 @@ length (4 bytes) and its bytes.
 
 Index entries belong to the state of their block: they disappear with an abandoned branch,
 and a view never finds entries above its head. Rows are found by number only and are valid up
-to the head; a later branch overwrites them.
+to the head; a later branch overwrites them. Blocks of older versions have no senders; recovering
+one takes as long as all else that a receipt needs.
 """
 
 import struct
@@ -51,6 +53,11 @@ def body_key(number: int) -> bytes:
 def receipts_key(number: int) -> bytes:
     """The key of a block's receipts."""
     return b"R" + _U64.pack(number)
+
+
+def senders_key(number: int) -> bytes:
+    """The key of the senders of a block's transactions."""
+    return b"s" + _U64.pack(number)
 
 
 def block_index_key(block_hash: bytes) -> bytes:
@@ -118,14 +125,18 @@ def encode_receipts(receipts: Iterable[Receipt]) -> bytes:
 
 
 def block_rows(
-    block: Block, total_difficulty: int, receipts: Iterable[Receipt]
+    block: Block,
+    total_difficulty: int,
+    transactions: Iterable[Transaction],
+    receipts: Iterable[Receipt],
 ) -> list[tuple[bytes, bytes]]:
-    """All rows of a block, as keys and values."""
+    """All rows of a block, as keys and values; `transactions` are its own, decoded."""
     number = block.header.number
     return [
         (header_key(number), encode_header_row(block.header, total_difficulty)),
         (body_key(number), encode_body(block.transactions, block.uncles, block.withdrawals)),
         (receipts_key(number), encode_receipts(receipts)),
+        (senders_key(number), b"".join(transaction.sender for transaction in transactions)),
     ]
 
 
