@@ -45,7 +45,15 @@ def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
     found.close()
 
 
-@pytest.fixture(params=[Options(), Options("ethereum"), Options(pending_identity="null")])
+@pytest.fixture(
+    params=[
+        Options(),
+        Options("ethereum"),
+        Options("ethereum", view="sealed"),
+        Options(pending_identity="null"),
+        Options(pending_by_number=True),
+    ]
+)
 def ways(chain: PreconfirmingChain, request: pytest.FixtureRequest) -> Iterator[Ways]:
     found = Ways(Ledger(chain.store, clock=chain.clock), request.param)
     yield found
