@@ -24,7 +24,9 @@ def pool_family(
 ) -> Family:
     """The methods of this folder."""
     waiting = PoolMethods(pool, scheduler)
-    sync = SyncSendMethods(options, submissions, partial(find_receipt, BlockPlaces()))
+    sync = SyncSendMethods(
+        options, submissions, partial(find_receipt, BlockPlaces()), scheduler.room
+    )
     return Family(
         "Sending transactions and the pool",
         (

@@ -11,12 +11,13 @@ from typing import Any, Final
 
 from msgspec import Raw
 
-from foreblock.errors import ForeblockError, SyncTimedOut
+from foreblock.errors import ForeblockError, SyncTimedOut, TooManyWaiting
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.options import Options
 from foreblock.methods.params import Params, data, quantity, reader, refuse
 from foreblock.methods.pool.sending import Submissions, read_transaction
 from foreblock.scheduling.reply import Text
+from foreblock.scheduling.room import LongPlace, Room
 from foreblock.scheduling.steps import LongWait, Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.types import Transaction
@@ -42,8 +43,9 @@ class SyncSendMethods:
     """The method that sends and waits."""
 
     def __init__(
-        self, options: Options, submissions: Submissions, find_receipt: FindReceipt
+        self, options: Options, submissions: Submissions, find_receipt: FindReceipt, room: Room
     ) -> None:
+        self._room = room
         self._default_ms = options.sync_timeout_ms
         self._most_ms = options.sync_timeout_most_ms
         self._submissions = submissions
@@ -54,7 +56,10 @@ class SyncSendMethods:
         params = _read(raw)
         timeout_ms = min(_read_timeout(params.timeout) or self._default_ms, self._most_ms)
         transaction = read_transaction(data(params.transaction, 0), view.profile.chain_id)
-        return _Sending(self._submissions, self._receipts, view, transaction, timeout_ms)
+        place = self._room.long_place()
+        if place is None:  # before the pool has the transaction
+            raise TooManyWaiting(self._room.long_places)
+        return _Sending(self._submissions, self._receipts, view, transaction, timeout_ms, place)
 
 
 class _Sending(LongWait[Text]):
@@ -67,7 +72,9 @@ class _Sending(LongWait[Text]):
         view: LedgerView,
         transaction: Transaction,
         timeout_ms: int,
+        place: LongPlace,
     ) -> None:
+        self._place: Final = place  # until this is gone
         self._submissions: Final = submissions
         self._receipts: Final = receipts
         self._renew: Final = view.renewed

@@ -101,11 +101,21 @@ def _by_sender(waiting: Sequence[InPool], write: Write) -> Steps[Text]:
     for name, senders in ((b'{"pending":{', kinds[True]), (b'},"queued":{', kinds[False])):
         pieces.append(name)
         for number, (sender, entries) in enumerate(senders.items()):
-            opening = b'%b"%b":{' % (b"," if number else b"", checksum_address(sender).encode())
-            pieces.append(b"%b%b}" % (opening, b",".join(entries)))
-            if number % THRESHOLDS.rendered_waiting == 0:
-                yield None
+            comma = b"," if number else b""
+            pieces.append(b'%b"%b":{' % (comma, checksum_address(sender).encode()))
+            yield from _joined(entries, pieces)
+            pieces.append(b"}")
     return in_pieces([*pieces, b"}}"])
+
+
+def _joined(entries: Sequence[bytes], pieces: list[bytes]) -> Steps[None]:
+    """Append the entries with commas between them, some joined in each step."""
+    some = THRESHOLDS.rendered_waiting
+    for start in range(0, len(entries), some):
+        if start:
+            pieces.append(b",")
+        pieces.append(b",".join(entries[start : start + some]))
+        yield None
 
 
 def _of_one(waiting: Sequence[InPool]) -> Steps[Text]:
@@ -115,8 +125,11 @@ def _of_one(waiting: Sequence[InPool]) -> Steps[Text]:
         for each, transaction in zip(some, decode_waiting(some), strict=True):
             kinds[each.can_run].append(_entry(transaction, waiting_text))
         yield None
-    pending, queued = b",".join(kinds[True]), b",".join(kinds[False])
-    return in_pieces([b'{"pending":{', pending, b'},"queued":{', queued, b"}}"])
+    pieces = [b'{"pending":{']
+    yield from _joined(kinds[True], pieces)
+    pieces.append(b'},"queued":{')
+    yield from _joined(kinds[False], pieces)
+    return in_pieces([*pieces, b"}}"])
 
 
 def _portions(waiting: Sequence[InPool]) -> Iterator[Sequence[InPool]]:
