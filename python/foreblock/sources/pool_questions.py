@@ -15,7 +15,7 @@ from foreblock.bus.pool_question import MOST_ABOUT, in_parts
 from foreblock.clock import Clock
 from foreblock.sequencer.pool_look import PoolLook, PoolWindow
 
-MOST: Final = 64  # questions that wait; a worker asks a few at a time
+MOST: Final = 512  # questions that wait; a worker asks four at a time
 
 # Runs something on the thread that writes.
 OnThread = Callable[[Callable[[], list[PoolLook]]], Awaitable[list[PoolLook]]]

@@ -29,12 +29,16 @@ from foreblock.methods.pool.unsigned_transaction import (
     AccessEntry,
     AuthorizationEntry,
     UnsignedTransaction,
+    write_access_list,
+    write_authorizations,
 )
 from foreblock.methods.shapes import write_data
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
 
 MOST_BLOBS: Final = 6  # geth: of one transaction
+# Of the arguments. A pool takes transactions of 128 KiB, which have no more as JSON.
+MOST_BYTES: Final = 512 * 1024
 
 
 class _Lists(Struct, rename="camel", gc=False):
@@ -81,6 +85,10 @@ class FillMethods:
 
     def fill(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The transaction with what it lacked, as an object and encoded without a signature."""
+        if len(raw) > MOST_BYTES:
+            raise RefusedCall(
+                f"transaction too large: its arguments have {len(raw)} bytes, limit {MOST_BYTES}"
+            )
         return self._scheduler.run(partial(self._steps, view, raw), view.client)
 
     def _steps(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[bytes]:
@@ -92,6 +100,11 @@ class FillMethods:
         if gas is None:
             gas = yield from self._estimated(view, call, pace)
         check_fields(call, view.profile.chain_id)
+        lists = asked.lists
+        accessed = yield from write_access_list(lists.access_list or (), pace)
+        authorized = None
+        if lists.authorization_list is not None:
+            authorized = yield from write_authorizations(lists.authorization_list, pace)
         return _answer(
             UnsignedTransaction(
                 chain_id=view.profile.chain_id,
@@ -103,10 +116,10 @@ class FillMethods:
                 gas_price=call.gas_price,
                 max_fee_per_gas=call.max_fee_per_gas,
                 max_priority_fee_per_gas=call.max_priority_fee_per_gas,
-                access_list=asked.lists.access_list,
+                access_list=accessed,
                 blob_hashes=call.blob_hashes,
                 max_fee_per_blob_gas=call.max_fee_per_blob_gas,
-                authorizations=asked.lists.authorization_list,
+                authorizations=authorized,
             )
         )
 

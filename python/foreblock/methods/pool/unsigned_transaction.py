@@ -1,7 +1,7 @@
 """A transaction that nobody has signed yet: its encoding and JSON as geth writes them. No I/O.
 
 Its signature is zero. Which type it has follows from what it holds, as in geth: a gas price
-makes it legacy.
+makes it legacy. Lists of thousands of entries are written before the rest, in steps.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from foreblock.methods.shapes import array, members, write_data, write_quantity
+from foreblock.scheduling.steps import Pace, Steps
 from foreblock.types import keccak256
 
 LEGACY, DYNAMIC_FEE, BLOB, SET_CODE = 0, 2, 3, 4
@@ -39,6 +40,14 @@ class AuthorizationEntry(Struct, rename="camel"):
     s: str
 
 
+class WrittenList(Struct, frozen=True):
+    """A list of a transaction, encoded and as JSON."""
+
+    encoded: bytes = b"\xc0"
+    text: bytes = b"[]"
+    length: int = 0
+
+
 class UnsignedTransaction(Struct, kw_only=True):
     """The fields; `gas_price` or both fees are set."""
 
@@ -51,10 +60,10 @@ class UnsignedTransaction(Struct, kw_only=True):
     gas_price: int | None = None
     max_fee_per_gas: int | None = None
     max_priority_fee_per_gas: int | None = None
-    access_list: list[AccessEntry] | None = None
+    access_list: WrittenList = WrittenList()
     blob_hashes: Sequence[bytes] | None = None
     max_fee_per_blob_gas: int | None = None
-    authorizations: list[AuthorizationEntry] | None = None
+    authorizations: WrittenList | None = None
 
     @property
     def type(self) -> int:
@@ -72,7 +81,7 @@ class UnsignedTransaction(Struct, kw_only=True):
         if type_ == LEGACY:
             price = self.gas_price or 0
             return rlp((self.nonce, price, self.gas, to, self.value, self.data, *signature))
-        fields: list[Item] = [
+        before: tuple[Item, ...] = (
             self.chain_id,
             self.nonce,
             self.max_priority_fee_per_gas or 0,
@@ -81,13 +90,13 @@ class UnsignedTransaction(Struct, kw_only=True):
             to,
             self.value,
             self.data,
-            [_accessed(each) for each in self.access_list or ()],
-        ]
+        )
+        parts = [*map(rlp, before), self.access_list.encoded]
         if type_ == BLOB:
-            fields += [self.max_fee_per_blob_gas or 0, list(self.blob_hashes or ())]
-        if type_ == SET_CODE:
-            fields.append([_authorized(each) for each in self.authorizations or ()])
-        return bytes([type_]) + rlp((*fields, *signature))
+            parts += [rlp(self.max_fee_per_blob_gas or 0), rlp(list(self.blob_hashes or ()))]
+        if self.authorizations is not None:
+            parts.append(self.authorizations.encoded)
+        return bytes([type_]) + rlp_list([*parts, *map(rlp, signature)])
 
     def render(self, encoded: bytes) -> bytes:
         """The JSON object; fields of other types are null or absent, as in geth."""
@@ -108,13 +117,12 @@ class UnsignedTransaction(Struct, kw_only=True):
             fields[b"maxFeePerBlobGas"] = write_quantity(self.max_fee_per_blob_gas or 0)
         fields |= {b"value": write_quantity(self.value), b"input": write_data(self.data)}
         if typed:
-            fields[b"accessList"] = array([_listed(each) for each in self.access_list or ()])
+            fields[b"accessList"] = self.access_list.text
         if type_ == BLOB:
             hashes = [write_data(each) for each in self.blob_hashes or ()]
             fields[b"blobVersionedHashes"] = array(hashes)
-        if self.authorizations and type_ == SET_CODE:
-            entries = [_authorization(each) for each in self.authorizations]
-            fields[b"authorizationList"] = array(entries)
+        if typed and self.authorizations is not None and self.authorizations.length:
+            fields[b"authorizationList"] = self.authorizations.text
         zero = b'"0x0"'
         fields |= {b"v": zero, b"r": zero, b"s": zero}
         if typed:
@@ -131,8 +139,42 @@ def rlp(item: Item) -> bytes:
         if len(item) == 1 and item[0] < _STRING:
             return item
         return _prefix(_STRING, len(item)) + item
-    payload = b"".join(map(rlp, item))
+    return rlp_list([rlp(each) for each in item])
+
+
+def rlp_list(encoded: Sequence[bytes]) -> bytes:
+    """The RLP encoding of a list whose items are encoded already."""
+    payload = b"".join(encoded)
     return _prefix(_LIST, len(payload)) + payload
+
+
+def write_access_list(entries: Sequence[AccessEntry], pace: Pace) -> Steps[WrittenList]:
+    """An access list, entry by entry."""
+    encoded, texts = [], []
+    for entry in entries:
+        address, keys, shown = _bytes(entry.address), [], []
+        for text in entry.storage_keys or ():
+            key = _bytes(text)
+            keys.append(rlp(key))
+            shown.append(write_data(key))
+            if pace.is_over():
+                yield None
+        encoded.append(rlp_list([rlp(address), rlp_list(keys)]))
+        texts.append(b'{"address":%b,"storageKeys":%b}' % (write_data(address), array(shown)))
+        if pace.is_over():
+            yield None
+    return WrittenList(rlp_list(encoded), array(texts), len(texts))
+
+
+def write_authorizations(entries: Sequence[AuthorizationEntry], pace: Pace) -> Steps[WrittenList]:
+    """A list of authorizations, one by one."""
+    encoded, texts = [], []
+    for entry in entries:
+        encoded.append(rlp(_authorized(entry)))
+        texts.append(_authorization(entry))
+        if pace.is_over():
+            yield None
+    return WrittenList(rlp_list(encoded), array(texts), len(texts))
 
 
 def _prefix(kind: int, length: int) -> bytes:
@@ -140,15 +182,6 @@ def _prefix(kind: int, length: int) -> bytes:
         return bytes([kind + length])
     size = length.to_bytes((length.bit_length() + 7) // 8)
     return bytes([kind + _SHORT + len(size)]) + size
-
-
-def _accessed(entry: AccessEntry) -> Item:
-    return [_bytes(entry.address), [_bytes(each) for each in entry.storage_keys or ()]]
-
-
-def _listed(entry: AccessEntry) -> bytes:
-    keys = array([write_data(_bytes(each)) for each in entry.storage_keys or ()])
-    return b'{"address":%b,"storageKeys":%b}' % (write_data(_bytes(entry.address)), keys)
 
 
 def _authorized(entry: AuthorizationEntry) -> Item:
