@@ -105,6 +105,8 @@ class FillMethods:
         authorized = None
         if lists.authorization_list is not None:
             authorized = yield from write_authorizations(lists.authorization_list, pace)
+        if accessed.length:
+            yield None  # the rest in a slice of its own
         return _answer(
             UnsignedTransaction(
                 chain_id=view.profile.chain_id,

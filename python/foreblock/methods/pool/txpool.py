@@ -6,8 +6,7 @@ from the writer and belong to no snapshot.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from itertools import islice
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -24,6 +23,8 @@ from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.types import Transaction
+
+T = TypeVar("T")
 
 # From a transaction to its JSON text.
 Write = Callable[[Transaction], bytes]
@@ -93,7 +94,7 @@ class PoolMethods:
 def _by_sender(waiting: Sequence[InPool], write: Write) -> Steps[Text]:
     """Two objects of objects of texts, made in steps."""
     kinds: dict[bool, dict[bytes, list[bytes]]] = {True: {}, False: {}}
-    for some in _portions(waiting):
+    for some in _portions(waiting, lambda each: len(each.raw)):
         for each, transaction in zip(some, decode_waiting(some), strict=True):
             kinds[each.can_run].setdefault(each.sender, []).append(_entry(transaction, write))
         yield None
@@ -110,18 +111,17 @@ def _by_sender(waiting: Sequence[InPool], write: Write) -> Steps[Text]:
 
 def _joined(entries: Sequence[bytes], pieces: list[bytes]) -> Steps[None]:
     """Append the entries with commas between them, some joined in each step."""
-    some = THRESHOLDS.rendered_waiting
-    for start in range(0, len(entries), some):
-        if start:
+    for number, some in enumerate(_portions(entries, len)):
+        if number:
             pieces.append(b",")
-        pieces.append(b",".join(entries[start : start + some]))
+        pieces.append(b",".join(some))
         yield None
 
 
 def _of_one(waiting: Sequence[InPool]) -> Steps[Text]:
     """The same for one sender, without its address."""
     kinds: dict[bool, list[bytes]] = {True: [], False: []}
-    for some in _portions(waiting):
+    for some in _portions(waiting, lambda each: len(each.raw)):
         for each, transaction in zip(some, decode_waiting(some), strict=True):
             kinds[each.can_run].append(_entry(transaction, waiting_text))
         yield None
@@ -132,10 +132,17 @@ def _of_one(waiting: Sequence[InPool]) -> Steps[Text]:
     return in_pieces([*pieces, b"}}"])
 
 
-def _portions(waiting: Sequence[InPool]) -> Iterator[Sequence[InPool]]:
-    """As many as one step renders."""
-    rest = iter(waiting)
-    while some := list(islice(rest, THRESHOLDS.rendered_waiting)):
+def _portions(items: Sequence[T], size: Callable[[T], int]) -> Iterator[Sequence[T]]:
+    """As many as one step takes, by number and by bytes."""
+    some: list[T] = []
+    held = 0
+    for each in items:
+        if len(some) >= THRESHOLDS.rendered_waiting or held >= THRESHOLDS.rendered_waiting_bytes:
+            yield some
+            some, held = [], 0
+        some.append(each)
+        held += size(each)
+    if some:
         yield some
 
 
