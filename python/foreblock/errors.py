@@ -33,7 +33,10 @@
     │   ├── RejectedTransaction
     │   ├── SequencerUnavailable
     │   ├── SequencerBusy
-    │   └── OutcomeUnknown
+    │   ├── OutcomeUnknown
+    │   ├── SyncTimedOut
+    │   ├── PoolUnavailable
+    │   └── PoolTooLarge
     ├── PoolRefusal              the transaction pool does not take a transaction
     │   ├── AlreadyKnown
     │   ├── UnsupportedType
@@ -424,6 +427,38 @@ class OutcomeUnknown(ExecutionError):
 
     def __str__(self) -> str:
         return "it is not known whether the transaction was taken, look for its hash"
+
+
+@dataclass(eq=False)
+class SyncTimedOut(ExecutionError):
+    """The pool has the transaction, and no block had it in the time that its sender waits."""
+
+    hash: bytes
+    timeout_ms: int
+
+    def __str__(self) -> str:
+        return f"transaction 0x{self.hash.hex()} was in no block after {self.timeout_ms} ms"
+
+
+class PoolUnavailable(ExecutionError):
+    """The transaction pool did not answer in time."""
+
+    def __str__(self) -> str:
+        return "the transaction pool does not answer, try again later"
+
+
+@dataclass(eq=False)
+class PoolTooLarge(ExecutionError):
+    """The transactions asked for are more than one answer may have."""
+
+    size: int
+    limit: int
+
+    def __str__(self) -> str:
+        return (
+            f"the transactions have {self.size} bytes, more than {self.limit}; "
+            "ask for one sender with txpool_contentFrom, or for one transaction by its hash"
+        )
 
 
 class PoolRefusal(ForeblockError):

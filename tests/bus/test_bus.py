@@ -18,17 +18,10 @@ from foreblock.errors import (
     SequencerBusy,
     SequencerUnavailable,
 )
+from support.servers.bus_sockets import closed, listening
 from support.servers.waiting import PATIENCE
 
 ALICE, BOB = b"\1" * 20, b"\2" * 20
-
-
-def listening(path: str) -> socket.socket:
-    sock = socket.socket(socket.AF_UNIX)
-    sock.bind(path)
-    sock.listen()
-    sock.settimeout(0)
-    return sock
 
 
 class Pool:
@@ -82,12 +75,6 @@ async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE):
         while not condition():  # noqa: ASYNC110, what is waited for has no event
             await asyncio.sleep(0)
-
-
-async def closed() -> None:
-    """Let transports that were told to close do so."""
-    for _ in range(3):
-        await asyncio.sleep(0)
 
 
 def test_who_waits_for_the_link_may_submit_at_once(tmp_path: Path) -> None:

@@ -10,10 +10,12 @@ from foreblock.bus.frames import (
     Committed,
     Frames,
     NextNonce,
+    PoolPart,
     Rejected,
     SourceFacts,
     Submit,
     ToWorker,
+    WaitingTransaction,
     frame,
 )
 from foreblock.errors import BusBroken
@@ -24,6 +26,15 @@ TO_WORKER = st.one_of(
     st.builds(Rejected, NUMBERS, st.text(max_size=50)),
     st.builds(NextNonce, st.text(max_size=9), st.binary(min_size=20, max_size=20), NUMBERS),
     st.builds(Committed, st.text(max_size=9), NUMBERS),
+    st.builds(
+        PoolPart,
+        NUMBERS,
+        st.lists(
+            st.builds(WaitingTransaction, st.binary(), st.binary(), st.binary(), st.booleans())
+        ).map(tuple),
+        st.booleans(),
+        NUMBERS,
+    ),
 )
 
 

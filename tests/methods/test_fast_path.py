@@ -15,8 +15,8 @@ from foreblock.methods.options import Options
 from foreblock.scheduling.thresholds import THRESHOLDS
 from support.chains.preconfirming import PAID, PreconfirmingChain
 from support.servers.asking import request
-from support.servers.two_ways import Ways, bounds
-from support.servers.wire import answer, post
+from support.servers.two_ways import LIMITS, Ways, bounds
+from support.servers.wire import Wire, answer, endpoint_for, post
 
 PAYEE = f"0x{PAID.hex()}"
 
@@ -45,7 +45,15 @@ def chain(tmp_path: Path) -> Iterator[PreconfirmingChain]:
     found.close()
 
 
-@pytest.fixture(params=[Options(), Options("ethereum"), Options(pending_identity="null")])
+@pytest.fixture(
+    params=[
+        Options(),
+        Options("ethereum"),
+        Options("ethereum", view="sealed"),
+        Options(pending_identity="null"),
+        Options(pending_by_number=True),
+    ]
+)
 def ways(chain: PreconfirmingChain, request: pytest.FixtureRequest) -> Iterator[Ways]:
     found = Ways(Ledger(chain.store, clock=chain.clock), request.param)
     yield found
@@ -235,3 +243,17 @@ def test_tag_must_be_one_that_is_answered(ways: Ways) -> None:
     heads = ways.ledger._snapshot.heads
     with pytest.raises(InvalidArgument, match="latest or pending"):
         ways.fast_path.cache_block(heads, None, "safe", False, b"")
+
+
+def test_engine_answers_at_every_path_alike(ways: Ways) -> None:
+    """The fast path knows no paths: it answers only what all views answer alike."""
+    other = endpoint_for(ways.answer, LIMITS, fast_path=ways.fast_path)
+    other.handlers[b"/eth"] = ways.answer
+    other.rules = other.rules._replace(paths=frozenset(other.handlers))  # type: ignore[misc]
+    wire = Wire(ways.answer, endpoint=other)
+    at_root = post(balance())
+    elsewhere = at_root.replace(b"POST / ", b"POST /eth ", 1)
+    answers = [wire.send(each) for each in (at_root, elsewhere)]
+    before = ways.asked
+    assert [wire.send(each) for each in (at_root, elsewhere)] == answers
+    assert ways.asked == before, "the engine answered both"

@@ -38,6 +38,9 @@ EXAMPLES = [
     errors.SequencerUnavailable(),
     errors.SequencerBusy(),
     errors.OutcomeUnknown(),
+    errors.SyncTimedOut(b"\1" * 32, 20_000),
+    errors.PoolUnavailable(),
+    errors.PoolTooLarge(5_000_000, 4_194_304),
     errors.PoolFull(3),
     errors.TooManyWaiting(1024),
     errors.TooMuchUnsent(1 << 28),
@@ -69,6 +72,20 @@ def test_revert_of_the_published_contract(output: bytes, reason: str) -> None:
     data = "0xabcd" if output else None
     expected = Fault(-32000, "execution reverted", data)
     assert fault_of(errors.Reverted(output, reason), "preconf") == expected
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "shown"),
+    [
+        (1, "1ms"), (300, "300ms"), (999, "999ms"), (1000, "1s"), (1001, "1.001s"),
+        (1500, "1.5s"), (20_000, "20s"), (60_000, "1m0s"), (90_500, "1m30.5s"),
+        (3_600_000, "1h0m0s"), (3_723_004, "1h2m3.004s"),
+    ],
+)  # fmt: skip
+def test_time_that_a_sender_waited_is_written_as_go_does(milliseconds: int, shown: str) -> None:
+    found = fault_of(errors.SyncTimedOut(b"\1" * 32, milliseconds), "preconf")
+    assert found.message.endswith(f"wasn't processed in {shown}")
+    assert (found.code, found.data) == (4, "0x" + "01" * 32)
 
 
 def test_revert_as_other_nodes_answer_it() -> None:

@@ -5,10 +5,25 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from foreblock.bus.frames import Accepted, NextNonce, Rejected, Submit, TakenUp, ToWorker
+from foreblock.bus.frames import (
+    Accepted,
+    AskPool,
+    NextNonce,
+    PoolNotRead,
+    PoolPart,
+    Rejected,
+    Submit,
+    TakenUp,
+    ToWorker,
+    WaitingTransaction,
+)
 from foreblock.clock import DrivenClock
 from foreblock.errors import RejectedTransaction
+from foreblock.sequencer.pool_look import PoolWindow
+from foreblock.sequencer.transaction_pool import TransactionPool
+from foreblock.sources import pool_questions
 from foreblock.sources.network_writer import NetworkWriter
+from support.chains.sequencing import TERMS, Accounts, transfer
 from support.servers.waiting import PATIENCE
 
 ALICE, BOB = b"\1" * 20, b"\2" * 20
@@ -24,6 +39,7 @@ class Source:
         self.ticks = 0
         self.nonces: dict[bytes, int] = {}
         self.waiting = 0
+        self.pool = TransactionPool(TERMS, Accounts())
         self.threads: set[int] = set()
         self.closed = False
         self.on_tick: Callable[[], None] = lambda: None
@@ -53,6 +69,11 @@ class Source:
     def next_nonce(self, sender: bytes) -> int:
         return self.nonces.get(sender, 0)
 
+    @property
+    def window(self) -> PoolWindow:
+        self.threads.add(threading.get_ident())
+        return PoolWindow(self.pool, {})
+
     def close(self) -> None:
         self.closed = True
 
@@ -79,6 +100,10 @@ class Stage:
         await self.writer.close()
         assert self.source.closed
         assert threading.get_ident() not in self.source.threads
+
+    def ask(self, number: int, deadline_ns: int = DEADLINE, *about: bytes) -> None:
+        message = AskPool(number, "main", "found" if about else "all", about, deadline_ns)
+        self.writer.ask(message, self.said.append)
 
     def submit(self, number: int, raw: bytes, sender: bytes = ALICE) -> None:
         message = Submit(number, "main", raw, sender, DEADLINE)
@@ -179,3 +204,46 @@ def test_who_still_waits_at_the_end_is_refused() -> None:
         return stage.said
 
     assert asyncio.run(run()) == [Rejected(1, "sequencer not available")]
+
+
+def test_questions_are_answered_on_the_thread_and_after_transactions() -> None:
+    waits = transfer(0, 0)
+
+    def scene(stage: Stage) -> None:
+        def add() -> None:
+            stage.source.pool.add(waits)
+
+        stage.source.on_submit = add
+        stage.ask(1)
+        stage.submit(2, b"good")
+
+    stage = play(scene, lambda stage: any(isinstance(each, PoolPart) for each in stage.said))
+    part = next(each for each in stage.said if isinstance(each, PoolPart))
+    shown = WaitingTransaction(waits.hash, waits.raw, waits.sender, can_run=True)
+    assert part == PoolPart(1, (shown,), pending=1)
+    assert len(stage.source.threads) == 1
+
+
+def test_question_that_is_late_or_too_large_or_one_too_many_has_no_answer() -> None:
+    def scene(stage: Stage) -> None:
+        stage.ask(1, stage.clock.monotonic_ns())
+        stage.ask(2, DEADLINE, *([b"\0" * 32] * 33))
+        for number in range(pool_questions.MOST):
+            stage.ask(10 + number)
+
+    stage = play(scene, lambda stage: PoolPart(10 + pool_questions.MOST - 2, ()) in stage.said)
+    assert [each for each in stage.said if isinstance(each, PoolNotRead)] == [
+        PoolNotRead(2),
+        PoolNotRead(10 + pool_questions.MOST - 1),
+    ]
+    assert PoolPart(1, ()) not in stage.said
+
+
+def test_questions_that_wait_when_a_network_ends_are_refused() -> None:
+    async def run() -> list[ToWorker]:
+        stage = Stage()
+        stage.ask(1)
+        await stage.writer.close()
+        return stage.said
+
+    assert asyncio.run(run()) == [PoolNotRead(1)]

@@ -7,7 +7,16 @@ import pytest
 
 from foreblock.backoff import Waits
 from foreblock.bus.exchange import Respond
-from foreblock.bus.frames import Accepted, Rejected, SourceFacts, Submit, ToWorker
+from foreblock.bus.frames import (
+    Accepted,
+    AskPool,
+    PoolNotRead,
+    PoolPart,
+    Rejected,
+    SourceFacts,
+    Submit,
+    ToWorker,
+)
 from foreblock.clock import SystemClock
 from foreblock.errors import StoreFull
 from foreblock.sources.restarting_network import RestartingNetwork
@@ -30,6 +39,9 @@ class Toy:
 
     def submit(self, message: Submit, respond: Respond) -> None:
         respond(Accepted(message.id))
+
+    def ask(self, message: AskPool, respond: Respond) -> None:
+        respond(PoolPart(message.id, (), pending=7))
 
     def hints(self) -> Iterator[ToWorker]:
         yield SourceFacts("a", 0, ("well",))
@@ -134,10 +146,13 @@ def test_while_it_does_not_run_transactions_are_refused_and_new_workers_hear_why
             kept.submit(Submit(len(said), "a", b"", b"", 0), said.append)
             if stage.said and not any(isinstance(each, SourceFacts) for each in said):
                 said.extend(kept.hints())
+            kept.ask(AskPool(0, "a", "numbers", (), 0), asked.append)
             return isinstance(said[-1], Accepted)
 
+        asked = list[ToWorker]()
         await stage.run(look)
         assert said[0] == Rejected(0, "sequencer not available")
+        assert (asked[0], asked[-1]) == (PoolNotRead(0), PoolPart(0, (), pending=7))
         (facts,) = [each for each in said if isinstance(each, SourceFacts)]
         assert facts.facts == (f"failed: {FULL}; it is begun anew",)
 

@@ -1,4 +1,4 @@
-"""The writer's end of the bus: receives submissions, sends answers, broadcasts hints."""
+"""The writer's end of the bus: receives submissions and questions, sends answers and hints."""
 
 import asyncio
 import socket
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final, cast
 
-from foreblock.bus.frames import Frames, Submit, ToWorker, frame
+from foreblock.bus.frames import AskPool, Frames, Submit, ToWorker, ToWriter, frame
 from foreblock.errors import BusBroken
 
 # A worker with more unread bytes misses hints.
@@ -23,9 +23,14 @@ class Exchange:
         self,
         submitted: Callable[[Submit, Respond], None],
         greeting: Callable[[], Iterable[ToWorker]],
+        asked: Callable[[AskPool, Respond], None] | None = None,
     ) -> None:
-        """`submitted` is called for each transaction; a new worker gets the `greeting`."""
+        """`submitted` is called for each transaction; a new worker gets the `greeting`.
+
+        `asked` is called for each question about a pool; without it there is no answer.
+        """
         self._submitted: Final = submitted
+        self._asked: Final = asked
         self._greeting: Final = greeting
         self._workers: set[_Worker] = set()
         self._server: asyncio.Server | None = None
@@ -57,8 +62,12 @@ class Exchange:
     def left(self, worker: "_Worker") -> None:
         self._workers.discard(worker)
 
-    def submitted(self, message: Submit, respond: Respond) -> None:
-        self._submitted(message, respond)
+    def received(self, message: ToWriter, respond: Respond) -> None:
+        """Hand a message of a worker on."""
+        if isinstance(message, Submit):
+            self._submitted(message, respond)
+        elif self._asked is not None:
+            self._asked(message, respond)
 
 
 class _Worker(asyncio.Protocol):
@@ -68,7 +77,7 @@ class _Worker(asyncio.Protocol):
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
-        self._frames = Frames(Submit)
+        self._frames = Frames(ToWriter)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -77,8 +86,8 @@ class _Worker(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         try:
             for message in self._frames.feed(data):
-                assert isinstance(message, Submit)
-                self._exchange.submitted(message, self._respond)
+                assert isinstance(message, Submit | AskPool)
+                self._exchange.received(message, self._respond)
         except BusBroken:
             self._transport.close()
 

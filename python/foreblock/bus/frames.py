@@ -5,11 +5,13 @@ A frame is a length (4 bytes, big-endian) and one message in MessagePack.
 A submission is sent, may be taken up, and is answered or not. Until the writer says that it
 takes it up, it is not examined, and after its deadline it never will be; so a refusal is
 certain then. After `TakenUp`, without an answer, the outcome is unknown.
+
+A question about the pool (`pool_question`) is answered in parts of a bounded size, or not.
 """
 
 import asyncio
 from collections.abc import Iterator
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -94,8 +96,63 @@ class SourceFacts(Struct, frozen=True, tag=True, array_like=True):
     facts: tuple[str, ...]
 
 
-ToWriter = Submit
-ToWorker = TakenUp | Accepted | Rejected | Busy | NextNonce | Committed | SourceFacts
+# What a question about a pool asks for: transactions by their hashes, those of senders, all of
+# them, or only how many there are.
+Wanted = Literal["found", "of_senders", "all", "numbers"]
+
+
+class AskPool(Struct, frozen=True, tag=True, array_like=True):
+    """A question of a worker: which transactions wait.
+
+    `about` are hashes of transactions for `found`, senders for `of_senders`, and empty
+    otherwise.
+    """
+
+    id: int
+    network: str
+    wanted: Wanted
+    about: tuple[bytes, ...]
+    deadline_ns: int  # monotonic; later nobody waits for the answer
+
+
+class WaitingTransaction(Struct, frozen=True, array_like=True):
+    """A transaction that is in no committed flashblock."""
+
+    hash: bytes
+    raw: bytes
+    sender: bytes
+    can_run: bool  # and does not wait for a nonce before its own
+
+
+class PoolPart(Struct, frozen=True, tag=True, array_like=True):
+    """A part of the answer; the last one says how many there are in the whole pool."""
+
+    id: int
+    transactions: tuple[WaitingTransaction, ...]
+    is_last: bool = True
+    pending: int = 0  # transactions of the pool that can run
+    queued: int = 0  # those that wait for a nonce
+    left_out: int = 0  # bytes of what was asked for, where they are too many; there is nothing then
+
+
+class PoolNotRead(Struct, frozen=True, tag=True, array_like=True):
+    """There is no answer: the network is restarting, or asked too much."""
+
+    id: int
+
+
+ToWriter = Submit | AskPool
+ToWorker = (
+    TakenUp
+    | Accepted
+    | Rejected
+    | Busy
+    | NextNonce
+    | Committed
+    | SourceFacts
+    | PoolPart
+    | PoolNotRead
+)
 
 Outcome = TakenUp | Accepted | Rejected | Busy  # what the writer says of one transaction
 

@@ -1,8 +1,8 @@
-"""A worker's end of the bus: submits transactions and keeps hints.
+"""A worker's end of the bus: submits transactions, asks about pools and keeps hints.
 
 It reconnects whenever the writer is gone; meanwhile a submission is refused at once and reads
 go on. The same happens when the writer leaves too much unread. `frames.Submission` decides how
-a submission without an answer ends.
+a submission without an answer ends; a question without one has none.
 """
 
 import asyncio
@@ -14,24 +14,30 @@ from typing import Final
 
 from foreblock.bus.frames import (
     Accepted,
+    AskPool,
     Busy,
     Frames,
     NextNonce,
     Outcome,
+    PoolNotRead,
+    PoolPart,
     Rejected,
     SourceFacts,
     Submission,
     Submit,
     TakenUp,
     ToWorker,
+    Wanted,
     frame,
 )
+from foreblock.bus.pool_question import PoolContent, PoolQuestion
 from foreblock.clock import Clock, SystemClock
-from foreblock.errors import BusBroken, SequencerBusy, SequencerUnavailable
+from foreblock.errors import BusBroken, PoolUnavailable, SequencerBusy, SequencerUnavailable
 
 ANSWER_SECONDS: Final = 2.0  # until the deadline, also with a stuck writer
 MARGIN_SECONDS: Final = 0.01  # after the deadline, so that it has certainly passed
 GRACE_SECONDS: Final = 1.0  # for the answer after `TakenUp`
+QUESTION_SECONDS: Final = 1.0  # for the whole answer about a pool
 UNSENT_LIMIT: Final = 1 << 20  # bytes; beyond it transactions are refused at once
 ROUNDS: Final = 100  # turns of the loop to read what has arrived
 _SECOND_NS: Final = 10**9
@@ -50,13 +56,16 @@ class WriterLink:
         *,
         answer_seconds: float = ANSWER_SECONDS,
         grace_seconds: float = GRACE_SECONDS,
+        question_seconds: float = QUESTION_SECONDS,
     ) -> None:
         self._path: Final = path
         self._clock: Final = clock or SystemClock()
         self._answer_seconds: Final = answer_seconds
         self._grace_seconds: Final = grace_seconds
+        self._question_seconds: Final = question_seconds
         self._ids: Final = count(1)
         self._waiting: dict[int, Submission] = {}
+        self._questions: dict[int, PoolQuestion] = {}
         self._nonces: dict[tuple[str, bytes], int] = {}
         self._facts: dict[str, SourceFacts] = {}
         self._transport: asyncio.Transport | None = None
@@ -106,6 +115,27 @@ class WriterLink:
         finally:
             del self._waiting[number]
 
+    async def ask_pool(
+        self, network: str, wanted: Wanted, about: tuple[bytes, ...] = ()
+    ) -> PoolContent:
+        """What the pool of a network has of this; raises `PoolUnavailable` without an answer."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            raise PoolUnavailable
+        if transport.get_write_buffer_size() > UNSENT_LIMIT:
+            raise PoolUnavailable
+        number, question = next(self._ids), PoolQuestion()
+        deadline = self._clock.monotonic_ns() + int(self._question_seconds * _SECOND_NS)
+        self._questions[number] = question
+        try:
+            transport.write(frame(AskPool(number, network, wanted, about, deadline)))
+            async with asyncio.timeout(self._question_seconds):
+                return await question.answer
+        except TimeoutError:
+            raise PoolUnavailable from None
+        finally:
+            del self._questions[number]
+
     def next_nonce(self, network: str, sender: bytes) -> int:
         """The next nonce after a sender's transactions in the pool; 0 if unknown."""
         return self._nonces.get((network, sender), 0)
@@ -137,6 +167,8 @@ class WriterLink:
         self._nonces.clear()  # the next writer has another pool
         for submission in self._waiting.values():
             submission.give_up(heard_all=heard_all)
+        for question in self._questions.values():
+            question.give_up()
 
     def hear(self, message: ToWorker) -> None:
         """Apply a message of the writer."""
@@ -152,6 +184,9 @@ class WriterLink:
                     self._tell(number, message)
             case Accepted(number) | Rejected(number) | Busy(number):
                 self._tell(number, message)
+            case PoolPart(number) | PoolNotRead(number):
+                if number in self._questions:
+                    self._questions[number].hear(message)
             case _:
                 pass  # commits are not used yet
 

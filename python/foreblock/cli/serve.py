@@ -55,7 +55,12 @@ def _network(wanted: NetworkSettings, *, alone: bool) -> launch.ServedNetwork:
         if wanted.feed:
             raise click.UsageError(f"{option}feed needs {option}source=feed")
         network = Network(
-            name=wanted.name, data=wanted.data, source="store", max_readers=wanted.max_readers
+            name=wanted.name,
+            data=wanted.data,
+            source="store",
+            max_readers=wanted.max_readers,
+            dialect=wanted.dialect,
+            view=wanted.view,
         )
         return launch.ServedNetwork(network, wanted.listen)
     if not wanted.genesis or not wanted.feed:
@@ -78,6 +83,8 @@ def _network(wanted: NetworkSettings, *, alone: bool) -> launch.ServedNetwork:
         keep_nodes=wanted.keep_nodes,
         map_size=wanted.map_size,
         max_readers=wanted.max_readers,
+        dialect=wanted.dialect,
+        view=wanted.view,
         feed=feed,
     )
     return launch.ServedNetwork(network, wanted.listen, wanted.feed_listen)

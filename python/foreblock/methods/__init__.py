@@ -5,34 +5,67 @@ awaitable, or raises. Long texts come in pieces. Nothing here knows envelopes, e
 HTTP. A folder is a family, and its table is in its `__init__`.
 """
 
+from typing import NamedTuple
+
 from foreblock.methods.blocks import block_family
 from foreblock.methods.calls import call_family
 from foreblock.methods.node import node_family
+from foreblock.methods.node.fees import PriorityFees
 from foreblock.methods.options import Options
 from foreblock.methods.pool import pool_family
 from foreblock.methods.pool.sending import NoSequencer, Submissions
 from foreblock.methods.state import state_family
 from foreblock.methods.table import Family, MethodFunction
+from foreblock.methods.waiting_pool import EmptyPool, WaitingPool
 from foreblock.scheduling.scheduler import Scheduler
 
 
+class SharedFamilies(NamedTuple):
+    """Families that answer alike in both dialects; their caches serve all views of a network."""
+
+    blocks: Family
+    node: Family
+    priority_fees: PriorityFees
+
+
+def make_shared(
+    options: Options, scheduler: Scheduler, pool: WaitingPool | None = None
+) -> SharedFamilies:
+    """The families that all views of one network share."""
+    priority_fees = PriorityFees()
+    return SharedFamilies(
+        block_family(options, scheduler, pool or EmptyPool()),
+        node_family(scheduler, priority_fees),
+        priority_fees,
+    )
+
+
 def make_families(
-    options: Options, scheduler: Scheduler, submissions: Submissions | None = None
+    options: Options,
+    scheduler: Scheduler,
+    submissions: Submissions | None = None,
+    pool: WaitingPool | None = None,
+    shared: SharedFamilies | None = None,
 ) -> tuple[Family, ...]:
-    """All methods of one network; without submissions it refuses transactions."""
-    submissions = submissions or NoSequencer()
+    """All methods of one view; without submissions it refuses transactions."""
+    submissions, pool = submissions or NoSequencer(), pool or EmptyPool()
+    shared = shared or make_shared(options, scheduler, pool)
     return (
-        block_family(options, scheduler),
+        shared.blocks,
         state_family(options, submissions),
         call_family(options, scheduler),
-        pool_family(submissions),
-        node_family(scheduler),
+        pool_family(options, scheduler, submissions, pool, shared.priority_fees),
+        shared.node,
     )
 
 
 def make_methods(
-    options: Options, scheduler: Scheduler, submissions: Submissions | None = None
+    options: Options,
+    scheduler: Scheduler,
+    submissions: Submissions | None = None,
+    pool: WaitingPool | None = None,
+    shared: SharedFamilies | None = None,
 ) -> dict[str, MethodFunction]:
-    """The table of one network, for its dispatcher."""
-    families = make_families(options, scheduler, submissions)
+    """The table of one view, for its dispatcher."""
+    families = make_families(options, scheduler, submissions, pool, shared)
     return {method.name: method.run for family in families for method in family.methods}

@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from foreblock.ledger.reading.visibility import PRECONFIRMED, SEALED, Visibility
+
 Dialect = Literal["preconf", "ethereum"]
 PendingIdentity = Literal["real", "null"]
 PendingNonce = Literal["pool", "state"]
+Shown = Literal["preconfirmed", "sealed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +28,27 @@ class Options:
     receipt_bytes: int = 32 << 20  # cache of rendered receipts, about
     pending_identity: PendingIdentity = "real"  # number and hash of the block at `pending`
     pending_nonce: PendingNonce = "pool"  # whether nonces at `pending` count the pool
+    view: Shown = "preconfirmed"  # what is shown above `latest` to requests that do not name it
+    pending_by_number: bool = False  # whether a number may mean the block in progress
+    sync_timeout_ms: int = 20_000  # of eth_sendRawTransactionSync, where the request has none
+    sync_timeout_most_ms: int = 60_000  # longer ones are lowered to it
 
     @property
     def block_required(self) -> bool:
         """Whether requests must name a block; otherwise the default is `latest`."""
         return self.dialect == "preconf"
+
+    @property
+    def visibility(self) -> Visibility:
+        """What views show; an ordinary node has no block above `latest` by any number."""
+        if self.view == "sealed":
+            return SEALED
+        return Visibility(by_number=True) if self.pending_by_number else PRECONFIRMED
+
+    @property
+    def unnamed_block(self) -> Literal["latest", "pending"]:
+        """The block in which a transaction is prepared that names none: what it builds on."""
+        return "pending" if self.view == "preconfirmed" else "latest"
 
     @property
     def creates(self) -> bool:

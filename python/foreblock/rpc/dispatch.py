@@ -33,7 +33,7 @@ from foreblock.rpc.long_body import Reading, read_long
 from foreblock.scheduling.fair_queue import FairQueue
 from foreblock.scheduling.reply import Client, Reply, Text
 from foreblock.scheduling.room import LongText, Room, WaitingPlace
-from foreblock.scheduling.steps import give_up
+from foreblock.scheduling.steps import LongWait, give_up
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 
@@ -127,7 +127,7 @@ class Dispatcher(Generic[C]):
             give_up(answer)
             context.close()
             return Reply(failure(asked, self._crowded()), context.headers)
-        return self._finish(context, asked, answer, place)
+        return self._wait_for(context, asked, answer, place)
 
     def _answer_request(self, context: C, asked: Asked) -> Text | Awaitable[Text]:
         """The answer to one request, or its later result; empty for a notification."""
@@ -152,6 +152,14 @@ class Dispatcher(Generic[C]):
             return failure(asked, self._fault(error))
         return enveloped(asked[1], text)
 
+    def _wait_for(
+        self, context: C, asked: Asked, result: Awaitable[Text], place: WaitingPlace
+    ) -> Awaitable[Reply]:
+        if not isinstance(result, LongWait):
+            return self._finish(context, asked, result, place)
+        context.close()
+        return self._finish_apart(context.headers, asked, result, place)
+
     async def _finish(
         self, context: C, asked: Asked, result: Awaitable[Text], place: WaitingPlace
     ) -> Reply:
@@ -163,6 +171,21 @@ class Dispatcher(Generic[C]):
         if isinstance(answer, bytes):
             return Reply(answer, context.headers)
         return self._reply_long(asked, answer, context.headers)
+
+    async def _finish_apart(
+        self, headers: bytes, asked: Asked, result: LongWait[Text], place: WaitingPlace
+    ) -> Reply:
+        """The reply to a request that waits for a later snapshot and holds none meanwhile."""
+        try:
+            text, headers = await result.apart()
+        except Exception as error:  # noqa: BLE001, every failure is answered
+            return Reply(failure(asked, self._fault(error)), headers)
+        finally:
+            del place
+        answer = enveloped(asked[1], text)
+        if isinstance(answer, bytes):
+            return Reply(answer, headers)
+        return self._reply_long(asked, answer, headers)
 
     def _reply_long(self, asked: Asked, answer: list[bytes], headers: bytes) -> Reply:
         """The reply in pieces, unless there is no room for them.

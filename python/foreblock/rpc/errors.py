@@ -21,6 +21,8 @@ from foreblock.errors import (
     OutcomeUnknown,
     PoolFull,
     PoolRefusal,
+    PoolTooLarge,
+    PoolUnavailable,
     PrunedState,
     RefusedCall,
     RefusedOverride,
@@ -32,6 +34,7 @@ from foreblock.errors import (
     SequencerUnavailable,
     StoreClosed,
     StoreReplaced,
+    SyncTimedOut,
     TimedOut,
     TooManyWaiting,
     TooMuchUnsent,
@@ -59,6 +62,7 @@ TIMED_OUT: Final = -32002  # geth: request timed out
 OVERLOADED: Final = -32005  # EIP-1474: limit exceeded
 PRUNED: Final = 4444  # geth and reth
 REVERTED: Final = 3  # geth: execution reverted
+SYNC_TIMED_OUT: Final = 4  # EIP-7966
 
 # Codes of simulations in execution-apis; a rule that is not here has none of its own.
 SIMULATION: Final = {
@@ -125,6 +129,29 @@ def _simulation(error: Exception) -> Fault:
     return Fault(SIMULATION.get(Rule(error.rule), INTERNAL), error.why)
 
 
+def _sync_timed_out(error: Exception) -> Fault:
+    """The sentence of geth, with the time as Go writes it."""
+    assert isinstance(error, SyncTimedOut)
+    waited = _duration(error.timeout_ms)
+    return Fault(
+        SYNC_TIMED_OUT,
+        f"The transaction was added to the transaction pool but wasn't processed in {waited}",
+        "0x" + error.hash.hex(),
+    )
+
+
+def _duration(milliseconds: int) -> str:
+    """A time above zero as Go writes it: 300ms, 1.5s, 20s, 1m0s, 1h0m0s."""
+    if milliseconds < 1000:
+        return f"{milliseconds}ms"
+    minutes, rest = divmod(milliseconds, 60_000)
+    seconds = f"{rest // 1000}.{rest % 1000:03}".rstrip("0").rstrip(".") + "s"
+    if not minutes:
+        return seconds
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes}m{seconds}" if hours else f"{minutes}m{seconds}"
+
+
 PRECONF: Final[dict[type[Exception], Row]] = {
     InvalidParams: _says(INVALID_PARAMS),
     RefusedOverride: _says(REFUSED),
@@ -147,6 +174,9 @@ PRECONF: Final[dict[type[Exception], Row]] = {
     ),
     OutcomeUnknown: lambda error: Fault(TIMED_OUT, f"request timed out: {error}"),
     PoolRefusal: _says(REFUSED),
+    SyncTimedOut: _sync_timed_out,
+    PoolUnavailable: _says(TIMED_OUT),
+    PoolTooLarge: _says(OVERLOADED),
     StoreReplaced: _says(REFUSED, UNAVAILABLE),
     StoreClosed: _says(REFUSED, UNAVAILABLE),
     PoolFull: _says(OVERLOADED, "too many long calls are waiting, try again later"),

@@ -1,6 +1,6 @@
 """Replies and the handlers that make them: what the server and JSON-RPC know of each other."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -108,6 +108,8 @@ NO_FAST_PATH: Final = NoFastPath()
 class Served(NamedTuple):
     """One network, as a server needs it."""
 
-    answer: Handler
+    answer: Handler  # at the root
     readiness: Callable[[], Readiness]
+    # Answers as `answer` does, at every path: where it answers, all paths answer alike.
     fast_path: FastPath = NO_FAST_PATH
+    at_paths: Mapping[bytes, Handler] = {}  # the handlers at other paths than the root

@@ -5,6 +5,9 @@ One `Room` for each worker, shared by all its networks. A waiting request holds 
 answer, and a long answer a `LongText`. Each counts for as long as the object lives, so that
 it is released however the request ends: answered, cancelled, never started.
 
+A request that waits for a later commit may do so for a minute. It holds a `LongPlace` as well,
+of which there are fewer, so that other waiting requests always find a place.
+
 A long answer counts by its pieces, each for its whole length until all of it is sent; a piece
 that several answers share, such as the text of a block, counts once. Short answers are never
 refused. Bytes that the system takes at once are not counted: counting them makes a block of
@@ -20,13 +23,15 @@ from foreblock.scheduling.thresholds import THRESHOLDS
 DEFAULT_PLACES: Final = 1024
 DEFAULT_BYTES: Final = 256 * 1024 * 1024
 DEFAULT_RECEIVED: Final = 64 * 1024 * 1024
+LONG_SHARE: Final = 4  # a fourth of all places may be held by requests that wait long
 
 
 class Room:
     """The places and bytes that are left."""
 
     __slots__ = (
-        "_holders", "bytes_left", "limit", "places", "places_left", "received_left", "wanted",
+        "_holders", "bytes_left", "limit", "long_places", "long_places_left", "places",
+        "places_left", "received_left", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -37,6 +42,8 @@ class Room:
     ) -> None:
         self.places: Final = places
         self.places_left = places
+        self.long_places: Final = places // LONG_SHARE
+        self.long_places_left = self.long_places
         self.limit: Final = limit
         self.bytes_left = limit  # negative when an answer could not be refused any more
         self.received_left = received  # bytes of long requests that are not answered yet
@@ -51,6 +58,10 @@ class Room:
     def place(self) -> "WaitingPlace | None":
         """A place to wait in; None when all are taken."""
         return WaitingPlace(self) if self.places_left > 0 else None
+
+    def long_place(self) -> "LongPlace | None":
+        """A place to wait in for long; None when all are taken."""
+        return LongPlace(self) if self.long_places_left > 0 else None
 
     def receive(self, size: int) -> "ReceivedBytes | None":
         """Room for the body of a request; None when there is not enough."""
@@ -91,6 +102,19 @@ class WaitingPlace:
 
     def __del__(self) -> None:
         self._room.places_left += 1
+
+
+class LongPlace:
+    """The place of one request that waits for a later commit."""
+
+    __slots__ = ("_room",)
+
+    def __init__(self, room: Room) -> None:
+        self._room: Final = room
+        room.long_places_left -= 1
+
+    def __del__(self) -> None:
+        self._room.long_places_left += 1
 
 
 class ReceivedBytes:

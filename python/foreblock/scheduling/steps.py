@@ -99,9 +99,27 @@ class Then(Generic[T, U]):
         give_up(self._first)
 
 
+class LongWait(Generic[T]):
+    """A result from a later snapshot than that of its request, which may be long in coming.
+
+    Awaited as it is, for instance in a batch, it waits no longer than a view may be held.
+    `apart` waits as long as was asked for, and holds no view.
+    """
+
+    def __await__(self) -> Generator[Any, None, T]:
+        raise NotImplementedError
+
+    async def apart(self) -> tuple[T, bytes]:
+        """The result, and the header lines of the snapshot that it comes from."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Give up; nothing has begun before it is awaited."""
+
+
 def give_up(result: Awaitable[object]) -> None:
     """Discard a result that was not awaited yet."""
     if isinstance(result, asyncio.Future):
         result.cancel()
-    elif isinstance(result, Coroutine | Then):
+    elif isinstance(result, Coroutine | Then | LongWait):
         result.close()

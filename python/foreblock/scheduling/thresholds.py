@@ -72,9 +72,18 @@ class Thresholds(Struct, frozen=True):
     rendered_simulated: int = 64
     rendered_hashes: int = 512
     rendered_receipts: int = 16
+    rendered_waiting: int = 32  # of a pool
+    rendered_waiting_bytes: int = 64 * 1024
+    awaited_receipts: int = 8  # that are looked for in a new commit before others run
     joined_transactions: int = 256
     encoded_transactions: int = 512
     read_tips: int = 2048  # 0.1 µs each
+
+    # --- Requests that wait for a later commit ---
+    # The heads are read again after this, while somebody waits; a commit comes every 200 ms.
+    commit_poll_seconds: float = 0.01
+    # In a batch, which holds one view for all its requests, the wait ends after this.
+    batch_wait_seconds: float = 5.0
 
     # --- Requests that are long ---
     # Shorter bodies are read at once, in half a millisecond; of longer ones a stretch at a time.

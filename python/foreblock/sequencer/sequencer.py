@@ -34,6 +34,7 @@ from foreblock.sequencer.attributes import (
 )
 from foreblock.sequencer.index_limits import LEAST_US, Budget, Overruns, budget, runs_until_ns
 from foreblock.sequencer.load import Load
+from foreblock.sequencer.pool_look import PoolWindow
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.sequencer.timing import SECOND_NS, Schedule, next_timestamp, schedule
 from foreblock.sequencer.transaction_pool import TransactionPool
@@ -108,6 +109,11 @@ class Sequencer:
     def waiting(self) -> int:
         """How many transactions are in no committed index yet."""
         return len(self._pool) + len(self._ran)
+
+    @property
+    def window(self) -> PoolWindow:
+        """A look at the transactions that wait."""
+        return PoolWindow(self._pool, self._ran)
 
     def pooled(self) -> Iterator[Transaction]:
         """The transactions that wait, in an order in which they can run."""

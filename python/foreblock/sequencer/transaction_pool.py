@@ -90,6 +90,26 @@ class TransactionPool:
         """Bytes of those that wait for a nonce before theirs."""
         return self._gapped_size
 
+    def get(self, hash: bytes) -> Transaction | None:
+        """The transaction with this hash, if it waits."""
+        pooled = self._by_hash.get(hash)
+        return None if pooled is None else pooled.transaction
+
+    def of_sender(self, sender: bytes) -> list[tuple[Transaction, bool]]:
+        """A sender's transactions, each with whether it waits for no nonce."""
+        queue = self._queues.get(sender)
+        return (
+            [] if queue is None else [(each.transaction, each.nonce < queue.end) for each in queue]
+        )
+
+    def content(self) -> list[tuple[Transaction, bool]]:
+        """All transactions, each with whether it waits for no nonce."""
+        return [
+            (each.transaction, each.nonce < queue.end)
+            for queue in self._queues.values()
+            for each in queue
+        ]
+
     def next_nonce(self, sender: bytes) -> int:
         """The nonce that follows the sender's account and all that can run after it."""
         queue, _ = self._look_up(sender)

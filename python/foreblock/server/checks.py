@@ -2,8 +2,8 @@
 
 `check` returns `AcceptedHead`, with all that framing and answering need, or `RefusedRequest`,
 after which the connection closes because the start of the next request is uncertain. A complete
-request for another path or method is accepted with its answer: its body is skipped and the
-connection stays open.
+request for an unknown path or another method is accepted with its answer: its body is skipped
+and the connection stays open.
 """
 
 import ipaddress
@@ -15,6 +15,7 @@ from foreblock.server.head import RequestHead
 from foreblock.server.limits import Access, ServerLimits
 
 CHUNKED: Final = -1  # in place of a length
+ROOT: Final = b"/"
 
 # geth's three (`rpc/http.go`), with any parameters.
 CONTENT_TYPES: Final = frozenset(
@@ -31,6 +32,7 @@ class AcceptedHead(NamedTuple):
     expects_continue: bool
     answer: Answer | Probe | None
     repeatable: bool  # equal bytes may be accepted without parsing
+    path: bytes = ROOT  # one of the rules' paths; each has a handler of its own
 
 
 class RefusedRequest(NamedTuple):
@@ -47,6 +49,7 @@ class RequestRules(NamedTuple):
     hosts: frozenset[bytes]  # lower case, as are origins; * allows all
     origins: frozenset[bytes]
     exposed: bytes  # headers that pages of other origins may read
+    paths: frozenset[bytes] = frozenset({ROOT})  # that have a handler
 
     @classmethod
     def of(cls, limits: ServerLimits, access: Access, exposed: bytes = b"") -> Self:
@@ -86,6 +89,7 @@ def check(head: RequestHead, rules: RequestRules) -> AcceptedHead | RefusedReque
         expects,
         _bodiless(head, answer) if isinstance(answer, Answer) else answer,
         _repeatable(head, length, answer, expectation),
+        ROOT if answer is not None else _path(target[1]),
     )
 
 
@@ -124,16 +128,20 @@ def _answer(
     head: RequestHead, host: bytes, target: bytes, length: int, rules: RequestRules
 ) -> Answer | Probe | None:
     """The answer if the handler is not needed, in geth's order of checks."""
-    path, _, query = target.partition(b"?")
+    path, query = _path(target), target.partition(b"?")[2]
     if not host_allowed(host, rules.hosts):
         return answers.FORBIDDEN_HOST
-    if head.method == b"OPTIONS" and path in (b"/", b"*"):
+    if head.method == b"OPTIONS" and (path in rules.paths or path == b"*"):
         return _preflight(head, rules)
     if path in (b"/healthz", b"/readyz"):
         return _probe(head, path, query)
-    if path != b"/":
+    if path not in rules.paths:
         return answers.NOT_FOUND
     return _answer_by_method(head, query, length, rules)
+
+
+def _path(target: bytes) -> bytes:
+    return target.partition(b"?")[0]
 
 
 def _probe(head: RequestHead, path: bytes, query: bytes) -> Answer | Probe:

@@ -1,4 +1,4 @@
-"""What all connections to one address share: handler, rules, cache of heads.
+"""What all connections to one address share: handlers by path, rules, cache of heads.
 
 A network has one. All endpoints of a worker share its ticker, its limit of connections and the
 room for answers.
@@ -9,7 +9,7 @@ from typing import Final
 
 from foreblock.scheduling.reply import Served
 from foreblock.scheduling.room import Room
-from foreblock.server.checks import RequestRules
+from foreblock.server.checks import ROOT, RequestRules
 from foreblock.server.head_cache import HeadCache
 from foreblock.server.sweep import Swept, Ticker
 
@@ -36,9 +36,9 @@ class HttpEndpoint:
         connections: int,
         room: Room,
     ) -> None:
-        self.handler: Final = served.answer
+        self.handlers: Final = {ROOT: served.answer, **served.at_paths}
         self.readiness: Final = served.readiness
-        self.rules: Final = rules
+        self.rules: Final = rules._replace(paths=frozenset(self.handlers))
         self.ticker: Final = ticker
         self.fast_path: Final = served.fast_path.answer
         self.heads: Final = HeadCache(served.fast_path)

@@ -48,7 +48,7 @@ class HttpConnection(asyncio.Protocol):
         "_endpoint",
         "_fast_path",
         "_gate",
-        "_handle",
+        "_handlers",
         "_heads",
         "_last",
         "_long",
@@ -72,7 +72,7 @@ class HttpConnection(asyncio.Protocol):
 
     def __init__(self, endpoint: HttpEndpoint) -> None:
         self._endpoint: Final = endpoint
-        self._handle: Final = endpoint.handler
+        self._handlers: Final = endpoint.handlers
         self._ticker: Final = endpoint.ticker
         self._fast_path = endpoint.fast_path
         self._heads = endpoint.heads
@@ -221,7 +221,7 @@ class HttpConnection(asyncio.Protocol):
         """Answer a complete request that came alone with a cached head."""
         self.since = self._ticker.now
         try:
-            reply = self._handle(body, self._client)
+            reply = self._handlers[known.path](body, self._client)
         except Exception:
             log.exception("handler_failed")
             self._end_with(answers.INTERNAL_ERROR)
@@ -276,7 +276,7 @@ class HttpConnection(asyncio.Protocol):
         if accepted.answer is not None:
             return self._put(accepted, self._known(accepted.answer))
         try:
-            reply = self._handle(body, self._client)
+            reply = self._handlers[accepted.path](body, self._client)
         except Exception:
             log.exception("handler_failed")
             self._end_with(answers.INTERNAL_ERROR)

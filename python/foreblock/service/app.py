@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -18,11 +18,13 @@ from foreblock.ledger.calls.call import Pool
 from foreblock.ledger.reading.availability import AbsentLedger, open_served, readiness
 from foreblock.ledger.reading.fast_path import FastPathBounds
 from foreblock.ledger.reading.view import Ledger
+from foreblock.ledger.reading.visibility import PRECONFIRMED
 from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.methods import make_methods
+from foreblock.methods import SharedFamilies, make_methods, make_shared
 from foreblock.methods.calls.call_params import UNCAPPED
 from foreblock.methods.options import Options
 from foreblock.methods.pool.sending import Submissions
+from foreblock.methods.waiting_pool import WaitingPool
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
@@ -31,8 +33,11 @@ from foreblock.scheduling.reply import Handler, Readiness, Served
 from foreblock.scheduling.room import Room
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.service.writer_pool import WriterPool
 from foreblock.settings import Settings
 from foreblock.settings.networks import Network
+
+NODE_PATH: Final = b"/eth"  # at which each network is an ordinary node of its chain
 
 NO_LIMIT: Final = sys.maxsize
 DAY_MS: Final = 24 * 60 * 60 * 1000
@@ -62,7 +67,7 @@ def make_scheduler(options: ServiceOptions, room: Room | None = None) -> Schedul
 
 
 class Service:
-    """Answers the requests of one network, in one loop."""
+    """Answers the requests of one view of a network, in one loop."""
 
     def __init__(
         self,
@@ -70,11 +75,20 @@ class Service:
         options: ServiceOptions,
         scheduler: Scheduler,
         submissions: Submissions | None = None,
+        pool: WaitingPool | None = None,
+        shared: SharedFamilies | None = None,
     ) -> None:
-        """Without `submissions`, the way to a sequencer, it only reads."""
+        """Without `submissions`, the way to a sequencer, it only reads.
+
+        `shared` are the families that it has in common with other views of the network.
+        """
+        visibility = options.methods.visibility
+        view = ledger.view
+        if visibility is not PRECONFIRMED:
+            view = partial(ledger.view, visibility=visibility)
         dispatcher = Dispatcher(
-            make_methods(options.methods, scheduler, submissions),
-            ledger.view,
+            make_methods(options.methods, scheduler, submissions, pool, shared),
+            view,
             partial(fault_of, dialect=options.methods.dialect),
             options.limits,
             queue=scheduler.queue,
@@ -139,11 +153,33 @@ def _served(
     link: WriterLink | None,
 ) -> Served:
     submissions = None if link is None else WriterSubmissions(link, network.name)
-    service = Service(ledger, options, scheduler, submissions)
-    readiness = partial(_readiness, ledger, network, link)
+    pool = None if link is None else WriterPool(link, network.name)
+    at_root = replace(options, methods=options_at_root(options.methods, network))
+    at_node = replace(options, methods=options_of_node(options.methods))
+    shared = make_shared(options.methods, scheduler, pool)
+    root, node = (
+        Service(ledger, each, scheduler, submissions, pool, shared) for each in (at_root, at_node)
+    )
+    served = Served(
+        root.answer,
+        partial(_readiness, ledger, network, link),
+        at_paths={NODE_PATH: node.answer},
+    )
     if isinstance(ledger, AbsentLedger):
-        return Served(service.answer, readiness)
-    return Served(service.answer, readiness, ledger.open_fast_path(fast_path_bounds(options)))
+        return served
+    return served._replace(fast_path=ledger.open_fast_path(fast_path_bounds(options)))
+
+
+def options_at_root(options: Options, network: Network) -> Options:
+    """The options at `/`: dialect and view may be the network's own."""
+    return replace(
+        options, dialect=network.dialect or options.dialect, view=network.view or options.view
+    )
+
+
+def options_of_node(options: Options) -> Options:
+    """The options at `/eth`: those of an ordinary node of the same chain."""
+    return replace(options, dialect="ethereum", view="sealed")
 
 
 def _forget_old_views(loop: asyncio.AbstractEventLoop, ledgers: Sequence[Ledger]) -> None:
@@ -219,6 +255,10 @@ def options_of(settings: Settings) -> ServiceOptions:
             simulate_output=simulate.output,
             pending_identity=settings.pending_identity,
             pending_nonce=settings.pending_nonce,
+            view=settings.view,
+            pending_by_number=settings.pending_by_number,
+            sync_timeout_ms=round(settings.sync.timeout * 1000),
+            sync_timeout_most_ms=round(settings.sync.longest_timeout * 1000),
         ),
         limits=Limits(
             batch_items=batch.items or NO_LIMIT,

@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 
 from foreblock.bus.exchange import Exchange, Respond
-from foreblock.bus.frames import Rejected, Submit, ToWorker
+from foreblock.bus.frames import AskPool, PoolPart, Rejected, Submit, ToWorker
 from foreblock.clock import Clock, SystemClock
 from foreblock.feed.feed_options import FeedClientOptions, FeedServerOptions
 from foreblock.feed.server import FeedServer
@@ -47,7 +47,7 @@ class Writer:
 
     def __init__(self) -> None:
         self._networks: dict[str, RestartingNetwork] = {}
-        self.exchange = Exchange(self._submitted, self._greeting)
+        self.exchange = Exchange(self._submitted, self._greeting, self._asked)
 
     def add(self, network: RestartingNetwork) -> None:
         """Take transactions for one more."""
@@ -69,6 +69,13 @@ class Writer:
             respond(Rejected(message.id, "sequencer not available"))
         else:
             network.submit(message, respond)
+
+    def _asked(self, message: AskPool, respond: Respond) -> None:
+        network = self._networks.get(message.network)
+        if network is None:
+            respond(PoolPart(message.id, ()))  # a chain without a source has no pool
+        else:
+            network.ask(message, respond)
 
     def _greeting(self) -> Iterator[ToWorker]:
         for network in self._networks.values():

@@ -26,12 +26,13 @@ HTTP: Final = "HTTP limits"
 BATCHES: Final = "Batch limits"
 CALLS: Final = "Call limits"
 SIMULATIONS: Final = "Simulation limits"
+SENDING: Final = "Sending limits"
 THREADS: Final = "Threads for slow calls"
 FEEDS: Final = "Feed limits"
 STORES: Final = "Stores"
 SECTIONS: Final = (
     SOURCE, SERVICE, NETWORKS, CHAIN, HISTORY, ANSWERS, ACCESS, HTTP, BATCHES, CALLS, SIMULATIONS,
-    THREADS, FEEDS, STORES,
+    SENDING, THREADS, FEEDS, STORES,
 )  # fmt: skip
 
 
@@ -63,6 +64,24 @@ class SimulateLimits:
     block_calls: int = setting(5_000, "calls in a simulated block", least=1)
     calls: int = setting(10_000, "calls in a simulation", least=1)
     output: int = setting(16 << 20, "data returned by all calls of a simulation", "BYTES", least=1)
+
+
+@dataclass(frozen=True)
+class SyncLimits:
+    """How long eth_sendRawTransactionSync waits for a receipt; geth's defaults."""
+
+    timeout: float = setting(
+        20.0,
+        "wait of eth_sendRawTransactionSync where the request has none",
+        "SECONDS",
+        least=0.001,
+    )
+    longest_timeout: float = setting(
+        60.0,
+        "longest wait of eth_sendRawTransactionSync; longer ones are lowered",
+        "SECONDS",
+        least=0.001,
+    )
 
 
 @dataclass(frozen=True)
@@ -139,6 +158,16 @@ class Settings:
     pending_nonce: Literal["pool", "state"] = setting(
         "pool", "nonce at pending: with pooled transactions, or of the state only", section=ANSWERS
     )
+    view: Literal["preconfirmed", "sealed"] = setting(
+        "preconfirmed",
+        "what is shown at / of unsealed blocks that are not named: all, or nothing as at /eth",
+        section=ANSWERS,
+    )
+    pending_by_number: bool = setting(
+        default=False,
+        help="at /, the number of the block in progress means it; otherwise it is not found",
+        section=ANSWERS,
+    )
     log_level: Literal["debug", "info", "warning", "error"] = setting(
         "info", "least severe events to log"
     )
@@ -153,6 +182,7 @@ class Settings:
     batch: BatchLimits = settings_of(BatchLimits, BATCHES, "batch_")
     call: CallLimits = settings_of(CallLimits, CALLS, "call_")
     simulate: SimulateLimits = settings_of(SimulateLimits, SIMULATIONS, "simulate_")
+    sync: SyncLimits = settings_of(SyncLimits, SENDING, "sync_")
     pool: ThreadLimits = settings_of(ThreadLimits, THREADS, "pool_")
     feed: FeedLimits = settings_of(FeedLimits, FEEDS, "feed_")
     store: StoreRoom = settings_of(StoreRoom, STORES)

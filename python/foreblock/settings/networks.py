@@ -55,6 +55,8 @@ class Network(Struct, frozen=True, kw_only=True):
     keep_nodes: int = 128
     map_size: int = 1 << 38  # initial, in bytes
     max_readers: int = 16_384
+    dialect: Literal["preconf", "ethereum"] | None = None  # at its root; the service's
+    view: Literal["preconfirmed", "sealed"] | None = None
     dev: DevChain | None = None
     feed: FeedChain | None = None
 
@@ -80,6 +82,8 @@ class NetworkSettings(NamedTuple):
     keep_nodes: int
     map_size: int
     max_readers: int
+    dialect: Literal["preconf", "ethereum"]
+    view: Literal["preconfirmed", "sealed"]
 
 
 class _Given(NamedTuple):

@@ -26,6 +26,7 @@ from foreblock.sequencer.chaos.faulty_feed import FaultyFeed
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
 from foreblock.sequencer.load import Load, first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
+from foreblock.sequencer.pool_look import PoolWindow
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.sequencer.sequencer_options import SequencerOptions
@@ -117,6 +118,11 @@ class DevChainSource:
     def next_nonce(self, sender: bytes) -> int:
         """The nonce after a sender's transactions that wait."""
         return self._sequencer.next_nonce(sender)
+
+    @property
+    def window(self) -> PoolWindow:
+        """A look at the transactions that wait."""
+        return self._sequencer.window
 
     def _take_up(self, saved: Iterable[Transaction]) -> None:
         """Put back what waited when the chain was stopped, as far as it may still run."""

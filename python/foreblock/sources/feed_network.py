@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from foreblock.bus.exchange import Respond
-from foreblock.bus.frames import Rejected, SourceFacts, Submit, ToWorker
+from foreblock.bus.frames import AskPool, PoolPart, Rejected, SourceFacts, Submit, ToWorker
 from foreblock.clock import Clock
 from foreblock.errors import SequencerUnavailable
 from foreblock.feed.client import FeedClient
@@ -102,6 +102,10 @@ class FeedNetwork:
     def submit(self, message: Submit, respond: Respond) -> None:
         """Refuse: a followed chain takes no transactions."""
         respond(Rejected(message.id, str(SequencerUnavailable())))
+
+    def ask(self, message: AskPool, respond: Respond) -> None:
+        """Answer that nothing waits: a followed chain takes no transactions."""
+        respond(PoolPart(message.id, ()))
 
     def hints(self) -> Iterator[ToWorker]:
         """The hints for a worker that has just connected."""

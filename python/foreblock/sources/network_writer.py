@@ -4,7 +4,8 @@ The engine's work and every commit of the network happen on that one thread, so 
 network's disk never delays another network, and the sequencer needs no locks. The loop only
 waits: for the next thing that is due, and for transactions, which are handed over in
 portions from a `SubmissionQueue`. Work behind the head is due at once and comes in slices,
-so that due indices and transactions come in between.
+so that due indices and transactions come in between. Questions about the pool are answered
+after transactions (`pool_questions`), so that who has sent one finds it.
 """
 
 import asyncio
@@ -15,9 +16,11 @@ from typing import Final, Protocol, TypeVar
 import structlog
 
 from foreblock.bus.exchange import Respond
-from foreblock.bus.frames import Accepted, NextNonce, Rejected, Submit, ToWorker
+from foreblock.bus.frames import Accepted, AskPool, NextNonce, Rejected, Submit, ToWorker
 from foreblock.clock import Clock
 from foreblock.errors import ForeblockError, SequencerUnavailable
+from foreblock.sequencer.pool_look import PoolWindow
+from foreblock.sources.pool_questions import PoolQuestions
 from foreblock.sources.submission_queue import SubmissionQueue, Submitted
 
 HINTS: Final = 10_000  # senders whose nonces are followed
@@ -47,6 +50,10 @@ class Source(Protocol):
     def waiting(self) -> int:
         """How many transactions wait."""
 
+    @property
+    def window(self) -> PoolWindow:
+        """A look at the transactions that wait."""
+
     def close(self) -> None:
         """Close the store."""
 
@@ -70,12 +77,18 @@ class NetworkWriter:
         self._tell: Final = tell
         self._nonces: dict[bytes, int] = {}  # what workers were told
         self._submitted: Final = SubmissionQueue()
+        self._asked: Final = PoolQuestions(clock)
         self._wake: Final = asyncio.Event()
         self._stopping = False
 
     def submit(self, message: Submit, respond: Respond) -> None:
         """Submit a transaction to the source; `respond` gets the answers."""
         self._submitted.put(Submitted(message, respond), self._clock.monotonic_ns())
+        self._wake.set()
+
+    def ask(self, message: AskPool, respond: Respond) -> None:
+        """Ask about the pool; `respond` gets the parts of the answer."""
+        self._asked.put(message, respond)
         self._wake.set()
 
     def hints(self) -> Iterator[ToWorker]:
@@ -94,6 +107,8 @@ class NetworkWriter:
             self._wake.clear()
             if self._submitted:
                 await self._take_in(self._submitted.take_up(self._clock.monotonic_ns()))
+            if self._asked:
+                await self._asked.answer(self._on_thread, self._source)
             left = self._source.next_due_ns - self._clock.monotonic_ns()
             if left <= 0:
                 self._correct_hints(*await self._on_thread(self._tick))
@@ -103,6 +118,7 @@ class NetworkWriter:
     async def close(self) -> None:
         """Close the source, and end the thread even where that fails."""
         self._submitted.refuse_all()
+        self._asked.refuse_all()
         try:
             await self._on_thread(self._source.close)
         finally:
@@ -113,7 +129,7 @@ class NetworkWriter:
 
     async def _rest(self, seconds: float) -> None:
         """Wait for what is due, or for a transaction."""
-        if self._submitted or self._stopping:
+        if self._submitted or self._asked or self._stopping:
             return
         handle = asyncio.get_running_loop().call_later(seconds, self._wake.set)
         try:

@@ -15,7 +15,7 @@ import structlog
 
 from foreblock.backoff import Backoff, Waits
 from foreblock.bus.exchange import Respond
-from foreblock.bus.frames import Rejected, SourceFacts, Submit, ToWorker
+from foreblock.bus.frames import AskPool, PoolNotRead, Rejected, SourceFacts, Submit, ToWorker
 from foreblock.clock import Clock
 from foreblock.errors import SequencerUnavailable
 
@@ -34,6 +34,9 @@ class Running(Protocol):
 
     def submit(self, message: Submit, respond: Respond) -> None:
         """Submit a transaction; `respond` gets the answers."""
+
+    def ask(self, message: AskPool, respond: Respond) -> None:
+        """Ask about the pool; `respond` gets the parts of the answer."""
 
     def hints(self) -> Iterator[ToWorker]:
         """The hints for a worker that has just connected."""
@@ -79,6 +82,13 @@ class RestartingNetwork:
             respond(Rejected(message.id, str(SequencerUnavailable())))
         else:
             self._running.submit(message, respond)
+
+    def ask(self, message: AskPool, respond: Respond) -> None:
+        """Ask about the network's pool; there is no answer while it does not run."""
+        if self._running is None:
+            respond(PoolNotRead(message.id))
+        else:
+            self._running.ask(message, respond)
 
     def hints(self) -> Iterator[ToWorker]:
         """The hints for a worker that has just connected."""

@@ -35,10 +35,16 @@ def children(pid: int) -> dict[str, list[int]]:
 class Network:
     """One network of a running `foreblock dev`."""
 
-    def __init__(self, url: str, feed: str) -> None:
+    def __init__(self, url: str, feed: str, path: str = "/") -> None:
         self.url = url
         self.feed = feed
+        self.path = path
         self.commit = 0  # the highest that was seen
+
+    @property
+    def node(self) -> "Network":
+        """The same chain as an ordinary node shows it."""
+        return Network(self.url, self.feed, "/eth")
 
     def ask(self, method: str, *params: object) -> Any:  # noqa: ANN401
         """The result of a method; an error of JSON-RPC is raised as `RpcError`."""
@@ -51,7 +57,7 @@ class Network:
             {"jsonrpc": "2.0", "id": number, "method": method, "params": list(params)}
             for number, (method, params) in enumerate(requests)
         ]
-        _, text, headers = self._request("POST", "/", json.dumps(body))
+        _, text, headers = self._request("POST", self.path, json.dumps(body))
         snapshot, answers = headers["Foreblock-Snapshot"], json.loads(text)
         commit = int(re.search(r"commit=(\d+)", snapshot)[1])  # type: ignore[index]
         assert commit >= self.commit, "a commit went back"
@@ -94,6 +100,7 @@ class RpcError(Exception):
         super().__init__(error)
         self.code: int = error["code"]
         self.message: str = error["message"]
+        self.data: object = error.get("data")
 
 
 class Dev:

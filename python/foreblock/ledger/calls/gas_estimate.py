@@ -131,7 +131,7 @@ class _Tries(Struct, frozen=True, gc=False):
 
     def _affordable(self) -> int:
         call, available = self.call, self.balance
-        if call.value and call.value >= available:
+        if call.value >= available:
             raise RefusedCall("insufficient funds for transfer")
         available -= call.value
         blobs = GAS_PER_BLOB * len(call.blob_hashes or ()) * (call.max_fee_per_blob_gas or 0)

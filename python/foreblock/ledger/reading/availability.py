@@ -13,6 +13,7 @@ from typing import Final
 
 from foreblock.errors import StoreError, StoreReplaced
 from foreblock.ledger.reading.view import Behind, Ledger, LedgerView
+from foreblock.ledger.reading.visibility import PRECONFIRMED, Visibility
 from foreblock.ledger.storage.seen_commits import SeenCommit
 
 _SECOND_NS: Final = 10**9
@@ -26,9 +27,11 @@ class AbsentLedger:
         self._reason = reason
         self._announce: Final = announce
 
-    def view(self, client: Hashable | None = None) -> LedgerView:
+    def view(
+        self, client: Hashable | None = None, visibility: Visibility = PRECONFIRMED
+    ) -> LedgerView:
         """Raise the reason, a `StoreReplaced`."""
-        del client
+        del client, visibility
         raise StoreReplaced(self._reason.path, self._reason.why)
 
     def watch(self, seen: SeenCommit) -> Callable[[], None]:

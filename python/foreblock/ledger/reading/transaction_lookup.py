@@ -136,10 +136,22 @@ def _part(
 def find_transaction(view: LedgerView, transaction_hash: bytes) -> tuple[ReadableBlock, int] | None:
     """The block of a transaction and its place in it; none where it is in no block.
 
-    A pre-confirmed transaction is found in the pending block, or in the unsealed one below it.
-    After the deadline of `pending` neither is found until it is sealed.
+    A pre-confirmed transaction is found in the pending block, or in the unsealed one below it,
+    where the view shows them. After the deadline of `pending` neither is found until it is
+    sealed.
     """
-    head = view.latest if view.pending is None else view.pending
+    return _find_below(view, transaction_hash, view.shown)
+
+
+def find_unsealed(view: LedgerView, transaction_hash: bytes) -> tuple[ReadableBlock, int] | None:
+    """The same for a pre-confirmed transaction, whether or not the view shows it."""
+    found = _find_below(view, transaction_hash, view.pending or view.latest)
+    return None if found is None or found[0].number <= view.latest.number else found
+
+
+def _find_below(
+    view: LedgerView, transaction_hash: bytes, head: ReadableBlock
+) -> tuple[ReadableBlock, int] | None:
     entry = view.state(head).index(rows.transaction_index_key(transaction_hash))
     if entry is None:
         return None

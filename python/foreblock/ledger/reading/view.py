@@ -6,7 +6,7 @@ request or one batch and closed before the answer is sent. The heads row is turn
 
 The clock is read once, when a view is taken, and only where there is a pending block: after
 its deadline the view has none, and `pending` means `latest`. How partial blocks are found, and
-which may be shown, is in `partials`.
+which may be shown, is in `partials`; what is shown without being named is its `visibility`.
 """
 
 from collections.abc import Callable, Hashable
@@ -43,6 +43,7 @@ from foreblock.ledger.reading.fast_path import (
     set_snapshot,
 )
 from foreblock.ledger.reading.partials import check_reachable, made_of, partial_at, pending_partial
+from foreblock.ledger.reading.visibility import PRECONFIRMED, Visibility
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.chain_head import read_row, stored_profile
@@ -90,7 +91,9 @@ class Ledger:
             store.close()
             raise
 
-    def view(self, client: Hashable | None = None) -> "LedgerView":
+    def view(
+        self, client: Hashable | None = None, visibility: Visibility = PRECONFIRMED
+    ) -> "LedgerView":
         """The snapshot of the last commit; `client` asks for it."""
         view = self._store.view()
         snapshot = self._snapshot
@@ -100,7 +103,13 @@ class Ledger:
         if snapshot.pending is not None and self._now() >= snapshot.deadline_ns:
             snapshot = self._see(expired(snapshot))
         return LedgerView(
-            view, snapshot.latest, snapshot.pending, snapshot.header_line, self, client
+            view,
+            snapshot.latest,
+            snapshot.pending,
+            snapshot.header_line,
+            self,
+            client,
+            visibility,
         )
 
     def open_fast_path(self, bounds: FastPathBounds) -> FastPath:
@@ -171,10 +180,22 @@ class LedgerView(Struct, frozen=True, gc=False):
     headers: bytes
     _ledger: Ledger
     client: Hashable | None = None  # that asks, where it is known
+    visibility: Visibility = PRECONFIRMED
 
     def close(self) -> None:
         """Release the snapshot; nothing can be read after this."""
         self._view.close()
+
+    def renewed(self, visibility: Visibility | None = None) -> "LedgerView":
+        """A view of the last commit by now; it has to be closed as well."""
+        return self._ledger.view(self.client, visibility or self.visibility)
+
+    @property
+    def shown(self) -> ReadableBlock:
+        """The newest block that is shown to requests that do not name it."""
+        if self.pending is None or not self.visibility.preconfirmed:
+            return self.latest
+        return self.pending
 
     @property
     def profile(self) -> ChainProfile:
@@ -230,7 +251,7 @@ class LedgerView(Struct, frozen=True, gc=False):
             case ByPlace(number, index):
                 return self._partial(partial_at(self._view, number, index))
             case int(number):
-                return self._by_number(number)
+                return self._by_any_number(number)
 
     def unsealed(self, number: int) -> PreconfirmedBlock:
         """The unsealed block of this height: `pending`, or one that it builds on.
@@ -268,6 +289,11 @@ class LedgerView(Struct, frozen=True, gc=False):
         """A row that a block of this view must have."""
         return read_row(self._view, key, block.number)
 
+    def _by_any_number(self, number: int) -> ReadableBlock:
+        if self.visibility.by_number and number > self.latest.number:
+            return self.unsealed(number)
+        return self._by_number(number)
+
     def _by_number(self, number: int) -> SealedBlock:
         block_hash = self._hash(number)
         if block_hash is None:
@@ -290,7 +316,7 @@ class LedgerView(Struct, frozen=True, gc=False):
             number, partial = partial_rows.decode_by_hash(hint)
             if self._hash(number) == block_hash:
                 return self._ledger.blocks.sealed(self._view, number, block_hash)
-            if partial:
+            if partial and self.visibility.preconfirmed:
                 found = self._partial(partial)
                 if require_canonical:
                     raise NotCanonical(block_hash)

@@ -6,14 +6,15 @@ from foreblock.methods.blocks.receipts import ReceiptMethods
 from foreblock.methods.blocks.transactions import TransactionMethods
 from foreblock.methods.options import Options
 from foreblock.methods.table import Family, Method
+from foreblock.methods.waiting_pool import WaitingPool
 from foreblock.scheduling.scheduler import Scheduler
 
 
-def block_family(options: Options, scheduler: Scheduler) -> Family:
+def block_family(options: Options, scheduler: Scheduler, pool: WaitingPool) -> Family:
     """The methods of this folder."""
     places = BlockPlaces()
     blocks = BlockMethods(options, scheduler)
-    transactions = TransactionMethods(places, scheduler)
+    transactions = TransactionMethods(places, scheduler, pool)
     receipts = ReceiptMethods(options, places, scheduler)
     return Family(
         "Blocks, transactions and receipts",

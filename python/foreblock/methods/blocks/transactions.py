@@ -1,30 +1,39 @@
 """eth_getTransactionBy…, eth_getBlockTransactionCountBy…: transactions of blocks, and their number.
 
 A transaction is found by its hash, or by a block and its place in that. One that is only in
-the pool is in no block and is not shown.
+the pool is in no block and is not shown, unless the view is sealed: an ordinary node shows all
+that wait for a sealed block by their hashes, with null for the block.
 """
 
 from collections.abc import Awaitable
+from contextlib import suppress
+from functools import partial
 
 from msgspec import Raw
 
-from foreblock.errors import NotHere
+from foreblock.errors import NotHere, PoolUnavailable
 from foreblock.ledger.reading.blocks import BlockId, ByHash, ReadableBlock
 from foreblock.ledger.reading.placed_receipts import (
     deposit_fields,
     encoded_receipt,
     read_transaction,
 )
-from foreblock.ledger.reading.transaction_lookup import count_transactions, find_transaction
+from foreblock.ledger.reading.transaction_lookup import (
+    count_transactions,
+    find_transaction,
+    find_unsealed,
+)
 from foreblock.ledger.reading.view import LedgerView
+from foreblock.ledger.reading.visibility import PRECONFIRMED
 from foreblock.ledger.rules.transaction_types import DEPOSIT
 from foreblock.methods import shapes
 from foreblock.methods.block_param import BlockName, read_block
 from foreblock.methods.blocks.block_places import BlockPlaces
 from foreblock.methods.blocks.receipts import read_hash
 from foreblock.methods.params import Params, hash32, quantity, reader
+from foreblock.methods.waiting_pool import WaitingPool, decode_waiting, waiting_text
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.scheduling.steps import Steps
+from foreblock.scheduling.steps import Steps, Then
 
 
 class NumberAndIndexParams(Params):
@@ -62,13 +71,20 @@ _read_count_by_hash = reader(CountByHashParams)
 class TransactionMethods:
     """Methods that show transactions."""
 
-    def __init__(self, places: BlockPlaces, scheduler: Scheduler) -> None:
+    def __init__(self, places: BlockPlaces, scheduler: Scheduler, pool: WaitingPool) -> None:
         self._places = places
         self._scheduler = scheduler
+        self._pool = pool
 
     def get_by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """A transaction of the chain or of the pending block, or null."""
-        return self._scheduler.read(self._find(view, read_hash(raw)))
+        wanted = read_hash(raw)
+        found = self._scheduler.read(self._find(view, wanted))
+        if view.visibility.preconfirmed:
+            return found
+        if not isinstance(found, bytes):
+            return Then(found, partial(self._or_waiting, view, wanted))
+        return self._or_waiting(view, wanted, found)
 
     def get_by_number_and_index(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The transaction at a place of a block, or null where either is not there."""
@@ -100,7 +116,36 @@ class TransactionMethods:
         found = find_transaction(view, transaction_hash)
         return b"null" if found is None else (yield from self._show(view, *found))
 
-    def _show(self, view: LedgerView, block: ReadableBlock, place: int) -> Steps[bytes]:
+    def _or_waiting(
+        self, view: LedgerView, transaction_hash: bytes, found: bytes
+    ) -> bytes | Awaitable[bytes]:
+        """What was found in the sealed chain, or else what waits to be in it."""
+        if found != b"null":
+            return found
+        unsealed = find_unsealed(view, transaction_hash)
+        if unsealed is None:
+            return self._find_in_pool(view, transaction_hash)
+        return self._scheduler.read(self._show(view, *unsealed, placed=False))
+
+    async def _find_in_pool(self, view: LedgerView, transaction_hash: bytes) -> bytes:
+        with suppress(PoolUnavailable):
+            waiting = await self._pool.find(transaction_hash)
+            if waiting is not None:
+                return waiting_text(decode_waiting([waiting])[0])
+        # It may have left the pool for a flashblock that this view does not have yet.
+        newer = view.renewed(PRECONFIRMED)
+        try:
+            found = find_transaction(newer, transaction_hash)
+            if found is None:
+                return b"null"
+            text = self._scheduler.read(self._show(newer, *found, placed=False))
+            return text if isinstance(text, bytes) else await text
+        finally:
+            newer.close()
+
+    def _show(
+        self, view: LedgerView, block: ReadableBlock, place: int, *, placed: bool = True
+    ) -> Steps[bytes]:
         portion = yield from self._places.portion_at(view, block, place)
         transaction = read_transaction(view, block, portion, place)
         if transaction is None:
@@ -108,6 +153,8 @@ class TransactionMethods:
         deposit = None
         if transaction.type == DEPOSIT:
             deposit = deposit_fields(encoded_receipt(view, portion, place) or b"\0")
+        if not placed:
+            return waiting_text(transaction, deposit)
         fragment = transaction.fragment(block.header, place, deposit)
         return shapes.whole_transaction(block.hash, fragment)
 

@@ -1,7 +1,8 @@
 """eth_estimateGas: how much gas a transaction should be given.
 
 A block that is not named is `pending`, in either dialect: a transaction that builds on what
-was pre-confirmed a moment ago needs an estimate that knows of it.
+was pre-confirmed a moment ago needs an estimate that knows of it. Where the view is sealed it
+is `latest`.
 """
 
 from collections.abc import Awaitable
@@ -26,7 +27,7 @@ class EstimateMethods:
 
     def __init__(self, options: Options, scheduler: Scheduler) -> None:
         # A call that names no gas may have a whole block's.
-        self._reader = CallReader(options.gas_cap, 1, "pending", creates=True, gas=0)
+        self._reader = CallReader(options.gas_cap, 1, options.unnamed_block, creates=True, gas=0)
         self._scheduler = scheduler
 
     def estimate_gas(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:

@@ -1,14 +1,14 @@
 """The node and its chain: fees, ids, versions."""
 
 from foreblock.methods.node import about
-from foreblock.methods.node.fees import FeeMethods
+from foreblock.methods.node.fees import FeeMethods, PriorityFees
 from foreblock.methods.table import Family, Method
 from foreblock.scheduling.scheduler import Scheduler
 
 
-def node_family(scheduler: Scheduler) -> Family:
+def node_family(scheduler: Scheduler, priority_fees: PriorityFees) -> Family:
     """The methods of this folder."""
-    fees = FeeMethods(scheduler)
+    fees = FeeMethods(scheduler, priority_fees)
     return Family(
         "Fees, chain and node",
         (

@@ -93,8 +93,8 @@ def suggestion(sample: list[int]) -> int:
 class FeeMethods:
     """Methods that suggest a price, and the history of prices."""
 
-    def __init__(self, scheduler: Scheduler) -> None:
-        self._priority_fees = PriorityFees()
+    def __init__(self, scheduler: Scheduler, priority_fees: PriorityFees) -> None:
+        self._priority_fees = priority_fees
         self._scheduler = scheduler
 
     def gas_price(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
@@ -150,9 +150,9 @@ class FeeMethods:
 
 def _base_fee(view: LedgerView) -> int:
     """Enough for the block in progress and, as it is now, for the one after it."""
-    if view.pending is None:
+    if view.shown is view.latest:
         return next_base_fee_of(view.latest)
-    return max(view.pending.header.base_fee_per_gas or 0, next_base_fee_of(view.pending))
+    return max(view.shown.header.base_fee_per_gas or 0, next_base_fee_of(view.shown))
 
 
 def _read_count(given: str | int) -> int:

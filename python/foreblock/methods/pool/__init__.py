@@ -1,17 +1,54 @@
-"""Transactions that are sent and wait."""
+"""Transactions that are prepared, sent and wait."""
 
+from functools import partial
+
+from foreblock.methods.blocks.block_places import BlockPlaces
+from foreblock.methods.blocks.receipts import find_receipt
+from foreblock.methods.node.fees import PriorityFees
+from foreblock.methods.options import Options
+from foreblock.methods.pool.filling import FillMethods
 from foreblock.methods.pool.sending import SendMethods, Submissions
+from foreblock.methods.pool.sync_sending import SyncSendMethods
+from foreblock.methods.pool.txpool import PoolMethods
 from foreblock.methods.table import Family, Method
+from foreblock.methods.waiting_pool import WaitingPool
+from foreblock.scheduling.scheduler import Scheduler
 
 
-def pool_family(submissions: Submissions) -> Family:
+def pool_family(
+    options: Options,
+    scheduler: Scheduler,
+    submissions: Submissions,
+    pool: WaitingPool,
+    priority_fees: PriorityFees,
+) -> Family:
     """The methods of this folder."""
+    waiting = PoolMethods(pool, scheduler)
+    sync = SyncSendMethods(
+        options, submissions, partial(find_receipt, BlockPlaces()), scheduler.room
+    )
     return Family(
-        "Sending transactions",
+        "Sending transactions and the pool",
         (
             Method(
                 "eth_sendRawTransaction(transaction: Data) -> Hash",
                 SendMethods(submissions).send_raw_transaction,
+            ),
+            Method(
+                "eth_sendRawTransactionSync(transaction: Data, timeout?: Milliseconds) -> Receipt",
+                sync.send,
+            ),
+            Method(
+                "eth_fillTransaction(transaction: Call) -> FilledTransaction",
+                FillMethods(options, scheduler, submissions, priority_fees).fill,
+            ),
+            Method("txpool_status() -> PoolStatus", waiting.status),
+            Method("txpool_content() -> PoolContent", waiting.content),
+            Method("txpool_contentFrom(address: Address) -> PoolContent", waiting.content_from),
+            Method("txpool_inspect() -> PoolTexts", waiting.inspect),
+            Method(
+                "base_transactionStatus(transactionHash: Hash) -> TransactionStatus",
+                waiting.transaction_status,
             ),
         ),
     )

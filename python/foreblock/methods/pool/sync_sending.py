@@ -1,0 +1,201 @@
+"""eth_sendRawTransactionSync (EIP-7966): send a transaction and wait for its receipt.
+
+The receipt comes with the first commit that has it, so at pre-confirmation; in a sealed view,
+with the block. Those who wait share one task per network, which reads the heads now and then
+and looks for all of them in each new commit; a request holds no view and no thread meanwhile.
+"""
+
+import asyncio
+from collections.abc import Callable, Generator
+from typing import Any, Final
+
+from msgspec import Raw
+
+from foreblock.errors import ForeblockError, SyncTimedOut, TooManyWaiting
+from foreblock.ledger.reading.view import LedgerView
+from foreblock.methods.options import Options
+from foreblock.methods.params import Params, data, quantity, reader, refuse
+from foreblock.methods.pool.sending import Submissions, read_transaction
+from foreblock.scheduling.reply import Text
+from foreblock.scheduling.room import LongPlace, Room
+from foreblock.scheduling.steps import LongWait, Steps
+from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.types import Transaction
+
+DECIMAL_DIGITS: Final = 20  # of the largest number of 64 bits
+
+# From a view and the hash of a transaction to its receipt, or null.
+FindReceipt = Callable[[LedgerView, bytes], Steps[bytes]]
+Found = tuple[Text, bytes]  # a receipt, and the header lines of its snapshot
+
+
+class SyncParams(Params):
+    """The arguments of eth_sendRawTransactionSync."""
+
+    transaction: str
+    timeout: int | str | None = None
+
+
+_read = reader(SyncParams)
+
+
+class SyncSendMethods:
+    """The method that sends and waits."""
+
+    def __init__(
+        self, options: Options, submissions: Submissions, find_receipt: FindReceipt, room: Room
+    ) -> None:
+        self._room = room
+        self._default_ms = options.sync_timeout_ms
+        self._most_ms = options.sync_timeout_most_ms
+        self._submissions = submissions
+        self._receipts = AwaitedReceipts(find_receipt)
+
+    def send(self, view: LedgerView, raw: Raw) -> LongWait[Text]:
+        """The receipt of the transaction, once the chain has it; a timeout is an error."""
+        params = _read(raw)
+        timeout_ms = min(_read_timeout(params.timeout) or self._default_ms, self._most_ms)
+        transaction = read_transaction(data(params.transaction, 0), view.profile.chain_id)
+        place = self._room.long_place()
+        if place is None:  # before the pool has the transaction
+            raise TooManyWaiting(self._room.long_places)
+        return _Sending(self._submissions, self._receipts, view, transaction, timeout_ms, place)
+
+
+class _Sending(LongWait[Text]):
+    """A transaction on its way into a block."""
+
+    def __init__(
+        self,
+        submissions: Submissions,
+        receipts: "AwaitedReceipts",
+        view: LedgerView,
+        transaction: Transaction,
+        timeout_ms: int,
+        place: LongPlace,
+    ) -> None:
+        self._place: Final = place  # until this is gone
+        self._submissions: Final = submissions
+        self._receipts: Final = receipts
+        self._renew: Final = view.renewed
+        self._transaction: Final = transaction
+        self._timeout_ms: Final = timeout_ms
+
+    def __await__(self) -> Generator[Any, None, Text]:
+        in_batch = int(THRESHOLDS.batch_wait_seconds * 1000)
+        text, _ = yield from self._send(min(self._timeout_ms, in_batch)).__await__()
+        return text
+
+    async def apart(self) -> Found:
+        """The receipt, and the snapshot that has it."""
+        return await self._send(self._timeout_ms)
+
+    async def _send(self, timeout_ms: int) -> Found:
+        transaction = self._transaction
+        await self._submissions.submit(transaction.raw, transaction.sender)
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                return await self._receipts.wait_for(transaction.hash, self._renew)
+        except TimeoutError:
+            raise SyncTimedOut(transaction.hash, timeout_ms) from None
+
+
+class AwaitedReceipts:
+    """Receipts that are waited for, on one network."""
+
+    def __init__(self, find_receipt: FindReceipt) -> None:
+        self._find: Final = find_receipt
+        self._awaited: Final[dict[asyncio.Future[Found], bytes]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def wait_for(self, transaction_hash: bytes, renew: Callable[[], LedgerView]) -> Found:
+        """The receipt of a transaction; `renew` gives a view of the last commit."""
+        future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
+        self._awaited[future] = transaction_hash
+        try:
+            self._look_for([(future, transaction_hash)], renew)
+            if self._task is None and not future.done():
+                self._task = asyncio.create_task(self._watch(renew))
+            return await future
+        finally:
+            del self._awaited[future]
+
+    async def _watch(self, renew: Callable[[], LedgerView]) -> None:
+        """Look for all in each new commit, while there are any."""
+        seen = -1
+        try:
+            while self._awaited:
+                commit = _commit(renew)
+                if commit != seen:
+                    seen = commit
+                    await self._look_for_all(renew)
+                await asyncio.sleep(THRESHOLDS.commit_poll_seconds)
+        finally:
+            self._task = None
+
+    async def _look_for_all(self, renew: Callable[[], LedgerView]) -> None:
+        awaited = list(self._awaited.items())
+        some = THRESHOLDS.awaited_receipts
+        for start in range(0, len(awaited), some):
+            self._look_for(awaited[start : start + some], renew)
+            await asyncio.sleep(0)
+
+    def _look_for(
+        self, awaited: list[tuple[asyncio.Future[Found], bytes]], renew: Callable[[], LedgerView]
+    ) -> None:
+        """Answer those whose receipts are there, all from one view."""
+        try:
+            view = renew()
+        except ForeblockError:
+            return  # the store is away; the timeouts end the wait
+        try:
+            for future, transaction_hash in awaited:
+                if not future.done():
+                    self._settle(future, view, transaction_hash)
+        finally:
+            view.close()
+
+    def _settle(
+        self, future: asyncio.Future[Found], view: LedgerView, transaction_hash: bytes
+    ) -> None:
+        try:
+            text = _all_at_once(self._find(view, transaction_hash))
+        except Exception as failure:  # noqa: BLE001, told to the one who waits
+            future.set_exception(failure)
+        else:
+            if text != b"null":
+                future.set_result((text, view.headers))
+
+
+def _commit(renew: Callable[[], LedgerView]) -> int:
+    try:
+        view = renew()
+    except ForeblockError:
+        return -1
+    try:
+        return view.commit
+    finally:
+        view.close()
+
+
+def _all_at_once(steps: Steps[bytes]) -> bytes:
+    """The outcome of steps that take some 100 µs together."""
+    try:
+        while True:
+            next(steps)
+    except StopIteration as done:
+        text: bytes = done.value
+        return text
+
+
+def _read_timeout(given: int | str | None) -> int:
+    """Milliseconds; a number as the specification has it, or a quantity as libraries send it."""
+    if given is None:
+        return 0
+    if isinstance(given, str):
+        if not given.isascii() or not given.isdecimal() or len(given) > DECIMAL_DIGITS:
+            return quantity(given, 64, 1)
+        given = int(given)
+    if not 0 <= given < 1 << 64:
+        refuse(1, "", "a timeout is a number of milliseconds of 64 bits")
+    return given

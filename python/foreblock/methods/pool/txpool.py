@@ -1,0 +1,157 @@
+"""txpool_status, txpool_content, txpool_contentFrom, txpool_inspect, base_transactionStatus.
+
+Transactions in no committed flashblock: `pending` are those that can run, `queued` those that
+wait for a nonce. The forms are geth's; the order of accounts is the pool's. These answers come
+from the writer and belong to no snapshot.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Final, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from foreblock.ledger.reading.transaction_lookup import find_unsealed
+from foreblock.ledger.reading.view import LedgerView
+from foreblock.ledger.rules.addresses import checksum_address
+from foreblock.methods.blocks.receipts import read_hash
+from foreblock.methods.node.about import take_none
+from foreblock.methods.params import Params, address, reader
+from foreblock.methods.waiting_pool import InPool, WaitingPool, decode_waiting, waiting_text
+from foreblock.scheduling.reply import Text, in_pieces
+from foreblock.scheduling.scheduler import Scheduler
+from foreblock.scheduling.steps import Steps
+from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.types import Transaction
+
+T = TypeVar("T")
+
+# From a transaction to its JSON text.
+Write = Callable[[Transaction], bytes]
+
+KNOWN: Final = b'{"status":"Known"}'
+UNKNOWN: Final = b'{"status":"Unknown"}'
+
+
+class SenderParams(Params):
+    """The arguments of txpool_contentFrom."""
+
+    address: str
+
+
+_read_sender = reader(SenderParams)
+
+
+class PoolMethods:
+    """Methods that show the pool."""
+
+    def __init__(self, pool: WaitingPool, scheduler: Scheduler) -> None:
+        self._pool = pool
+        self._scheduler = scheduler
+
+    def status(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """How many transactions wait: those that can run, and those that wait for a nonce."""
+        take_none(raw)
+        return self._count()
+
+    def content(self, _view: LedgerView, raw: Raw) -> Awaitable[Text]:
+        """All transactions that wait, by sender and nonce."""
+        take_none(raw)
+        return self._show_all(waiting_text)
+
+    def content_from(self, _view: LedgerView, raw: Raw) -> Awaitable[Text]:
+        """The transactions of one sender that wait, by nonce."""
+        return self._show_sender(address(_read_sender(raw).address, 0))
+
+    def inspect(self, _view: LedgerView, raw: Raw) -> Awaitable[Text]:
+        """All transactions that wait, each in a line for people."""
+        take_none(raw)
+        return self._show_all(_in_a_line)
+
+    def transaction_status(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+        """Whether the sequencer has the transaction and no sealed block does."""
+        wanted = read_hash(raw)
+        return KNOWN if find_unsealed(view, wanted) is not None else self._look_for(wanted)
+
+    async def _look_for(self, transaction_hash: bytes) -> bytes:
+        return UNKNOWN if await self._pool.find(transaction_hash) is None else KNOWN
+
+    async def _count(self) -> bytes:
+        pending, queued = await self._pool.numbers()
+        return b'{"pending":"0x%x","queued":"0x%x"}' % (pending, queued)
+
+    async def _show_all(self, write: Write) -> Text:
+        return await self._read(_by_sender(await self._pool.all(), write))
+
+    async def _show_sender(self, sender: bytes) -> Text:
+        return await self._read(_of_one(await self._pool.of_sender(sender)))
+
+    async def _read(self, steps: Steps[Text]) -> Text:
+        found = self._scheduler.read(steps)
+        return await found if isinstance(found, Awaitable) else found
+
+
+def _by_sender(waiting: Sequence[InPool], write: Write) -> Steps[Text]:
+    """Two objects of objects of texts, made in steps."""
+    kinds: dict[bool, dict[bytes, list[bytes]]] = {True: {}, False: {}}
+    for some in _portions(waiting, lambda each: len(each.raw)):
+        for each, transaction in zip(some, decode_waiting(some), strict=True):
+            kinds[each.can_run].setdefault(each.sender, []).append(_entry(transaction, write))
+        yield None
+    pieces: list[bytes] = []
+    for name, senders in ((b'{"pending":{', kinds[True]), (b'},"queued":{', kinds[False])):
+        pieces.append(name)
+        for number, (sender, entries) in enumerate(senders.items()):
+            comma = b"," if number else b""
+            pieces.append(b'%b"%b":{' % (comma, checksum_address(sender).encode()))
+            yield from _joined(entries, pieces)
+            pieces.append(b"}")
+    return in_pieces([*pieces, b"}}"])
+
+
+def _joined(entries: Sequence[bytes], pieces: list[bytes]) -> Steps[None]:
+    """Append the entries with commas between them, some joined in each step."""
+    for number, some in enumerate(_portions(entries, len)):
+        if number:
+            pieces.append(b",")
+        pieces.append(b",".join(some))
+        yield None
+
+
+def _of_one(waiting: Sequence[InPool]) -> Steps[Text]:
+    """The same for one sender, without its address."""
+    kinds: dict[bool, list[bytes]] = {True: [], False: []}
+    for some in _portions(waiting, lambda each: len(each.raw)):
+        for each, transaction in zip(some, decode_waiting(some), strict=True):
+            kinds[each.can_run].append(_entry(transaction, waiting_text))
+        yield None
+    pieces = [b'{"pending":{']
+    yield from _joined(kinds[True], pieces)
+    pieces.append(b'},"queued":{')
+    yield from _joined(kinds[False], pieces)
+    return in_pieces([*pieces, b"}}"])
+
+
+def _portions(items: Sequence[T], size: Callable[[T], int]) -> Iterator[Sequence[T]]:
+    """As many as one step takes, by number and by bytes."""
+    some: list[T] = []
+    held = 0
+    for each in items:
+        if len(some) >= THRESHOLDS.rendered_waiting or held >= THRESHOLDS.rendered_waiting_bytes:
+            yield some
+            some, held = [], 0
+        some.append(each)
+        held += size(each)
+    if some:
+        yield some
+
+
+def _entry(transaction: Transaction, write: Write) -> bytes:
+    return b'"%d":%b' % (transaction.nonce, write(transaction))
+
+
+def _in_a_line(transaction: Transaction) -> bytes:
+    to = "contract creation" if transaction.to is None else checksum_address(transaction.to)
+    price = transaction.effective_gas_price(None)
+    line = f"{to}: {transaction.value} wei + {transaction.gas_limit} gas × {price} wei"  # noqa: RUF001, geth's sign
+    return msgspec.json.encode(line)

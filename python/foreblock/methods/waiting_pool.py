@@ -1,0 +1,84 @@
+"""Transactions that wait in the pool, as methods see them: the way to ask, and their JSON text.
+
+The pool is the writer's. A chain without a sequencer has none, which is an empty one.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from foreblock.types import Header, Transaction, decode_transactions
+
+_ZEROS: Final = bytes(32)
+# The block of a transaction that is in none. Without a base fee, the price of gas is the highest
+# that was offered, as in geth.
+_NO_BLOCK: Final = Header(
+    parent_hash=_ZEROS, beneficiary=bytes(20), state_root=_ZEROS, number=0, gas_limit=0, timestamp=0
+)
+_PLACED: Final = b',"type":'  # the first member after those of a place
+_UNPLACED: Final = (
+    b'{"blockHash":null,"blockNumber":null,"blockTimestamp":null,"transactionIndex":null' + _PLACED
+)
+
+
+class InPool(Protocol):
+    """A transaction that waits."""
+
+    @property
+    def raw(self) -> bytes:
+        """Its encoding."""
+
+    @property
+    def sender(self) -> bytes:
+        """Who signed it."""
+
+    @property
+    def can_run(self) -> bool:
+        """Whether it waits for no nonce before its own."""
+
+
+class WaitingPool(Protocol):
+    """The transactions of one network that wait; raises `PoolUnavailable` without an answer."""
+
+    async def find(self, transaction_hash: bytes) -> InPool | None:
+        """The transaction with this hash."""
+
+    async def numbers(self) -> tuple[int, int]:
+        """How many can run, and how many wait for a nonce."""
+
+    async def of_sender(self, sender: bytes) -> Sequence[InPool]:
+        """Those of a sender; raises `PoolTooLarge`."""
+
+    async def all(self) -> Sequence[InPool]:
+        """All of them; raises `PoolTooLarge`."""
+
+
+class EmptyPool:
+    """The pool of a network without a sequencer."""
+
+    async def find(self, transaction_hash: bytes) -> None:
+        """No transaction."""
+
+    async def numbers(self) -> tuple[int, int]:
+        """None at all."""
+        return 0, 0
+
+    async def of_sender(self, sender: bytes) -> Sequence[InPool]:  # noqa: ARG002
+        """None."""
+        return ()
+
+    async def all(self) -> Sequence[InPool]:
+        """None."""
+        return ()
+
+
+def decode_waiting(waiting: Sequence[InPool]) -> list[Transaction]:
+    """The transactions themselves, in their order."""
+    return decode_transactions(
+        [each.raw for each in waiting], 1, senders=[each.sender for each in waiting]
+    )
+
+
+def waiting_text(transaction: Transaction, deposit: tuple[int, int] | None = None) -> bytes:
+    """A transaction with null for its place: it is in no block of the chain."""
+    fragment = transaction.fragment(_NO_BLOCK, 0, deposit)
+    return b"%b%b}" % (_UNPLACED, fragment.partition(_PLACED)[2])

@@ -1,0 +1,3 @@
+// All fees are filled in.
+>> {"jsonrpc":"2.0","id":1,"method":"eth_fillTransaction","params":[{"from":"0x9d8a62f656a8d1615c1294fd71e9cfb3e4855a4f","to":"0x3535353535353535353535353535353535353535"}]}
+<< {"jsonrpc":"2.0","id":1,"result":{"raw":"0x02ec82053907843b9aca00846a732c2a8252089435353535353535353535353535353535353535358080c0808080","tx":{"type":"0x2","chainId":"0x539","nonce":"0x7","to":"0x3535353535353535353535353535353535353535","gas":"0x5208","gasPrice":null,"maxPriorityFeePerGas":"0x3b9aca00","maxFeePerGas":"0x6a732c2a","value":"0x0","input":"0x","accessList":[],"v":"0x0","r":"0x0","s":"0x0","yParity":"0x0","hash":"0x6def8b923cb22f9eea1873cec29c570f75dd47713284ed6b525ddbc987395234"}}}

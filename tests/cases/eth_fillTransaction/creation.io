@@ -1,0 +1,3 @@
+// A contract is created; its gas is estimated.
+>> {"jsonrpc":"2.0","id":1,"method":"eth_fillTransaction","params":[{"from":"0x9d8a62f656a8d1615c1294fd71e9cfb3e4855a4f","data":"0x6001600055","maxPriorityFeePerGas":"0x1","maxFeePerGas":"0x77359400"}]}
+<< {"jsonrpc":"2.0","id":1,"result":{"raw":"0x02da82053907018477359400830129198080856001600055c0808080","tx":{"type":"0x2","chainId":"0x539","nonce":"0x7","to":null,"gas":"0x12919","gasPrice":null,"maxPriorityFeePerGas":"0x1","maxFeePerGas":"0x77359400","value":"0x0","input":"0x6001600055","accessList":[],"v":"0x0","r":"0x0","s":"0x0","yParity":"0x0","hash":"0x3095810c6f9d56acd146b624e1131f3b86500088520dae84dcac0f92215c736a"}}}

@@ -1,0 +1,3 @@
+// Gas that is given is not estimated.
+>> {"jsonrpc":"2.0","id":1,"method":"eth_fillTransaction","params":[{"from":"0x9d8a62f656a8d1615c1294fd71e9cfb3e4855a4f","to":"0x3535353535353535353535353535353535353535","gas":"0x0","maxPriorityFeePerGas":"0x1"}]}
+<< {"jsonrpc":"2.0","id":1,"result":{"raw":"0x02e68205390701842ed8622b809435353535353535353535353535353535353535358080c0808080","tx":{"type":"0x2","chainId":"0x539","nonce":"0x7","to":"0x3535353535353535353535353535353535353535","gas":"0x0","gasPrice":null,"maxPriorityFeePerGas":"0x1","maxFeePerGas":"0x2ed8622b","value":"0x0","input":"0x","accessList":[],"v":"0x0","r":"0x0","s":"0x0","yParity":"0x0","hash":"0x04433d7fcdb6565819a802f2a23fdcfd89552a252c4b437a564fc5d0a999bcc4"}}}

@@ -1,0 +1,3 @@
+// A blob transaction without blobs.
+>> {"jsonrpc":"2.0","id":1,"method":"eth_fillTransaction","params":[{"from":"0x9d8a62f656a8d1615c1294fd71e9cfb3e4855a4f","to":"0x3535353535353535353535353535353535353535","maxPriorityFeePerGas":"0x1","blobVersionedHashes":[]}]}
+<< {"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"need at least 1 blob for a blob transaction"}}

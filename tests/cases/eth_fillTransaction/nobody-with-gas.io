@@ -1,0 +1,3 @@
+// The gas is given, so that no funds are needed.
+>> {"jsonrpc":"2.0","id":1,"method":"eth_fillTransaction","params":[{"to":"0x3535353535353535353535353535353535353535","gas":"0x5208","maxPriorityFeePerGas":"0x1"}]}
+<< {"jsonrpc":"2.0","id":1,"result":{"raw":"0x02e88205398001842ed8622b8252089435353535353535353535353535353535353535358080c0808080","tx":{"type":"0x2","chainId":"0x539","nonce":"0x0","to":"0x3535353535353535353535353535353535353535","gas":"0x5208","gasPrice":null,"maxPriorityFeePerGas":"0x1","maxFeePerGas":"0x2ed8622b","value":"0x0","input":"0x","accessList":[],"v":"0x0","r":"0x0","s":"0x0","yParity":"0x0","hash":"0x240faf05d4c684b0cc476fa293b18f22494bbc373406526d2b8bf92c0af30f86"}}}

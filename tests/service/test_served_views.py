@@ -1,0 +1,91 @@
+"""What a network serves at each path, by its settings and those of the service."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ChainFiles
+from foreblock.ledger.importing.importer import import_files
+from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.methods.options import Options
+from foreblock.scheduling.reply import Handler, Reply
+from foreblock.scheduling.room import Room
+from foreblock.service.app import (
+    NODE_PATH,
+    make_served,
+    options_at_root,
+    options_of,
+    options_of_node,
+)
+from foreblock.settings import Settings
+from foreblock.settings.loading import load
+from foreblock.settings.networks import Network
+from support.servers.asked_by import ANYBODY
+from support.servers.asking import request
+
+WITHOUT_A_BLOCK = request("eth_getBalance", "0x" + "11" * 20)
+
+
+def loaded(**told: str) -> Settings:
+    return load(Settings, {"data": "none", "workers": "1", **told}, {}).settings
+
+
+def network(**own: Any) -> Network:  # noqa: ANN401, fields of any type
+    return Network(**{"name": "main", "data": "none", "source": "store", **own})
+
+
+@pytest.fixture(scope="module")
+def store(example: ChainFiles, tmp_path_factory: pytest.TempPathFactory) -> str:
+    found: Path = tmp_path_factory.mktemp("served") / "store"
+    import_files(example.genesis, example.chain, found, example.fork_choice, lambda _: None)
+    return str(found)
+
+
+@pytest.mark.parametrize(
+    ("told", "own", "at_root"),
+    [({}, {}, -32602), ({"dialect": "ethereum"}, {}, None), ({}, {"dialect": "ethereum"}, None)],
+)
+def test_dialect_at_the_root_is_chosen_and_at_the_other_path_is_that_of_nodes(
+    store: str, told: dict[str, str], own: dict[str, str], at_root: int | None
+) -> None:
+    async def scene() -> None:
+        (served,) = make_served(
+            loaded(**told), [network(data=store, **own)], None, Room(), [SeenCommit()]
+        )
+        assert await code(served.answer) == at_root
+        assert await code(served.at_paths[NODE_PATH]) is None
+
+    asyncio.run(scene())
+
+
+async def code(handler: Handler) -> int | None:
+    """The code of the error, if there is one, to a request that names no block."""
+    reply = handler(WITHOUT_A_BLOCK, ANYBODY)
+    assert isinstance(reply, Reply)
+    found: dict[str, Any] = json.loads(reply.body)
+    return found["error"]["code"] if "error" in found else None
+
+
+def test_view_at_the_root_is_the_network_s_own_or_that_of_the_service() -> None:
+    sealed = options_of(loaded(view="sealed", dialect="ethereum")).methods
+    plain = options_of(loaded()).methods
+    assert (plain.view, plain.dialect) == ("preconfirmed", "preconf")
+    assert options_at_root(plain, network()) == plain
+    assert options_at_root(sealed, network()) == sealed
+    assert options_at_root(sealed, network(view="preconfirmed", dialect="preconf")) == plain
+    assert options_at_root(plain, network(view="sealed", dialect="ethereum")) == sealed
+    assert options_of_node(plain) == options_of_node(sealed) == sealed
+
+
+def test_settings_reach_the_methods() -> None:
+    told = loaded(pending_by_number="true", sync_timeout="0.5", sync_longest_timeout="7")
+    found = options_of(told).methods
+    assert (found.pending_by_number, found.sync_timeout_ms, found.sync_timeout_most_ms) == (
+        True,
+        500,
+        7_000,
+    )
+    assert Options().sync_timeout_ms == options_of(loaded()).methods.sync_timeout_ms
