@@ -98,7 +98,7 @@ class Session(Protocol):
         """Answer a message; never raises. An empty body is not sent."""
 
     def ended(self) -> None:
-        """The connection is gone: stop everything that belongs to it."""
+        """Called once after the connection has begun to close, never from within `send`."""
 
 
 OpenSession = Callable[[Channel], Session]

@@ -11,6 +11,7 @@ from foreblock.scheduling.reply import Served
 from foreblock.scheduling.room import Room
 from foreblock.server.checks import RequestRules
 from foreblock.server.head_cache import HeadCache
+from foreblock.server.limits import WebSocketLimits
 from foreblock.server.sweep import Swept, Ticker
 
 # Connections beyond the limit that get an answer before they are closed.
@@ -35,7 +36,10 @@ class HttpEndpoint:
         ticker: Ticker,
         connections: int,
         room: Room,
+        websocket: WebSocketLimits | None = None,
     ) -> None:
+        self.open_session: Final = served.open_session
+        self.websocket: Final = websocket or WebSocketLimits()
         self.handler: Final = served.answer
         self.readiness: Final = served.readiness
         self.rules: Final = rules

@@ -26,8 +26,9 @@ from foreblock.methods.pool.sending import Submissions
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
+from foreblock.rpc.session import sessions_of
 from foreblock.scheduling.call_threads import CallThreads
-from foreblock.scheduling.reply import Handler, Readiness, Served
+from foreblock.scheduling.reply import Handler, OpenSession, Readiness, Served
 from foreblock.scheduling.room import Room
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.thresholds import THRESHOLDS
@@ -82,6 +83,8 @@ class Service:
         )
         # The reply to a body; never raises. This is the handler that a server needs.
         self.answer: Final[Handler] = dispatcher.answer
+        # What a WebSocket connection is answered by.
+        self.open_session: Final[OpenSession] = sessions_of(dispatcher.answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +144,10 @@ def _served(
     submissions = None if link is None else WriterSubmissions(link, network.name)
     service = Service(ledger, options, scheduler, submissions)
     readiness = partial(_readiness, ledger, network, link)
+    served = Served(service.answer, readiness, open_session=service.open_session)
     if isinstance(ledger, AbsentLedger):
-        return Served(service.answer, readiness)
-    return Served(service.answer, readiness, ledger.open_fast_path(fast_path_bounds(options)))
+        return served
+    return served._replace(fast_path=ledger.open_fast_path(fast_path_bounds(options)))
 
 
 def _forget_old_views(loop: asyncio.AbstractEventLoop, ledgers: Sequence[Ledger]) -> None:
