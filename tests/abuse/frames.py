@@ -78,8 +78,7 @@ async def ws_pings(streams: Streams) -> None:
 
 async def ws_fragments(streams: Streams) -> None:
     """A message of empty fragments without end."""
-    streams[1].write(masked(b"", final=False))
-    await _flood(streams, masked(b"", 0, final=False) * 1000)
+    await _flood(streams, masked(b"", 0, final=False) * 1000, masked(b"", final=False))
 
 
 async def ws_never_reads(streams: Streams) -> None:
@@ -87,9 +86,10 @@ async def ws_never_reads(streams: Streams) -> None:
     await _flood(streams, masked(LARGE_BLOCK) * 64)
 
 
-async def _flood(streams: Streams, data: bytes) -> None:
+async def _flood(streams: Streams, data: bytes, first: bytes = b"") -> None:
     await _upgrade(streams)
     _, writer = streams
+    writer.write(first)
     writer.transport.pause_reading()  # type: ignore[attr-defined]
     while not writer.is_closing():
         writer.write(data)

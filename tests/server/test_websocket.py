@@ -265,6 +265,18 @@ def test_ends_have_a_code_and_a_reason(data: bytes, code: int, reason: str) -> N
 
 
 @in_loop
+async def test_what_comes_after_the_end_is_read_for_a_while_only() -> None:
+    wire = WebSocketWire()
+    wire.say(b"\xff\xff")
+    wire.say(bytes(AHEAD_LIMIT))
+    assert wire.transport.reading, "unread input would reset the connection"
+    wire.say(b"x")
+    assert not wire.transport.reading
+    wire.pass_seconds(3)
+    assert wire.transport.closed
+
+
+@in_loop
 async def test_twenty_pings_a_second_are_not_too_many() -> None:
     wire = WebSocketWire()
     for _ in range(5):

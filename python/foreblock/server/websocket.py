@@ -56,9 +56,9 @@ class WebSocketConnection(asyncio.Protocol):
     """The protocol of one client after its upgrade, and the channel of its session."""
 
     __slots__ = (
-        "_begun_at", "_controls", "_controls_at", "_draining", "_endpoint", "_gate", "_heard_at",
-        "_moved_at", "_outbox", "_pinged_at", "_reader", "_session", "_tasks", "_ticker",
-        "_transport", "_turn_due", "_unread", "client", "phase", "since",
+        "_begun_at", "_controls", "_controls_at", "_discarded", "_draining", "_endpoint", "_gate",
+        "_heard_at", "_moved_at", "_outbox", "_pinged_at", "_reader", "_session", "_tasks",
+        "_ticker", "_transport", "_turn_due", "_unread", "client", "phase", "since",
     )  # fmt: skip
 
     def __init__(
@@ -75,6 +75,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._tasks: Final[set[asyncio.Future[Reply]]] = set()  # requests that wait
         self._turn_due = False
         self._draining = False
+        self._discarded = 0
         # Control frames of one second.
         self._controls = self._controls_at = 0
         # Ticks.
@@ -100,12 +101,20 @@ class WebSocketConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Read frames and answer messages."""
         if self.phase is not Phase.OPEN:
+            self._discard(len(data))
             return
         self._heard_at = self._ticker.now
         self._pinged_at = -1
         self._reader.feed(data)
         if not self._turn_due:
             self._proceed()
+
+    def _discard(self, size: int) -> None:
+        """Read on after the end, so that the reason is not lost to a reset; but not for ever."""
+        self._discarded += size
+        if self._discarded > AHEAD_LIMIT:
+            self._gate.far_ahead = True
+            self._gate.settle()
 
     def eof_received(self) -> bool:
         """The client has gone; what waits for it is cancelled."""
