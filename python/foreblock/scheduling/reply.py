@@ -1,6 +1,6 @@
 """Replies and the handlers that make them: what the server and JSON-RPC know of each other."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -144,3 +144,4 @@ class Served(NamedTuple):
     readiness: Callable[[], Readiness]
     fast_path: FastPath = NO_FAST_PATH
     open_session: OpenSession | None = None  # none: an upgrade to WebSocket is refused
+    sessions_at: Mapping[bytes, OpenSession] = {}  # those at other paths than the root

@@ -135,7 +135,7 @@ def _answer(
     if path != b"/":
         return answers.NOT_FOUND
     if wants_websocket(head):
-        return check_upgrade(head, host, length, rules.origins)
+        return check_upgrade(head, host, path, length, rules.origins)
     return _answer_by_method(head, query, length, rules)
 
 

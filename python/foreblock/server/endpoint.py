@@ -38,7 +38,9 @@ class HttpEndpoint:
         room: Room,
         websocket: WebSocketLimits | None = None,
     ) -> None:
-        self.open_session: Final = served.open_session
+        self.sessions: Final = {**served.sessions_at}  # by path
+        if served.open_session is not None:
+            self.sessions[b"/"] = served.open_session
         self.websocket: Final = websocket or WebSocketLimits()
         self.handler: Final = served.answer
         self.readiness: Final = served.readiness

@@ -293,7 +293,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _upgrade(self, upgrade: Upgrade, accepted: AcceptedHead) -> bool:
         """Hand the transport to a WebSocket; true if it is refused."""
-        open_session = self._endpoint.open_session
+        open_session = self._endpoint.sessions.get(upgrade.path)
         if open_session is None:
             return self._put(accepted, NOT_SERVED)
         self._out.append(render_upgrade(upgrade, self._ticker.date))

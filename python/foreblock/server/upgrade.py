@@ -31,6 +31,7 @@ class Upgrade(NamedTuple):
     """A valid request for WebSocket."""
 
     accept: bytes  # what proves that it was understood
+    path: bytes  # each has sessions of its own
 
 
 def wants_websocket(head: RequestHead) -> bool:
@@ -39,7 +40,7 @@ def wants_websocket(head: RequestHead) -> bool:
 
 
 def check_upgrade(
-    head: RequestHead, host: bytes, length: int, origins: frozenset[bytes]
+    head: RequestHead, host: bytes, path: bytes, length: int, origins: frozenset[bytes]
 ) -> Upgrade | Answer:
     """Decide about a request that asks for WebSocket."""
     key = head.get(b"sec-websocket-key")
@@ -54,7 +55,7 @@ def check_upgrade(
     if head.repeats(b"origin") or not _origin_allowed(head.get(b"origin"), host, origins):
         return FORBIDDEN_ORIGIN
     digest = hashlib.sha1(key + _GUID, usedforsecurity=False).digest()
-    return Upgrade(base64.b64encode(digest))
+    return Upgrade(base64.b64encode(digest), path)
 
 
 def render_upgrade(upgrade: Upgrade, date: bytes) -> bytes:
