@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 import click
 
 from abuse.beside import beside
+from abuse.frames import ATTACKS as BY_WEBSOCKET
 from abuse.hogs import KINDS, hog
 from abuse.holding import long_simulation
 from abuse.simulations import EXCESSES
@@ -118,7 +119,7 @@ async def _drip(streams: Streams) -> None:
         ended.cancel()
 
 
-ATTACKS: dict[str, Attack] = {
+BY_HTTP: dict[str, Attack] = {
     each.__name__: each
     for each in (
         slow_header,
@@ -130,6 +131,7 @@ ATTACKS: dict[str, Attack] = {
         unread_calls,
     )
 }
+ATTACKS: dict[str, Attack] = {**BY_HTTP, **BY_WEBSOCKET}
 
 
 def find_attack(name: str, scale: float) -> Attack:

@@ -30,6 +30,7 @@ import click
 
 from abuse.attackers import attacking
 from abuse.departing import departing, moderate_calls
+from abuse.frames import fuzz_frames
 from abuse.fuzzing import fuzz_bodies, fuzz_raw
 from abuse.hogs import KINDS
 from abuse.holding import dev_chain, watched
@@ -72,7 +73,15 @@ SCALE = {
     "never_reads": 200,
     "idle": 10_000,
     "endless_loop": 64,
+    "ws_idle": 10_000,
+    "ws_half_handshake": 500,
+    "ws_slow_message": 500,
+    "ws_pings": 100,
+    "ws_fragments": 100,
+    "ws_never_reads": 200,
 }
+# Bytes of memory that each connection of an attack may take.
+EACH = {"ws_idle": 10_000}
 
 
 CHOICES = [
@@ -95,9 +104,9 @@ def attack(service: RunningService, name: str, count: int) -> bool:
     before, rest = memory(service.pid), p99(service.url)
     with attacking(name, service.url, count) as attackers:
         under, during = p99(service.url), memory(service.pid)
-    borne = under <= FACTOR * rest
+    borne = under <= FACTOR * rest and (during - before) / count <= EACH.get(name, sys.maxsize)
     say(
-        f"{name:<13} {count:>6} connections: p99 {rest:.2f} ms at rest, {under:.2f} ms under "
+        f"{name:<17} {count:>6} connections: p99 {rest:.2f} ms at rest, {under:.2f} ms under "
         f"attack, {under / rest:.1f} times; memory {before / MEBI:.0f} to {during / MEBI:.0f} MiB; "
         f"closed on {attackers.closed} times",
         met=borne,
@@ -250,6 +259,7 @@ def fuzz(service: RunningService, count: int) -> bool:
     before = memory(service.pid)
     wrong += fuzz_bodies(address, 2, count * 8 // 10)
     wrong += fuzz_raw(address, 3, count // 10)
+    wrong += fuzz_frames(address, 4, count // 10)
     grown = memory(service.pid) - before
     probe(address, 1)
     for each in wrong[:20]:

@@ -2,6 +2,8 @@
 //
 //     node dev_with_ethers.mjs URL PRIVATE_KEY [SCENARIO ...]
 //
+// The URL begins with http or ws.
+//
 // The scenarios and their accounts are those of dev_with_viem.mjs, which says more. ethers
 // reads at `latest` unless told otherwise, and its `wait` waits for a sealed block.
 
@@ -13,6 +15,7 @@ import {
   Network,
   Transaction,
   Wallet,
+  WebSocketProvider,
   getCreateAddress,
   parseEther,
 } from 'ethers'
@@ -288,6 +291,7 @@ const scenarios = {
 const [url, key, ...named] = process.argv.slice(2)
 const network = Network.from(31337)
 const options = { staticNetwork: network, cacheTimeout: -1, pollingInterval: 200 }
-const provider = new JsonRpcProvider(url, network, options)
+const Provider = url.startsWith('ws') ? WebSocketProvider : JsonRpcProvider
+const provider = new Provider(url, network, options)
 await tell(scenarios, named, { provider, wallet: new Wallet(key, provider) })
 provider.destroy()

@@ -136,6 +136,10 @@ def test_libraries_find_what_is_right(service: tuple[str, str], library: str) ->
     assert accounts(library, service[1], IN_BOTH) == IN_BOTH
 
 
+def test_viem_finds_the_same_over_websocket(service: tuple[str, str]) -> None:
+    assert accounts("viem", service[1].replace("http:", "ws:"), IN_BOTH) == IN_BOTH
+
+
 def test_viem_finds_what_only_it_looks_for(service: tuple[str, str]) -> None:
     dialect, url = service
     expected = IN_VIEM | (IN_VIEM_AND_PRECONF if dialect == "preconf" else {})

@@ -89,16 +89,24 @@ def network() -> Iterator[Network]:
         yield dev.main
 
 
-def accounts(network: Network, library: str, *scenarios: str) -> object:
+def accounts(network: Network, library: str, *scenarios: str, scheme: str = "http") -> object:
     """What a library made of these scenarios."""
     script, position = SCRIPTS[library], list(SCRIPTS).index(library)
     key = dev_accounts(TEST_MNEMONIC, len(SCRIPTS))[position].secret
-    return json.loads(run(library, script, network.url, "0x" + key.hex(), *scenarios))
+    url = network.url.replace("http", scheme)
+    return json.loads(run(library, script, url, "0x" + key.hex(), *scenarios))
 
 
 @pytest.mark.parametrize("library", SCRIPTS)
 def test_libraries_send_and_read_ahead_of_the_block(network: Network, library: str) -> None:
     assert accounts(network, library, *EXPECTED) == EXPECTED
+
+
+def test_ethers_finds_the_same_over_websocket(network: Network) -> None:
+    """Without `wait`, which needs a subscription there."""
+    scenarios = ("contract", "reverts", "multicall", "fees", "oracle")
+    expected = {name: EXPECTED[name] for name in scenarios}
+    assert accounts(network, "ethers", *scenarios, scheme="ws") == expected
 
 
 def test_viem_finds_what_only_it_looks_for(network: Network) -> None:

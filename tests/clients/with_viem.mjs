@@ -2,6 +2,8 @@
 //
 //     node with_viem.mjs URL [SCENARIO ...]
 //
+// The URL begins with http or ws.
+//
 // Each scenario asks something through the library and gives an account of what the library
 // made of the answer; telling.mjs prints them. with_web3.py has the same scenarios by the same
 // names, and a test holds both against what is right. What only one of the libraries can do
@@ -16,6 +18,7 @@ import {
   encodeFunctionData,
   erc20Abi,
   http,
+  webSocket,
   keccak256,
   numberToHex,
   parseEther,
@@ -239,4 +242,6 @@ const scenarios = {
 }
 
 const [url, ...named] = process.argv.slice(2)
-await tell(scenarios, named, createPublicClient({ transport: http(url, { retryCount: 0 }) }))
+const transport = (url.startsWith('ws') ? webSocket : http)(url, { retryCount: 0 })
+await tell(scenarios, named, createPublicClient({ transport }))
+process.exit() // a WebSocket would keep it

@@ -321,7 +321,7 @@ def test_a_handshake_that_fails_takes_no_place(run: Runner) -> None:
 def test_other_targets_are_refused_before_they_take_a_place(run: Runner) -> None:
     async def body() -> None:
         async with feed(FeedServerOptions(clients=1)) as found:
-            assert await status_of(found, "/") == (404, "the feed is at /ws\n")
+            assert await status_of(found, "/feed") == (404, "the feed is at /ws\n")
             assert (await status_of(found, "/ws?compression=zip"))[0] == 400
             assert (await status_of(found, "/ws?from=x"))[0] == 400
             async with found.connect():

@@ -31,6 +31,8 @@ class FeedServerOptions:
     ping_timeout: float = 30.0
     # Quality 1 is within a few percent of quality 5 on hex texts, in a seventh of its time.
     brotli_quality: int = 1
+    # HOST:PORT of the JSON-RPC of the same chain, for those who look for it here.
+    rpc: str = ""
     # Whether messages name their predecessor, as on feeds since June 2026.
     predecessor: bool = True
     # Whether the `Server` header names foreblock, so that our clients resume where they are.

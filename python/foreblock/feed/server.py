@@ -27,6 +27,7 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from foreblock.errors import MalformedFlashblock
+from foreblock.feed import misdirected
 from foreblock.feed.feed_options import FeedServerOptions
 from foreblock.feed.feed_url import OURS, Refusal, Subscription, parse_target
 from foreblock.feed.messages import decode
@@ -74,7 +75,8 @@ class FeedServer:
         self._server: Server | None = None
         self._job = CurrentJob(self._options.replay_bytes)
         # Accepted connections, also while opening and closing.
-        self._accepted: dict[ServerConnection, Subscription] = {}
+        # None for those who look for JSON-RPC.
+        self._accepted: dict[ServerConnection, Subscription | None] = {}
         self._clients: set[_Client] = set()
         self._closing: set[asyncio.Task[None]] = set()
         self._limits = ConnectionLimits(self._options.clients, self._options.clients_per_address)
@@ -114,6 +116,7 @@ class FeedServer:
             rate=Rate(options.client_bytes, options.client_burst),
             over_limit=partial(self._over_limit, address),
             gone=partial(self._limits.release, address),
+            answer_post=partial(misdirected.http_answer, address=options.rpc),
             ping_interval=options.ping_interval,
             ping_timeout=options.ping_timeout,
             close_timeout=options.close_timeout,
@@ -176,8 +179,9 @@ class FeedServer:
         await asyncio.gather(*self._closing)
 
     def _admit(self, connection: ServerConnection, request: Request) -> Response | None:
-        wanted = parse_target(request.path)
-        if isinstance(wanted, Subscription):
+        looks_for_rpc = request.path in misdirected.RPC_PATHS
+        wanted = None if looks_for_rpc else parse_target(request.path)
+        if not isinstance(wanted, Refusal):
             refusal = self._refusal(_address(connection))
             if refusal is None:
                 self._accepted[connection] = wanted
@@ -198,6 +202,9 @@ class FeedServer:
 
     async def _attend(self, connection: ServerConnection) -> None:
         wanted = self._accepted[connection]
+        if wanted is None:
+            await self._turn_away(connection)
+            return
         backlog = Backlog(self._options.unsent_messages, self._options.unsent_bytes)
         client = _Client(connection, wanted.brotli, backlog)
         if wanted.since is not None:
@@ -205,24 +212,43 @@ class FeedServer:
         self._clients.add(client)
         try:
             with contextlib.suppress(ConnectionClosed):
-                async for _ in connection:
-                    pass
+                async for message in connection:
+                    if await self._is_misdirected(connection, message):
+                        return
         finally:
             self._clients.discard(client)
+
+    async def _turn_away(self, connection: ServerConnection) -> None:
+        """Answer the first request of one who looks for JSON-RPC, and close."""
+        with contextlib.suppress(ConnectionClosed, TimeoutError):
+            async with asyncio.timeout(self._options.handshake_timeout):
+                async for message in connection:
+                    if await self._is_misdirected(connection, message):
+                        return
+        await self._close(connection, misdirected.reason(self._options.rpc))
+
+    async def _is_misdirected(self, connection: ServerConnection, message: str | bytes) -> bool:
+        """Whether a message was JSON-RPC, which is answered, and the connection closed."""
+        answer = misdirected.answer(message, self._options.rpc)
+        if answer is None:
+            return False
+        await connection.send(answer, text=True)
+        await self._close(connection, misdirected.reason(self._options.rpc))
+        return True
 
     def _close_slow(self, client: _Client) -> None:
         self._clients.discard(client)
         self.closed_as_slow += 1
         log.info("feed_client_too_slow", address=_address(client.connection))
-        task = asyncio.get_running_loop().create_task(self._close(client.connection))
+        task = asyncio.get_running_loop().create_task(self._close(client.connection, TOO_SLOW))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
-    async def _close(self, connection: ServerConnection) -> None:
+    async def _close(self, connection: ServerConnection, reason: str) -> None:
         # The close frame waits while the client leaves the buffer full.
         try:
             async with asyncio.timeout(self._options.close_timeout):
-                await connection.close(CloseCode.POLICY_VIOLATION, TOO_SLOW)
+                await connection.close(CloseCode.POLICY_VIOLATION, reason)
         except TimeoutError:
             connection.transport.abort()
 

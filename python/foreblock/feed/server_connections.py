@@ -48,24 +48,29 @@ class LimitedConnection(ServerConnection):
         rate: Rate,
         over_limit: Callable[[], None],
         gone: Callable[[], None],
+        answer_post: Callable[[bytes], bytes | None],
         **options: Any,  # noqa: ANN401, the library's
     ) -> None:
-        """`over_limit` is called at most once, `gone` once at the end."""
+        """`over_limit` is called at most once, `gone` once at the end.
+
+        `answer_post` is given the first bytes, and returns an answer if they are no handshake.
+        """
         super().__init__(protocol, server, **options)
         self._bucket: Final = TokenBucket(rate)
         self._scan: Final = FrameScan()
         self._over_limit: Final = over_limit
         self._gone: Final = gone
+        self._answer_post: Callable[[bytes], bytes | None] | None = answer_post
         self._is_rejected = False
 
     def data_received(self, data: bytes) -> None:
         """Parse data within the limit."""
         if self._is_rejected:
             return
-        if self._is_allowed(data):
-            super().data_received(data)
-        else:
+        if not self._is_allowed(data):
             self._reject()
+        elif not self._was_post(data):
+            super().data_received(data)
 
     def pause_writing(self) -> None:
         """Stop reading from a client that does not read."""
@@ -80,6 +85,19 @@ class LimitedConnection(ServerConnection):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self._gone()
+
+    def _was_post(self, data: bytes) -> bool:
+        """Answer one who speaks JSON-RPC over HTTP, and close."""
+        if self._answer_post is None:
+            return False
+        answer, self._answer_post = self._answer_post(data), None
+        if answer is None:
+            return False
+        self._is_rejected = True
+        self.transport.write(answer)
+        self.transport.write_eof()
+        self.loop.call_later(_LINGER, self.transport.abort)
+        return True
 
     def _is_allowed(self, data: bytes) -> bool:
         """Charge for the data; false if it exceeds the limit."""

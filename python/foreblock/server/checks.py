@@ -13,6 +13,7 @@ from foreblock.server import answers
 from foreblock.server.answers import Answer, Probe
 from foreblock.server.head import RequestHead
 from foreblock.server.limits import Access, ServerLimits
+from foreblock.server.upgrade import Upgrade, check_upgrade, wants_websocket
 
 CHUNKED: Final = -1  # in place of a length
 ROOT: Final = b"/"
@@ -30,7 +31,7 @@ class AcceptedHead(NamedTuple):
     keep_alive: bool
     headers: bytes  # lines for the answer
     expects_continue: bool
-    answer: Answer | Probe | None
+    answer: Answer | Probe | Upgrade | None
     repeatable: bool  # equal bytes may be accepted without parsing
     path: bytes = ROOT  # one of the rules' paths; each has a handler of its own
 
@@ -126,7 +127,7 @@ def _target(head: RequestHead) -> tuple[bytes, bytes] | Answer:
 
 def _answer(
     head: RequestHead, host: bytes, target: bytes, length: int, rules: RequestRules
-) -> Answer | Probe | None:
+) -> Answer | Probe | Upgrade | None:
     """The answer if the handler is not needed, in geth's order of checks."""
     path, query = _path(target), target.partition(b"?")[2]
     if not host_allowed(host, rules.hosts):
@@ -137,6 +138,8 @@ def _answer(
         return _probe(head, path, query)
     if path not in rules.paths:
         return answers.NOT_FOUND
+    if wants_websocket(head):
+        return check_upgrade(head, host, path, length, rules.origins)
     return _answer_by_method(head, query, length, rules)
 
 
@@ -229,7 +232,7 @@ def _expectation(head: RequestHead) -> bytes:
 
 
 def _repeatable(
-    head: RequestHead, length: int, answer: Answer | Probe | None, expectation: bytes
+    head: RequestHead, length: int, answer: Answer | Probe | Upgrade | None, expectation: bytes
 ) -> bool:
     return (
         answer is None

@@ -11,6 +11,7 @@ from foreblock.scheduling.reply import Served
 from foreblock.scheduling.room import Room
 from foreblock.server.checks import ROOT, RequestRules
 from foreblock.server.head_cache import HeadCache
+from foreblock.server.limits import WebSocketLimits
 from foreblock.server.sweep import Swept, Ticker
 
 # Connections beyond the limit that get an answer before they are closed.
@@ -35,8 +36,13 @@ class HttpEndpoint:
         ticker: Ticker,
         connections: int,
         room: Room,
+        websocket: WebSocketLimits | None = None,
     ) -> None:
         self.handlers: Final = {ROOT: served.answer, **served.at_paths}
+        self.sessions: Final = {**served.sessions_at}  # by path
+        if served.open_session is not None:
+            self.sessions[ROOT] = served.open_session
+        self.websocket: Final = websocket or WebSocketLimits()
         self.readiness: Final = served.readiness
         self.rules: Final = rules._replace(paths=frozenset(self.handlers))
         self.ticker: Final = ticker

@@ -1,4 +1,4 @@
-"""Limits of the HTTP server, access to it, and the phases that its timeouts apply to.
+"""Limits of HTTP and WebSocket, access to them, and the phases that timeouts apply to.
 
 Defaults follow geth's where it has them (`node/defaults.go`).
 """
@@ -48,6 +48,35 @@ class ServerLimits:
 
 
 @dataclass(frozen=True)
+class WebSocketLimits:
+    """Limits of one WebSocket connection, beside those of HTTP; times in seconds."""
+
+    requests: int = setting(
+        16, "requests of a connection that may wait at once; then it is not read from", least=1
+    )
+    unsent_bytes: int = setting(
+        4 * 1024 * 1024,
+        "messages that may wait for a client to read; beyond that it is disconnected",
+        "BYTES",
+        least=1024,
+    )
+    control_frames: int = setting(
+        20, "pings and pongs per second above which a client is disconnected", least=1
+    )
+    ping_interval: float = setting(
+        30.0, "time without a byte from a client after which it gets a ping", "SECONDS", least=1
+    )
+    ping_timeout: float = setting(
+        30.0, "time to answer a ping before the client is disconnected", "SECONDS", least=1
+    )
+    idle_timeout: float = setting(
+        3600.0,
+        "time a connection may be without messages; 0 disables the limit",
+        "SECONDS",
+    )
+
+
+@dataclass(frozen=True)
 class Access:
     """Hosts and origins that may use the service."""
 
@@ -70,3 +99,4 @@ class Phase(IntEnum):
     ANSWERING = 3  # with the handler, or yielding to other connections
     WRITING = 4  # the client does not read
     LINGERING = 5  # the last answer is sent; input is discarded
+    OPEN = 6  # a WebSocket, which looks after its own times

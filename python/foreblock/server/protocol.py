@@ -28,6 +28,8 @@ from foreblock.server.endpoint import Admission, HttpEndpoint
 from foreblock.server.head_cache import HeadCache
 from foreblock.server.limits import Phase
 from foreblock.server.reader import HEAD_END, HttpRequest, RequestReader
+from foreblock.server.upgrade import NOT_SERVED, Upgrade, render_upgrade
+from foreblock.server.websocket import WebSocketConnection
 
 _IDLE: Final = Phase.IDLE  # a global is faster than a class attribute
 _READING: Final = frozenset({Phase.IDLE, Phase.HEAD, Phase.BODY})
@@ -273,6 +275,8 @@ class HttpConnection(asyncio.Protocol):
     def _answer(self, body: bytes, accepted: AcceptedHead) -> bool:
         """Answer a request; false if this ends the turn."""
         self.since = self._ticker.now
+        if isinstance(accepted.answer, Upgrade):
+            return self._upgrade(accepted.answer, accepted)
         if accepted.answer is not None:
             return self._put(accepted, self._known(accepted.answer))
         try:
@@ -285,6 +289,23 @@ class HttpConnection(asyncio.Protocol):
             return self._put(accepted, reply)
         self._flush()
         self._wait_for(reply, accepted)
+        return False
+
+    def _upgrade(self, upgrade: Upgrade, accepted: AcceptedHead) -> bool:
+        """Hand the transport to a WebSocket; true if it is refused."""
+        open_session = self._endpoint.sessions.get(upgrade.path)
+        if open_session is None:
+            return self._put(accepted, NOT_SERVED)
+        self._out.append(render_upgrade(upgrade, self._ticker.date))
+        self._flush()
+        websocket = WebSocketConnection(self._endpoint, self._transport, self._client)
+        self._ticker.replace(self, websocket)
+        self._transport.set_protocol(websocket)
+        websocket.open(open_session)
+        if self._draining:
+            websocket.drain()
+        if self._reader.unread:
+            websocket.data_received(self._reader.rest())
         return False
 
     def _known(self, answer: Answer | Probe) -> Answer:

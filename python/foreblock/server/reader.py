@@ -76,6 +76,10 @@ class RequestReader:
         self._buffer = self._buffer[self._at :] + data if self.unread else data
         self._at = 0
 
+    def rest(self) -> bytes:
+        """The unread bytes, which are not of HTTP any more."""
+        return self._buffer[self._at :]
+
     def clear(self) -> None:
         """Drop an incomplete request."""
         self._buffer, self._at = b"", 0

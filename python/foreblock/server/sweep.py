@@ -66,6 +66,11 @@ class Ticker:
         for each in self._slices:
             yield from tuple(each)
 
+    def replace(self, connection: Swept, other: Swept) -> None:
+        """Watch another connection in place of one, which is the same to the client."""
+        self.add(other)
+        self.discard(connection)
+
     def add(self, connection: Swept) -> None:
         self._slices[hash(connection) % TICKS_PER_SECOND].add(connection)
         self.count += 1
@@ -83,6 +88,10 @@ class Ticker:
             self._renew_date()
             self.each_second()
         self._sweep(self if self._hurried else self._slices[self.now % TICKS_PER_SECOND])
+
+    def timeout(self, phase: Phase) -> int:
+        """The timeout of a phase in ticks."""
+        return self._limits[phase]
 
     def hurry(self, idle_seconds: float) -> None:
         """Shorten the idle timeout and check all connections every tick."""

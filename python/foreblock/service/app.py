@@ -28,8 +28,9 @@ from foreblock.methods.waiting_pool import WaitingPool
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
+from foreblock.rpc.session import sessions_of
 from foreblock.scheduling.call_threads import CallThreads
-from foreblock.scheduling.reply import Handler, Readiness, Served
+from foreblock.scheduling.reply import Handler, OpenSession, Readiness, Served
 from foreblock.scheduling.room import Room
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.thresholds import THRESHOLDS
@@ -96,6 +97,8 @@ class Service:
         )
         # The reply to a body; never raises. This is the handler that a server needs.
         self.answer: Final[Handler] = dispatcher.answer
+        # What a WebSocket connection is answered by.
+        self.open_session: Final[OpenSession] = sessions_of(dispatcher.answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +167,8 @@ def _served(
         root.answer,
         partial(_readiness, ledger, network, link),
         at_paths={NODE_PATH: node.answer},
+        open_session=root.open_session,
+        sessions_at={NODE_PATH: node.open_session},
     )
     if isinstance(ledger, AbsentLedger):
         return served

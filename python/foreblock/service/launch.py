@@ -65,6 +65,7 @@ class WriterOrder(msgspec.Struct):
     feeds: list[int | None]  # one for each network
     is_first: bool  # of this service
     seen: str
+    addresses: list[str]  # of the JSON-RPC of each network
 
 
 def run(
@@ -98,9 +99,10 @@ def run(
             )
             for of_worker in zip(*by_network, strict=True)
         ]
-        writer = None if bus is None else _writer(settings, networks, bus, feeds, seen)
+        addresses = [sockets.name(opened[0]) for opened in by_network]
+        writer = None if bus is None else _writer(settings, networks, bus, feeds, seen, addresses)
         said = Started(
-            [sockets.name(opened[0]) for opened in by_network],
+            addresses,
             ["" if feed is None else sockets.name(feed) for feed in feeds],
             count,
         )
@@ -119,6 +121,7 @@ def _writer(
     bus: socket.socket,
     feeds: Sequence[socket.socket | None],
     seen: str,
+    addresses: list[str],
 ) -> Slot:
     opened = [feed for feed in feeds if feed is not None]
     present = [feed is not None for feed in feeds]
@@ -127,7 +130,7 @@ def _writer(
         "writer",
         [sys.executable, "-m", "foreblock.service.writer"],
         [bus, *opened],
-        partial(_writing_order, settings, networks, present, is_first, seen),
+        partial(_writing_order, settings, networks, present, is_first, seen, addresses),
         settings.writer_timeout,
     )
 
@@ -151,12 +154,13 @@ def _writing_order(
     present: Sequence[bool],
     is_first: Iterator[bool],
     seen: str,
+    addresses: list[str],
     descriptors: Sequence[int],
 ) -> bytes:
     bus, *feeds = descriptors
     left = iter(feeds)
     given = [next(left) if there else None for there in present]
-    order = WriterOrder(settings, networks, bus, given, next(is_first), seen)
+    order = WriterOrder(settings, networks, bus, given, next(is_first), seen, addresses)
     return msgspec.json.encode(order)
 
 

@@ -49,7 +49,7 @@ async def _serve(text: bytes, line: socket.socket) -> None:
     for served, number in zip(
         make_served(settings, order.networks, link, room, seen), order.sockets, strict=True
     ):
-        endpoint = HttpEndpoint(served, rules, ticker, connections, room)
+        endpoint = HttpEndpoint(served, rules, ticker, connections, room, settings.websocket)
         listeners.append(Listener(socket.socket(fileno=number), endpoint))
     await serve_until_told(listeners, ticker, line, settings.server.drain_grace)
     if link is not None:

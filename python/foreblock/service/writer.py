@@ -93,9 +93,11 @@ async def _write(text: bytes, line: socket.socket) -> None:
     writer, clock = Writer(), SystemClock()
     async with AsyncExitStack() as opened:
         all_seen = open_seen(order.seen, len(order.networks))
-        for network, descriptor, seen in zip(order.networks, order.feeds, all_seen, strict=True):
+        for network, descriptor, address, seen in zip(
+            order.networks, order.feeds, order.addresses, all_seen, strict=True
+        ):
             if network.source != "store":
-                feed = await _feed(descriptor, order.settings.feed, opened)
+                feed = await _feed(descriptor, order.settings.feed, address, opened)
                 tell_workers = writer.exchange.tell
                 client_options = FeedClientOptions(
                     frames=order.settings.feed.frames,
@@ -130,7 +132,7 @@ async def _begin(
 
 
 async def _feed(
-    descriptor: int | None, limits: FeedLimits, opened: AsyncExitStack
+    descriptor: int | None, limits: FeedLimits, rpc: str, opened: AsyncExitStack
 ) -> FeedServer | None:
     """The feed server of a network; none if its feed is disabled."""
     if descriptor is None:
@@ -141,6 +143,7 @@ async def _feed(
             clients_per_address=limits.clients_per_address,
             client_bytes=limits.client_bytes,
             client_burst=CLIENT_BURST * limits.client_bytes,
+            rpc=rpc,
         )
     )
     await feed.start(socket.socket(fileno=descriptor))

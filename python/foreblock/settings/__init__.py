@@ -8,7 +8,7 @@ networks in one command are in `foreblock.settings.networks`. Nothing here does 
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from foreblock.server.limits import Access, ServerLimits
+from foreblock.server.limits import Access, ServerLimits, WebSocketLimits
 from foreblock.setting import setting, settings_of
 
 MOST_NICE: Final = 19  # of the system
@@ -23,6 +23,7 @@ HISTORY: Final = "History"
 ANSWERS: Final = "Answers"
 ACCESS: Final = "Access"
 HTTP: Final = "HTTP limits"
+WEBSOCKET: Final = "WebSocket limits"
 BATCHES: Final = "Batch limits"
 CALLS: Final = "Call limits"
 SIMULATIONS: Final = "Simulation limits"
@@ -31,8 +32,8 @@ THREADS: Final = "Threads for slow calls"
 FEEDS: Final = "Feed limits"
 STORES: Final = "Stores"
 SECTIONS: Final = (
-    SOURCE, SERVICE, NETWORKS, CHAIN, HISTORY, ANSWERS, ACCESS, HTTP, BATCHES, CALLS, SIMULATIONS,
-    SENDING, THREADS, FEEDS, STORES,
+    SOURCE, SERVICE, NETWORKS, CHAIN, HISTORY, ANSWERS, ACCESS, HTTP, WEBSOCKET, BATCHES, CALLS,
+    SIMULATIONS, SENDING, THREADS, FEEDS, STORES,
 )  # fmt: skip
 
 
@@ -178,6 +179,7 @@ class Settings:
         60.0, "restart a writer that is unresponsive for this long; 0 disables this", "SECONDS"
     )
     server: ServerLimits = settings_of(ServerLimits, HTTP)
+    websocket: WebSocketLimits = settings_of(WebSocketLimits, WEBSOCKET, "ws_")
     access: Access = settings_of(Access, ACCESS)
     batch: BatchLimits = settings_of(BatchLimits, BATCHES, "batch_")
     call: CallLimits = settings_of(CallLimits, CALLS, "call_")

@@ -9,6 +9,7 @@ import structlog
 from foreblock.bus.link import WriterLink
 from foreblock.errors import StoreMissing
 from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.rpc.session import sessions_of
 from foreblock.scheduling.reply import Client, Readiness, Reply, Served
 from foreblock.scheduling.room import Room
 from foreblock.settings import Settings
@@ -49,7 +50,8 @@ def make_served(
         return later
 
     del link, room, seen  # nothing is written here, and nothing refused
-    served = Served(handle, lambda: Readiness(True, ("a toy is always ready",)))
+    ready = Readiness(True, ("a toy is always ready",))
+    served = Served(handle, lambda: ready, open_session=sessions_of(handle))
     return [served] * len(networks)
 
 

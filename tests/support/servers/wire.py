@@ -9,6 +9,7 @@ from foreblock.scheduling.reply import (
     Client,
     FastPath,
     Handler,
+    OpenSession,
     Readiness,
     Reply,
     Served,
@@ -17,7 +18,7 @@ from foreblock.scheduling.room import Room
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.checks import RequestRules
 from foreblock.server.endpoint import HttpEndpoint
-from foreblock.server.limits import Access, ServerLimits
+from foreblock.server.limits import Access, ServerLimits, WebSocketLimits
 from foreblock.server.protocol import HttpConnection
 from foreblock.server.sweep import TICKS_PER_SECOND, Ticker
 
@@ -40,7 +41,11 @@ class FakeTransport(asyncio.Transport):
         self.paused = False
         self.patient = False  # whether it waits for as much as it was told before it pauses
         self.high = LONG
-        self.connection: HttpConnection
+        self.connection: asyncio.Protocol
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        assert isinstance(protocol, asyncio.Protocol)
+        self.connection = protocol
 
     def write(self, data: object) -> None:
         assert isinstance(data, bytes)
@@ -130,12 +135,12 @@ class Wire:
         before = len(self.transport.written)
         for piece in pieces:
             if not self.transport.closed:
-                self.connection.data_received(piece)
+                self.transport.connection.data_received(piece)
         return b"".join(self.transport.written[before:])
 
     def end(self) -> None:
         """The client will send no more."""
-        if not self.connection.eof_received():
+        if not self.transport.connection.eof_received():
             self.transport.close()
 
     @property
@@ -157,12 +162,15 @@ def endpoint_for(
     access: Access = ACCESS,
     fast_path: FastPath = NO_FAST_PATH,
     room: Room | None = None,
+    open_session: OpenSession | None = None,
+    websocket: WebSocketLimits | None = None,
 ) -> HttpEndpoint:
     rules = RequestRules.of(limits, access, b"Foreblock-Snapshot")
     ticker = Ticker(limits, lambda: 0.0)
     room = room or Room(limits.waiting_requests, limits.unsent_bytes)
-    served = Served(handler, lambda: Readiness(False, ("one fact", "another")), fast_path)
-    return HttpEndpoint(served, rules, ticker, limits.connections, room)
+    facts = Readiness(False, ("one fact", "another"))
+    served = Served(handler, lambda: facts, fast_path, open_session=open_session)
+    return HttpEndpoint(served, rules, ticker, limits.connections, room, websocket)
 
 
 def echo(body: bytes, _: Client | None = None) -> Reply:

@@ -1,0 +1,164 @@
+"""Outgoing messages of one WebSocket, in order, as frames.
+
+Short messages of one turn are joined and written at once. A long answer is written in
+fragments, each when the one before has left the process, so that pongs and closes come between
+them and nothing long is copied. While the client does not read, or a long answer is on its
+way, further messages wait here and are counted in the worker's room. When a client is too slow
+is decided by its connection.
+"""
+
+import asyncio
+from collections import deque
+from typing import Final
+
+from foreblock.scheduling.reply import Reply
+from foreblock.scheduling.room import LongText, Room
+from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.server.frames import CONTINUED, TEXT, frame_head
+
+
+class Outbox:
+    """The messages that are not written yet."""
+
+    __slots__ = (
+        "_gathered", "_gathered_bytes", "_is_begun", "_room", "_transport", "_waiting", "long",
+        "paused", "waiting_bytes",
+    )  # fmt: skip
+
+    def __init__(self, transport: asyncio.Transport, room: Room) -> None:
+        self._transport: Final = transport
+        self._room: Final = room
+        self.paused = False  # the client does not read
+        # Frames of this turn.
+        self._gathered: list[bytes] = []
+        self._gathered_bytes = 0
+        # A long answer on its way, and whether a fragment of it was written.
+        self.long: LongText | None = None
+        self._is_begun = False
+        # What comes after, and how many bytes of it are short messages.
+        self._waiting: deque[bytes | LongText] | None = None
+        self.waiting_bytes = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the transport has everything."""
+        return not (self.holds_back or self._gathered)
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether messages have to wait."""
+        return self.paused or self.long is not None or bool(self._waiting)
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that the socket has not taken."""
+        answers = [each for each in self._waiting or () if isinstance(each, LongText)]
+        if self.long is not None:
+            answers.append(self.long)
+        return (
+            self._transport.get_write_buffer_size()
+            + self._gathered_bytes
+            + self.waiting_bytes
+            + sum(each.size for each in answers)
+        )
+
+    def put(self, message: bytes) -> None:
+        """Add a short message."""
+        if self.holds_back:
+            self._wait(message)
+            self.waiting_bytes += len(message)
+            self._room.bytes_left -= len(message)
+        else:
+            self._gather(message)
+
+    def put_reply(self, reply: Reply) -> None:
+        """Add an answer; an empty one is none."""
+        rest = reply.rest
+        if rest is None:
+            if reply.body:
+                self.put(reply.body)
+        elif isinstance(rest, LongText) or self.holds_back:
+            text = rest if isinstance(rest, LongText) else LongText(self._room, rest)
+            assert not reply.body, "a long answer has all of its text in pieces"
+            self._wait(text)
+        else:
+            self._write(frame_head(TEXT, reply.size), reply.body, *rest)
+
+    def put_control(self, frame: bytes) -> None:
+        """Write a control frame, which may stand between fragments."""
+        self._write(frame)
+
+    def advance(self) -> bool:
+        """Write what may be written in this turn; whether there is more for the next one."""
+        for _ in range(THRESHOLDS.written_pieces):
+            if self.paused:
+                return False
+            if self.long is not None:
+                self._write_fragment(self.long)
+            elif not self._waiting:
+                break
+            else:
+                self._take_waiting(self._waiting)
+        self._write()
+        return self.holds_back and not self.paused
+
+    def clear(self) -> None:
+        """Drop what is not written yet."""
+        self._gathered.clear()
+        self._gathered_bytes = 0
+        self.long = self._waiting = None
+        self._room.bytes_left += self.waiting_bytes
+        self.waiting_bytes = 0
+
+    def _wait(self, item: bytes | LongText) -> None:
+        if self._waiting is None:
+            self._waiting = deque()
+        self._waiting.append(item)
+
+    def _gather(self, message: bytes) -> None:
+        self._gathered += (frame_head(TEXT, len(message)), message)
+        self._gathered_bytes += len(message)
+        if self._gathered_bytes > THRESHOLDS.gathered_bytes:
+            self._write()
+
+    def _write(self, *frame: bytes) -> None:
+        """Write the frames of this turn, and one more."""
+        pieces = [*self._gathered, *frame]
+        size, self._gathered_bytes = self._gathered_bytes, 0
+        self._gathered.clear()
+        if size + sum(map(len, frame)) < THRESHOLDS.long_bytes:
+            pieces = [b"".join(pieces)]
+        if pieces[0]:
+            self._transport.writelines(pieces)
+
+    def _take_waiting(self, waiting: deque[bytes | LongText]) -> None:
+        """Gather short messages, or begin a long answer."""
+        size = 0
+        while waiting and size < THRESHOLDS.gathered_bytes:
+            item = waiting.popleft()
+            if isinstance(item, LongText):
+                self.long, self._is_begun = item, False
+                # From its first unsent byte on it is held back.
+                self._transport.set_write_buffer_limits(high=0)
+                break
+            self._gathered += (frame_head(TEXT, len(item)), item)
+            self._gathered_bytes += len(item)
+            size += len(item)
+        if not waiting:
+            self._waiting = None
+        self.waiting_bytes -= size
+        self._room.bytes_left += size
+        self._write()
+
+    def _write_fragment(self, text: LongText) -> None:
+        """Write the next fragment of a long answer, once those before are sent."""
+        text.sent()
+        if not text.size:
+            self.long = None
+            self._transport.set_write_buffer_limits(high=THRESHOLDS.long_bytes)
+            return
+        opcode = CONTINUED if self._is_begun else TEXT
+        self._is_begun = True
+        pieces = text.take()
+        head = frame_head(opcode, sum(map(len, pieces)), final=not text.size)
+        self._write(head, *pieces)

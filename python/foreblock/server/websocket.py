@@ -1,0 +1,356 @@
+"""One WebSocket connection: messages to a session, its answers and notifications to the client.
+
+An HTTP connection becomes one by an upgrade (`upgrade`) and hands over its transport. Messages
+are begun in the order in which they arrive; an answer is sent when it is made, so a slow one
+does not delay the others. At most `ws_requests` of them wait at once; then, or while the client
+does not read, nothing more is read from it.
+
+Every end has a code and a reason, which the client gets if it reads. Frames are read by
+`frames`, messages written by `outbox`; the sweep of the worker calls `look` every second.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from functools import partial
+from typing import Final
+
+import structlog
+from websockets.exceptions import ProtocolError
+from websockets.frames import Close, CloseCode
+
+from foreblock.scheduling.reply import Client, OpenSession, Reply, Session
+from foreblock.scheduling.room import ReceivedBytes
+from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.server.backpressure import AHEAD_LIMIT, ReadGate, Unread
+from foreblock.server.endpoint import HttpEndpoint
+from foreblock.server.frames import (
+    CLOSE,
+    PING,
+    PONG,
+    ControlFrame,
+    FrameReader,
+    Violation,
+    WholeMessage,
+    close_frame,
+    frame_head,
+)
+from foreblock.server.limits import Phase
+from foreblock.server.outbox import Outbox
+from foreblock.server.sweep import TICKS_PER_SECOND
+
+STOPPING: Final = "the service is stopping"
+TOO_SLOW: Final = "too slow: messages are piling up"
+NO_ROOM: Final = "too many answers are unread, try again later"
+TOO_MANY_PINGS: Final = "too many pings and pongs"
+NOT_IN_TIME: Final = "message not received in time"
+NO_PONG: Final = "no answer to a ping"
+IDLE: Final = "idle for too long"
+FAILED: Final = "internal error"
+
+_PING_FRAME: Final = frame_head(PING, 0)
+
+log = structlog.get_logger()
+
+
+class WebSocketConnection(asyncio.Protocol):
+    """The protocol of one client after its upgrade, and the channel of its session."""
+
+    __slots__ = (
+        "_begun_at", "_controls", "_controls_at", "_discarded", "_draining", "_endpoint", "_gate",
+        "_heard_at", "_moved_at", "_outbox", "_pinged_at", "_reader", "_session", "_tasks",
+        "_ticker", "_transport", "_turn_due", "_unread", "client", "phase", "since",
+    )  # fmt: skip
+
+    def __init__(
+        self, endpoint: HttpEndpoint, transport: asyncio.Transport, client: Client
+    ) -> None:
+        self._endpoint: Final = endpoint
+        self._ticker: Final = endpoint.ticker
+        self._transport: Final = transport
+        self._gate: Final = ReadGate(transport)
+        self._unread: Final = Unread(transport, endpoint.room)
+        self._reader: Final = FrameReader(endpoint.rules.body_limit, endpoint.room)
+        self._outbox: Final = Outbox(transport, endpoint.room)
+        self._session: Session | None = None
+        self._tasks: Final[set[asyncio.Future[Reply]]] = set()  # requests that wait
+        self._turn_due = False
+        self._draining = False
+        self._discarded = 0
+        # Control frames of one second.
+        self._controls = self._controls_at = 0
+        # Ticks.
+        now = self._ticker.now
+        self._heard_at = now  # of the last bytes from the client
+        self._moved_at = now  # of the last message, or progress of a slow client
+        self._begun_at = -1  # since when a message is incomplete; -1 if none is
+        self._pinged_at = -1  # of the ping that is not answered; -1 if none is
+        self.client = client
+        self.phase = Phase.OPEN
+        self.since = now
+
+    def open(self, open_session: OpenSession) -> None:
+        """Open the session, before anything is received."""
+        try:
+            self._session = open_session(self)
+        except Exception:
+            log.exception("session_failed")
+            self.close(CloseCode.INTERNAL_ERROR, FAILED)
+
+    # Called by the transport.
+
+    def data_received(self, data: bytes) -> None:
+        """Read frames and answer messages."""
+        if self.phase is not Phase.OPEN:
+            self._discard(len(data))
+            return
+        self._heard_at = self._ticker.now
+        self._pinged_at = -1
+        self._reader.feed(data)
+        if not self._turn_due:
+            self._proceed()
+
+    def _discard(self, size: int) -> None:
+        """Read on after the end, so that the reason is not lost to a reset; but not for ever."""
+        self._discarded += size
+        if self._discarded > AHEAD_LIMIT:
+            self._gate.far_ahead = True
+            self._gate.settle()
+
+    def eof_received(self) -> bool:
+        """The client has gone; what waits for it is cancelled."""
+        return False
+
+    def pause_writing(self) -> None:
+        """The client does not read: stop reading and writing."""
+        self._outbox.paused = self._gate.unread_answers = True
+        self._gate.settle()
+        self._moved_at = self._ticker.now
+        if not self._unread.begin(self._outbox.long) and self.phase is Phase.OPEN:
+            asyncio.get_running_loop().call_soon(self.close, CloseCode.TRY_AGAIN_LATER, NO_ROOM)
+
+    def resume_writing(self) -> None:
+        """The client has read everything: continue."""
+        self._unread.end()
+        self._outbox.paused = self._gate.unread_answers = False
+        if self.phase is Phase.OPEN:
+            self._take_turn_soon()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002, asyncio's signature
+        """Release everything and cancel what waits."""
+        self._endpoint.forget(self)
+        self._unread.end()
+        self._leave()
+
+    # The channel of the session.
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that the socket has not taken yet."""
+        return self._outbox.unsent
+
+    def send(self, message: bytes) -> bool:
+        """Send a message; false if the connection closes, for instance because of its limits."""
+        if self.phase is not Phase.OPEN or self._transport.is_closing():
+            return False
+        if self._outbox.holds_back:
+            room = self._endpoint.room
+            if self._outbox.waiting_bytes + len(message) > self._endpoint.websocket.unsent_bytes:
+                self.close(CloseCode.POLICY_VIOLATION, TOO_SLOW)
+                return False
+            if room.bytes_left < len(message):
+                room.wanted = True
+                self.close(CloseCode.TRY_AGAIN_LATER, NO_ROOM)
+                return False
+        self._outbox.put(message)
+        self._moved_at = self._moved_at if self._outbox.paused else self._ticker.now
+        self._take_turn_soon()
+        return True
+
+    def close(self, code: int, reason: str) -> None:
+        """Say why, and close."""
+        self._end_with(close_frame(code, reason))
+
+    # Called by the sweep and by draining.
+
+    @property
+    def slow_seconds(self) -> int:
+        """Seconds for which the client has been slow."""
+        return self._unread.slow_seconds
+
+    @property
+    def held(self) -> int:
+        """Bytes that closing would free."""
+        return self._outbox.unsent
+
+    def look(self) -> None:
+        """Called every second: see whether the client reads, sends, answers pings."""
+        if self.phase is not Phase.OPEN:
+            return
+        if self._outbox.paused:
+            self._look_at_reading()
+        elif self._draining and self._outbox.is_empty and not self._tasks:
+            self.close(CloseCode.GOING_AWAY, STOPPING)
+        elif len(self._tasks) < self._endpoint.websocket.requests:
+            # Otherwise it is not read from.
+            self._look_at_receiving()
+
+    def expire(self, *, unread_too_long: bool) -> None:
+        """The client has had time to read the reason."""
+        if unread_too_long or self._transport.get_write_buffer_size() == 0:
+            self._transport.abort()
+
+    def drain(self) -> None:
+        """Answer received requests, then close."""
+        self._draining = True
+
+    def abort(self) -> None:
+        """End at once."""
+        self._transport.abort()
+
+    def _look_at_reading(self) -> None:
+        """The client must read a portion in time, as over HTTP."""
+        now = self._ticker.now
+        if self._unread.look():
+            self._moved_at = now
+        elif now - self._moved_at >= self._ticker.timeout(Phase.WRITING):
+            self.close(CloseCode.POLICY_VIOLATION, TOO_SLOW)
+
+    def _look_at_receiving(self) -> None:
+        now, limits = self._ticker.now, self._endpoint.websocket
+        if not self._reader.has_begun:
+            self._begun_at = -1
+        elif self._begun_at < 0:
+            self._begun_at = now
+        elif now - self._begun_at >= self._ticker.timeout(Phase.BODY):
+            self.close(CloseCode.POLICY_VIOLATION, NOT_IN_TIME)
+            return
+        if self._pinged_at >= 0:
+            if now - self._pinged_at >= limits.ping_timeout * TICKS_PER_SECOND:
+                self.close(CloseCode.POLICY_VIOLATION, NO_PONG)
+        elif not self._tasks and 0 < limits.idle_timeout * TICKS_PER_SECOND <= now - self._moved_at:
+            self.close(CloseCode.GOING_AWAY, IDLE)
+        elif now - self._heard_at >= limits.ping_interval * TICKS_PER_SECOND:
+            self._pinged_at = now
+            self._outbox.put_control(_PING_FRAME)
+
+    # Reading and answering.
+
+    def _proceed(self) -> None:
+        """Read frames, up to a number per turn, and write what there is to write."""
+        most = self._endpoint.websocket.requests
+        for _ in range(THRESHOLDS.answered_requests):
+            if self._outbox.paused or len(self._tasks) >= most:
+                break
+            step = self._reader.step()
+            if step is None:
+                break
+            if isinstance(step, WholeMessage):
+                self._answer(step)
+            elif isinstance(step, ControlFrame):
+                self._obey(step)
+            elif isinstance(step, Violation):
+                self.close(*step)
+            if self.phase is not Phase.OPEN:
+                return
+        else:
+            self._take_turn_soon()
+        if self._outbox.advance():
+            self._take_turn_soon()
+        self._gate.far_ahead = self._reader.unread > AHEAD_LIMIT
+        self._gate.settle()
+
+    def _take_turn_soon(self) -> None:
+        """Continue in the next turn of the loop."""
+        if not self._turn_due:
+            self._turn_due = True
+            asyncio.get_running_loop().call_soon(self._take_turn)
+
+    def _take_turn(self) -> None:
+        self._turn_due = False
+        if self.phase is Phase.OPEN and not self._transport.is_closing():
+            self._proceed()
+
+    def _answer(self, message: WholeMessage) -> None:
+        assert self._session is not None
+        self._moved_at, self._begun_at = self._ticker.now, -1
+        try:
+            reply = self._session.receive(message.body)
+        except Exception:
+            log.exception("session_failed")
+            self.close(CloseCode.INTERNAL_ERROR, FAILED)
+            return
+        if self.phase is not Phase.OPEN:
+            return
+        if isinstance(reply, Reply):
+            self._outbox.put_reply(reply)
+        else:
+            self._wait_for(reply, message.received)
+
+    def _wait_for(self, reply: Awaitable[Reply], received: ReceivedBytes | None) -> None:
+        task = asyncio.ensure_future(reply)
+        self._tasks.add(task)
+        task.add_done_callback(partial(self._waited, received))
+
+    def _waited(self, _: ReceivedBytes | None, task: asyncio.Future[Reply]) -> None:
+        self._tasks.discard(task)
+        failure = None if task.cancelled() else task.exception()
+        if self.phase is not Phase.OPEN or self._transport.is_closing():
+            return
+        if task.cancelled() or failure is not None:
+            log.error("session_failed", exc_info=failure)
+            self.close(CloseCode.INTERNAL_ERROR, FAILED)
+            return
+        self._moved_at = self._moved_at if self._outbox.paused else self._ticker.now
+        self._outbox.put_reply(task.result())
+        self._take_turn_soon()
+
+    def _obey(self, frame: ControlFrame) -> None:
+        """Answer a ping or a close."""
+        if frame.opcode == CLOSE:
+            self._end_as_asked(frame.payload)
+            return
+        second = self._ticker.now // TICKS_PER_SECOND
+        if second != self._controls_at:
+            self._controls_at, self._controls = second, 0
+        self._controls += 1
+        if self._controls > self._endpoint.websocket.control_frames:
+            self.close(CloseCode.POLICY_VIOLATION, TOO_MANY_PINGS)
+        elif frame.opcode == PING:
+            self._outbox.put_control(frame_head(PONG, len(frame.payload)) + frame.payload)
+
+    # Ending.
+
+    def _end_as_asked(self, payload: bytes) -> None:
+        """Close as the client does, with its own code."""
+        try:
+            Close.parse(payload)
+        except (ProtocolError, UnicodeDecodeError) as why:
+            self.close(CloseCode.PROTOCOL_ERROR, str(why))
+        else:
+            self._end_with(frame_head(CLOSE, len(payload)) + payload)
+
+    def _end_with(self, frame: bytes) -> None:
+        """Send a close frame, and give the client time to read it, as HTTP does."""
+        if self.phase is not Phase.OPEN or self._transport.is_closing():
+            return
+        self.phase, self.since = Phase.LINGERING, self._ticker.now
+        self._outbox.put_control(frame)
+        self._transport.write_eof()
+        self._leave()
+        if self._outbox.paused:
+            # Count what the transport has, and nothing that will not be sent.
+            self._unread.end()
+            self._unread.begin(None)
+        self._gate.unread_answers = self._gate.far_ahead = False
+        self._gate.settle()
+
+    def _leave(self) -> None:
+        """Stop everything that belongs to this connection; its session is told later."""
+        self.phase = Phase.LINGERING
+        self._outbox.clear()
+        self._reader.clear()
+        for task in self._tasks:
+            task.cancel()
+        if self._session is not None:
+            asyncio.get_running_loop().call_soon(self._session.ended)
+            self._session = None
