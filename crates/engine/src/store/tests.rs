@@ -3,6 +3,7 @@
 mod closing;
 mod history;
 mod model;
+mod proofs;
 mod views;
 
 use std::collections::BTreeMap;

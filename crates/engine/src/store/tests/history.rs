@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::model::{ADDRESSES, Everything, SLOTS, Touch, What, compare, row_of, storage_root};
+use super::proofs;
 use super::{folder, options};
 use crate::error::Error;
 use crate::store::*;
@@ -428,4 +429,5 @@ fn check_branch(found: &State, state: &Everything, may_be_gone: bool) {
         Err(other) => panic!("{other}"),
     }
     assert_eq!(BranchTrie::rebuild(found).unwrap().root().unwrap(), state.root());
+    proofs::check(found, state);
 }
