@@ -59,9 +59,11 @@ proptest! {
                 history.check_root();
             }
         }
+        history.check_proofs();
         while history.maintain(7) > 0 {}
         history.check();
         history.check_root();
+        history.check_proofs();
     }
 }
 
