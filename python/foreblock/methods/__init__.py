@@ -23,7 +23,7 @@ def make_families(
     submissions = submissions or NoSequencer()
     return (
         block_family(options, scheduler),
-        state_family(options, submissions),
+        state_family(options, scheduler, submissions),
         call_family(options, scheduler),
         pool_family(submissions),
         node_family(scheduler),

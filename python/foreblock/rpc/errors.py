@@ -16,6 +16,7 @@ from foreblock.errors import (
     DroppedPartial,
     Halted,
     InvalidParams,
+    LimitExceeded,
     NoSuchHead,
     NotCanonical,
     OutcomeUnknown,
@@ -59,6 +60,7 @@ TIMED_OUT: Final = -32002  # geth: request timed out
 OVERLOADED: Final = -32005  # EIP-1474: limit exceeded
 PRUNED: Final = 4444  # geth and reth
 REVERTED: Final = 3  # geth: execution reverted
+LIMIT: Final = -38026  # execution-apis: client limit exceeded
 
 # Codes of simulations in execution-apis; a rule that is not here has none of its own.
 SIMULATION: Final = {
@@ -127,6 +129,7 @@ def _simulation(error: Exception) -> Fault:
 
 PRECONF: Final[dict[type[Exception], Row]] = {
     InvalidParams: _says(INVALID_PARAMS),
+    LimitExceeded: _says(LIMIT),
     RefusedOverride: _says(REFUSED),
     UnknownBlock: _says(REFUSED, "header not found"),
     UnknownBlockHash: _says(REFUSED, "header for hash not found"),

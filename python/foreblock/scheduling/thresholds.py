@@ -74,7 +74,10 @@ class Thresholds(Struct, frozen=True):
     rendered_receipts: int = 16
     joined_transactions: int = 256
     encoded_transactions: int = 512
+    encoded_receipts: int = 128
     read_tips: int = 2048  # 0.1 µs each
+    read_slots: int = 64  # 3 µs each
+    rendered_proofs: int = 16  # of slots, 10 µs each
 
     # --- Requests that are long ---
     # Shorter bodies are read at once, in half a millisecond; of longer ones a stretch at a time.

@@ -98,6 +98,11 @@ def read_transaction(
     return transaction
 
 
+def encoded_transaction(view: LedgerView, portion: PlacedRows, place: int) -> bytes | None:
+    """The transaction at a place of a block as it was signed; none beyond the last."""
+    return item_at(view.stored, portion.rows.transactions, place - portion.start.transactions)
+
+
 def encoded_receipt(view: LedgerView, portion: PlacedRows, place: int) -> bytes | None:
     """The receipt at a place of a block as in its trie; none beyond the last."""
     return item_at(view.stored, portion.rows.receipts, place - portion.start.transactions)
