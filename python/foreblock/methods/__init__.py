@@ -8,6 +8,7 @@ HTTP. A folder is a family, and its table is in its `__init__`.
 from foreblock.methods.blocks import block_family
 from foreblock.methods.calls import call_family
 from foreblock.methods.node import node_family
+from foreblock.methods.openrpc import openrpc_family
 from foreblock.methods.options import Options
 from foreblock.methods.pool import pool_family
 from foreblock.methods.pool.sending import NoSequencer, Submissions
@@ -21,13 +22,14 @@ def make_families(
 ) -> tuple[Family, ...]:
     """All methods of one network; without submissions it refuses transactions."""
     submissions = submissions or NoSequencer()
-    return (
+    families = (
         block_family(options, scheduler),
         state_family(options, scheduler, submissions),
         call_family(options, scheduler),
         pool_family(submissions),
         node_family(scheduler),
     )
+    return (*families, openrpc_family(options, scheduler, families))
 
 
 def make_methods(
