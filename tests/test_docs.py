@@ -92,7 +92,7 @@ def test_every_method_is_documented_with_a_request_that_is_answered(
 ) -> None:
     text = (checkout / "docs" / "rpc.md").read_text("utf-8")
     sections = dict(
-        re.findall(r"^## `(\w+)`\n(.*?)(?=^## |\Z)", text, flags=re.DOTALL | re.MULTILINE)
+        re.findall(r"^## `([\w.]+)`\n(.*?)(?=^#{1,2} |\Z)", text, flags=re.DOTALL | re.MULTILINE)
     )
     assert set(sections) == set(make_methods(Options(), scheduler(1)))
     for name, section in sections.items():

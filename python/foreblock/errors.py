@@ -8,6 +8,7 @@
     │   ├── NotAPrecompile
     │   ├── InvalidParams
     │   │   └── BadArgument
+    │   ├── LimitExceeded
     │   └── RefusedOverride
     ├── NotHere                  the data is not here
     │   ├── UnknownBlock
@@ -174,6 +175,13 @@ class BadArgument(InvalidParams):
     def __str__(self) -> str:
         place = f"{self.path}: " if self.path else ""
         return f"invalid argument {self.argument}: {place}{self.why}"
+
+
+@dataclass(eq=False)
+class LimitExceeded(CallerError):
+    """The request asks for more than one request may; `why` says the limit."""
+
+    why: str
 
 
 @dataclass(eq=False)

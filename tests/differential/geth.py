@@ -18,7 +18,8 @@ def geth(program: str, files: Path, folder: Path) -> Iterator[str]:
     for command in (["init", str(files / "genesis.json")], ["import", str(files / "chain.rlp")]):
         subprocess.run([*base, *flags, *command], check=True, capture_output=True)
     quiet = ["--nodiscover", "--maxpeers", "0", "--ipcdisable", "--port", "0"]
-    ports = ["--http", "--http.port", "0", "--authrpc.port", "0"]
+    apis = ["--http.api", "eth,net,web3,debug"]
+    ports = ["--http", "--http.port", "0", "--authrpc.port", "0", *apis]
     process = subprocess.Popen(
         [*base, *flags, *quiet, *ports], stderr=subprocess.PIPE, text=True, encoding="utf-8"
     )

@@ -121,8 +121,8 @@ def test_history_ends_where_it_is_told_to(client: Asker) -> None:
     assert early["reward"] == [["0x0"]], "before its transaction"
 
 
-@pytest.mark.parametrize("count", [2, "2", "0x2"])
-def test_count_may_be_written_in_three_ways(client: Asker, count: object) -> None:
+@pytest.mark.parametrize("count", [2, "2", "0x2", "0x02"])
+def test_count_may_be_written_in_several_ways(client: Asker, count: object) -> None:
     assert len(client.ask("eth_feeHistory", count, "latest")["gasUsedRatio"]) == 2
 
 

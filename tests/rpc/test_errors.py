@@ -18,6 +18,7 @@ CLASSES = [
 ]
 EXAMPLES = [
     errors.InvalidParams("missing value for required argument 0 (address)"),
+    errors.LimitExceeded("too many slots (max 1024)"),
     errors.RefusedOverride("account 0x… is not a precompile"),
     errors.UnknownBlock(9),
     errors.UnknownBlockHash(b"\1" * 32),

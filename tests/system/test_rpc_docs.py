@@ -44,7 +44,7 @@ def test_examples_answer_as_shown(endpoint: Endpoint, command: str, shown: str) 
 
 def test_every_method_has_a_row_and_an_example() -> None:
     served = make_methods(Options(), scheduler(1))
-    assert list(served) == re.findall(r"^\| `(\w+_\w+)` \|", TEXT, flags=re.MULTILINE)
+    assert list(served) == re.findall(r"^\| `(\w+[_.]\w+)` \|", TEXT, flags=re.MULTILINE)
     for method in served:
         assert f"\n## `{method}`\n" in TEXT
         assert any(f'"{method}"' in command for command, _ in EXAMPLES)

@@ -17,6 +17,7 @@ mod outcome;
 mod overlay;
 mod params;
 mod pool;
+mod proof;
 mod state;
 mod store;
 mod stored;
@@ -36,6 +37,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     overlay::register(module)?;
     params::register(module)?;
     pool::register(module)?;
+    proof::register(module)?;
     state::register(module)?;
     batch::register(module)?;
     store::register(module)?;

@@ -17,6 +17,7 @@ use crate::env::{Env, Message, limits};
 use crate::error::to_python;
 use crate::outcome::Outcome;
 use crate::overlay::Overlay;
+use crate::proof::Proof;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Account>()?;
@@ -136,6 +137,21 @@ impl State {
     #[pyo3(signature = (*, rebuild = false))]
     fn trie(&self, py: Python<'_>, rebuild: bool) -> PyResult<StateTrie> {
         py.detach(|| StateTrie::of_state(&self.0, rebuild))
+    }
+
+    #[pyo3(signature = (address, slots, *, timeout_us = None, step_us = None))]
+    fn prove(
+        &self,
+        py: Python<'_>,
+        address: Arg<Address>,
+        slots: Vec<Arg<U256>>,
+        timeout_us: Option<Arg<u64>>,
+        step_us: Option<Arg<u64>>,
+    ) -> PyResult<Proof> {
+        let limits = limits(timeout_us, step_us);
+        let slots: Vec<_> = slots.into_iter().map(|slot| slot.0).collect();
+        let prove = || self.0.prove(&address.0, &slots, limits);
+        py.detach(prove).map(Proof).map_err(to_python)
     }
 
     /// The same as `overlay().call(…)`, which it saves an object.

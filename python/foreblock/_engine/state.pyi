@@ -1,5 +1,6 @@
 """State: accounts and storage as of a block, changes to them, and tries over both."""
 
+from collections.abc import Sequence
 from typing import Final, Self, final
 
 from foreblock._engine.evm import Env, Message, Outcome, Overlay
@@ -54,6 +55,20 @@ class State:
         in time proportional to the size of that state.
         """
 
+    def prove(
+        self,
+        address: bytes,
+        slots: Sequence[int],
+        *,
+        timeout_us: int | None = None,
+        step_us: int | None = None,
+    ) -> Proof:
+        """An account and some of its slots, with the nodes that prove them (EIP-1186).
+
+        With `step_us` only what is quick is begun: `DeadlineExceeded` for the rest. Below the
+        window of nodes it takes in proportion to what has changed since, or to the whole state.
+        """
+
     def call(
         self,
         env: Env,
@@ -65,6 +80,20 @@ class State:
         step_us: int | None = None,
     ) -> Outcome:
         """`Overlay.call` on an empty overlay."""
+
+@final
+class Proof:
+    """What a state says of an account and some slots, with nodes from the root down."""
+
+    account: Final[Account | None]
+    account_nodes: Final[list[bytes]]
+    storage_root: Final[bytes]
+
+    def slot(self, position: int) -> tuple[int, list[bytes]]:
+        """The value of the slot that was asked for at this position, and its nodes."""
+
+    def __len__(self) -> int:
+        """The number of slots."""
 
 @final
 class Changes:

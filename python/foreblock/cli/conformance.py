@@ -15,6 +15,7 @@ from foreblock.conformance.cases import Case, read_cases
 from foreblock.conformance.dialects import DIALECTS, Dialect
 from foreblock.conformance.replay import ReplayRules, Summary, Verdict, replay
 from foreblock.conformance.service import find_chain, served
+from foreblock.conformance.unserved import reason_for
 from foreblock.upstream.client import Endpoint
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -117,7 +118,8 @@ def _details(summary: Summary) -> Iterator[str]:
             if outcome.case.method == method and outcome.verdict is Verdict.NOT_SERVED
         ]
         if missing:
-            yield f"not served: {method}: {', '.join(missing)}"
+            why = reason_for(method)
+            yield f"not served: {method}: {', '.join(missing)}" + (f" ({why})" if why else "")
 
 
 def _plain(summary: Summary, dialect: Dialect, url: str | None) -> dict[str, object]:

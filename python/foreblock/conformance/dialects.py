@@ -24,9 +24,13 @@ REVERTED: Final = 3  # code of a revert, as geth answers it
 # The position of the block parameter in methods that require it.
 BLOCK_PARAMETER: Final = {
     "eth_call": 1,
+    "eth_getAccount": 1,
+    "eth_getAccountInfo": 1,
     "eth_getBalance": 1,
     "eth_getCode": 1,
+    "eth_getProof": 2,
     "eth_getStorageAt": 2,
+    "eth_getStorageValues": 1,
     "eth_getTransactionCount": 1,
     "eth_simulateV1": 1,
 }

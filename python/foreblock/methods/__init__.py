@@ -11,6 +11,7 @@ from foreblock.methods.blocks import block_family
 from foreblock.methods.calls import call_family
 from foreblock.methods.node import node_family
 from foreblock.methods.node.fees import PriorityFees
+from foreblock.methods.openrpc import openrpc_family
 from foreblock.methods.options import Options
 from foreblock.methods.pool import pool_family
 from foreblock.methods.pool.sending import NoSequencer, Submissions
@@ -50,13 +51,14 @@ def make_families(
     """All methods of one view; without submissions it refuses transactions."""
     submissions, pool = submissions or NoSequencer(), pool or EmptyPool()
     shared = shared or make_shared(options, scheduler, pool)
-    return (
+    families = (
         shared.blocks,
-        state_family(options, submissions),
+        state_family(options, scheduler, submissions),
         call_family(options, scheduler),
         pool_family(options, scheduler, submissions, pool, shared.priority_fees),
         shared.node,
     )
+    return (*families, openrpc_family(options, scheduler, families))
 
 
 def make_methods(

@@ -16,6 +16,7 @@ from foreblock.errors import (
     DroppedPartial,
     Halted,
     InvalidParams,
+    LimitExceeded,
     NoSuchHead,
     NotCanonical,
     OutcomeUnknown,
@@ -63,6 +64,7 @@ OVERLOADED: Final = -32005  # EIP-1474: limit exceeded
 PRUNED: Final = 4444  # geth and reth
 REVERTED: Final = 3  # geth: execution reverted
 SYNC_TIMED_OUT: Final = 4  # EIP-7966
+LIMIT: Final = -38026  # execution-apis: client limit exceeded
 
 # Codes of simulations in execution-apis; a rule that is not here has none of its own.
 SIMULATION: Final = {
@@ -154,6 +156,7 @@ def _duration(milliseconds: int) -> str:
 
 PRECONF: Final[dict[type[Exception], Row]] = {
     InvalidParams: _says(INVALID_PARAMS),
+    LimitExceeded: _says(LIMIT),
     RefusedOverride: _says(REFUSED),
     UnknownBlock: _says(REFUSED, "header not found"),
     UnknownBlockHash: _says(REFUSED, "header for hash not found"),

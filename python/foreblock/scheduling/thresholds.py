@@ -77,7 +77,10 @@ class Thresholds(Struct, frozen=True):
     awaited_receipts: int = 8  # that are looked for in a new commit before others run
     joined_transactions: int = 256
     encoded_transactions: int = 512
+    encoded_receipts: int = 128
     read_tips: int = 2048  # 0.1 µs each
+    read_slots: int = 64  # 3 µs each
+    rendered_proofs: int = 16  # of slots, 10 µs each
 
     # --- Requests that wait for a later commit ---
     # The heads are read again after this, while somebody waits; a commit comes every 200 ms.

@@ -21,6 +21,12 @@ METHODS = [
     "eth_chainId",
     "eth_syncing",
     "net_version",
+    "eth_config",
+    "eth_getProof",
+    "eth_getStorageValues",
+    "debug_getRawHeader",
+    "debug_getRawBlock",
+    "debug_getRawReceipts",
 ]
 
 # Where methods have the block that the published contract wants to be named.
@@ -30,6 +36,8 @@ BLOCK_AT = {
     "eth_getTransactionCount": 1,
     "eth_getCode": 1,
     "eth_getStorageAt": 2,
+    "eth_getStorageValues": 1,
+    "eth_getProof": 2,
 }
 
 

@@ -140,6 +140,16 @@ impl Watch {
         self.spent >= LOOK_AFTER_NS && self.look(nanoseconds)
     }
 
+    /// The same for work that is no run of the EVM: `DeadlineExceeded` where it must end.
+    pub(crate) fn step(&mut self, nanoseconds: u64) -> Result<()> {
+        if self.work(nanoseconds) { Err(Error::DeadlineExceeded) } else { Ok(()) }
+    }
+
+    /// Whether steps that may take long are not to be begun: others wait for the thread.
+    pub(crate) fn in_place(&self) -> bool {
+        self.limits.step.is_some()
+    }
+
     /// Before a step that keeps something in memory, with how long it takes at most.
     #[inline]
     pub(crate) fn touch(&mut self, nanoseconds: u64) -> bool {

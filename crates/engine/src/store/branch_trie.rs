@@ -5,20 +5,31 @@
 //! is not stored as nodes yet, because the writer stores them behind the head or
 //! because the block is not sealed, is replayed from its delta; where the store keeps
 //! no nodes at all, the trie is built from the whole state. So it is for a state below
-//! the window, if the caller says that it has the time.
+//! the window, if the caller says that it has the time. A proof of such a state leads the
+//! trie of the oldest block in the window back instead (`led_back`).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, U256};
 
 use super::head_trie::{build, changes_of, root_of};
 use super::nodes::StoredNodes;
 use super::state::State;
 use super::view::View;
 use crate::error::{Error, Result};
-use crate::state::Changes;
+use crate::evm::deadline::Watch;
+use crate::state::{AccountChange, AccountState, Changes, StateReader};
+use crate::store::delta;
+use crate::store::entry::{self, ACCOUNT, SLOT};
+use crate::trie::proof::ProofNodes;
 use crate::trie::state_root::StateRoot;
 use crate::trie::{LayeredNodes, NodeWrites};
+
+/// Looking an account or a slot up in an older state.
+const ENTRY_NS: u64 = 4_000;
+/// Reading the delta of a block, however short.
+const DELTA_NS: u64 = 20_000;
 
 pub struct BranchTrie {
     trie: StateRoot,
@@ -34,6 +45,11 @@ impl BranchTrie {
     ///
     /// `PrunedState` when the nodes of the state's block are no longer kept; `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn open(state: &State) -> Result<Self> {
+        Self::open_within(state, &mut Watch::default())
+    }
+
+    /// The same until a deadline: `DeadlineExceeded`.
+    pub(super) fn open_within(state: &State, watch: &mut Watch) -> Result<Self> {
         let view = View { lease: state.lease().clone() };
         let base = state.base();
         let Some(nodes) = view.heads().nodes else { return Self::build(&view, state) };
@@ -44,12 +60,33 @@ impl BranchTrie {
         let mut branch = Self::start(StoredNodes::at(&view, base), None)?;
         for block in nodes + 1..=base {
             let sealed = view.sealed(block)?.ok_or(Error::UnknownBlock(block))?;
-            branch.apply(&changes_of(&view, &view.state(block - 1)?, sealed.delta)?)?;
+            branch.replay(&view, &view.state(block - 1)?, sealed.delta, watch)?;
         }
         for (before, delta) in state.unsealed() {
-            branch.apply(&changes_of(&view, &before, delta)?)?;
+            branch.replay(&view, &before, delta, watch)?;
         }
         Ok(branch)
+    }
+
+    /// The trie of a state below the window of nodes: that of the oldest block in it, with
+    /// what has changed since as it was. None where more than `most` accounts and slots have.
+    pub(super) fn led_back(state: &State, most: usize, watch: &mut Watch) -> Result<Option<Self>> {
+        let view = View { lease: state.lease().clone() };
+        let from = view.heads().nodes_earliest;
+        let Some(changes) = changes_back(&view, from, state.base(), most, watch)? else {
+            return Ok(None);
+        };
+        let mut branch = Self::start(StoredNodes::at(&view, from), None)?;
+        branch.apply_within(&changes, watch)?;
+        for (before, delta) in state.unsealed() {
+            branch.replay(&view, &before, delta, watch)?;
+        }
+        Ok(Some(branch))
+    }
+
+    fn replay(&mut self, view: &View, before: &State, delta: u64, watch: &mut Watch) -> Result<()> {
+        let changes = changes_of(view, before, delta, watch)?;
+        self.apply_within(&changes, watch)
     }
 
     /// The same for every state that is kept, however old. Below the window of nodes this
@@ -83,8 +120,25 @@ impl BranchTrie {
     ///
     /// `MissingNode`, `StoreDamaged`, or what reading the store failed with.
     pub fn apply(&mut self, changes: &Changes) -> Result<()> {
+        self.apply_within(changes, &mut Watch::default())
+    }
+
+    fn apply_within(&mut self, changes: &Changes, watch: &mut Watch) -> Result<()> {
         let layers = self.built.iter().cloned().collect();
-        self.trie.apply(changes, &LayeredNodes { layers, base: &self.stored })
+        self.trie.apply_within(changes, &LayeredNodes { layers, base: &self.stored }, watch)
+    }
+
+    /// The nodes on the way to an account, its storage root, and those on the way to slots.
+    pub(super) fn prove(
+        &mut self,
+        address: &Address,
+        account: Option<&AccountState>,
+        slots: &[U256],
+        watch: &mut Watch,
+    ) -> Result<(ProofNodes, B256, Vec<ProofNodes>)> {
+        let layers = self.built.iter().cloned().collect();
+        let nodes = LayeredNodes { layers, base: &self.stored };
+        self.trie.prove(address, account, slots, &nodes, watch)
     }
 
     /// # Errors
@@ -102,4 +156,83 @@ impl BranchTrie {
         let layers = self.built.iter().cloned().collect();
         self.trie.storage_root(address, &LayeredNodes { layers, base: &self.stored })
     }
+}
+
+/// What leads from the state after block `from` back to that after `to`, below it. None
+/// where more than `most` accounts and slots differ.
+fn changes_back(
+    view: &View,
+    from: u64,
+    to: u64,
+    most: usize,
+    watch: &mut Watch,
+) -> Result<Option<Changes>> {
+    let Some(touched) = touched_since(view, from, to, most, watch)? else { return Ok(None) };
+    let (now, then) = (view.state(from)?, view.state(to)?);
+    let mut accounts = BTreeMap::new();
+    let mut left = most;
+    for (address, slots) in touched {
+        let (before, after) = (now.account(&address)?, then.account(&address)?);
+        let slots = match (before, after) {
+            (_, None) => BTreeMap::new(),
+            (Some(before), Some(after)) if before.generation == after.generation => slots
+                .into_iter()
+                .filter(|(generation, _)| *generation == after.generation)
+                .map(|(generation, slot)| {
+                    watch.step(ENTRY_NS)?;
+                    Ok((slot, then.storage(&address, generation, &slot)?))
+                })
+                .collect::<Result<_>>()?,
+            // It lived another life then, of which no nodes are kept.
+            (_, Some(after)) => {
+                let slots = then.slots(&address, after.generation, None, left)?;
+                left -= slots.len();
+                if left == 0 {
+                    return Ok(None);
+                }
+                slots.into_iter().collect()
+            }
+        };
+        watch.step(ENTRY_NS)?;
+        accounts.insert(address, AccountChange { before, after, slots });
+    }
+    Ok(Some(Changes { accounts, ..Changes::default() }))
+}
+
+/// Accounts by address, each with slots by generation.
+type Touched = BTreeMap<Address, BTreeSet<(u64, U256)>>;
+
+/// What blocks above `to` up to `from` changed; none where it is more than `most`.
+fn touched_since(
+    view: &View,
+    from: u64,
+    to: u64,
+    most: usize,
+    watch: &mut Watch,
+) -> Result<Option<Touched>> {
+    let deltas = view.lease.tables.deltas;
+    let mut touched = Touched::new();
+    let mut slots = 0;
+    for block in to + 1..=from {
+        watch.step(DELTA_NS)?;
+        let sealed = view.sealed(block)?.ok_or(Error::UnknownBlock(block))?;
+        let entries = view.lease.read(|txn| delta::read(deltas, txn, sealed.delta))?;
+        for key in entries.keys() {
+            match key[0] {
+                ACCOUNT => {
+                    touched.entry(Address::from_slice(&key[1..])).or_default();
+                }
+                SLOT => {
+                    let (address, generation, slot) = entry::parse_slot_key(key)?;
+                    let new = touched.entry(address).or_default().insert((generation, slot));
+                    slots += usize::from(new);
+                }
+                _ => {}
+            }
+        }
+        if touched.len() + slots > most {
+            return Ok(None);
+        }
+    }
+    Ok(Some(touched))
 }

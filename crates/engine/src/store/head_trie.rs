@@ -17,12 +17,18 @@ use super::open::Store;
 use super::state::State;
 use super::view::View;
 use crate::error::{Error, Result};
+use crate::evm::deadline::Watch;
 use crate::state::{AccountChange, AccountState, Changes, StateReader};
 use crate::store::delta;
 use crate::store::entry::{self, ACCOUNT, SLOT};
 use crate::trie::bulk_root::{BulkRoot, bulk_storage_root};
 use crate::trie::state_root::StateRoot;
 use crate::trie::{LayeredNodes, NodeReader, NodeWrites, Owner, leaf, node_key};
+
+/// Entries of a delta that may be read while others wait for the thread.
+const READ_IN_PLACE: usize = 128;
+/// Reading an entry of a delta, and the account that it is of as it was before.
+const ENTRY_NS: u64 = 2_000;
 
 pub struct HeadTrie {
     store: Arc<Store>,
@@ -108,7 +114,8 @@ fn restore_layers(store: &Store, view: &View, latest: u64) -> Result<()> {
     let mut trie = StateRoot::open(with_nodes(store, Some(known), root_of)?);
     for block in known + 1..=latest {
         let sealed = view.sealed(block)?.ok_or(Error::UnknownBlock(block))?;
-        let changes = changes_of(view, &view.state(block - 1)?, sealed.delta)?;
+        let before = view.state(block - 1)?;
+        let changes = changes_of(view, &before, sealed.delta, &mut Watch::default())?;
         let writes = with_nodes(store, Some(known), |nodes| {
             trie.apply(&changes, nodes)?;
             trie.take_writes(nodes)
@@ -127,11 +134,22 @@ fn last_known(stored: Option<u64>, layers: &[(u64, Arc<NodeWrites>)]) -> Option<
 }
 
 /// What a block changed in the state `before` it, from its delta. Code is not in it: no
-/// root needs it.
-pub(super) fn changes_of(view: &View, before: &State, number: u64) -> Result<Changes> {
-    let entries = view.lease.read(|txn| delta::read(view.lease.tables.deltas, txn, number))?;
+/// root needs it. In place a long delta is not read: `DeadlineExceeded`.
+pub(super) fn changes_of(
+    view: &View,
+    before: &State,
+    number: u64,
+    watch: &mut Watch,
+) -> Result<Changes> {
+    let limit = if watch.in_place() { READ_IN_PLACE } else { usize::MAX };
+    let deltas = view.lease.tables.deltas;
+    let entries = view.lease.read(|txn| delta::scan(deltas, txn, number, &[], &[], limit))?;
+    if entries.len() == limit {
+        return Err(Error::DeadlineExceeded);
+    }
     let mut accounts: BTreeMap<Address, AccountChange> = BTreeMap::new();
     for (key, value) in &entries {
+        watch.step(ENTRY_NS)?;
         match key[0] {
             ACCOUNT => {
                 let address = Address::from_slice(&key[1..]);

@@ -16,6 +16,7 @@ mod delta;
 mod disk;
 mod entry;
 mod environment;
+mod flat_proof;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -27,6 +28,7 @@ mod map;
 mod nodes;
 mod open;
 mod pages;
+mod proof;
 mod record;
 mod row_access;
 mod snapshot;
@@ -43,6 +45,7 @@ pub use branch_trie::BranchTrie;
 pub use head_trie::HeadTrie;
 pub use heads::{BlockRef, Heads};
 pub use open::{Mode, Options, Retention, Store};
+pub use proof::Proof;
 pub use record::{Partial, SealedBlock, Start, Status};
 pub use state::State;
 pub use view::View;

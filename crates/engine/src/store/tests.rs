@@ -3,6 +3,7 @@
 mod closing;
 mod history;
 mod model;
+mod proofs;
 mod views;
 
 use std::collections::BTreeMap;
@@ -58,9 +59,11 @@ proptest! {
                 history.check_root();
             }
         }
+        history.check_proofs();
         while history.maintain(7) > 0 {}
         history.check();
         history.check_root();
+        history.check_proofs();
     }
 }
 

@@ -17,6 +17,7 @@ mod key;
 pub(crate) mod leaf;
 mod node;
 pub mod ordered_root;
+pub(crate) mod proof;
 mod rows;
 pub(crate) mod state_root;
 #[cfg(test)]

@@ -174,7 +174,7 @@ impl Body {
     }
 
     /// Appends the RLP. Children must have been hashed.
-    fn encode(&self, out: &mut Vec<u8>) {
+    pub fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Leaf { key, value } => LeafNodeRef::new(key, value).encode(out),
             Self::Extension { key, child } => {

@@ -10,17 +10,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use alloy_primitives::{Address, B256, map::AddressMap};
+use alloy_primitives::{Address, B256, U256, map::AddressMap};
 use alloy_trie::Nibbles;
 
 use crate::{
     error::{Error, Result},
+    evm::deadline::Watch,
     state::{AccountChange, AccountState, Changes},
     trie::{
         EMPTY_ROOT_HASH, NodeReader, NodeWrites, Owner, Rows, Trie,
         leaf::{account_key, encode_account, encode_slot, slot_key, storage_root_of},
+        proof::ProofNodes,
     },
 };
+
+/// A changed account or slot: the nodes on its way are read, and hashed for the next root.
+const CHANGE_NS: u64 = 10_000;
+/// The nodes on the way to a slot, read and checked: eight of them, mostly in the cache.
+const SLOT_NS: u64 = 20_000;
 
 #[derive(Debug, Clone)]
 pub struct StateRoot {
@@ -52,7 +59,18 @@ impl StateRoot {
 
     /// Takes the changes in. They must start from the state as it stands here.
     pub fn apply(&mut self, changes: &Changes, nodes: &dyn NodeReader) -> Result<()> {
+        self.apply_within(changes, nodes, &mut Watch::default())
+    }
+
+    /// The same until a deadline: `DeadlineExceeded`.
+    pub fn apply_within(
+        &mut self,
+        changes: &Changes,
+        nodes: &dyn NodeReader,
+        watch: &mut Watch,
+    ) -> Result<()> {
         for (address, change) in &changes.accounts {
+            watch.step(CHANGE_NS * (1 + change.slots.len() as u64))?;
             self.apply_to_account(address, change, nodes)?;
         }
         Ok(())
@@ -90,6 +108,36 @@ impl StateRoot {
         }
         let rows = Rows { owner: Owner::Accounts, nodes };
         self.accounts.get(&key, &rows)?.map_or(Ok(EMPTY_ROOT_HASH), storage_root_of)
+    }
+
+    /// The nodes on the way to an account, its storage root, and the nodes on the way to
+    /// some of its slots. `account` is what the state has of it.
+    pub fn prove(
+        &mut self,
+        address: &Address,
+        account: Option<&AccountState>,
+        slots: &[U256],
+        nodes: &dyn NodeReader,
+        watch: &mut Watch,
+    ) -> Result<(ProofNodes, B256, Vec<ProofNodes>)> {
+        self.root(nodes)?;
+        let rows = Rows { owner: Owner::Accounts, nodes };
+        let to_account = self.accounts.prove(&account_key(address), &rows)?;
+        let storage_root = self.storage_root(address, nodes)?;
+        let to_slots = match account {
+            Some(AccountState { generation, .. }) if storage_root != EMPTY_ROOT_HASH => {
+                let owner = Owner::Storage { address: *address, generation: *generation };
+                let trie = self.storage_trie(address, *generation, nodes)?;
+                let rows = Rows { owner, nodes };
+                let prove = |slot| {
+                    watch.step(SLOT_NS)?;
+                    trie.prove(&slot_key(slot), &rows)
+                };
+                slots.iter().map(prove).collect::<Result<_>>()?
+            }
+            _ => vec![ProofNodes::new(); slots.len()],
+        };
+        Ok((to_account, storage_root, to_slots))
     }
 
     /// All that changed since the last call, with the root brought up to date.

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 
 #[derive(Debug, Clone, Default)]
 pub struct Trie {
-    root: Node,
+    pub(super) root: Node,
     /// Paths that had a row and lost their node since the last `take_writes`.
     given_up: Vec<Nibbles>,
     /// Where nodes are encoded, kept to be allocated once.

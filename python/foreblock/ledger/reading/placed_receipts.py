@@ -105,6 +105,11 @@ def _stored_sender(
     return part[1]
 
 
+def encoded_transaction(view: LedgerView, portion: PlacedRows, place: int) -> bytes | None:
+    """The transaction at a place of a block as it was signed; none beyond the last."""
+    return item_at(view.stored, portion.rows.transactions, place - portion.start.transactions)
+
+
 def encoded_receipt(view: LedgerView, portion: PlacedRows, place: int) -> bytes | None:
     """The receipt at a place of a block as in its trie; none beyond the last."""
     return item_at(view.stored, portion.rows.receipts, place - portion.start.transactions)

@@ -10,6 +10,7 @@ from foreblock._engine import Block, Header, View
 from foreblock.errors import BadGenesis, StoreDamaged
 from foreblock.ledger.genesis.config import read_profile
 from foreblock.ledger.genesis.json_value import JsonValue
+from foreblock.ledger.rules.fork_config import StatedForks
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.uncles import ANCESTORS_NEEDED, Ancestor
@@ -65,6 +66,16 @@ def read_chain_head(view: View, profile: ChainProfile) -> ChainHead:
 def stored_profile(view: View) -> ChainProfile:
     """The profile of the chain that a store holds."""
     return read_profile(JsonValue.parse(view.row(CONFIG) or b"", BadGenesis))
+
+
+def stated_forks(view: View) -> StatedForks:
+    """The forks that the genesis of a stored chain states, those without effect included."""
+    config = JsonValue.parse(view.row(CONFIG) or b"", BadGenesis)
+    stated = {key: member for key, member in config.items() if member.value is not None}
+    return StatedForks(
+        blocks={key: each.number() for key, each in stated.items() if key.endswith("Block")},
+        times={key: each.number() for key, each in stated.items() if key.endswith("Time")},
+    )
 
 
 def rules_of(header: Header, total_difficulty: int, profile: ChainProfile) -> Rules:

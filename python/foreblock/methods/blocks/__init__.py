@@ -2,8 +2,10 @@
 
 from foreblock.methods.blocks.block_methods import BlockMethods
 from foreblock.methods.blocks.block_places import BlockPlaces
+from foreblock.methods.blocks.raw_forms import RawMethods
 from foreblock.methods.blocks.receipts import ReceiptMethods
 from foreblock.methods.blocks.transactions import TransactionMethods
+from foreblock.methods.blocks.uncles import UncleMethods
 from foreblock.methods.options import Options
 from foreblock.methods.table import Family, Method
 from foreblock.methods.waiting_pool import WaitingPool
@@ -16,6 +18,8 @@ def block_family(options: Options, scheduler: Scheduler, pool: WaitingPool) -> F
     blocks = BlockMethods(options, scheduler)
     transactions = TransactionMethods(places, scheduler, pool)
     receipts = ReceiptMethods(options, places, scheduler)
+    uncles = UncleMethods(scheduler)
+    raw = RawMethods(places, scheduler)
     return Family(
         "Blocks, transactions and receipts",
         (
@@ -57,6 +61,39 @@ def block_family(options: Options, scheduler: Scheduler, pool: WaitingPool) -> F
                 "eth_getBlockReceipts(block: BlockParameter) -> Receipt[]?",
                 receipts.get_block_receipts,
             ),
-            Method("debug_getRawBlock(block: BlockTag) -> Data", blocks.get_raw_block),
+            Method(
+                "eth_getUncleCountByBlockNumber(block: BlockTag) -> Quantity?",
+                uncles.get_count_by_number,
+            ),
+            Method(
+                "eth_getUncleCountByBlockHash(blockHash: Hash) -> Quantity?",
+                uncles.get_count_by_hash,
+            ),
+            Method(
+                "eth_getUncleByBlockNumberAndIndex(block: BlockTag, index: Quantity) -> Uncle?",
+                uncles.get_by_number_and_index,
+            ),
+            Method(
+                "eth_getUncleByBlockHashAndIndex(blockHash: Hash, index: Quantity) -> Uncle?",
+                uncles.get_by_hash_and_index,
+            ),
+            Method(
+                "eth_getRawTransactionByHash(transactionHash: Hash) -> Data",
+                raw.get_transaction,
+            ),
+            Method(
+                "eth_getRawTransactionByBlockNumberAndIndex(block: BlockTag, "
+                "index: Quantity) -> Data",
+                raw.get_by_number_and_index,
+            ),
+            Method(
+                "eth_getRawTransactionByBlockHashAndIndex(blockHash: Hash, "
+                "index: Quantity) -> Data",
+                raw.get_by_hash_and_index,
+            ),
+            Method("debug_getRawHeader(block: BlockParameter) -> Data", raw.get_header),
+            Method("debug_getRawBlock(block: BlockParameter) -> Data", raw.get_block),
+            Method("debug_getRawReceipts(block: BlockParameter) -> Data[]", raw.get_receipts),
+            Method("debug_getRawTransaction(transactionHash: Hash) -> Data", raw.get_transaction),
         ),
     )

@@ -62,10 +62,10 @@ class CountByHashParams(Params):
     block_hash: str
 
 
-_read_number_and_index = reader(NumberAndIndexParams)
-_read_hash_and_index = reader(HashAndIndexParams)
-_read_count_by_number = reader(CountByNumberParams)
-_read_count_by_hash = reader(CountByHashParams)
+read_number_and_index = reader(NumberAndIndexParams)
+read_hash_and_index = reader(HashAndIndexParams)
+read_count_by_number = reader(CountByNumberParams)
+read_count_by_hash = reader(CountByHashParams)
 
 
 class TransactionMethods:
@@ -88,21 +88,21 @@ class TransactionMethods:
 
     def get_by_number_and_index(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The transaction at a place of a block, or null where either is not there."""
-        params = _read_number_and_index(raw)
+        params = read_number_and_index(raw)
         return self._show_at(view, read_block(params.block, 0), params.index)
 
     def get_by_hash_and_index(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The same for a block that is named by its hash."""
-        params = _read_hash_and_index(raw)
+        params = read_hash_and_index(raw)
         return self._show_at(view, ByHash(hash32(params.block_hash, 0)), params.index)
 
     def get_count_by_number(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The number of transactions of a block, or null where there is none."""
-        return self._count(view, read_block(_read_count_by_number(raw).block, 0))
+        return self._count(view, read_block(read_count_by_number(raw).block, 0))
 
     def get_count_by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The same for a block that is named by its hash."""
-        return self._count(view, ByHash(hash32(_read_count_by_hash(raw).block_hash, 0)))
+        return self._count(view, ByHash(hash32(read_count_by_hash(raw).block_hash, 0)))
 
     def _show_at(self, view: LedgerView, named: BlockId, index: str) -> bytes | Awaitable[bytes]:
         place = quantity(index, 64, 1)

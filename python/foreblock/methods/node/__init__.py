@@ -1,7 +1,10 @@
 """The node and its chain: fees, ids, versions."""
 
 from foreblock.methods.node import about
+from foreblock.methods.node.capabilities import capabilities, supported_capabilities
+from foreblock.methods.node.chain_config import config
 from foreblock.methods.node.fees import FeeMethods, PriorityFees
+from foreblock.methods.node.hashing import HashMethods
 from foreblock.methods.table import Family, Method
 from foreblock.scheduling.scheduler import Scheduler
 
@@ -9,6 +12,7 @@ from foreblock.scheduling.scheduler import Scheduler
 def node_family(scheduler: Scheduler, priority_fees: PriorityFees) -> Family:
     """The methods of this folder."""
     fees = FeeMethods(scheduler, priority_fees)
+    hashing = HashMethods(scheduler)
     return Family(
         "Fees, chain and node",
         (
@@ -19,13 +23,23 @@ def node_family(scheduler: Scheduler, priority_fees: PriorityFees) -> Family:
                 "rewardPercentiles?: Number[]) -> FeeHistory",
                 fees.fee_history,
             ),
+            Method("eth_baseFee() -> Quantity?", fees.base_fee),
             Method("eth_blobBaseFee() -> Quantity", fees.blob_base_fee),
             Method("eth_blockNumber() -> Quantity", about.block_number),
             Method("eth_chainId() -> Quantity", about.chain_id),
             Method("eth_accounts() -> Address[]", about.accounts),
+            Method("eth_coinbase() -> Address", about.coinbase),
+            Method("eth_config() -> ForkConfigs", config),
+            Method("eth_capabilities() -> Capabilities", capabilities),
             Method("eth_syncing() -> Boolean", about.syncing),
+            Method("eth_mining() -> Boolean", about.mining),
+            Method("eth_hashrate() -> Quantity", about.hash_rate),
+            Method("eth_protocolVersion() -> Quantity", about.protocol_version),
             Method("net_version() -> Text", about.network_version),
             Method("net_listening() -> Boolean", about.listening),
+            Method("net_peerCount() -> Quantity", about.peer_count),
             Method("web3_clientVersion() -> Text", about.client_version),
+            Method("web3_sha3(data: Data) -> Hash", hashing.sha3),
+            Method("op_supportedCapabilities() -> Text[]", supported_capabilities),
         ),
     )

@@ -8,6 +8,7 @@ from msgspec import Raw
 
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.params import Params, explain
+from foreblock.methods.shapes import write_data
 
 CLIENT: Final = msgspec.json.encode(f"foreblock/v{version('foreblock')}")
 _NOTHING: Final = frozenset({b"", b"[]"})
@@ -63,3 +64,33 @@ def syncing(_view: LedgerView, raw: Raw) -> bytes:
     """False: there is nothing to catch up with."""
     take_none(raw)
     return b"false"
+
+
+def protocol_version(_view: LedgerView, raw: Raw) -> bytes:
+    """The version of the wire protocol that other nodes speak; there are no peers here."""
+    take_none(raw)
+    return b'"0x44"'
+
+
+def mining(_view: LedgerView, raw: Raw) -> bytes:
+    """False: nothing is mined."""
+    take_none(raw)
+    return b"false"
+
+
+def hash_rate(_view: LedgerView, raw: Raw) -> bytes:
+    """Zero: nothing is mined."""
+    take_none(raw)
+    return b'"0x0"'
+
+
+def coinbase(view: LedgerView, raw: Raw) -> bytes:
+    """The address that gets the fees of the block in progress, or of the latest one."""
+    take_none(raw)
+    return write_data((view.pending or view.latest).header.beneficiary)
+
+
+def peer_count(_view: LedgerView, raw: Raw) -> bytes:
+    """Zero: blocks come from a source and not from peers."""
+    take_none(raw)
+    return b'"0x0"'

@@ -1,4 +1,4 @@
-"""eth_gasPrice, eth_maxPriorityFeePerGas, eth_blobBaseFee, eth_feeHistory: prices of gas."""
+"""eth_gasPrice, eth_baseFee, eth_blobBaseFee, eth_feeHistory and others: prices of gas."""
 
 from collections.abc import Awaitable, Sequence
 from functools import partial
@@ -11,6 +11,7 @@ from foreblock.ledger.reading.block_fees import BlockTips, blob_fees_of, next_ba
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
+from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.methods.block_param import BlockName, read_block
 from foreblock.methods.lru_cache import LruCache
 from foreblock.methods.node.about import take_none
@@ -112,6 +113,15 @@ class FeeMethods:
         take_none(raw)
         return write_quantity(blob_fees_of(view.latest)[0])
 
+    def base_fee(self, view: LedgerView, raw: Raw) -> bytes:
+        """The base fee of the block after the latest one, or null before London."""
+        take_none(raw)
+        if view.latest.rules.ethereum < EthereumFork.LONDON:
+            return b"null"
+        if view.pending is not None:
+            return write_quantity(view.pending.header.base_fee_per_gas or 0)
+        return write_quantity(next_base_fee_of(view.latest))
+
     def _suggest(self, view: LedgerView, base_fee: int) -> bytes | Awaitable[bytes]:
         known = self._priority_fees.known(view)
         if known is not None:
@@ -156,14 +166,19 @@ def _base_fee(view: LedgerView) -> int:
 
 
 def _read_count(given: str | int) -> int:
-    """A quantity; as in geth also a number, with or without quotes."""
+    """A quantity; as in geth also a number, with or without quotes, or with leading zeros."""
     if isinstance(given, str):
         if not given.isascii() or not given.isdecimal() or len(given) > DECIMAL_DIGITS:
-            return quantity(given, 64, 0)
+            return quantity(_without_zeros(given), 64, 0)
         given = int(given)
     if given < 0:
         refuse(0, "", "block count below 0")
     return given
+
+
+def _without_zeros(text: str) -> str:
+    digits = text[2:].lstrip("0") if text[:2] in ("0x", "0X") else ""
+    return f"0x{digits}" if digits else text
 
 
 def _check_percentiles(given: Sequence[float]) -> Sequence[float]:

@@ -3,12 +3,17 @@
 from foreblock.methods.options import Options
 from foreblock.methods.pool.sending import Submissions
 from foreblock.methods.state.accounts import StateMethods
+from foreblock.methods.state.proofs import ProofMethods
+from foreblock.methods.state.storage_values import StorageValuesMethods
 from foreblock.methods.table import Family, Method
+from foreblock.scheduling.scheduler import Scheduler
 
 
-def state_family(options: Options, submissions: Submissions) -> Family:
+def state_family(options: Options, scheduler: Scheduler, submissions: Submissions) -> Family:
     """The methods of this folder."""
     state = StateMethods(options, submissions)
+    proofs = ProofMethods(options, scheduler)
+    values = StorageValuesMethods(options, scheduler)
     return Family(
         "Accounts and storage",
         (
@@ -24,6 +29,24 @@ def state_family(options: Options, submissions: Submissions) -> Family:
             Method(
                 "eth_getStorageAt(address: Address, slot: Slot, block!: BlockParameter) -> Word",
                 state.get_storage_at,
+            ),
+            Method(
+                "eth_getStorageValues(slots: SlotsByAddress, block!: BlockParameter) "
+                "-> WordsByAddress",
+                values.get_storage_values,
+            ),
+            Method(
+                "eth_getAccountInfo(address: Address, block!: BlockParameter) -> AccountInfo",
+                state.get_account_info,
+            ),
+            Method(
+                "eth_getAccount(address: Address, block!: BlockParameter) -> Account?",
+                proofs.get_account,
+            ),
+            Method(
+                "eth_getProof(address: Address, storageKeys: StorageKey[], "
+                "block!: BlockParameter) -> AccountProof",
+                proofs.get_proof,
             ),
         ),
     )

@@ -1,4 +1,4 @@
-"""eth_getBalance, eth_getTransactionCount, eth_getCode, eth_getStorageAt: fields of an account.
+"""eth_getBalance, eth_getCode, eth_getStorageAt and others: fields of an account.
 
 The nonce at `pending` is the one answer that does not come from the snapshot alone: it counts
 the sender's transactions in the pool. Otherwise a client that sends two within one flashblock
@@ -70,8 +70,24 @@ class StateMethods:
         value = view.state(find_block(view, params.block, 2)).storage(who, key)
         return b'"0x%064x"' % value
 
+    def get_account_info(self, view: LedgerView, raw: Raw) -> bytes:
+        """Balance, nonce and code of an account in one answer."""
+        who, block = self._read(raw)
+        state = view.state(find_block(view, block, 1))
+        account = state.account(who)
+        return b'{"balance":"0x%x","nonce":"0x%x","code":%b}' % (
+            0 if account is None else account.balance,
+            0 if account is None else account.nonce,
+            shapes.write_data(state.code(who)),
+        )
+
     def _read(self, raw: Raw) -> tuple[bytes, BlockParam]:
-        params = _read_account(raw)
-        if params.block is None and self._block_required:
-            params = explain(raw, AccountParams, 2)
-        return address(params.address, 0), params.block
+        return read_account(raw, block_required=self._block_required)
+
+
+def read_account(raw: Raw, *, block_required: bool) -> tuple[bytes, BlockParam]:
+    """The address and the block that a request names."""
+    params = _read_account(raw)
+    if params.block is None and block_required:
+        params = explain(raw, AccountParams, 2)
+    return address(params.address, 0), params.block

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::model::{ADDRESSES, Everything, SLOTS, Touch, What, compare, row_of, storage_root};
+use super::proofs;
 use super::{folder, options};
 use crate::error::Error;
 use crate::store::*;
@@ -379,6 +380,21 @@ impl History {
         assert_eq!(trie.root().unwrap(), state.root());
         for (address, (_, slots)) in &state.accounts {
             assert_eq!(trie.storage_root(address).unwrap(), storage_root(slots));
+        }
+    }
+
+    /// Everything retained is proven as the model says.
+    pub fn check_proofs(&self) {
+        let view = self.store().view().unwrap();
+        for (block, (_, state, _)) in self.sealed.iter().enumerate() {
+            if let Ok(found) = view.state(block as u64) {
+                proofs::check(&found, state);
+            }
+        }
+        for (number, partial) in &self.partials {
+            if let Ok(found) = view.state_of_partial(*number) {
+                proofs::check(&found, &partial.state);
+            }
         }
     }
 
