@@ -60,6 +60,7 @@ def _fields(words: str) -> dict[str, object]:
 
 
 _ADDRESS_KEY: Final = f"^0x{HEX}{{40}}$"
+_DECIMAL_KEY: Final = "^[0-9]+$"
 _HEADER: Final = (
     "number:Quantity hash:Hash parentHash:Hash nonce:Data sha3Uncles:Hash logsBloom:Bloom "
     "transactionsRoot:Hash stateRoot:Hash receiptsRoot:Hash miner:Address difficulty:Quantity "
@@ -210,6 +211,27 @@ CALLS: Final[dict[str, Schema]] = {
     },
 }
 
+POOL: Final[dict[str, Schema]] = {
+    "Milliseconds": {"anyOf": [{"type": "integer", "minimum": 0}, _ref("Quantity")]},
+    "FilledTransaction": _object("raw:Data tx:UnsignedTransaction"),
+    "UnsignedTransaction": _object(
+        "type:Quantity nonce:Quantity to:Address? gas:Quantity "
+        "gasPrice:Quantity? maxFeePerGas:Quantity? maxPriorityFeePerGas:Quantity? value:Quantity "
+        "input:Data v:Quantity r:Quantity s:Quantity hash:Hash",
+        "chainId:Quantity yParity:Quantity accessList:AccessListEntry[] maxFeePerBlobGas:Quantity "
+        "blobVersionedHashes:Hash[] authorizationList:Authorization[]",
+    ),
+    "PoolStatus": _object("pending:Quantity queued:Quantity"),
+    "PoolContent": _object("pending:TransactionsBySender queued:TransactionsBySender"),
+    "SenderContent": _object("pending:TransactionsByNonce queued:TransactionsByNonce"),
+    "TransactionsBySender": _by(_ADDRESS_KEY, _ref("TransactionsByNonce")),
+    "TransactionsByNonce": _by(_DECIMAL_KEY, _ref("Transaction")),
+    "PoolTexts": _object("pending:TextsBySender queued:TextsBySender"),
+    "TextsBySender": _by(_ADDRESS_KEY, _ref("TextsByNonce")),
+    "TextsByNonce": _by(_DECIMAL_KEY, _ref("Text")),
+    "TransactionStatus": _object("", status={"enum": ["Known", "Unknown"]}),
+}
+
 NODE: Final[dict[str, Schema]] = {
     "FeeHistory": _object(
         "oldestBlock:Quantity baseFeePerGas:Quantity[] gasUsedRatio:Number[]",
@@ -233,4 +255,4 @@ NODE: Final[dict[str, Schema]] = {
     "OpenRpcDocument": {"type": "object", "title": "https://spec.open-rpc.org"},
 }
 
-SCHEMAS: Final[dict[str, Schema]] = SCALARS | BLOCKS | STATE | CALLS | NODE
+SCHEMAS: Final[dict[str, Schema]] = SCALARS | BLOCKS | STATE | CALLS | POOL | NODE
