@@ -39,6 +39,7 @@ from foreblock._engine import (
     PlainCalls,
     Pool,
     Precompiles,
+    Proof,
     SealedBody,
     State,
     StateTrie,
@@ -287,6 +288,7 @@ def made(objects: Objects, kind: type) -> object:
         StoredItems: lambda: StoredItems(ITEMS),
         Bids: lambda: Bids(7),
         BlockTips: lambda: BlockTips([(1, 2), (3, 4)]),
+        Proof: lambda: objects.state.prove(CONTRACT, [1]),
     }
     return makers[kind]()
 
@@ -314,7 +316,7 @@ def written(block: SealedBody) -> BodyText:
 KINDS = [
     Store, View, State, Batch, Overlay, StateTrie, GrowingRoot, Body, Changes, Executed,
     Opening, Parts, SealedBody, BodyText, Overrides, PlainCalls, FastPath, StoredItems, Bids,
-    BlockTips,
+    BlockTips, Proof,
 ]  # fmt: skip
 METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]
 many = settings(

@@ -1,12 +1,12 @@
 //! Proofs of accounts and slots, for Python.
 
-use foreblock_engine::state::AccountState;
+use foreblock_engine::error::Error;
 use foreblock_engine::store;
-use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::convert::{Arg, Integer};
+use crate::error::to_python;
 use crate::state::Account;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -25,7 +25,7 @@ fn nodes<'py>(py: Python<'py>, nodes: &[Vec<u8>]) -> Vec<Bound<'py, PyBytes>> {
 impl Proof {
     #[getter]
     fn account(&self) -> Option<Account> {
-        self.0.account.map(|account: AccountState| Account(account))
+        self.0.account.map(Account)
     }
 
     #[getter]
@@ -44,7 +44,8 @@ impl Proof {
         position: Arg<usize>,
     ) -> PyResult<(Integer, Vec<Bound<'py, PyBytes>>)> {
         let slot = self.0.slots.get(position.0);
-        let (value, proof) = slot.ok_or_else(|| PyIndexError::new_err("no such slot"))?;
+        let missing = || to_python(Error::invalid("there is no slot at this position"));
+        let (value, proof) = slot.ok_or_else(missing)?;
         Ok((Integer(*value), nodes(py, proof)))
     }
 

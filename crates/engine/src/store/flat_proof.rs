@@ -11,13 +11,13 @@ use alloy_trie::{EMPTY_ROOT_HASH, Nibbles};
 use super::state::State;
 use crate::error::Result;
 use crate::evm::deadline::Watch;
-use crate::state::AccountState;
+use crate::state::{AccountState, StateReader};
 use crate::trie::bulk_root::BulkRoot;
 use crate::trie::leaf::{account_key, encode_account, encode_slot, slot_key};
 use crate::trie::proof::{OnTheWay, ProofNodes};
 
-/// Leaves that are held in a pass, up to twice as many while it is being read: of 64 bytes
-/// each, those of all accounts and of one account's storage.
+/// Leaves that are held in a pass, up to twice as many while it is being read: addresses
+/// with their hashes, or values of one account's slots, of 64 bytes each at most.
 const HELD: usize = 1 << 18;
 /// Leaves that are read at once.
 const PORTION: usize = 1024;
@@ -53,7 +53,8 @@ pub(super) fn prove_holding(
         held,
         watch,
         |watch, take| scan_accounts(state, watch, take),
-        |watch, hash, (each, account)| {
+        |watch, hash, each: Address| {
+            let Some(account) = state.account(&each)? else { return Ok(()) };
             let wanted = if each == *address { Some(&mut to_slots) } else { None };
             let root = hash_storage(state, &each, &account, wanted, watch, held)?;
             if each == *address {
@@ -103,17 +104,13 @@ fn in_order<T: Copy>(
     }
 }
 
-fn scan_accounts(
-    state: &State,
-    watch: &mut Watch,
-    take: &mut Take<'_, (Address, AccountState)>,
-) -> Result<()> {
+fn scan_accounts(state: &State, watch: &mut Watch, take: &mut Take<'_, Address>) -> Result<()> {
     let mut after = None;
     loop {
         let accounts = state.accounts(after.as_ref(), PORTION)?;
-        for (address, account) in &accounts {
+        for (address, _) in &accounts {
             watch.step(LEAF_NS)?;
-            take(keccak256(address), (*address, *account));
+            take(keccak256(address), *address);
         }
         after = accounts.last().map(|(address, _)| *address);
         if accounts.len() < PORTION {

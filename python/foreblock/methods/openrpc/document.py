@@ -4,8 +4,7 @@ A method's summary is the first line of the docstring of its function; its param
 come from its signature. The shapes that signatures name are components of the document.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from inspect import getdoc
 from typing import Final
@@ -16,6 +15,7 @@ from foreblock.methods.table import Family, Method
 
 OPENRPC: Final = "1.3.2"
 TITLE: Final = "foreblock"
+VERSION: Final = version(TITLE)
 ABOUT: Final = "JSON-RPC reads of a chain whose pending block is real."
 
 Json = dict[str, object]
@@ -30,9 +30,9 @@ def make_document(families: Sequence[Family], *, block_required: bool) -> Json:
     ]
     return {
         "openrpc": OPENRPC,
-        "info": {"title": TITLE, "version": version("foreblock"), "description": ABOUT},
+        "info": {"title": TITLE, "version": VERSION, "description": ABOUT},
         "methods": methods,
-        "components": {"schemas": _components(methods)},
+        "components": {"schemas": SCHEMAS},
     }
 
 
@@ -62,30 +62,3 @@ def _describe_parameter(parameter: Parameter, *, required: bool) -> Json:
 def summary_of(method: Method) -> str:
     """The first line of the docstring of a method's function."""
     return (getdoc(method.run) or "").partition("\n")[0]
-
-
-def _components(methods: Sequence[Json]) -> Mapping[str, object]:
-    """The shapes that methods name, and those that these name in turn."""
-    found: dict[str, object] = {}
-    wanted = list(references(methods))
-    while wanted:
-        name = wanted.pop()
-        if name not in found and name in SCHEMAS:
-            found[name] = SCHEMAS[name]
-            wanted += references(SCHEMAS[name])
-    return dict(sorted(found.items()))
-
-
-def references(value: object) -> Iterator[str]:
-    """The names of the components that a part of the document refers to."""
-    match value:
-        case {"$ref": str(path)}:
-            yield re.sub(".*/", "", path)
-        case dict():
-            for member in value.values():
-                yield from references(member)
-        case list() | tuple():
-            for item in value:
-                yield from references(item)
-        case _:
-            pass

@@ -2,65 +2,26 @@
 
 A result shape is complete: it lists every field that an answer may have, so that clients can be
 generated from it. Fields of later forks, of other transaction types and of OP chains may be
-absent. A parameter shape lists what is read.
+absent. A parameter shape lists what is read. Those of logs, subscriptions, the pool and traces
+are in `event_schemas` and `trace_schemas`.
 """
 
 from typing import Final
 
-Schema = dict[str, object]
+from foreblock.methods.openrpc.event_schemas import EVENTS
+from foreblock.methods.openrpc.schema_parts import (
+    ADDRESS_KEY,
+    HEX,
+    Schema,
+    array,
+    keyed,
+    of_bytes,
+    record,
+    ref,
+    text,
+)
+from foreblock.methods.openrpc.trace_schemas import TRACES
 
-HEX: Final = "[0-9a-fA-F]"
-
-
-def _text(pattern: str, title: str) -> Schema:
-    return {"type": "string", "pattern": f"^{pattern}$", "title": title}
-
-
-def _bytes(length: int, title: str) -> Schema:
-    return _text(f"0x{HEX}{{{2 * length}}}", title)
-
-
-def _ref(name: str) -> Schema:
-    return {"$ref": f"#/components/schemas/{name}"}
-
-
-def _array(name: str) -> Schema:
-    return {"type": "array", "items": _ref(name)}
-
-
-def _nullable(name: str) -> Schema:
-    return {"anyOf": [_ref(name), {"type": "null"}]}
-
-
-def _by(key: str, value: Schema) -> Schema:
-    return {"type": "object", "patternProperties": {key: value}, "additionalProperties": False}
-
-
-def _object(required: str, optional: str = "", **others: Schema) -> Schema:
-    """An object whose fields are words `name:Shape`; `others` are required unless optional."""
-    must, may = _fields(required), _fields(optional)
-    named = {name for name in others if name not in may}
-    return {
-        "type": "object",
-        "properties": must | may | others,
-        "required": sorted({*must, *named}),
-        "additionalProperties": False,
-    }
-
-
-def _fields(words: str) -> dict[str, object]:
-    fields: dict[str, object] = {}
-    for word in words.split():
-        name, _, shape = word.partition(":")
-        if shape.endswith("?"):
-            fields[name] = _nullable(shape[:-1])
-        else:
-            fields[name] = _array(shape[:-2]) if shape.endswith("[]") else _ref(shape)
-    return fields
-
-
-_ADDRESS_KEY: Final = f"^0x{HEX}{{40}}$"
-_DECIMAL_KEY: Final = "^[0-9]+$"
 _HEADER: Final = (
     "number:Quantity hash:Hash parentHash:Hash nonce:Data sha3Uncles:Hash logsBloom:Bloom "
     "transactionsRoot:Hash stateRoot:Hash receiptsRoot:Hash miner:Address difficulty:Quantity "
@@ -71,50 +32,50 @@ _LATER_HEADER: Final = (
     "baseFeePerGas:Quantity withdrawalsRoot:Hash withdrawals:Withdrawal[] blobGasUsed:Quantity "
     "excessBlobGas:Quantity parentBeaconBlockRoot:Hash requestsHash:Hash"
 )
-_TRANSACTIONS: Final[Schema] = {"anyOf": [_array("Hash"), _array("Transaction")]}
+_TRANSACTIONS: Final[Schema] = {"anyOf": [array("Hash"), array("Transaction")]}
 
 SCALARS: Final[dict[str, Schema]] = {
-    "Quantity": _text("0x(0|[1-9a-fA-F][0-9a-fA-F]*)", "a number in hex without leading zeros"),
-    "Data": _text(f"0x({HEX}{{2}})*", "bytes in hex"),
-    "Hash": _bytes(32, "32 bytes"),
-    "Word": _bytes(32, "32 bytes"),
-    "Address": _bytes(20, "20 bytes"),
-    "Bloom": _bytes(256, "256 bytes"),
+    "Quantity": text("0x(0|[1-9a-fA-F][0-9a-fA-F]*)", "a number in hex without leading zeros"),
+    "Data": text(f"0x({HEX}{{2}})*", "bytes in hex"),
+    "Hash": of_bytes(32, "32 bytes"),
+    "Word": of_bytes(32, "32 bytes"),
+    "Address": of_bytes(20, "20 bytes"),
+    "Bloom": of_bytes(256, "256 bytes"),
     "Boolean": {"type": "boolean"},
     "Text": {"type": "string"},
     "Number": {"type": "number"},
     "Count": {
         "anyOf": [
-            _ref("Quantity"),
-            _text("[0-9]+", "a number in decimal"),
+            ref("Quantity"),
+            text("[0-9]+", "a number in decimal"),
             {"type": "integer", "minimum": 0},
         ]
     },
-    "Slot": _text(f"0[xX]{HEX}{{1,64}}", "up to 32 bytes, with or without leading zeros"),
-    "StorageKey": _text(f"(0[xX])?{HEX}{{0,64}}", "up to 32 bytes, with or without 0x and zeros"),
+    "Slot": text(f"0[xX]{HEX}{{1,64}}", "up to 32 bytes, with or without leading zeros"),
+    "StorageKey": text(f"(0[xX])?{HEX}{{0,64}}", "up to 32 bytes, with or without 0x and zeros"),
     "BlockTag": {
         "anyOf": [
             {"enum": ["latest", "pending", "safe", "finalized", "earliest"]},
-            _ref("Quantity"),
-            _ref("Hash"),
-            _ref("BlockObject"),
+            ref("Quantity"),
+            ref("Hash"),
+            ref("BlockObject"),
         ]
     },
-    "BlockParameter": _ref("BlockTag"),
-    "BlockObject": _object(
+    "BlockParameter": ref("BlockTag"),
+    "BlockObject": record(
         "", "blockHash:Hash requireCanonical:Boolean flashblockIndex:Quantity blockNumber:Text"
     ),
 }
 
 BLOCKS: Final[dict[str, Schema]] = {
-    "Block": _object(
+    "Block": record(
         _HEADER.replace("number:Quantity hash:Hash", "number:Quantity? hash:Hash?"),
         _LATER_HEADER,
         transactions=_TRANSACTIONS,
     ),
-    "Uncle": _object(_HEADER, _LATER_HEADER),
-    "Withdrawal": _object("index:Quantity validatorIndex:Quantity address:Address amount:Quantity"),
-    "Transaction": _object(
+    "Uncle": record(_HEADER, _LATER_HEADER),
+    "Withdrawal": record("index:Quantity validatorIndex:Quantity address:Address amount:Quantity"),
+    "Transaction": record(
         "blockHash:Hash? blockNumber:Quantity? transactionIndex:Quantity? type:Quantity hash:Hash "
         "from:Address to:Address? nonce:Quantity gas:Quantity gasPrice:Quantity value:Quantity "
         "input:Data",
@@ -124,11 +85,11 @@ BLOCKS: Final[dict[str, Schema]] = {
         "authorizationList:Authorization[] sourceHash:Hash mint:Quantity isSystemTx:Boolean "
         "depositReceiptVersion:Quantity",
     ),
-    "AccessListEntry": _object("address:Address storageKeys:Word[]"),
-    "Authorization": _object(
+    "AccessListEntry": record("address:Address storageKeys:Word[]"),
+    "Authorization": record(
         "chainId:Quantity address:Address nonce:Quantity yParity:Quantity r:Quantity s:Quantity"
     ),
-    "Receipt": _object(
+    "Receipt": record(
         "transactionHash:Hash transactionIndex:Quantity blockHash:Hash blockNumber:Quantity "
         "type:Quantity from:Address to:Address? cumulativeGasUsed:Quantity gasUsed:Quantity "
         "effectiveGasPrice:Quantity contractAddress:Address? logs:Log[] logsBloom:Bloom",
@@ -138,7 +99,7 @@ BLOCKS: Final[dict[str, Schema]] = {
         "operatorFeeConstant:Quantity daFootprintGasScalar:Quantity depositNonce:Quantity "
         "depositReceiptVersion:Quantity",
     ),
-    "Log": _object(
+    "Log": record(
         "address:Address topics:Hash[] data:Data logIndex:Quantity? transactionHash:Hash? "
         "transactionIndex:Quantity? blockHash:Hash? blockNumber:Quantity? removed:Boolean",
         "blockTimestamp:Quantity",
@@ -146,51 +107,51 @@ BLOCKS: Final[dict[str, Schema]] = {
 }
 
 STATE: Final[dict[str, Schema]] = {
-    "SlotsByAddress": _by(_ADDRESS_KEY, _array("Word")),
-    "WordsByAddress": _by(_ADDRESS_KEY, _array("Word")),
-    "AccountInfo": _object("balance:Quantity nonce:Quantity code:Data"),
-    "Account": _object("balance:Quantity nonce:Quantity codeHash:Hash storageRoot:Hash"),
-    "AccountProof": _object(
+    "SlotsByAddress": keyed(ADDRESS_KEY, array("Word")),
+    "WordsByAddress": keyed(ADDRESS_KEY, array("Word")),
+    "AccountInfo": record("balance:Quantity nonce:Quantity code:Data"),
+    "Account": record("balance:Quantity nonce:Quantity codeHash:Hash storageRoot:Hash"),
+    "AccountProof": record(
         "address:Address accountProof:Data[] balance:Quantity codeHash:Hash nonce:Quantity "
         "storageHash:Hash storageProof:StorageProof[]"
     ),
-    "StorageProof": _object("key:Data value:Quantity proof:Data[]", key=_ref("StorageKey")),
+    "StorageProof": record("key:StorageKey value:Quantity proof:Data[]"),
 }
 
 CALLS: Final[dict[str, Schema]] = {
-    "Call": _object(
+    "Call": record(
         "",
         "from:Address? to:Address? gas:Quantity? gasPrice:Quantity? maxFeePerGas:Quantity? "
         "maxPriorityFeePerGas:Quantity? value:Quantity? data:Data? input:Data? nonce:Quantity? "
         "accessList:AccessListEntry[] maxFeePerBlobGas:Quantity? blobVersionedHashes:Hash[] "
         "authorizationList:Authorization[] chainId:Quantity? type:Quantity?",
     ),
-    "StateOverrides": _by(_ADDRESS_KEY, _ref("AccountOverride")),
-    "AccountOverride": _object(
+    "StateOverrides": keyed(ADDRESS_KEY, ref("AccountOverride")),
+    "AccountOverride": record(
         "",
         "balance:Quantity nonce:Quantity code:Data movePrecompileToAddress:Address "
         "state:Storage stateDiff:Storage storage:Storage",
     ),
-    "Storage": _by(f"^0[xX]{HEX}{{1,64}}$", _ref("Word")),
-    "BlockOverrides": _object(
+    "Storage": keyed(f"^0[xX]{HEX}{{1,64}}$", ref("Word")),
+    "BlockOverrides": record(
         "",
         "number:Quantity blockNumber:Quantity time:Quantity timestamp:Quantity gasLimit:Quantity "
         "feeRecipient:Address coinbase:Address prevRandao:Word random:Word difficulty:Quantity "
         "baseFeePerGas:Quantity baseFee:Quantity blobBaseFee:Quantity blockHash:BlockHashes "
         "beaconRoot:Hash parentBeaconBlockRoot:Hash withdrawals:Withdrawal[]",
     ),
-    "BlockHashes": _by("^0x", _ref("Hash")),
-    "Simulation": _object(
+    "BlockHashes": keyed("^0x", ref("Hash")),
+    "Simulation": record(
         "blockStateCalls:SimulatedBlockCalls[]",
         "traceTransfers:Boolean validation:Boolean returnFullTransactions:Boolean",
     ),
-    "SimulatedBlockCalls": _object(
+    "SimulatedBlockCalls": record(
         "", "calls:Call[] stateOverrides:StateOverrides? blockOverrides:BlockOverrides?"
     ),
-    "SimulatedBlock": _object(
+    "SimulatedBlock": record(
         f"{_HEADER} calls:CallResult[]", _LATER_HEADER, transactions=_TRANSACTIONS
     ),
-    "CallResult": _object(
+    "CallResult": record(
         "status:Quantity returnData:Data gasUsed:Quantity logs:Log[]",
         "maxUsedGas:Quantity error:CallError",
     ),
@@ -202,7 +163,7 @@ CALLS: Final[dict[str, Schema]] = {
                 "properties": {
                     "code": {"type": "integer"},
                     "message": {"type": "string"},
-                    "data": _ref("Data"),
+                    "data": ref("Data"),
                 },
                 "required": ["code", "message"],
                 "additionalProperties": False,
@@ -211,48 +172,28 @@ CALLS: Final[dict[str, Schema]] = {
     },
 }
 
-POOL: Final[dict[str, Schema]] = {
-    "Milliseconds": {"anyOf": [{"type": "integer", "minimum": 0}, _ref("Quantity")]},
-    "FilledTransaction": _object("raw:Data tx:UnsignedTransaction"),
-    "UnsignedTransaction": _object(
-        "type:Quantity nonce:Quantity to:Address? gas:Quantity "
-        "gasPrice:Quantity? maxFeePerGas:Quantity? maxPriorityFeePerGas:Quantity? value:Quantity "
-        "input:Data v:Quantity r:Quantity s:Quantity hash:Hash",
-        "chainId:Quantity yParity:Quantity accessList:AccessListEntry[] maxFeePerBlobGas:Quantity "
-        "blobVersionedHashes:Hash[] authorizationList:Authorization[]",
-    ),
-    "PoolStatus": _object("pending:Quantity queued:Quantity"),
-    "PoolContent": _object("pending:TransactionsBySender queued:TransactionsBySender"),
-    "SenderContent": _object("pending:TransactionsByNonce queued:TransactionsByNonce"),
-    "TransactionsBySender": _by(_ADDRESS_KEY, _ref("TransactionsByNonce")),
-    "TransactionsByNonce": _by(_DECIMAL_KEY, _ref("Transaction")),
-    "PoolTexts": _object("pending:TextsBySender queued:TextsBySender"),
-    "TextsBySender": _by(_ADDRESS_KEY, _ref("TextsByNonce")),
-    "TextsByNonce": _by(_DECIMAL_KEY, _ref("Text")),
-    "TransactionStatus": _object("", status={"enum": ["Known", "Unknown"]}),
-}
-
 NODE: Final[dict[str, Schema]] = {
-    "FeeHistory": _object(
+    "FeeHistory": record(
         "oldestBlock:Quantity baseFeePerGas:Quantity[] gasUsedRatio:Number[]",
         "baseFeePerBlobGas:Quantity[] blobGasUsedRatio:Number[] reward:Rewards[]",
     ),
-    "Rewards": _array("Quantity"),
-    "ForkConfigs": _object("current:ForkConfig? next:ForkConfig? last:ForkConfig?"),
-    "ForkConfig": _object(
+    "Rewards": array("Quantity"),
+    "ForkConfigs": record("current:ForkConfig? next:ForkConfig? last:ForkConfig?"),
+    "ForkConfig": record(
         "activationTime:Number blobSchedule:BlobSchedule? chainId:Quantity forkId:Data "
         "precompiles:AddressesByName systemContracts:AddressesByName"
     ),
-    "BlobSchedule": _object("target:Number max:Number baseFeeUpdateFraction:Number"),
-    "AddressesByName": _by("^[A-Z0-9_]+$", _ref("Address")),
-    "Capabilities": _object(
+    "BlobSchedule": record("target:Number max:Number baseFeeUpdateFraction:Number"),
+    "AddressesByName": keyed("^[A-Z0-9_]+$", ref("Address")),
+    "Capabilities": record(
         "head:Head state:Kept tx:Kept logs:Kept receipts:Kept blocks:Kept stateproofs:Kept"
     ),
-    "Head": _object("number:Quantity hash:Hash"),
-    "Kept": _object("disabled:Boolean", "oldestBlock:Quantity deleteStrategy:DeleteStrategy"),
-    "DeleteStrategy": _object("type:Text retentionBlocks:Quantity"),
-    "Modules": _by("^[a-z0-9]+$", _ref("Text")),
+    "Head": record("number:Quantity hash:Hash"),
+    "Kept": record("disabled:Boolean", "oldestBlock:Quantity deleteStrategy:DeleteStrategy"),
+    "DeleteStrategy": record("type:Text retentionBlocks:Quantity"),
+    "Modules": keyed("^[a-z0-9]+$", ref("Text")),
     "OpenRpcDocument": {"type": "object", "title": "https://spec.open-rpc.org"},
 }
 
-SCHEMAS: Final[dict[str, Schema]] = SCALARS | BLOCKS | STATE | CALLS | POOL | NODE
+CORE: Final[dict[str, Schema]] = SCALARS | BLOCKS | STATE | CALLS | NODE
+SCHEMAS: Final[dict[str, Schema]] = CORE | EVENTS | TRACES

@@ -44,7 +44,7 @@ def pool_family(
             ),
             Method("txpool_status() -> PoolStatus", waiting.status),
             Method("txpool_content() -> PoolContent", waiting.content),
-            Method("txpool_contentFrom(address: Address) -> SenderContent", waiting.content_from),
+            Method("txpool_contentFrom(address: Address) -> PoolContent", waiting.content_from),
             Method("txpool_inspect() -> PoolTexts", waiting.inspect),
             Method(
                 "base_transactionStatus(transactionHash: Hash) -> TransactionStatus",

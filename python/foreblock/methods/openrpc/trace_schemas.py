@@ -1,0 +1,69 @@
+"""Shapes of traces: struct logs and named tracers as in geth, and Parity's lists."""
+
+from typing import Final
+
+from foreblock.methods.openrpc.schema_parts import Schema, array, record, ref
+
+_ANYTHING: Final[Schema] = {"type": "object"}
+_NUMBER: Final[Schema] = {"type": "integer"}
+_TRACE_OPTIONS: Final = (
+    "tracer:Text? tracerConfig:TracerOptions? enableMemory:Boolean? enableReturnData:Boolean? "
+    "disableStack:Boolean? disableStorage:Boolean? limit:Number? timeout:Text? reexec:Number?"
+)
+
+TRACES: Final[dict[str, Schema]] = {
+    "TraceConfig": record("", _TRACE_OPTIONS),
+    "TraceCallConfig": record(
+        "", f"{_TRACE_OPTIONS} stateOverrides:StateOverrides? blockOverrides:BlockOverrides?"
+    ),
+    "TracerOptions": _ANYTHING,
+    "Trace": {"anyOf": [ref("StructLogs"), ref("NamedTrace"), array("FlatTrace")]},
+    "StructLogs": record(
+        "structLogs:StructLog[]",
+        gas=_NUMBER,
+        failed={"type": "boolean"},
+        returnValue={"type": "string"},
+    ),
+    "StructLog": {
+        "type": "object",
+        "properties": {
+            "pc": _NUMBER,
+            "op": {"type": "string"},
+            "gas": _NUMBER,
+            "gasCost": _NUMBER,
+            "depth": _NUMBER,
+        },
+        "required": ["pc", "op", "gas", "gasCost", "depth"],
+    },
+    "NamedTrace": {"type": "object", "title": "as the tracer that was named gives it"},
+    "TransactionTrace": record("", "txHash:Hash result:Trace error:Text"),
+    "FlatTrace": {
+        "type": "object",
+        "properties": {
+            "action": _ANYTHING,
+            "result": {"anyOf": [_ANYTHING, {"type": "null"}]},
+            "error": {"type": "string"},
+            "subtraces": _NUMBER,
+            "traceAddress": {"type": "array", "items": _NUMBER},
+            "type": {"enum": ["call", "create", "suicide", "reward"]},
+            "blockHash": ref("Hash"),
+            "blockNumber": _NUMBER,
+            "transactionHash": {"anyOf": [ref("Hash"), {"type": "null"}]},
+            "transactionPosition": {"anyOf": [_NUMBER, {"type": "null"}]},
+        },
+        "required": ["action", "subtraces", "traceAddress", "type"],
+        "additionalProperties": False,
+    },
+    "ReplayedTrace": record(
+        "output:Data",
+        "transactionHash:Hash",
+        stateDiff={"anyOf": [_ANYTHING, {"type": "null"}]},
+        trace={"anyOf": [array("FlatTrace"), {"type": "null"}]},
+        vmTrace={"type": "null"},
+    ),
+    "TraceFilter": record(
+        "",
+        "fromBlock:BlockTag? toBlock:BlockTag? fromAddress:Address[] toAddress:Address[] "
+        "mode:Text? after:Number? count:Number?",
+    ),
+}
