@@ -177,17 +177,6 @@ async def test_notifications_wait_in_order_and_are_counted() -> None:
 
 
 @in_loop
-async def test_notifications_of_one_turn_are_written_at_once() -> None:
-    wire = WebSocketWire()
-    before = len(wire.transport.written)
-    for number in range(50):
-        wire.session.channel.send(b"%d" % number)
-    await turns()
-    assert len(wire.transport.written) == before + 1
-    assert len(wire.texts()) == 50
-
-
-@in_loop
 async def test_a_client_too_slow_for_notifications_is_closed_with_a_reason() -> None:
     wire = WebSocketWire(websocket=WebSocketLimits(unsent_bytes=10_000))
     wire.transport.client_reads = False

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from abuse.attackers import attacking
+from abuse.frames import fuzz_frames
 from abuse.fuzzing import fuzz_bodies, fuzz_raw
 from abuse.memory import peak_bytes, reset_peak
 from abuse.probe import BALANCE, ask_once, probe
@@ -64,8 +65,12 @@ def held_up(service: RunningService, count: int) -> float:
 
 @pytest.mark.parametrize(
     ("name", "count"),
-    [("slow_header", 50), ("slow_body", 50), ("never_reads", 20), ("idle", 300)],
-)
+    [
+        ("slow_header", 50), ("slow_body", 50), ("never_reads", 20), ("idle", 300),
+        ("ws_half_handshake", 50), ("ws_slow_message", 50), ("ws_never_reads", 20),
+        ("ws_idle", 300), ("ws_pings", 20), ("ws_fragments", 20),
+    ],
+)  # fmt: skip
 def test_others_are_served_meanwhile(service: RunningService, name: str, count: int) -> None:
     before = resident_bytes(family(service.pid))
     with attacking(name, service.url, count):
@@ -131,3 +136,11 @@ def test_fuzzed_http_is_refused_cleanly(service: RunningService) -> None:
     address = address_of(service.url)
     assert not list(fuzz_raw(address, seed=3, count=500))
     probe(address, 10)
+
+
+def test_fuzzed_frames_end_connections_only(service: RunningService) -> None:
+    address = address_of(service.url)
+    workers = children(service.pid)["worker"]
+    assert not list(fuzz_frames(address, seed=4, count=500))
+    probe(address, 10)
+    assert children(service.pid)["worker"] == workers

@@ -118,6 +118,8 @@ class Thresholds(Struct, frozen=True):
     # --- Connections: what one of them does before the loop turns to others ---
     answered_requests: int = 32
     written_pieces: int = 4  # half a megabyte of a long answer
+    # Of writing notifications to all of them, at 6 µs each, before others have their turn.
+    flush_seconds: float = 0.001
     # Short answers gather up to here before they are handed to the transport.
     gathered_bytes: int = 64 * 1024
 

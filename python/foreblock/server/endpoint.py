@@ -10,6 +10,7 @@ from typing import Final
 from foreblock.scheduling.reply import Served
 from foreblock.scheduling.room import Room
 from foreblock.server.checks import ROOT, RequestRules
+from foreblock.server.flushing import Flusher
 from foreblock.server.head_cache import HeadCache
 from foreblock.server.limits import WebSocketLimits
 from foreblock.server.sweep import Swept, Ticker
@@ -43,6 +44,7 @@ class HttpEndpoint:
         if served.open_session is not None:
             self.sessions[ROOT] = served.open_session
         self.websocket: Final = websocket or WebSocketLimits()
+        self.flusher: Final = Flusher()
         self.readiness: Final = served.readiness
         self.rules: Final = rules._replace(paths=frozenset(self.handlers))
         self.ticker: Final = ticker

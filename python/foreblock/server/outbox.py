@@ -102,6 +102,11 @@ class Outbox:
         self._write()
         return self.holds_back and not self.paused
 
+    def flush(self) -> None:
+        """Write the short messages of this turn."""
+        if self._gathered:
+            self._write()
+
     def clear(self) -> None:
         """Drop what is not written yet."""
         self._gathered.clear()

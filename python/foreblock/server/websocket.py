@@ -56,9 +56,10 @@ class WebSocketConnection(asyncio.Protocol):
     """The protocol of one client after its upgrade, and the channel of its session."""
 
     __slots__ = (
-        "_begun_at", "_controls", "_controls_at", "_discarded", "_draining", "_endpoint", "_gate",
-        "_heard_at", "_moved_at", "_outbox", "_pinged_at", "_reader", "_session", "_tasks",
-        "_ticker", "_transport", "_turn_due", "_unread", "client", "phase", "since",
+        "_begun_at", "_controls", "_controls_at", "_discarded", "_draining", "_endpoint",
+        "_flush_due", "_gate", "_heard_at", "_moved_at", "_outbox", "_pinged_at", "_reader",
+        "_session", "_tasks", "_ticker", "_transport", "_turn_due", "_unread", "client", "phase",
+        "since",
     )  # fmt: skip
 
     def __init__(
@@ -73,7 +74,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._outbox: Final = Outbox(transport, endpoint.room)
         self._session: Session | None = None
         self._tasks: Final[set[asyncio.Future[Reply]]] = set()  # requests that wait
-        self._turn_due = False
+        self._turn_due = self._flush_due = False
         self._draining = False
         self._discarded = 0
         # Control frames of one second.
@@ -161,10 +162,19 @@ class WebSocketConnection(asyncio.Protocol):
                 room.wanted = True
                 self.close(CloseCode.TRY_AGAIN_LATER, NO_ROOM)
                 return False
+        else:
+            self._moved_at = self._ticker.now
         self._outbox.put(message)
-        self._moved_at = self._moved_at if self._outbox.paused else self._ticker.now
-        self._take_turn_soon()
+        if not self._flush_due:
+            self._flush_due = True
+            self._endpoint.flusher.add(self)
         return True
+
+    def flush(self) -> None:
+        """Write the notifications of this round."""
+        self._flush_due = False
+        if not self._transport.is_closing():
+            self._outbox.flush()
 
     def close(self, code: int, reason: str) -> None:
         """Say why, and close."""
