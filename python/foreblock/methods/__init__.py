@@ -7,6 +7,7 @@ HTTP. A folder is a family, and its table is in its `__init__`.
 
 from foreblock.methods.blocks import block_family
 from foreblock.methods.calls import call_family
+from foreblock.methods.logs import log_family
 from foreblock.methods.node import node_family
 from foreblock.methods.options import Options
 from foreblock.methods.pool import pool_family
@@ -25,6 +26,7 @@ def make_families(
         block_family(options, scheduler),
         state_family(options, submissions),
         call_family(options, scheduler),
+        log_family(options, scheduler),
         pool_family(submissions),
         node_family(scheduler),
     )

@@ -23,6 +23,7 @@ from foreblock.errors import (
     PoolRefusal,
     PrunedState,
     RefusedCall,
+    RefusedFilter,
     RefusedOverride,
     RefusedSimulation,
     RejectedTransaction,
@@ -33,6 +34,7 @@ from foreblock.errors import (
     StoreClosed,
     StoreReplaced,
     TimedOut,
+    TooManyLogs,
     TooManyWaiting,
     TooMuchUnsent,
     UnknownBlock,
@@ -128,6 +130,7 @@ def _simulation(error: Exception) -> Fault:
 PRECONF: Final[dict[type[Exception], Row]] = {
     InvalidParams: _says(INVALID_PARAMS),
     RefusedOverride: _says(REFUSED),
+    RefusedFilter: _says(REFUSED),
     UnknownBlock: _says(REFUSED, "header not found"),
     UnknownBlockHash: _says(REFUSED, "header for hash not found"),
     UnknownPartial: _says(REFUSED, "header for hash not found"),
@@ -140,6 +143,7 @@ PRECONF: Final[dict[type[Exception], Row]] = {
     Reverted: _reverted,
     Halted: _says(REFUSED),
     TimedOut: _says(REFUSED),
+    TooManyLogs: _says(OVERLOADED),
     RejectedTransaction: _says(REFUSED),
     SequencerUnavailable: _says(REFUSED),
     SequencerBusy: _says(
