@@ -54,7 +54,8 @@ def main() -> None:
         ):
             if chosen.record:
                 answers = [digest(ask(endpoint, each)) for each in recorded_queries(ours)]
-                ANSWERS.write_text(json.dumps(answers, indent=0) + "\n", "utf-8")
+                lines = ",\n".join(map(json.dumps, answers))
+                ANSWERS.write_text(f"[\n{lines}\n]\n", "utf-8")
             differing = compare(ours, endpoint, chosen.seed, chosen.count)
         ledger.close()
     sys.exit(differing > 0)

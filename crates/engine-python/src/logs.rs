@@ -1,13 +1,14 @@
 //! Filters of logs, the logs that they match, and the index of logs, for Python.
 
 use std::collections::HashSet;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use alloy_primitives::{Address, B256};
 use foreblock_engine::error::Error;
 use foreblock_engine::logs::filter;
 use foreblock_engine::logs::found::{Allowance, Found, Reached, read_on};
 use foreblock_engine::logs::index::{self, ENTRY, Term, add_terms, chunks, entry};
+use foreblock_engine::logs::search::{Run, Search};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -19,10 +20,10 @@ use crate::store::View;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<LogFilter>()?;
+    module.add_class::<LogSearch>()?;
     module.add_class::<BlockLogs>()?;
     module.add_function(wrap_pyfunction!(log_terms, module)?)?;
     module.add_function(wrap_pyfunction!(log_section, module)?)?;
-    module.add_function(wrap_pyfunction!(log_places, module)?)?;
     module.add_function(wrap_pyfunction!(merge_log_sections, module)?)
 }
 
@@ -60,11 +61,6 @@ impl LogFilter {
         Ok(self.0.in_bloom(bloom))
     }
 
-    fn clauses<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
-        let bytes = |terms: Vec<Term>| PyBytes::new(py, &terms_bytes(&terms));
-        self.0.clauses().into_iter().map(bytes).collect()
-    }
-
     fn blocks_in_bloom(
         &self,
         view: &View,
@@ -73,6 +69,47 @@ impl LogFilter {
         stop: Arg<u64>,
     ) -> PyResult<Vec<u64>> {
         view.view.blocks_in_bloom(&self.0, prefix, first.0, stop.0).map_err(to_python)
+    }
+}
+
+/// A search in the index for blocks that may have logs which match.
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct LogSearch(Mutex<Search>);
+
+impl LogSearch {
+    fn search(&self) -> MutexGuard<'_, Search> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+#[pymethods]
+impl LogSearch {
+    /// Each run is the prefix and the size of its sections, its first block and the next after
+    /// its last.
+    #[new]
+    fn new(
+        filter: &LogFilter,
+        runs: Vec<Pair<Pair<PyBackedBytes, Arg<u16>>, Pair<Arg<u64>, Arg<u64>>>>,
+        first: Arg<u64>,
+        stop: Arg<u64>,
+    ) -> Self {
+        let run = |Pair(Pair(prefix, size), Pair(first, stop)): Pair<_, _>| {
+            let (prefix, size): (PyBackedBytes, Arg<u16>) = (prefix, size);
+            let (first, stop): (Arg<u64>, Arg<u64>) = (first, stop);
+            Run { prefix: prefix.to_vec(), size: size.0.max(1), first: first.0, stop: stop.0 }
+        };
+        let runs = runs.into_iter().map(run).collect();
+        Self(Mutex::new(Search::new(&filter.0, runs, first.0, stop.0)))
+    }
+
+    /// The first block that is not searched yet; none at the end.
+    #[getter]
+    fn reached(&self) -> Option<u64> {
+        self.search().reached()
+    }
+
+    fn go_on(&self, view: &View, look_ups: Arg<usize>) -> PyResult<Vec<u64>> {
+        view.view.search_logs(&mut self.search(), look_ups.0).map_err(to_python)
     }
 }
 
@@ -167,19 +204,6 @@ fn log_section<'py>(
     }
     let made = py.detach(|| chunks(entries));
     Ok(made.iter().map(|chunk| PyBytes::new(py, chunk)).collect())
-}
-
-/// The places in a section of blocks with one of these terms, as a bitmap.
-#[pyfunction]
-fn log_places<'py>(
-    py: Python<'py>,
-    view: &View,
-    prefix: &[u8],
-    terms: &[u8],
-    places: Arg<u16>,
-) -> PyResult<Bound<'py, PyBytes>> {
-    let bitmap = view.view.log_places(prefix, &terms_of(terms)?, places.0).map_err(to_python)?;
-    Ok(PyBytes::new(py, &bitmap))
 }
 
 type Merged<'py> = (Vec<Bound<'py, PyBytes>>, Option<Bound<'py, PyBytes>>);

@@ -24,18 +24,35 @@ class LogFilter:
     def in_bloom(self, bloom: bytes) -> bool:
         """Whether logs with this bloom may match."""
 
-    def clauses(self) -> list[bytes]:
-        """The terms of the addresses, and those of each position, where some are given.
-
-        A block with a log that matches has one of each. The shortest list comes first; a filter
-        without values has one list with the term of all blocks with logs.
-        """
-
     def blocks_in_bloom(self, view: View, prefix: bytes, first: int, stop: int) -> list[int]:
         """The blocks of a range whose bloom allows that logs match.
 
         Headers are in rows under `prefix` and the number of the block, after 32 other bytes.
         """
+
+@final
+class LogSearch:
+    """A search in the index for blocks that may have logs which match a filter."""
+
+    def __new__(
+        cls,
+        filter: LogFilter,
+        runs: Sequence[tuple[tuple[bytes, int], tuple[int, int]]],
+        first: int,
+        stop: int,
+    ) -> Self:
+        """Look for blocks from `first` up to `stop`.
+
+        A run is consecutive sections: the prefix of all of one size and their number of blocks,
+        then the first block and the one after the last.
+        """
+
+    @property
+    def reached(self) -> int | None:
+        """The first block that is not searched yet; None at the end."""
+
+    def go_on(self, view: View, look_ups: int) -> list[int]:
+        """The blocks in the sections that are finished within this many terms looked up."""
 
 @final
 class BlockLogs:
@@ -57,12 +74,6 @@ def log_terms(view: View, receipts: Sequence[bytes]) -> bytes:
 
 def log_section(blocks: Sequence[bytes]) -> list[bytes]:
     """The chunks of a section of blocks whose terms are given."""
-
-def log_places(view: View, prefix: bytes, terms: bytes, places: int) -> bytes:
-    """The places of blocks in a section that have one of these terms.
-
-    As a bitmap: the first place is the lowest bit of the first byte.
-    """
 
 def merge_log_sections(
     view: View, sources: Sequence[tuple[bytes, int]], start: bytes, most: int

@@ -75,10 +75,10 @@ class Thresholds(Struct, frozen=True):
     joined_transactions: int = 256
     encoded_transactions: int = 512
     read_tips: int = 2048  # 0.1 µs each
-    # Steps of a query of logs: terms looked up in a section (1 µs each), values compared with
+    # Steps of a query of logs: terms looked up in sections (1 µs each), values compared with
     # blooms (a few ns each; reading a header takes 0.5 µs), receipts and logs of a block, and
     # bytes of their text.
-    looked_up_terms: int = 128
+    looked_up_terms: int = 256
     compared_blooms: int = 32 * 1024
     scanned_headers: int = 256
     scanned_receipts: int = 1024

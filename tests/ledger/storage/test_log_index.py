@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from foreblock._engine import Store, View
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.reading import logs as reading
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage import log_index, log_indexing
 from foreblock.ledger.storage.log_index import INDEX_KEY, Indexed, Section, read_indexed
@@ -33,7 +32,7 @@ SLOTS = 3
 
 @pytest.fixture(autouse=True)
 def small_sections(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (log_index, log_indexing, reading):
+    for module in (log_index, log_indexing):
         monkeypatch.setattr(module, "SIZES", SMALL)
     monkeypatch.setattr(log_indexing, "MERGE_DISTANCE", (0, 1, 2))
     monkeypatch.setattr(log_indexing, "NOTED_BLOCKS", 4)

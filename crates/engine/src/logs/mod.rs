@@ -3,4 +3,5 @@
 pub mod filter;
 pub mod found;
 pub mod index;
+pub mod search;
 pub mod walk;

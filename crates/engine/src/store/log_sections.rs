@@ -13,6 +13,7 @@ use super::{check_row_key, lmdb};
 use crate::error::Result;
 use crate::logs::filter::LogFilter;
 use crate::logs::index::{self, Chunk, ENTRY, Source, Term, entry, entry_bytes, parts};
+use crate::logs::search::{LookUp, Search};
 use crate::stored::items::{damaged, take_item, take_list};
 
 /// Bytes before the header in its row.
@@ -21,30 +22,31 @@ const DIFFICULTY: usize = 32;
 const BEFORE_BLOOM: usize = 6;
 
 impl View {
-    /// The places of blocks that have one of these terms, in a section of `places` blocks:
-    /// as a bitmap, the first place in the lowest bit of the first byte.
+    /// Goes on with a search for up to `look_ups` terms of sections. Gives the blocks of the
+    /// sections that it finished.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` for a prefix that is empty or too long, `StoreDamaged` for rows that
     /// are no chunks, `StoreClosed`, `Store`.
-    pub fn log_places(&self, prefix: &[u8], terms: &[Term], places: u16) -> Result<Vec<u8>> {
-        check_row_key(prefix)?;
-        let mut bitmap = vec![0; usize::from(places).div_ceil(8)];
+    pub fn search_logs(&self, search: &mut Search, look_ups: usize) -> Result<Vec<u64>> {
+        let mut blocks = Vec::new();
         self.lease.read(|txn| {
-            for term in terms {
-                let (first, last) = (entry(*term, 0), entry(*term, u16::MAX));
-                each_entry(self.lease.tables.rows, txn, prefix, first, |found| {
-                    let (_, place) = parts(found);
-                    if let Some(byte) = bitmap.get_mut(usize::from(place / 8)) {
-                        *byte |= u8::from(found <= last) << (place % 8);
+            for _ in 0..look_ups {
+                let Some(LookUp { prefix, term }) = search.next() else { break };
+                check_row_key(&prefix)?;
+                let (first, last) = (entry(term, 0), entry(term, u16::MAX));
+                each_entry(self.lease.tables.rows, txn, &prefix, first, |found| {
+                    if found <= last {
+                        search.found(parts(found).1);
                     }
                     found < last
                 })?;
+                search.advance(&mut blocks);
             }
             Ok(())
         })?;
-        Ok(bitmap)
+        Ok(blocks)
     }
 
     /// Part of the merger of some sections, as chunks: from an entry on, about `most` entries

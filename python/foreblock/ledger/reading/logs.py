@@ -5,24 +5,21 @@ headers; each is then read, so that the answer is exact either way. Blocks in pr
 if their bloom allows it. Steps are short, and what is found goes out as it is found.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
-from foreblock._engine import BlockLogs, LogFilter, log_places
+from foreblock._engine import BlockLogs, LogFilter, LogSearch
 from foreblock.errors import InvalidParams, NoSuchHead, NotHere, RefusedFilter
 from foreblock.ledger.reading.blocks import BlockId, ByHash, PreconfirmedBlock, ReadableBlock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.body_rows import body_keys, made_of
 from foreblock.ledger.storage.chain_head import read_header
-from foreblock.ledger.storage.log_index import SIZES, Section, read_indexed
+from foreblock.ledger.storage.log_index import read_indexed
 from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 __all__ = ["FoundLogs", "LogFilter", "LogRange", "block_range", "find_logs", "number_range"]
-
-TERM_BYTES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +84,11 @@ def find_logs(
 ) -> Steps[None]:
     """Give all logs that match to `found`, in order; raises what it raises."""
     indexed = read_indexed(view.stored)
-    clauses = [_divide(clause) for clause in log_filter.clauses()]
-    for section in indexed.sections(where.first, where.stop):
-        found.reach(max(where.first, section.first))
-        places = yield from _places(view, section, clauses)
-        for number in _numbers(places, section, where):
+    runs = indexed.runs(where.first, where.stop)
+    search = LogSearch(log_filter, runs, where.first, where.stop)
+    while (reached := search.reached) is not None:
+        found.reach(reached)
+        for number in search.go_on(view.stored, THRESHOLDS.looked_up_terms):
             yield from _read_sealed(view, log_filter, number, found)
         yield None
     some = min(THRESHOLDS.scanned_headers, 1 + THRESHOLDS.compared_blooms // (1 + log_filter.size))
@@ -129,39 +126,6 @@ def _unsealed(
             break
         blocks.insert(0, below)
     return tuple(blocks)
-
-
-def _divide(terms: bytes) -> list[bytes]:
-    """The terms of a clause, in parts that are looked up in one step."""
-    size = THRESHOLDS.looked_up_terms * TERM_BYTES
-    return [terms[start : start + size] for start in range(0, len(terms), size)]
-
-
-def _places(view: LedgerView, section: Section, clauses: list[list[bytes]]) -> Steps[int]:
-    """The places in a section of blocks that may match, as bits."""
-    prefix, size = section.prefix, SIZES[section.size]
-    places = -1
-    for clause in clauses:
-        either = 0
-        for terms in clause:
-            if either:
-                yield None
-            either |= int.from_bytes(log_places(view.stored, prefix, terms, size), "little")
-        places &= either
-        if not places:
-            break
-    return places
-
-
-def _numbers(places: int, section: Section, where: LogRange) -> Iterator[int]:
-    """The blocks at these places, as far as they are in the range."""
-    first = max(where.first, section.first)
-    places >>= first - section.first
-    places &= (1 << (min(where.stop, section.stop) - first)) - 1
-    while places:
-        lowest = places & -places
-        yield first + lowest.bit_length() - 1
-        places ^= lowest
 
 
 def _read_sealed(

@@ -20,7 +20,6 @@ chain: where it differs, nothing counts as indexed.
 """
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -33,6 +32,10 @@ FIRST_ENTRY: Final = bytes(10)
 _ENDS: Final = struct.Struct(">QQQ32s")
 _SECTION: Final = struct.Struct(">cBQ")
 _NO_HASH: Final = bytes(32)
+
+# Consecutive sections: the prefix and the size of each, the first block and the one after the
+# last.
+Run = tuple[tuple[bytes, int], tuple[int, int]]
 
 
 class Section(NamedTuple):
@@ -89,13 +92,16 @@ class Indexed:
         """The row."""
         return _ENDS.pack(*self.ends, self.hash)
 
-    def sections(self, first: int, stop: int) -> Iterator[Section]:
-        """The sections that cover these blocks, as far as they are indexed."""
-        while first < min(stop, self.end):
-            size = max(size for size, end in enumerate(self.ends) if first < end)
-            section = Section(size, first - first % SIZES[size])
-            yield section
-            first = section.stop
+    def runs(self, first: int, stop: int) -> list[Run]:
+        """The sections that cover these blocks, as far as they are indexed; largest first."""
+        found: list[Run] = []
+        for size in reversed(range(len(SIZES))):
+            end, blocks = self.ends[size], SIZES[size]
+            if first < min(end, stop):
+                sections = first // blocks * blocks, min(end, -(-stop // blocks) * blocks)
+                found.append(((size_prefix(size), blocks), sections))
+                first = end
+        return found
 
 
 NOTHING: Final = Indexed()
