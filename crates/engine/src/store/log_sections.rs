@@ -16,14 +16,18 @@ use crate::logs::index::{self, Chunk, ENTRY, Source, Term, entry, entry_bytes, p
 use crate::logs::search::{LookUp, Search};
 use crate::stored::items::{damaged, take_item, take_list};
 
+/// Blocks after which a search pauses.
+const MANY_BLOCKS: usize = 1024;
+/// Entries that take as long as a look-up.
+const ENTRIES_PER_LOOK_UP: usize = 128;
 /// Bytes before the header in its row.
 const DIFFICULTY: usize = 32;
 /// Fields of a header before its bloom.
 const BEFORE_BLOOM: usize = 6;
 
 impl View {
-    /// Goes on with a search for up to `look_ups` terms of sections. Gives the blocks of the
-    /// sections that it finished.
+    /// Goes on with a search for up to `look_ups` terms of sections, fewer where they are in
+    /// many blocks. Gives the blocks of the sections that it finished.
     ///
     /// # Errors
     ///
@@ -32,17 +36,21 @@ impl View {
     pub fn search_logs(&self, search: &mut Search, look_ups: usize) -> Result<Vec<u64>> {
         let mut blocks = Vec::new();
         self.lease.read(|txn| {
-            for _ in 0..look_ups {
+            let mut left = look_ups.max(1);
+            while left > 0 && blocks.len() < MANY_BLOCKS {
                 let Some(LookUp { prefix, term }) = search.next() else { break };
                 check_row_key(&prefix)?;
+                let mut entries = 0;
                 let (first, last) = (entry(term, 0), entry(term, u16::MAX));
                 each_entry(self.lease.tables.rows, txn, &prefix, first, |found| {
                     if found <= last {
                         search.found(parts(found).1);
+                        entries += 1;
                     }
                     found < last
                 })?;
                 search.advance(&mut blocks);
+                left = left.saturating_sub(1 + entries / ENTRIES_PER_LOOK_UP);
             }
             Ok(())
         })?;

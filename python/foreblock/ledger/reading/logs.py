@@ -91,7 +91,7 @@ def find_logs(
         for number in search.go_on(view.stored, THRESHOLDS.looked_up_terms):
             yield from _read_sealed(view, log_filter, number, found)
         yield None
-    some = min(THRESHOLDS.scanned_headers, 1 + THRESHOLDS.compared_blooms // (1 + log_filter.size))
+    some = min(THRESHOLDS.scanned_headers, _bloom_items(log_filter))
     for start in range(max(where.first, indexed.end), where.stop, some):
         found.reach(start)
         stop = min(start + some, where.stop)
@@ -134,7 +134,8 @@ def _read_sealed(
     header, _ = read_header(view.stored, number)
     end = found.begin(header.hash, number, header.timestamp)
     partials = made_of(view.stored, number)
-    yield from _read(view, BlockLogs(log_filter, body_keys(number, partials), end), found)
+    keys = body_keys(number, partials)
+    yield from _read(view, BlockLogs(log_filter, keys, end), _bloom_items(log_filter), found)
 
 
 def _read_unsealed(
@@ -142,11 +143,16 @@ def _read_unsealed(
 ) -> Steps[None]:
     end = found.begin(block.hash, block.number, block.header.timestamp)
     keys = body_keys(block.number, block.made_of)
-    yield from _read(view, BlockLogs(log_filter, keys, end), found)
+    yield from _read(view, BlockLogs(log_filter, keys, end), _bloom_items(log_filter), found)
 
 
-def _read(view: LedgerView, logs: BlockLogs, found: FoundLogs) -> Steps[None]:
-    items, size = THRESHOLDS.scanned_receipts, THRESHOLDS.found_logs_bytes
+def _bloom_items(log_filter: LogFilter) -> int:
+    """How many blooms a step may compare with all values of a filter."""
+    return 1 + THRESHOLDS.compared_blooms // (1 + log_filter.size)
+
+
+def _read(view: LedgerView, logs: BlockLogs, most: int, found: FoundLogs) -> Steps[None]:
+    items, size = min(THRESHOLDS.scanned_receipts, most), THRESHOLDS.found_logs_bytes
     while (some := logs.read(view.stored, items, size)) is not None:
         text, count = some
         if count:
