@@ -52,8 +52,7 @@ BELOW = {
     # Where blocks come from.
     "upstream": "backoff clock errors primitives types ledger/rules",
     "sequencer": (
-        "clock errors primitives types ledger/building ledger/genesis ledger/reading ledger/rules"
-        " ledger/storage"
+        "clock errors primitives types ledger/building ledger/genesis ledger/rules ledger/storage"
     ),
     "sources": (
         "backoff bus clock errors feed primitives settings types sequencer upstream"

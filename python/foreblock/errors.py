@@ -9,7 +9,8 @@
     │   ├── InvalidParams
     │   │   └── BadArgument
     │   ├── LimitExceeded
-    │   └── RefusedOverride
+    │   ├── RefusedOverride
+    │   └── RefusedFilter
     ├── NotHere                  the data is not here
     │   ├── UnknownBlock
     │   ├── UnknownBlockHash
@@ -31,6 +32,7 @@
     │   ├── Reverted
     │   ├── Halted
     │   ├── TimedOut
+    │   ├── TooManyLogs
     │   ├── RejectedTransaction
     │   ├── SequencerUnavailable
     │   ├── SequencerBusy
@@ -187,6 +189,13 @@ class LimitExceeded(CallerError):
 @dataclass(eq=False)
 class RefusedOverride(CallerError):
     """A well-formed override that cannot be applied."""
+
+    why: str
+
+
+@dataclass(eq=False)
+class RefusedFilter(CallerError):
+    """A well-formed filter of logs that cannot be applied, such as to an unknown block."""
 
     why: str
 
@@ -404,6 +413,19 @@ class TimedOut(ExecutionError):
         milliseconds = self.timeout_ms
         time = f"{milliseconds / 1000:g}s" if milliseconds >= 1000 else f"{milliseconds}ms"
         return f"execution aborted (timeout = {time})"
+
+
+@dataclass(eq=False)
+class TooManyLogs(ExecutionError):
+    """A query of logs exceeds a limit; blocks `first` to `last` would not."""
+
+    why: str
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        """The advice in the words that clients look for when they divide a range."""
+        return f"{self.why}. Try with this block range [{self.first:#x}, {self.last:#x}]."
 
 
 @dataclass(eq=False)

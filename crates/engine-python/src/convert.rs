@@ -120,6 +120,13 @@ impl FromPython for u32 {
     }
 }
 
+impl FromPython for u16 {
+    fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let number = value.cast::<PyInt>()?;
+        number.extract().map_err(|error| out_of_range(error, value.py(), 16))
+    }
+}
+
 impl FromPython for u8 {
     fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
         let number = value.cast::<PyInt>()?;

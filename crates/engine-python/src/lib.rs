@@ -12,6 +12,7 @@ mod error;
 mod fast_path;
 mod hex;
 mod json_parts;
+mod logs;
 mod opening;
 mod outcome;
 mod overlay;
@@ -32,6 +33,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     fast_path::register(module)?;
     hex::register(module)?;
     json_parts::register(module)?;
+    logs::register(module)?;
     opening::register(module)?;
     outcome::register(module)?;
     overlay::register(module)?;

@@ -7,10 +7,11 @@ use std::time::Duration;
 use foreblock_engine::error::Error;
 use foreblock_engine::store::{self, Mode, Options, Retention, Start, Status};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use crate::batch::Batch;
-use crate::convert::Arg;
+use crate::convert::{Arg, Pair};
 use crate::error::to_python;
 use crate::state::{State, StateTrie, account_argument};
 
@@ -114,6 +115,19 @@ impl Store {
         let time = Duration::try_from_secs_f64(seconds)
             .map_err(|why| to_python(Error::invalid(format!("{seconds} seconds: {why}"))))?;
         py.detach(|| store.maintain_within(entries.0, time, prune)).map_err(to_python)
+    }
+
+    /// Rows that change no answer.
+    fn put_rows(
+        &self,
+        py: Python<'_>,
+        put: Vec<Pair<PyBackedBytes, PyBackedBytes>>,
+        deleted: Vec<PyBackedBytes>,
+    ) -> PyResult<()> {
+        let store = self.opened()?;
+        let put: Vec<(&[u8], &[u8])> = put.iter().map(|Pair(key, row)| (&**key, &**row)).collect();
+        let deleted: Vec<&[u8]> = deleted.iter().map(|key| &**key).collect();
+        py.detach(|| store.put_rows(&put, &deleted)).map_err(to_python)
     }
 
     fn load(&self, py: Python<'_>, accounts: Vec<Bound<'_, PyAny>>) -> PyResult<()> {

@@ -2,7 +2,7 @@
 //!
 //! Pure Rust: no Python, no sockets, no clock but the deadline of a run. `error` and `state`
 //! are what all share; `codec` and `trie` are functions of bytes; `store` keeps states, `evm`
-//! runs above them, `stored` and `simulate` read and make whole blocks.
+//! runs above them, `stored`, `logs` and `simulate` read and make blocks.
 
 pub mod error;
 pub mod state;
@@ -12,6 +12,8 @@ pub mod trie;
 
 pub mod store;
 pub mod stored;
+
+pub mod logs;
 
 pub mod evm;
 pub mod pool;

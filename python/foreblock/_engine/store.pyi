@@ -83,6 +83,12 @@ class Store:
         it worked on; 0 when nothing is due.
         """
 
+    def put_rows(self, put: list[tuple[bytes, bytes]], deleted: list[bytes]) -> None:
+        """Write and delete rows that change no answer, in one durable transaction.
+
+        Deletes come first. No number is drawn.
+        """
+
     def load(self, accounts: list[tuple[bytes, Account]]) -> None:
         """Add accounts of block 0 to a store without blocks, addresses ascending."""
 

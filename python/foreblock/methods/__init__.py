@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from foreblock.methods.blocks import block_family
 from foreblock.methods.calls import call_family
+from foreblock.methods.logs import log_family
 from foreblock.methods.node import node_family
 from foreblock.methods.node.fees import PriorityFees
 from foreblock.methods.openrpc import openrpc_family
@@ -55,6 +56,7 @@ def make_families(
         shared.blocks,
         state_family(options, scheduler, submissions),
         call_family(options, scheduler),
+        log_family(options, scheduler),
         pool_family(options, scheduler, submissions, pool, shared.priority_fees),
         shared.node,
     )

@@ -79,6 +79,8 @@ class Scheduler:
         # Simulations.
         self._slots: Final = WorkSlots(THRESHOLDS.begun_simulations)
         self._first_slices: Final = RoundBudget()
+        # Searches of history.
+        self.searches: Final = WorkSlots(THRESHOLDS.begun_searches)
         # Reads.
         self._reads: Final = RoundBudget()
         self._half_made: Final = asyncio.Semaphore(THRESHOLDS.shared_reads)
@@ -92,13 +94,24 @@ class Scheduler:
         """When a request that comes now must be done."""
         return self._clock() + self._timeout_ms / 1000
 
-    def run(self, begin: Callable[[Pace], Steps[T]], client: Hashable = None) -> T | Awaitable[T]:
+    def time_is_up(self, deadline: float, part: float) -> bool:
+        """Whether this part of the time to a deadline has passed."""
+        return self._clock() >= deadline - (1 - part) * self._timeout_ms / 1000
+
+    def run(
+        self,
+        begin: Callable[[Pace], Steps[T]],
+        client: Hashable = None,
+        slots: WorkSlots | None = None,
+    ) -> T | Awaitable[T]:
         """The outcome of all steps, at once if they fit into a slice.
 
-        They may be begun twice. Raises what the steps do, and `TimedOut`, `PoolFull`.
+        They may be begun twice. Raises what the steps do, and `TimedOut`, `PoolFull`. `slots`
+        are the places of its kind of work, which otherwise are those of simulations.
         """
+        slots = self._slots if slots is None else slots
         if self._first_slices.spent >= THRESHOLDS.first_slices_seconds:
-            return self._in_slot(begin, None, client)
+            return self._in_slot(begin, None, client, slots)
         began = self._clock()
         pace = Slice(self._clock, THRESHOLDS.slice_seconds)
         steps = begin(pace)
@@ -111,7 +124,7 @@ class Scheduler:
             took = self._clock() - began
             if took >= THRESHOLDS.noted_slice_seconds:
                 self._first_slices.add(took)
-        return self._in_slot(begin, (steps, work, pace), client)
+        return self._in_slot(begin, (steps, work, pace), client, slots)
 
     def read(self, steps: Steps[T]) -> T | Awaitable[T]:
         """The outcome of steps that hold little and know no pace, at once if there is time.
@@ -147,12 +160,13 @@ class Scheduler:
         begin: Callable[[Pace], Steps[T]],
         begun: tuple[Steps[T], Work | None, Slice] | None,
         client: Hashable,
+        slots: WorkSlots,
     ) -> T:
         """Go on if there is a place; else wait for one and begin again."""
         deadline = self.deadline()
-        if not self._slots.take():
+        if not slots.take():
             begun = None  # with all that it holds
-            await self._wait_for(self._slots.wait(client), deadline)
+            await self._wait_for(slots.wait(client), deadline)
         try:
             if begun is None:
                 pace = Slice(self._clock, THRESHOLDS.slice_seconds)
@@ -160,7 +174,7 @@ class Scheduler:
             return await self._go_on(*begun, client, deadline)
         finally:
             begun = None
-            self._slots.give_back()
+            slots.give_back()
 
     async def _go_on(
         self, steps: Steps[T], work: Work | None, pace: Slice, client: Hashable, deadline: float

@@ -81,6 +81,19 @@ class Thresholds(Struct, frozen=True):
     read_tips: int = 2048  # 0.1 µs each
     read_slots: int = 64  # 3 µs each
     rendered_proofs: int = 16  # of slots, 10 µs each
+    # Steps of a query of logs: terms looked up in sections (1 µs each), values compared with
+    # blooms (a few ns each; reading a header takes 0.5 µs), receipts and logs of a block, and
+    # bytes of their text.
+    looked_up_terms: int = 256
+    compared_blooms: int = 32 * 1024
+    scanned_headers: int = 256
+    scanned_receipts: int = 1024
+    found_logs_bytes: int = 128 * 1024
+    # Text of all logs that a query over several blocks may find, and half-done queries.
+    logs_bytes: int = 32 * 1024 * 1024
+    begun_searches: int = 4
+    # Part of its time after which a query of logs says how far it came.
+    logs_time: float = 0.8
 
     # --- Requests that wait for a later commit ---
     # The heads are read again after this, while somebody waits; a commit comes every 200 ms.

@@ -258,6 +258,8 @@ def options_of(settings: Settings) -> ServiceOptions:
             simulate_block_calls=simulate.block_calls,
             simulate_calls=simulate.calls,
             simulate_output=simulate.output,
+            logs_results=settings.logs.results,
+            logs_blocks=settings.logs.blocks,
             pending_identity=settings.pending_identity,
             pending_nonce=settings.pending_nonce,
             view=settings.view,

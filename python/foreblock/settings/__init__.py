@@ -27,13 +27,14 @@ WEBSOCKET: Final = "WebSocket limits"
 BATCHES: Final = "Batch limits"
 CALLS: Final = "Call limits"
 SIMULATIONS: Final = "Simulation limits"
+LOGS: Final = "Log limits"
 SENDING: Final = "Sending limits"
 THREADS: Final = "Threads for slow calls"
 FEEDS: Final = "Feed limits"
 STORES: Final = "Stores"
 SECTIONS: Final = (
     SOURCE, SERVICE, NETWORKS, CHAIN, HISTORY, ANSWERS, ACCESS, HTTP, WEBSOCKET, BATCHES, CALLS,
-    SIMULATIONS, SENDING, THREADS, FEEDS, STORES,
+    SIMULATIONS, LOGS, SENDING, THREADS, FEEDS, STORES,
 )  # fmt: skip
 
 
@@ -65,6 +66,16 @@ class SimulateLimits:
     block_calls: int = setting(5_000, "calls in a simulated block", least=1)
     calls: int = setting(10_000, "calls in a simulation", least=1)
     output: int = setting(16 << 20, "data returned by all calls of a simulation", "BYTES", least=1)
+
+
+@dataclass(frozen=True)
+class LogLimits:
+    """Limits of one query of logs."""
+
+    results: int = setting(10_000, "logs that a query over several blocks may find", least=1)
+    blocks: int = setting(
+        0, "distance from the first to the last block of a query; 0 disables the limit", "BLOCKS"
+    )
 
 
 @dataclass(frozen=True)
@@ -184,6 +195,7 @@ class Settings:
     batch: BatchLimits = settings_of(BatchLimits, BATCHES, "batch_")
     call: CallLimits = settings_of(CallLimits, CALLS, "call_")
     simulate: SimulateLimits = settings_of(SimulateLimits, SIMULATIONS, "simulate_")
+    logs: LogLimits = settings_of(LogLimits, LOGS, "logs_")
     sync: SyncLimits = settings_of(SyncLimits, SENDING, "sync_")
     pool: ThreadLimits = settings_of(ThreadLimits, THREADS, "pool_")
     feed: FeedLimits = settings_of(FeedLimits, FEEDS, "feed_")

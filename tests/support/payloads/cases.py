@@ -13,6 +13,7 @@ METHODS = [
     "eth_getTransactionByBlockNumberAndIndex",
     "eth_getTransactionReceipt",
     "eth_getBlockReceipts",
+    "eth_getLogs",
     "eth_getTransactionCount",
     "eth_getCode",
     "eth_getStorageAt",

@@ -23,6 +23,7 @@ pub mod fuzzing;
 mod head_trie;
 mod heads;
 mod load;
+mod log_sections;
 mod maintain;
 mod map;
 mod nodes;

@@ -6,7 +6,7 @@ stored, so a later step may name what an earlier one adds. Nothing is written be
 
 Nothing is decided here about the chain. What is kept right are the rows that find partials:
 a hash means the first partial with it that can be reached, a place the one that was added
-or revived last.
+or revived last; and the index of logs, whose end a rewind lowers.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ from foreblock._engine import Batch, Header, Heads, NodeWrites, Store, View
 from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.building.state_roots import SealsAs
 from foreblock.ledger.rules.verification import Verified
-from foreblock.ledger.storage import partial_rows, rows
+from foreblock.ledger.storage import log_index, partial_rows, rows
 
 _ALL: Final = 1 << 20  # more rows than a height can have
 
@@ -33,6 +33,7 @@ class CommitBuilder:
         self._dropped: set[int] = set()
         self._revived: set[int] = set()
         self._hashes: set[bytes] = set()  # of partials that this commit adds or revives
+        self._rewound_to: int | None = None  # the lowest block that a step rewinds to
 
     def __enter__(self) -> Self:
         return self
@@ -118,6 +119,7 @@ class CommitBuilder:
         for height in range(block + 1, latest[0] + 1):
             self.drop(self.live_partials(height), "its block was given up")
         self.batch.rewind(block)
+        self._rewound_to = block if self._rewound_to is None else min(block, self._rewound_to)
 
     def live_partials(self, block: int) -> list[int]:
         """The stored partials of a height that can be reached, but for a sealed one."""
@@ -161,6 +163,8 @@ class CommitBuilder:
     def commit(self) -> Heads:
         """Make all steps durable, in one transaction; gives the new heads."""
         self.close()
+        if self._rewound_to is not None:
+            self._lower_log_index(self._rewound_to)
         return self._store.commit(self.batch)
 
     def close(self) -> None:
@@ -175,6 +179,13 @@ class CommitBuilder:
         if self._opened is None:
             self._opened = self._store.view()
         return self._opened
+
+    def _lower_log_index(self, block: int) -> None:
+        """Seen by a view of this moment: the index may have grown since the rewind was added."""
+        with self._store.view() as view:
+            row = log_index.rewound(view, block)
+        if row is not None:
+            self.batch.put(log_index.INDEX_KEY, row)
 
     def _put(self, new: Iterable[tuple[bytes, bytes]]) -> None:
         for key, value in new:

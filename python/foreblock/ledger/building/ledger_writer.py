@@ -5,8 +5,8 @@ together with the first index of the next, so that `pending` never falls back to
 between two blocks. What a method returns is durable and may be announced.
 
 Work behind the head is done by `follow_up`, in slices between the commits; the store's own
-part of it is `upkeep`. No reader can tell these slices: rows that they find out or find
-superfluous go along with the next index.
+part of it is `upkeep`, the index of logs is `log_indexing`. No reader can tell these slices:
+rows that they find out or find superfluous go along with the next index.
 
 A sequencer calls `extend` and `seal_and_extend`; a follower decides more than one index at
 a time and hands its steps to `commit`. After an exception from a commit the blocks in
@@ -26,6 +26,7 @@ from foreblock.ledger.reading.partials import sealed_number
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage.chain_head import read_header, stored_profile
 from foreblock.ledger.storage.freshness import Freshness, Quiet, decode_freshness
+from foreblock.ledger.storage.log_indexing import LogIndexing
 from foreblock.ledger.storage.upkeep import PRUNE_HEIGHTS, Upkeep, prunable
 from foreblock.types import Base, Flashblock, FlashblockId
 
@@ -69,6 +70,7 @@ class LedgerWriter:
             number, _ = view.heads.latest
             self.latest, self.total_difficulty = read_header(view, number)
             self._upkeep: Final = Upkeep(store, number)
+            self._log_indexing: Final = LogIndexing(store)
 
     def open_block(self) -> BlockInProgress | None:
         """The pending block as of its last committed index; none where there is none."""
@@ -179,7 +181,7 @@ class LedgerWriter:
         """A slice of the work behind the head; true while there is more."""
         if self.current is not None and self.current.roots.step():
             return True
-        if self._upkeep.turn(self.latest.number):
+        if self._upkeep.turn(self.latest.number) or self._log_indexing.turn(self.latest.number):
             return True
         if not self._prunable:
             with self.store.view() as view:

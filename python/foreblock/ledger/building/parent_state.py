@@ -10,9 +10,9 @@ from functools import partial as bound
 
 from foreblock._engine import Header, Overlay, Store, View
 from foreblock.ledger.building.state_roots import OpenTrie, StateRoots
-from foreblock.ledger.reading.partials import made_of
 from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.profile import ChainProfile
+from foreblock.ledger.storage.body_rows import made_of
 from foreblock.ledger.storage.chain_head import read_header, rules_of
 from foreblock.ledger.storage.freshness import last_index_of
 from foreblock.types import FlashblockId

@@ -13,8 +13,9 @@ from foreblock.ledger.building.block_base import base_of, diff_of
 from foreblock.ledger.following.buffer import Received
 from foreblock.ledger.following.classification import FlashblockRef, Standing
 from foreblock.ledger.following.jobs import Job, Step
-from foreblock.ledger.reading.partials import made_of, pending_partial
+from foreblock.ledger.reading.partials import pending_partial
 from foreblock.ledger.storage import partial_rows
+from foreblock.ledger.storage.body_rows import made_of
 from foreblock.ledger.storage.chain_head import read_row
 from foreblock.ledger.storage.partial_rows import PartialRow, decode_partial_row, decode_seals_as
 from foreblock.ledger.storage.rows import decode_items

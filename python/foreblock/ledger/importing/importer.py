@@ -2,7 +2,8 @@
 
 Blocks that the store has already are compared by hash and skipped, so an import that was
 interrupted goes on where its last commit was. Commits come after a number of blocks, bytes
-or seconds. `chain` verifies and stores; here is only the flow.
+or seconds. `chain` verifies and stores; here is only the flow. At the end the logs are indexed,
+those of an earlier import included.
 """
 
 import time
@@ -19,6 +20,7 @@ from foreblock.ledger.importing.chain import Chain
 from foreblock.ledger.importing.chain_file import ChainItem, read_items
 from foreblock.ledger.rules.check import Check
 from foreblock.ledger.storage import rows
+from foreblock.ledger.storage.log_indexing import LogIndexing
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.primitives import format_data
 
@@ -90,6 +92,7 @@ def import_chain(
         raise
     finally:
         run.chain.close()
+    LogIndexing(store).catch_up(run.progress.stored)
     if fork_choice is not None:
         _apply_fork_choice(store, fork_choice)
     return run.progress

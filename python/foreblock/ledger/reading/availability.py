@@ -83,6 +83,7 @@ def readiness(view: LedgerView, wall_ns: int, *, moves: bool) -> tuple[bool, tup
         facts.append("pending: none; nothing is written to this chain, so pending means latest")
     behind = view.behind
     facts.append(f"states: from block {behind.earliest} on")
+    facts.append(f"logs: {behind.to_index} blocks to index")
     if moves:
         facts.append(_maintenance(behind))
     return (pending is not None or not moves), tuple(facts)

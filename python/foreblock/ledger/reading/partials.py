@@ -7,6 +7,7 @@ were dropped; for a sealed block, its `made of` row names the partials that belo
 
 from foreblock._engine import View
 from foreblock.errors import DroppedPartial, UnknownPartial
+from foreblock.ledger.storage.body_rows import made_of
 from foreblock.ledger.storage.freshness import standing_in
 from foreblock.ledger.storage.partial_rows import (
     PartialRow,
@@ -15,7 +16,6 @@ from foreblock.ledger.storage.partial_rows import (
     decode_by_hash,
     decode_numbers,
     decode_partial_row,
-    made_of_key,
     partial_key,
 )
 from foreblock.ledger.storage.rows import block_index_key, decode_block_entry
@@ -56,19 +56,6 @@ def read_partial(view: View, number: int) -> PartialRow:
     if row is None:
         raise UnknownPartial(number)
     return decode_partial_row(row)
-
-
-def made_of(view: View, block: int) -> tuple[int, ...]:
-    """The partials that a sealed block is made of; none where it was imported whole.
-
-    A row left by an earlier branch at this height ends with another partial than the one
-    that the block was sealed by.
-    """
-    sealed, row = view.sealed(block), view.row(made_of_key(block))
-    if sealed is None or row is None:
-        return ()
-    numbers = decode_numbers(row)
-    return numbers if numbers[-1] == sealed[1] else ()
 
 
 def sealed_number(view: View, block_hash: bytes) -> int | None:

@@ -42,12 +42,14 @@ from foreblock.ledger.reading.fast_path import (
     make_fast_path,
     set_snapshot,
 )
-from foreblock.ledger.reading.partials import check_reachable, made_of, partial_at, pending_partial
+from foreblock.ledger.reading.partials import check_reachable, partial_at, pending_partial
 from foreblock.ledger.reading.visibility import PRECONFIRMED, Visibility
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage import partial_rows, rows
+from foreblock.ledger.storage.body_rows import made_of
 from foreblock.ledger.storage.chain_head import read_row, stored_profile
 from foreblock.ledger.storage.freshness import decode_freshness
+from foreblock.ledger.storage.log_index import read_indexed
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch, check_goes_on
 from foreblock.scheduling.thresholds import THRESHOLDS
@@ -169,6 +171,7 @@ class Behind(NamedTuple):
     earliest: int  # the oldest block whose state can be read
     to_fold: int  # blocks
     to_clear: int  # items of the past that are not cleared yet
+    to_index: int  # blocks whose logs are not indexed yet
 
 
 class LedgerView(Struct, frozen=True, gc=False):
@@ -207,7 +210,8 @@ class LedgerView(Struct, frozen=True, gc=False):
         """The backlog of the store."""
         heads = self._view.heads
         to_fold = self.latest.number - heads.folded
-        return Behind(heads.earliest, to_fold, self._view.to_be_cleared)
+        to_index = self.latest.number + 1 - read_indexed(self._view).end
+        return Behind(heads.earliest, to_fold, self._view.to_be_cleared, to_index)
 
     def remember_block(self, tag: str, text: bytes, *, full: bool) -> None:
         """Give the fast path the text of the block at a tag, for this snapshot."""
@@ -261,12 +265,16 @@ class LedgerView(Struct, frozen=True, gc=False):
         """
         block = self.pending
         while block is not None and block.number > number:
-            partial = self._view.partial(block.partial)
-            below = None if partial is None else partial.stacked_on
-            block = None if below is None else self._ledger.blocks.partial(self._view, below)
+            block = self.below(block)
         if block is None or block.number != number:
             raise UnknownBlock(number)
         return block
+
+    def below(self, block: PreconfirmedBlock) -> PreconfirmedBlock | None:
+        """The partial block that this one's block was begun on; none where that was sealed."""
+        partial = self._view.partial(block.partial)
+        below = None if partial is None else partial.stacked_on
+        return None if below is None else self._ledger.blocks.partial(self._view, below)
 
     def state(self, block: ReadableBlock) -> State:
         """The state after a block of this view; `PrunedState` when it is not kept."""

@@ -33,6 +33,7 @@ from foreblock._engine import Block, Header, Receipt, Transaction, Withdrawal, d
 
 CONFIG: Final = b"C"
 ACCOUNTS: Final = b"A"
+HEADERS: Final = b"H"  # before the number of a block
 
 _U32: Final = struct.Struct(">I")
 _U64: Final = struct.Struct(">Q")
@@ -42,7 +43,7 @@ _WITHDRAWAL: Final = struct.Struct(">QQ20sQ")
 
 def header_key(number: int) -> bytes:
     """The key of a block's header."""
-    return b"H" + _U64.pack(number)
+    return HEADERS + _U64.pack(number)
 
 
 def body_key(number: int) -> bytes:

@@ -19,8 +19,8 @@ from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.parent_state import on_sealed
 from foreblock.ledger.building.resume_block import resume, transactions_in
-from foreblock.ledger.reading.partials import made_of
 from foreblock.ledger.rules.transaction_types import DEPOSIT
+from foreblock.ledger.storage.body_rows import made_of
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.sequencer.attributes import (
     attributes_deposit,

@@ -1,0 +1,89 @@
+"""Measure what the index of logs costs a writer: commits of flashblocks, and the work behind.
+
+    python bench/log_commits.py [--blocks 60] [--transactions 200] [--rounds 3]
+
+Two chains of the same blocks are written in turn, one with the index and one without. Each block
+has three flashblocks with these transactions, each of which logs a topic of its own; the work
+behind the head is done after each commit, as a sequencer does it between flashblocks.
+"""
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from foreblock._engine import Heads
+from foreblock.ledger.building.commit_builder import CommitBuilder
+from foreblock.ledger.storage.log_indexing import LogIndexing
+from support.chains.writing import SCRIBE, Chain
+
+FLASHBLOCKS = 3
+
+
+def main() -> None:
+    """Print both arms of each round, and their ratio."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--blocks", type=int, default=60)
+    parser.add_argument("--transactions", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=3)
+    chosen = parser.parse_args()
+    for number in range(chosen.rounds):
+        figures = {}
+        for indexed in (number % 2 == 0, number % 2 == 1):
+            figures[indexed] = measure(chosen.blocks, chosen.transactions, indexed=indexed)
+        without, with_index = figures[False], figures[True]
+        sys.stdout.write(
+            f"commit of a flashblock: {without[0]:.2f} ms without, {with_index[0]:.2f} ms with, "
+            f"{with_index[0] / without[0] - 1:+.1%}; work behind it, CPU per block: "
+            f"{without[1]:.2f} ms, {with_index[1]:.2f} ms; store {without[2]} kB, "
+            f"{with_index[2]} kB\n"
+        )
+        sys.stdout.flush()
+
+
+def measure(blocks: int, transactions: int, *, indexed: bool) -> tuple[float, float, int]:
+    """Milliseconds of a commit in the median and of the work behind a block; kB of the store."""
+    turn, commit = LogIndexing.turn, CommitBuilder.commit
+    if not indexed:
+        LogIndexing.turn = lambda *_: False  # type: ignore[method-assign]
+    commits: list[float] = []
+    behind = 0.0
+    slot = 0
+
+    def timed(builder: CommitBuilder) -> Heads:
+        begun = time.perf_counter()
+        heads = commit(builder)
+        commits.append((time.perf_counter() - begun) * 1e3)
+        return heads
+
+    CommitBuilder.commit = timed  # type: ignore[method-assign]
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            chain = Chain(Path(folder) / "store")
+            chain.add(chain.deposit())
+            for _ in range(blocks):
+                for _ in range(FLASHBLOCKS):
+                    for _ in range(transactions):
+                        slot += 1
+                        chain.block.run(chain.write(SCRIBE, slot, 1))
+                    chain.add()
+                    begun = time.thread_time()
+                    while chain.writer.follow_up():
+                        pass
+                    behind += time.thread_time() - begun
+                chain.seal(chain.deposit())
+            used = chain.store.used_bytes >> 10
+            chain.store.close()
+    finally:
+        CommitBuilder.commit = commit  # type: ignore[method-assign]
+        LogIndexing.turn = turn  # type: ignore[method-assign]
+    return statistics.median(commits), behind / blocks * 1e3, used
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,242 @@
+"""Measure eth_getLogs: over 10,000 blocks beside geth and anvil, and over a million.
+
+    python bench/logs.py [--blocks 10000] [--long 1000000] [--geth FILE] [--anvil FILE] [--data DIR]
+
+Each block has one log of a contract that nobody asks for, with a topic of its own; ten blocks at
+equal distances have one more, which the filter finds by its address and topic. The short chain
+is built, imported by foreblock and geth, and its transactions are sent to anvil, which makes a
+block of each. The long one is written as rows, without being executed, for foreblock alone.
+Figures are the CPU time of all processes of the server for each request, and the median time to
+the answer, of one client that asks one request after the other.
+"""
+
+import argparse
+import http.client
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from differential.geth import geth
+from foreblock._engine import (
+    Log,
+    Message,
+    Overlay,
+    Receipt,
+    Store,
+    keccak256,
+    sign_transaction,
+)
+from foreblock.ledger.genesis.genesis_file import read_genesis
+from foreblock.ledger.importing.importer import import_files
+from foreblock.ledger.storage import rows
+from foreblock.ledger.storage.log_indexing import LogIndexing
+from foreblock.ledger.storage.open_store import begin_chain
+from foreblock.service.running import started
+from support.chains import log_chain
+from support.chains.builder import ChainBuilder
+
+FOUND = 10
+REQUESTS = 200
+SOUGHT, NOISE = log_chain.CONTRACTS[1, 1], log_chain.CONTRACTS[1, 2]
+TOPIC = keccak256(b"sought")
+PORT = 28_545
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--blocks", type=int, default=10_000)
+    parser.add_argument("--long", type=int, default=1_000_000)
+    parser.add_argument("--geth")
+    parser.add_argument("--anvil")
+    parser.add_argument("--data", help="where temporary stores go")
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=chosen.data) as name, ExitStack() as stack:
+        folder = Path(name)
+        print("| Server | Blocks | Filter | CPU, µs | Median, µs | Found |\n|---|---|---|---|---|---|")
+        if chosen.blocks:
+            build(folder, chosen.blocks)
+            files = (folder / "genesis.json", folder / "chain.rlp", folder / "store")
+            import_files(*files, None, lambda _: None)
+            with serving(folder / "store") as (url, pid):
+                report("foreblock", url, pid, chosen.blocks)
+            if chosen.geth:
+                url = stack.enter_context(geth(chosen.geth, folder, folder / "geth"))
+                time.sleep(10)  # it indexes logs after it has begun to serve
+                report("geth", url, child("geth"), chosen.blocks)
+                stack.close()
+            if chosen.anvil:
+                with anvil(chosen.anvil, folder) as (url, pid):
+                    report("anvil", url, pid, chosen.blocks)
+        if chosen.long:
+            begun = time.monotonic()
+            sizes = write_rows(folder / "long", chosen.long)
+            print(f"{sizes}, {time.monotonic() - begun:.0f} s", file=sys.stderr)
+            with serving(folder / "long") as (url, pid):
+                report("foreblock", url, pid, chosen.long)
+
+
+def transactions(blocks: int) -> Iterator[list[bytes]]:
+    """The transactions of each block."""
+    nonce = 0
+    for number in range(1, blocks + 1):
+        calls = [(NOISE, keccak256(number.to_bytes(8)))]
+        if number % (blocks // FOUND) == 0:
+            calls.append((SOUGHT, TOPIC))
+        signed = []
+        for to, data in calls:
+            message = Message(
+                sender=bytes(20), to=to, data=data, gas=100_000,
+                max_fee_per_gas=10**11, max_priority_fee_per_gas=1,
+            )  # fmt: skip
+            signed.append(sign_transaction(message, 2, log_chain.CHAIN_ID, nonce, log_chain.SECRET).raw)
+            nonce += 1
+        yield signed
+
+
+def build(folder: Path, blocks: int) -> None:
+    """Write the short chain into a folder."""
+    (folder / "genesis.json").write_bytes(log_chain.genesis())
+    builder = ChainBuilder(folder / "built", log_chain.genesis())
+    for each in transactions(blocks):
+        builder.add(each)
+    builder.store.close()
+    (folder / "chain.rlp").write_bytes(b"".join(block.encode() for block in builder.blocks))
+
+
+def write_rows(folder: Path, blocks: int) -> str:
+    """Write the long chain as rows, and index it; gives the sizes of both."""
+    store = Store(str(folder), write=True)
+    begin_chain(store, read_genesis(log_chain.genesis()))
+    with store.view() as view:
+        parent, _ = rows.decode_header_row(view.row(rows.header_key(0)) or b"")
+    for start in range(1, blocks + 1, 5000):
+        batch = store.batch()
+        for number in range(start, min(start + 5000, blocks + 1)):
+            logs = [Log(NOISE, [keccak256(number.to_bytes(8))], bytes(32))]
+            if number % (blocks // FOUND) == 0:
+                logs.append(Log(SOUGHT, [TOPIC], bytes(32)))
+            receipt = Receipt(type=2, status=True, cumulative_gas_used=30_000, logs=logs)
+            parent = parent.replace(
+                number=number, parent_hash=parent.hash, logs_bloom=receipt.logs_bloom
+            )
+            batch.append(number, parent.hash, Overlay.empty().take(batch.draw()))
+            batch.put(rows.header_key(number), rows.encode_header_row(parent, 0))
+            batch.put(rows.body_key(number), rows.encode_body([bytes(120)], [], []))
+            batch.put(rows.receipts_key(number), rows.encode_receipts([receipt]))
+        batch.settle()
+        store.commit(batch)
+    before = store.used_bytes
+    begun = time.process_time()
+    LogIndexing(store).catch_up(blocks)
+    took = time.process_time() - begun
+    grown = store.used_bytes - before
+    store.close()
+    return f"{before >> 20} MiB of blocks, {grown >> 20} MiB of index in {took:.1f} s"
+
+
+@contextmanager
+def serving(store: Path) -> Iterator[tuple[str, int]]:
+    """Foreblock over a store, with one worker."""
+    url = f"http://127.0.0.1:{PORT}"
+    command = [sys.executable, "-m", "foreblock", "serve", "--data", str(store), "--workers", "1",
+               "--dialect", "ethereum", "--listen", f"127.0.0.1:{PORT}"]  # fmt: skip
+    with started(command, url) as process:
+        yield url, process.pid
+
+
+@contextmanager
+def anvil(program: str, folder: Path) -> Iterator[tuple[str, int]]:
+    """anvil, after it has made a block of each transaction."""
+    url = f"http://127.0.0.1:{PORT + 1}"
+    command = [program, "--init", str(folder / "genesis.json"), "--port", str(PORT + 1),
+               "--chain-id", str(log_chain.CHAIN_ID), "--quiet"]  # fmt: skip
+    blocks = len((folder / "chain.rlp").read_bytes()) and count_blocks(folder)
+    with started(command, url) as process:
+        client = Client(url)
+        for each in transactions(blocks):
+            for raw in each:
+                client.ask("eth_sendRawTransaction", ["0x" + raw.hex()])
+        yield url, process.pid
+
+
+def count_blocks(folder: Path) -> int:
+    """How many blocks the short chain has."""
+    with Store(str(folder / "store")) as store, store.view() as view:
+        assert view.heads.latest is not None
+        return view.heads.latest[0]
+
+
+class Client:
+    """One connection that is kept open."""
+
+    def __init__(self, url: str) -> None:
+        place = urlsplit(url)
+        self._connection = http.client.HTTPConnection(place.hostname or "", place.port or 0)
+
+    def ask(self, method: str, params: list[object]) -> object:
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+        self._connection.request("POST", "/", body, {"Content-Type": "application/json"})
+        answer = json.loads(self._connection.getresponse().read())
+        if "error" in answer:
+            raise SystemExit(f"{method}: {answer['error']}")
+        return answer["result"]
+
+
+def report(server: str, url: str, pid: int, blocks: int) -> None:
+    """Rows of the table."""
+    client = Client(url)
+    asked = {
+        "address and topic": {"address": f"0x{SOUGHT.hex()}", "topics": [f"0x{TOPIC.hex()}"]},
+        "topic": {"topics": [f"0x{TOPIC.hex()}"]},
+        "a topic without logs": {"topics": [f"0x{keccak256(b'nothing').hex()}"]},
+    }
+    for name, each in asked.items():
+        params: list[object] = [each | {"fromBlock": "0x0", "toBlock": "latest"}]
+        found = client.ask("eth_getLogs", params)
+        assert isinstance(found, list)
+        times = []
+        before = cpu_seconds(pid)
+        for _ in range(REQUESTS):
+            begun = time.perf_counter()
+            client.ask("eth_getLogs", params)
+            times.append(time.perf_counter() - begun)
+        cpu = (cpu_seconds(pid) - before) / REQUESTS
+        median = statistics.median(times)
+        print(f"| {server} | {blocks:,} | {name} | {cpu * 1e6:,.0f} | {median * 1e6:,.0f} | {len(found)} |", flush=True)
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time of a process and all below it, those that ended included."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    total, waiting = 0, [pid]
+    while waiting:
+        each = waiting.pop()
+        fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+        total += sum(map(int, fields[11:15]))
+        for task in Path(f"/proc/{each}/task").iterdir():
+            waiting += map(int, (task / "children").read_text().split())
+    return total / ticks
+
+
+def child(name: str) -> int:
+    """The process of this name that this one started."""
+    mine = subprocess.run(
+        ["ps", "-o", "pid=,comm=", "--ppid", str(os.getpid())], capture_output=True, text=True, check=True
+    )  # fmt: skip
+    return next(int(line.split()[0]) for line in mine.stdout.splitlines() if name in line)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+//! A filter of logs: addresses, and topics by position.
+//!
+//! A log matches if its address is one of those given, and its topic at each position one of
+//! those given there; nothing given matches everything, but a position must exist. Each
+//! *clause*, the addresses or the topics of a position, can be looked up in a bloom filter
+//! and, as terms, in the index.
+
+#[cfg(test)]
+mod tests;
+
+use alloy_primitives::{Address, B256, keccak256};
+
+use super::index::{ANY, Term, term};
+use super::walk::Log;
+
+const BLOOM_BITS: u16 = 2048;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LogFilter {
+    addresses: Vec<Address>,
+    topics: Vec<Vec<B256>>,
+    /// The bits of each value of each clause that has values.
+    blooms: Vec<Vec<[u16; 3]>>,
+}
+
+impl LogFilter {
+    pub fn new(mut addresses: Vec<Address>, mut topics: Vec<Vec<B256>>) -> Self {
+        addresses.sort_unstable();
+        addresses.dedup();
+        for position in &mut topics {
+            position.sort_unstable();
+            position.dedup();
+        }
+        let mut blooms = vec![addresses.iter().map(|it| bloom_bits(it.as_slice())).collect()];
+        blooms.extend(topics.iter().map(|it| it.iter().map(|it| bloom_bits(&it[..])).collect()));
+        blooms.retain(|clause: &Vec<_>| !clause.is_empty());
+        Self { addresses, topics, blooms }
+    }
+
+    /// How many values all clauses have.
+    pub fn size(&self) -> usize {
+        self.blooms.iter().map(Vec::len).sum()
+    }
+
+    pub fn matches(&self, log: &Log<'_>) -> bool {
+        self.matches_parts(log.address, log.topics())
+    }
+
+    /// The same for a log that was decoded.
+    pub fn matches_parts<'t>(
+        &self,
+        address: &[u8],
+        topics: impl ExactSizeIterator<Item = &'t [u8]>,
+    ) -> bool {
+        topics.len() >= self.topics.len()
+            && (self.addresses.is_empty()
+                || self.addresses.binary_search_by(|it| it.as_slice().cmp(address)).is_ok())
+            && self.topics.iter().zip(topics).all(|(wanted, topic)| {
+                wanted.is_empty() || wanted.binary_search_by(|it| it.as_slice().cmp(topic)).is_ok()
+            })
+    }
+
+    /// Whether a block or a receipt with this bloom may have a log that matches.
+    pub fn in_bloom(&self, bloom: &[u8; 256]) -> bool {
+        let has = |bit: &u16| bloom[255 - usize::from(bit / 8)] & (1 << (bit % 8)) != 0;
+        if self.blooms.is_empty() {
+            return bloom.iter().any(|byte| *byte != 0);
+        }
+        self.blooms.iter().all(|clause| clause.iter().any(|bits| bits.iter().all(has)))
+    }
+
+    /// The terms of each clause; a block that matches has one of each. Short clauses first.
+    pub fn clauses(&self) -> Vec<Vec<Term>> {
+        let mut clauses =
+            vec![self.addresses.iter().map(|it| term(0, it.as_slice())).collect::<Vec<_>>()];
+        for (position, topics) in (1..).zip(&self.topics) {
+            clauses.push(topics.iter().map(|it| term(position, it.as_slice())).collect());
+        }
+        clauses.retain(|clause| !clause.is_empty());
+        clauses.sort_by_key(Vec::len);
+        if clauses.is_empty() {
+            clauses.push(vec![ANY]);
+        }
+        clauses
+    }
+}
+
+/// The three bits of a value in a bloom filter of logs.
+fn bloom_bits(value: &[u8]) -> [u16; 3] {
+    let hash = keccak256(value);
+    [0, 2, 4].map(|at| u16::from_be_bytes([hash[at], hash[at + 1]]) % BLOOM_BITS)
+}

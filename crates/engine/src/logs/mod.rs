@@ -1,0 +1,7 @@
+//! Logs: which a filter matches, how they are shown, and the index that finds their blocks.
+
+pub mod filter;
+pub mod found;
+pub mod index;
+pub mod search;
+pub mod walk;

@@ -1,0 +1,84 @@
+//! Logs of encoded receipts, read where they lie: nothing is copied.
+
+use crate::error::Result;
+use crate::stored::items::{damaged, take_item, take_list};
+
+const TOPIC: usize = 32;
+
+/// What of a receipt logs need.
+#[derive(Debug, Clone, Copy)]
+pub struct ReceiptLogs<'a> {
+    pub bloom: &'a [u8; 256],
+    /// The logs one after the other.
+    rest: &'a [u8],
+}
+
+impl<'a> ReceiptLogs<'a> {
+    /// The logs of a receipt as it is in its trie.
+    ///
+    /// # Errors
+    ///
+    /// `StoreDamaged` for bytes that are no receipt.
+    pub fn of(encoded: &'a [u8]) -> Result<Self> {
+        let mut outer = match encoded {
+            [1..0x80, rest @ ..] => rest,
+            _ => encoded,
+        };
+        let mut fields = take_list(&mut outer)?;
+        take_item(&mut fields)?; // status or state root
+        take_item(&mut fields)?; // gas
+        let bloom = take_item(&mut fields)?;
+        let bloom = bloom.try_into().map_err(|_| damaged("a bloom of another length"))?;
+        Ok(Self { bloom, rest: take_list(&mut fields)? })
+    }
+
+    /// The next log; none after the last.
+    ///
+    /// # Errors
+    ///
+    /// `StoreDamaged` for bytes that are no log.
+    pub fn take(&mut self) -> Result<Option<Log<'a>>> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let mut fields = take_list(&mut self.rest)?;
+        let address = take_item(&mut fields)?;
+        if address.len() != 20 {
+            return Err(damaged("an address of another length"));
+        }
+        let topics = take_list(&mut fields)?;
+        if topics.len() % (TOPIC + 1) != 0 {
+            return Err(damaged("a topic of another length"));
+        }
+        Ok(Some(Log { address, topics, data: take_item(&mut fields)? }))
+    }
+
+    /// How many logs are left; they are skipped over.
+    ///
+    /// # Errors
+    ///
+    /// `StoreDamaged` for bytes that are no logs.
+    pub fn count(mut self) -> Result<u64> {
+        let mut count = 0;
+        while !self.rest.is_empty() {
+            take_list(&mut self.rest)?;
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
+/// One log.
+#[derive(Debug, Clone, Copy)]
+pub struct Log<'a> {
+    pub address: &'a [u8],
+    /// Each with the byte that RLP puts before it.
+    topics: &'a [u8],
+    pub data: &'a [u8],
+}
+
+impl<'a> Log<'a> {
+    pub fn topics(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
+        self.topics.chunks_exact(TOPIC + 1).map(|topic| &topic[1..])
+    }
+}

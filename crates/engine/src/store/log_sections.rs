@@ -1,0 +1,187 @@
+//! Where logs may be: sections of their index (`logs::index`), and blooms of headers.
+//!
+//! Both are rows of Python's, which knows their keys. The key of a chunk is the prefix of its
+//! section and the first entry of the chunk.
+
+use std::ops::Bound;
+
+use heed::{AnyTls, RoTxn};
+
+use super::open::Table;
+use super::view::View;
+use super::{check_row_key, lmdb};
+use crate::error::Result;
+use crate::logs::filter::LogFilter;
+use crate::logs::index::{self, Chunk, ENTRY, Source, Term, entry, entry_bytes, parts};
+use crate::logs::search::{LookUp, Search};
+use crate::stored::items::{damaged, take_item, take_list};
+
+/// Blocks after which a search pauses.
+const MANY_BLOCKS: usize = 1024;
+/// Entries that take as long as a look-up.
+const ENTRIES_PER_LOOK_UP: usize = 128;
+/// Bytes before the header in its row.
+const DIFFICULTY: usize = 32;
+/// Fields of a header before its bloom.
+const BEFORE_BLOOM: usize = 6;
+
+impl View {
+    /// Goes on with a search for up to `look_ups` terms of sections, fewer where they are in
+    /// many blocks. Gives the blocks of the sections that it finished.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for a prefix that is empty or too long, `StoreDamaged` for rows that
+    /// are no chunks, `StoreClosed`, `Store`.
+    pub fn search_logs(&self, search: &mut Search, look_ups: usize) -> Result<Vec<u64>> {
+        let mut blocks = Vec::new();
+        self.lease.read(|txn| {
+            let mut left = look_ups.max(1);
+            while left > 0 && blocks.len() < MANY_BLOCKS {
+                let Some(LookUp { prefix, term }) = search.next() else { break };
+                check_row_key(&prefix)?;
+                let mut entries = 0;
+                let (first, last) = (entry(term, 0), entry(term, u16::MAX));
+                each_entry(self.lease.tables.rows, txn, &prefix, first, |found| {
+                    if found <= last {
+                        search.found(parts(found).1);
+                        entries += 1;
+                    }
+                    found < last
+                })?;
+                search.advance(&mut blocks);
+                left = left.saturating_sub(1 + entries / ENTRIES_PER_LOOK_UP);
+            }
+            Ok(())
+        })?;
+        Ok(blocks)
+    }
+
+    /// Part of the merger of some sections, as chunks: from an entry on, about `most` entries
+    /// of each source. Gives the entry from which the next part goes on; none at the end.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for a prefix that is empty or too long, `StoreDamaged` for rows that
+    /// are no chunks, `StoreClosed`, `Store`.
+    pub fn merge_log_sections(
+        &self,
+        sources: &[Source<'_>],
+        from: &[u8; ENTRY],
+        most: usize,
+    ) -> Result<(Vec<Vec<u8>>, Option<[u8; ENTRY]>)> {
+        sources.iter().try_for_each(|(prefix, _)| check_row_key(prefix))?;
+        let (term, _) = parts(from.iter().fold(0, |all, byte| all << 8 | u128::from(*byte)));
+        let mut read: Vec<(u128, u16)> = Vec::new();
+        // Where the first source to reach `most` stopped: the others go no further.
+        let mut end: Option<Term> = None;
+        self.lease.read(|txn| {
+            for (prefix, shift) in sources {
+                let mut taken = 0;
+                each_entry(self.lease.tables.rows, txn, prefix, entry(term, 0), |found| {
+                    let (term, _) = parts(found);
+                    if end.is_some_and(|end| term >= end) {
+                        return false;
+                    }
+                    // A term is never cut in two: its entries in all sources go together.
+                    let is_new = read.last().is_none_or(|(last, _)| parts(*last).0 != term);
+                    if taken >= most && is_new {
+                        end = Some(term);
+                        return false;
+                    }
+                    taken += 1;
+                    read.push((found, *shift));
+                    true
+                })?;
+            }
+            Ok(())
+        })?;
+        read.retain(|(found, _)| end.is_none_or(|end| parts(*found).0 < end));
+        let moved = |(found, shift): (u128, u16)| {
+            let (term, place) = parts(found);
+            let place = place.checked_add(shift).ok_or_else(|| damaged("a place out of range"))?;
+            Ok(entry(term, place))
+        };
+        let merged = read.into_iter().map(moved).collect::<Result<_>>()?;
+        Ok((index::chunks(merged), end.map(|end| entry_bytes(entry(end, 0)))))
+    }
+
+    /// The blocks from `first` up to `stop` whose bloom does not rule out that the filter
+    /// matches. Their headers are rows under `prefix` and the number, after 32 other bytes.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for a prefix that is empty or too long, `StoreDamaged` for rows that
+    /// are no headers, `StoreClosed`, `Store`.
+    pub fn blocks_in_bloom(
+        &self,
+        filter: &LogFilter,
+        prefix: &[u8],
+        first: u64,
+        stop: u64,
+    ) -> Result<Vec<u64>> {
+        check_row_key(prefix)?;
+        let key = |block: u64| [prefix, &block.to_be_bytes()].concat();
+        let (first, stop) = (key(first), key(stop));
+        let range = (Bound::Included(&first[..]), Bound::Excluded(&stop[..]));
+        let mut found = Vec::new();
+        if first >= stop {
+            return Ok(found);
+        }
+        self.lease.read(|txn| {
+            for row in self.lease.tables.rows.range(txn, &range).map_err(lmdb)? {
+                let (key, row) = row.map_err(lmdb)?;
+                let number = key.get(prefix.len()..).and_then(|number| number.try_into().ok());
+                let number = number.ok_or_else(|| damaged("a key of another length"))?;
+                if filter.in_bloom(header_bloom(row)?) {
+                    found.push(u64::from_be_bytes(number));
+                }
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}
+
+/// The bloom in the row of a header.
+fn header_bloom(row: &[u8]) -> Result<&[u8; 256]> {
+    let mut header = row.get(DIFFICULTY..).ok_or_else(|| damaged("a header is cut short"))?;
+    let mut fields = take_list(&mut header)?;
+    for _ in 0..BEFORE_BLOOM {
+        take_item(&mut fields)?;
+    }
+    take_item(&mut fields)?.try_into().map_err(|_| damaged("a bloom of another length"))
+}
+
+/// Gives the entries of a section from one on to `act`, in order, until it says false.
+fn each_entry(
+    rows: Table,
+    txn: &RoTxn<AnyTls>,
+    prefix: &[u8],
+    from: u128,
+    mut act: impl FnMut(u128) -> bool,
+) -> Result<()> {
+    let mut key = Vec::with_capacity(prefix.len() + ENTRY);
+    key.extend_from_slice(prefix);
+    key.extend_from_slice(&entry_bytes(from));
+    let before = rows.get_lower_than_or_equal_to(txn, &key).map_err(lmdb)?;
+    if let Some((found, _)) = before
+        && found.starts_with(prefix)
+    {
+        key = found.to_vec();
+    }
+    let range = (Bound::Included(&key[..]), Bound::Unbounded);
+    for row in rows.range(txn, &range).map_err(lmdb)? {
+        let (found, row) = row.map_err(lmdb)?;
+        if !found.starts_with(prefix) {
+            break;
+        }
+        let chunk = Chunk::new(row)?;
+        for at in chunk.seek(from)..chunk.len() {
+            if !act(chunk.at(at)) {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}

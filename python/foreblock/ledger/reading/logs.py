@@ -1,0 +1,160 @@
+"""Find logs: the blocks of a range that may have some, and those of them that match a filter.
+
+Sealed blocks are found by their index, and those that are not indexed yet by the blooms of their
+headers; each is then read, so that the answer is exact either way. Blocks in progress are read
+if their bloom allows it. Steps are short, and what is found goes out as it is found.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from foreblock._engine import BlockLogs, LogFilter, LogSearch
+from foreblock.errors import InvalidParams, NoSuchHead, NotHere, RefusedFilter
+from foreblock.ledger.reading.blocks import BlockId, ByHash, PreconfirmedBlock, ReadableBlock
+from foreblock.ledger.reading.view import LedgerView
+from foreblock.ledger.storage import rows
+from foreblock.ledger.storage.body_rows import body_keys, made_of
+from foreblock.ledger.storage.chain_head import read_header
+from foreblock.ledger.storage.log_index import read_indexed
+from foreblock.scheduling.steps import Steps
+from foreblock.scheduling.thresholds import THRESHOLDS
+
+__all__ = ["FoundLogs", "LogFilter", "LogRange", "block_range", "find_logs", "number_range"]
+
+
+@dataclass(frozen=True, slots=True)
+class LogRange:
+    """Sealed blocks from `first` up to `stop`, then unsealed ones."""
+
+    first: int
+    stop: int
+    unsealed: tuple[PreconfirmedBlock, ...] = ()
+
+    @property
+    def last(self) -> int:
+        """The number of the last block."""
+        return self.unsealed[-1].number if self.unsealed else self.stop - 1
+
+
+class FoundLogs(Protocol):
+    """Receives logs in their order; raises to end the search."""
+
+    def reach(self, number: int) -> None:
+        """All blocks below this one are done."""
+
+    def begin(self, block_hash: bytes, number: int, timestamp: int) -> bytes:
+        """A block in which there may be some; gives the members that end each log of it."""
+
+    def add(self, text: bytes, count: int) -> None:
+        """Some logs of that block, joined by commas."""
+
+
+def block_range(view: LedgerView, block_hash: bytes) -> LogRange:
+    """The block of this hash, sealed or in progress; raises `RefusedFilter`."""
+    try:
+        block = view.resolve(ByHash(block_hash))
+    except NotHere:
+        raise RefusedFilter("unknown block") from None
+    if isinstance(block, PreconfirmedBlock):
+        return LogRange(block.number, block.number, (block,))
+    return LogRange(block.number, block.number + 1)
+
+
+def number_range(view: LedgerView, first: BlockId, last: BlockId) -> LogRange:
+    """The blocks between two, both included.
+
+    Raises `InvalidParams` as geth does, and `RefusedFilter`.
+    """
+    start, end = _find(view, first), _find(view, last)
+    lowest = start if isinstance(start, int) else start.number
+    highest = end if isinstance(end, int) else end.number
+    # In geth `latest` is above every number, its own too.
+    if lowest > highest or (first == "latest" and isinstance(last, int)):
+        raise InvalidParams("invalid block range params")
+    if isinstance(end, PreconfirmedBlock):
+        unsealed = _unsealed(view, end, lowest)
+        return LogRange(lowest, unsealed[0].number, unsealed)
+    if highest > view.latest.number:
+        raise InvalidParams("block range extends beyond current head block")
+    return LogRange(lowest, highest + 1)
+
+
+def find_logs(
+    view: LedgerView, log_filter: LogFilter, where: LogRange, found: FoundLogs
+) -> Steps[None]:
+    """Give all logs that match to `found`, in order; raises what it raises."""
+    indexed = read_indexed(view.stored)
+    runs = indexed.runs(where.first, where.stop)
+    search = LogSearch(log_filter, runs, where.first, where.stop)
+    while (reached := search.reached) is not None:
+        found.reach(reached)
+        for number in search.go_on(view.stored, THRESHOLDS.looked_up_terms):
+            yield from _read_sealed(view, log_filter, number, found)
+        yield None
+    some = min(THRESHOLDS.scanned_headers, _bloom_items(log_filter))
+    for start in range(max(where.first, indexed.end), where.stop, some):
+        found.reach(start)
+        stop = min(start + some, where.stop)
+        for number in log_filter.blocks_in_bloom(view.stored, rows.HEADERS, start, stop):
+            yield from _read_sealed(view, log_filter, number, found)
+        yield None
+    for block in where.unsealed:
+        if log_filter.in_bloom(block.header.logs_bloom):
+            yield from _read_unsealed(view, log_filter, block, found)
+
+
+def _find(view: LedgerView, block: BlockId) -> int | ReadableBlock:
+    """A block at an end of the range; plain numbers may lie beyond the chain."""
+    if isinstance(block, int):
+        return block
+    if block == "earliest":
+        return 0  # blocks are kept longer than states
+    try:
+        return view.resolve(block)
+    except NoSuchHead as none:
+        raise RefusedFilter(f"{none.tag} header not found") from None
+
+
+def _unsealed(
+    view: LedgerView, block: PreconfirmedBlock, lowest: int
+) -> tuple[PreconfirmedBlock, ...]:
+    """The block and those in progress that it builds on, the lowest first."""
+    blocks = [block]
+    while blocks[0].number > max(view.latest.number + 1, lowest):
+        below = view.below(blocks[0])
+        if below is None:
+            break
+        blocks.insert(0, below)
+    return tuple(blocks)
+
+
+def _read_sealed(
+    view: LedgerView, log_filter: LogFilter, number: int, found: FoundLogs
+) -> Steps[None]:
+    header, _ = read_header(view.stored, number)
+    end = found.begin(header.hash, number, header.timestamp)
+    partials = made_of(view.stored, number)
+    keys = body_keys(number, partials)
+    yield from _read(view, BlockLogs(log_filter, keys, end), _bloom_items(log_filter), found)
+
+
+def _read_unsealed(
+    view: LedgerView, log_filter: LogFilter, block: PreconfirmedBlock, found: FoundLogs
+) -> Steps[None]:
+    end = found.begin(block.hash, block.number, block.header.timestamp)
+    keys = body_keys(block.number, block.made_of)
+    yield from _read(view, BlockLogs(log_filter, keys, end), _bloom_items(log_filter), found)
+
+
+def _bloom_items(log_filter: LogFilter) -> int:
+    """How many blooms a step may compare with all values of a filter."""
+    return 1 + THRESHOLDS.compared_blooms // (1 + log_filter.size)
+
+
+def _read(view: LedgerView, logs: BlockLogs, most: int, found: FoundLogs) -> Steps[None]:
+    items, size = min(THRESHOLDS.scanned_receipts, most), THRESHOLDS.found_logs_bytes
+    while (some := logs.read(view.stored, items, size)) is not None:
+        text, count = some
+        if count:
+            found.add(text, count)
+        yield None
