@@ -72,6 +72,38 @@ class Readiness(NamedTuple):
 Handler = Callable[[bytes, Client], Reply | Awaitable[Reply]]
 
 
+class Channel(Protocol):
+    """One WebSocket connection, as JSON-RPC sees it."""
+
+    client: Client
+
+    def send(self, message: bytes) -> bool:
+        """Queue a whole text message; false once the connection is closing.
+
+        A client that leaves more unread than the limit is closed with a reason.
+        """
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that the socket has not taken yet."""
+
+    def close(self, code: int, reason: str) -> None:
+        """Say why, and close."""
+
+
+class Session(Protocol):
+    """What JSON-RPC keeps for one connection."""
+
+    def receive(self, message: bytes) -> Reply | Awaitable[Reply]:
+        """Answer a message; never raises. An empty body is not sent."""
+
+    def ended(self) -> None:
+        """The connection is gone: stop everything that belongs to it."""
+
+
+OpenSession = Callable[[Channel], Session]
+
+
 class FastPath(Protocol):
     """Answers some requests from bytes to bytes, as the server and the handler would."""
 
@@ -111,3 +143,4 @@ class Served(NamedTuple):
     answer: Handler
     readiness: Callable[[], Readiness]
     fast_path: FastPath = NO_FAST_PATH
+    open_session: OpenSession | None = None  # none: an upgrade to WebSocket is refused
