@@ -18,6 +18,7 @@ from foreblock.errors import (
     InvalidParams,
     NoSuchHead,
     NotCanonical,
+    NotificationsUnsupported,
     OutcomeUnknown,
     PoolFull,
     PoolRefusal,
@@ -32,12 +33,16 @@ from foreblock.errors import (
     SequencerUnavailable,
     StoreClosed,
     StoreReplaced,
+    SubscriptionError,
     TimedOut,
+    TooManyFilters,
+    TooManySubscriptions,
     TooManyWaiting,
     TooMuchUnsent,
     UnknownBlock,
     UnknownBlockHash,
     UnknownPartial,
+    UnknownSubscription,
 )
 
 
@@ -52,6 +57,7 @@ class Fault(Struct, frozen=True, omit_defaults=True):
 Dialect = Literal["preconf", "ethereum"]
 Row = Callable[[Exception], Fault]
 
+NOT_FOUND: Final = -32601  # no such method, or no such subscription
 INVALID_PARAMS: Final = -32602
 INTERNAL: Final = -32603
 REFUSED: Final = -32000
@@ -147,6 +153,11 @@ PRECONF: Final[dict[type[Exception], Row]] = {
     ),
     OutcomeUnknown: lambda error: Fault(TIMED_OUT, f"request timed out: {error}"),
     PoolRefusal: _says(REFUSED),
+    SubscriptionError: _says(REFUSED),
+    NotificationsUnsupported: _says(NOT_FOUND),
+    UnknownSubscription: _says(NOT_FOUND),
+    TooManySubscriptions: _says(OVERLOADED),
+    TooManyFilters: _says(OVERLOADED),
     StoreReplaced: _says(REFUSED, UNAVAILABLE),
     StoreClosed: _says(REFUSED, UNAVAILABLE),
     PoolFull: _says(OVERLOADED, "too many long calls are waiting, try again later"),

@@ -5,6 +5,8 @@ while its branch is live, and afterwards if its block was sealed with it. The st
 were dropped; for a sealed block, its `made of` row names the partials that belong to it.
 """
 
+from typing import Final
+
 from foreblock._engine import View
 from foreblock.errors import DroppedPartial, UnknownPartial
 from foreblock.ledger.storage.freshness import standing_in
@@ -17,8 +19,11 @@ from foreblock.ledger.storage.partial_rows import (
     decode_partial_row,
     made_of_key,
     partial_key,
+    places_prefix,
 )
 from foreblock.ledger.storage.rows import block_index_key, decode_block_entry
+
+_ALL: Final = 1 << 20  # more places than a height can have
 
 
 def pending_partial(view: View) -> int | None:
@@ -69,6 +74,19 @@ def made_of(view: View, block: int) -> tuple[int, ...]:
         return ()
     numbers = decode_numbers(row)
     return numbers if numbers[-1] == sealed[1] else ()
+
+
+def begun_with(view: View, block: int) -> tuple[int, ...]:
+    """The partials that a sealed block begins with that came as a whole, while they are kept.
+
+    Those that it contradicts were dropped when it came.
+    """
+    for _, value in reversed(view.rows(places_prefix(block), _ALL)):
+        (number,) = decode_numbers(value)
+        partial = view.partial(number)
+        if partial is not None and partial.status == "live":
+            return (*read_partial(view, number).before, number)
+    return ()
 
 
 def sealed_number(view: View, block_hash: bytes) -> int | None:

@@ -247,6 +247,10 @@ class LedgerView(Struct, frozen=True, gc=False):
             raise UnknownBlock(number)
         return block
 
+    def flashblock(self, partial: int) -> PreconfirmedBlock:
+        """The block as of a partial, which may have been dropped; raises `UnknownPartial`."""
+        return self._ledger.blocks.partial(self._view, partial)
+
     def state(self, block: ReadableBlock) -> State:
         """The state after a block of this view; `PrunedState` when it is not kept."""
         if isinstance(block, SealedBlock):
