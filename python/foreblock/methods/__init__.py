@@ -7,32 +7,43 @@ HTTP. A folder is a family, and its table is in its `__init__`.
 
 from foreblock.methods.blocks import block_family
 from foreblock.methods.calls import call_family
+from foreblock.methods.events import Events
+from foreblock.methods.filters import filter_family
 from foreblock.methods.node import node_family
 from foreblock.methods.options import Options
 from foreblock.methods.pool import pool_family
 from foreblock.methods.pool.sending import NoSequencer, Submissions
 from foreblock.methods.state import state_family
+from foreblock.methods.subscriptions import subscription_family
 from foreblock.methods.table import Family, MethodFunction
 from foreblock.scheduling.scheduler import Scheduler
 
 
 def make_families(
-    options: Options, scheduler: Scheduler, submissions: Submissions | None = None
+    options: Options,
+    scheduler: Scheduler,
+    submissions: Submissions | None = None,
+    events: Events | None = None,
 ) -> tuple[Family, ...]:
     """All methods of one network; without submissions it refuses transactions."""
-    submissions = submissions or NoSequencer()
+    submissions, events = submissions or NoSequencer(), events or Events()
     return (
         block_family(options, scheduler),
         state_family(options, submissions),
         call_family(options, scheduler),
         pool_family(submissions),
         node_family(scheduler),
+        subscription_family(options, scheduler, events.open_view, events.subscribers),
+        filter_family(scheduler, events.filters),
     )
 
 
 def make_methods(
-    options: Options, scheduler: Scheduler, submissions: Submissions | None = None
+    options: Options,
+    scheduler: Scheduler,
+    submissions: Submissions | None = None,
+    events: Events | None = None,
 ) -> dict[str, MethodFunction]:
     """The table of one network, for its dispatcher."""
-    families = make_families(options, scheduler, submissions)
+    families = make_families(options, scheduler, submissions, events)
     return {method.name: method.run for family in families for method in family.methods}

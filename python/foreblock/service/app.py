@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import structlog
@@ -21,13 +22,16 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.methods import make_methods
 from foreblock.methods.calls.call_params import UNCAPPED
+from foreblock.methods.events import Events
+from foreblock.methods.filters.filter_table import FilterTable
 from foreblock.methods.options import Options
 from foreblock.methods.pool.sending import Submissions
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
+from foreblock.rpc.subscriptions import Sessions
 from foreblock.scheduling.call_threads import CallThreads
-from foreblock.scheduling.reply import Handler, Readiness, Served
+from foreblock.scheduling.reply import Handler, OpenSession, Readiness, Served
 from foreblock.scheduling.room import Room
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.thresholds import THRESHOLDS
@@ -52,6 +56,7 @@ class ServiceOptions:
     pool_threads: int = 1
     pool_begun: int = 16  # long calls in progress, taking turns
     pool_capacity: int = 64  # long calls that may wait
+    subscriptions: int = 256  # of one connection
 
 
 def make_scheduler(options: ServiceOptions, room: Room | None = None) -> Scheduler:
@@ -70,10 +75,13 @@ class Service:
         options: ServiceOptions,
         scheduler: Scheduler,
         submissions: Submissions | None = None,
+        filters: FilterTable | None = None,
     ) -> None:
         """Without `submissions`, the way to a sequencer, it only reads."""
+        sessions = Sessions(options.subscriptions)
+        events = Events(sessions, ledger.view, filters)
         dispatcher = Dispatcher(
-            make_methods(options.methods, scheduler, submissions),
+            make_methods(options.methods, scheduler, submissions, events),
             ledger.view,
             partial(fault_of, dialect=options.methods.dialect),
             options.limits,
@@ -82,6 +90,8 @@ class Service:
         )
         # The reply to a body; never raises. This is the handler that a server needs.
         self.answer: Final[Handler] = dispatcher.answer
+        # The same for connections that stay open, on which notifications can be sent.
+        self.open_session: Final[OpenSession] = partial(sessions.open, dispatcher.answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +116,12 @@ def make_served(
     link: WriterLink | None,
     room: Room,
     seen: Sequence[SeenCommit],
+    runtime: str = "",
 ) -> list[Served]:
     """The networks of one worker: what bodies are answered with, as the settings want it.
 
-    Raises what opening a store raises, where it was not served before.
+    `runtime` is a folder that all workers share. Raises what opening a store raises, where it
+    was not served before.
     """
     options, loop = options_of(settings), asyncio.get_running_loop()
     scheduler = make_scheduler(options, room)
@@ -126,9 +138,18 @@ def make_served(
     watches = [each.watch(which) for each, which in zip(ledgers, seen, strict=True)]
     _watch_stores(loop, watches)
     return [
-        _served(ledger, network, options, scheduler, link)
-        for ledger, network in zip(ledgers, networks, strict=True)
+        _served(ledger, network, options, scheduler, link, _filters(settings, runtime, number))
+        for number, (ledger, network) in enumerate(zip(ledgers, networks, strict=True))
     ]
+
+
+def _filters(settings: Settings, runtime: str, network: int) -> FilterTable:
+    """The table of filters of a network, which all workers share."""
+    folder = Path(runtime) / f"filters-{network}" if runtime else None
+    if folder is not None:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    kept = settings.subscription
+    return FilterTable(str(folder or ""), kept.filters, kept.filter_timeout)
 
 
 def _served(
@@ -137,13 +158,18 @@ def _served(
     options: ServiceOptions,
     scheduler: Scheduler,
     link: WriterLink | None,
+    filters: FilterTable,
 ) -> Served:
     submissions = None if link is None else WriterSubmissions(link, network.name)
-    service = Service(ledger, options, scheduler, submissions)
-    readiness = partial(_readiness, ledger, network, link)
+    service = Service(ledger, options, scheduler, submissions, filters)
+    served = Served(
+        service.answer,
+        partial(_readiness, ledger, network, link),
+        open_session=service.open_session,
+    )
     if isinstance(ledger, AbsentLedger):
-        return Served(service.answer, readiness)
-    return Served(service.answer, readiness, ledger.open_fast_path(fast_path_bounds(options)))
+        return served
+    return served._replace(fast_path=ledger.open_fast_path(fast_path_bounds(options)))
 
 
 def _forget_old_views(loop: asyncio.AbstractEventLoop, ledgers: Sequence[Ledger]) -> None:
@@ -227,6 +253,7 @@ def options_of(settings: Settings) -> ServiceOptions:
         pool_threads=pool.threads or _shared_threads(settings.workers),
         pool_begun=pool.begun,
         pool_capacity=pool.queue,
+        subscriptions=settings.subscription.subscriptions,
     )
 
 

@@ -27,11 +27,12 @@ BATCHES: Final = "Batch limits"
 CALLS: Final = "Call limits"
 SIMULATIONS: Final = "Simulation limits"
 THREADS: Final = "Threads for slow calls"
+SUBSCRIPTIONS: Final = "Subscriptions and filters"
 FEEDS: Final = "Feed limits"
 STORES: Final = "Stores"
 SECTIONS: Final = (
     SOURCE, SERVICE, NETWORKS, CHAIN, HISTORY, ANSWERS, ACCESS, HTTP, BATCHES, CALLS, SIMULATIONS,
-    THREADS, FEEDS, STORES,
+    THREADS, SUBSCRIPTIONS, FEEDS, STORES,
 )  # fmt: skip
 
 
@@ -72,6 +73,17 @@ class ThreadLimits:
     threads: int = setting(0, "threads per worker; 0 divides the cores among the workers")
     begun: int = setting(16, "slow calls in progress per worker, which take turns", least=1)
     queue: int = setting(256, "slow calls that may wait before further ones are refused", least=1)
+
+
+@dataclass(frozen=True)
+class SubscriptionLimits:
+    """Limits of subscriptions and filters."""
+
+    subscriptions: int = setting(256, "subscriptions of one connection", least=1)
+    filters: int = setting(10_000, "filters of a network", least=1)
+    filter_timeout: float = setting(
+        300.0, "remove a filter that was not polled for this long", "SECONDS", least=1
+    )
 
 
 @dataclass(frozen=True)
@@ -154,6 +166,7 @@ class Settings:
     call: CallLimits = settings_of(CallLimits, CALLS, "call_")
     simulate: SimulateLimits = settings_of(SimulateLimits, SIMULATIONS, "simulate_")
     pool: ThreadLimits = settings_of(ThreadLimits, THREADS, "pool_")
+    subscription: SubscriptionLimits = settings_of(SubscriptionLimits, SUBSCRIPTIONS)
     feed: FeedLimits = settings_of(FeedLimits, FEEDS, "feed_")
     store: StoreRoom = settings_of(StoreRoom, STORES)
 

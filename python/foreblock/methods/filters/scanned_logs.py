@@ -1,0 +1,52 @@
+"""Logs of past blocks, found by reading the blocks one after the other.
+
+A block without logs is passed over.
+"""
+
+from typing import Final
+
+from foreblock.errors import InvalidParams
+from foreblock.ledger.reading.blocks import ByHash, ReadableBlock, SealedBlock, Tag
+from foreblock.ledger.reading.events import BlockSealed
+from foreblock.ledger.reading.view import LedgerView
+from foreblock.methods.logs.log_filter import LogQuery
+from foreblock.methods.subscriptions.log_kinds import LOGS, LogsWanted
+from foreblock.scheduling.reply import Text, in_pieces
+from foreblock.scheduling.steps import Steps
+
+NO_LOGS: Final = bytes(256)
+
+
+def scan_logs(view: LedgerView, query: LogQuery) -> Steps[Text]:
+    """The logs of a query, as a JSON array."""
+    wanted, pieces = LogsWanted(query.filter), [b"["]
+    first, last = _range(view, query)
+    for number in range(first, last + 1):
+        block = view.resolve(number)
+        assert isinstance(block, SealedBlock), "a number names a sealed block"
+        if block.header.logs_bloom != NO_LOGS:
+            found = yield from LOGS.render(view, BlockSealed(block), [wanted])
+            texts = [notice.text for notice in found.get(wanted, [])]
+            if texts:
+                pieces.append((b"," if len(pieces) > 1 else b"") + b",".join(texts))
+        yield None
+    return in_pieces([*pieces, b"]"])
+
+
+def _range(view: LedgerView, query: LogQuery) -> tuple[int, int]:
+    if query.block_hash is not None:
+        block = view.resolve(ByHash(query.block_hash, require_canonical=True))
+        return block.number, block.number
+    first, last = _number(view, query.from_block), _number(view, query.to_block)
+    if first > last:
+        raise InvalidParams("invalid block range params")
+    if last > view.latest.number:
+        raise InvalidParams("block range extends beyond current head block")
+    return first, last
+
+
+def _number(view: LedgerView, named: Tag | int | None) -> int:
+    if isinstance(named, int):
+        return named
+    block: ReadableBlock = view.resolve(named or "latest")
+    return block.number
