@@ -8,7 +8,8 @@
     │   ├── NotAPrecompile
     │   ├── InvalidParams
     │   │   └── BadArgument
-    │   └── RefusedOverride
+    │   ├── RefusedOverride
+    │   └── RefusedFilter
     ├── NotHere                  the data is not here
     │   ├── UnknownBlock
     │   ├── UnknownBlockHash
@@ -62,8 +63,7 @@
     │   ├── TooManySubscriptions
     │   ├── CursorTooOld
     │   ├── FilterNotFound
-    │   ├── TooManyFilters
-    │   └── RefusedLogFilter
+    │   └── TooManyFilters
     ├── ImportFailure            the chain offered is not accepted
     │   ├── BadGenesis
     │   ├── BadForkChoice
@@ -185,6 +185,13 @@ class BadArgument(InvalidParams):
 @dataclass(eq=False)
 class RefusedOverride(CallerError):
     """A well-formed override that cannot be applied."""
+
+    why: str
+
+
+@dataclass(eq=False)
+class RefusedFilter(CallerError):
+    """A well-formed filter of logs that cannot be applied, such as to an unknown block."""
 
     why: str
 
@@ -706,13 +713,6 @@ class TooManyFilters(SubscriptionError):
 
     def __str__(self) -> str:
         return f"too many filters, at most {self.most}; uninstall those that are not needed"
-
-
-@dataclass(eq=False)
-class RefusedLogFilter(SubscriptionError):
-    """A well-formed filter of logs that asks for too much."""
-
-    why: str
 
 
 class ImportFailure(ForeblockError):

@@ -15,9 +15,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foreblock.ledger.reading.logs import LogFilter
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.blocks.block_texts import BlockTexts
-from foreblock.methods.logs.log_filter import LogFilter
 from foreblock.methods.options import Options
 from foreblock.methods.subscriptions.flashblock_kinds import NewFlashblocks
 from foreblock.methods.subscriptions.kinds import NewHeads
@@ -28,7 +28,7 @@ from support.servers.long_work import scheduler
 from support.servers.watching import HeadWatcher, LogWatcher, Watcher
 
 Json = Any
-ALL = LogsWanted(LogFilter())
+ALL = LogsWanted(LogFilter([], []), b"all")
 WISHES = st.lists(st.tuples(st.integers(0, 2), st.sampled_from([1, 2, 3, 5, 7, 9])), max_size=3)
 PLANS = st.lists(WISHES, min_size=1, max_size=3)
 
@@ -175,3 +175,25 @@ def test_who_applies_all_events_has_what_the_chain_has(data: st.DataObject) -> N
                     model.following.reopen()
         model.check()
         model.close()
+
+
+def test_flashblocks_of_a_block_that_came_whole_are_taken_back_with_it(tmp_path: Path) -> None:
+    """Two of three flashblocks were heard when the block came, and a log of them announced."""
+    model = Model(tmp_path)
+    job = model.truth.job("first", [[], [(0, 1)], [(1, 3)]])
+    model.following.hear(*job.messages[:2])
+    model.following.canonical(model.truth.seal(job))
+    with model.view() as view:
+        assert view.made_of(view.latest) == (), "it came as a whole"
+    model.following.canonical(*model.truth.grow(1, "on it"))
+    model.look(9, 0)
+    pending = model.watchers[0][2]
+    assert len(pending.heard) == 1
+    model.truth.rewind(0)
+    other = model.truth.job("other", [[], [(2, 4)]], salt=b"other")
+    model.following.canonical(model.truth.seal(other))
+    model.following.canonical(*model.truth.grow(2, "more"))
+    assert model.following.latest == 3
+    model.check()
+    assert pending.heard == []
+    model.close()

@@ -164,7 +164,7 @@ def test_other_names_are_no_filters(workers: Workers, name: str) -> None:
 
 def test_bad_filters_are_refused_as_geth_does(workers: Workers) -> None:
     for criteria, expected in (
-        ({"topics": [[]] * 5}, error(-32000, "exceed max topics")),
+        ({"topics": [[]] * 5}, error(-32602, "invalid argument 0: exceed max topics")),
         (
             {"address": [ADDED] * 1001},
             error(-32000, "exceed max addresses or topics per search position"),

@@ -210,7 +210,10 @@ def test_what_cannot_be_subscribed_to_is_refused_as_geth_does(chain: Preconfirmi
             ((), error(-32602, "expected subscription name as first argument")),
             ((7,), error(-32602, "expected subscription name as first argument")),
             (("newHeads", True), error(-32602, "too many arguments, want at most 1")),
-            (("logs", {"topics": [None] * 5}), error(-32000, "exceed max topics")),
+            (
+                ("logs", {"topics": [None] * 5}),
+                error(-32602, "invalid argument 1: exceed max topics"),
+            ),
             (
                 ("logs", {"fromBlock": "pending"}),
                 error(-32602, "pending logs are not supported"),

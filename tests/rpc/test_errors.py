@@ -41,6 +41,7 @@ EXAMPLES = [
     errors.PoolFull(3),
     errors.TooManyWaiting(1024),
     errors.TooMuchUnsent(1 << 28),
+    errors.RefusedFilter("unknown block"),
     errors.CursorTooOld(),
     errors.NotificationsUnsupported(),
     errors.UnknownSubscription("newBeads"),

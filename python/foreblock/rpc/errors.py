@@ -24,6 +24,7 @@ from foreblock.errors import (
     PoolRefusal,
     PrunedState,
     RefusedCall,
+    RefusedFilter,
     RefusedOverride,
     RefusedSimulation,
     RejectedTransaction,
@@ -134,6 +135,7 @@ def _simulation(error: Exception) -> Fault:
 PRECONF: Final[dict[type[Exception], Row]] = {
     InvalidParams: _says(INVALID_PARAMS),
     RefusedOverride: _says(REFUSED),
+    RefusedFilter: _says(REFUSED),
     UnknownBlock: _says(REFUSED, "header not found"),
     UnknownBlockHash: _says(REFUSED, "header for hash not found"),
     UnknownPartial: _says(REFUSED, "header for hash not found"),

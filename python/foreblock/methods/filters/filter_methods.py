@@ -11,12 +11,11 @@ from typing import Final, NamedTuple
 
 from msgspec import Raw
 
-from foreblock.errors import CursorTooOld, FilterNotFound, RefusedLogFilter
+from foreblock.errors import CursorTooOld, FilterNotFound, RefusedFilter
 from foreblock.ledger.reading.cursors import Cursor, read_cursor
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.filters.filter_table import FilterTable, StoredFilter
 from foreblock.methods.filters.scanned_logs import scan_logs
-from foreblock.methods.logs.log_filter import read_log_filter
 from foreblock.methods.node.about import take_none
 from foreblock.methods.params import Params, reader
 from foreblock.methods.subscriptions.flashblock_kinds import (
@@ -24,7 +23,7 @@ from foreblock.methods.subscriptions.flashblock_kinds import (
     TransactionsWanted,
 )
 from foreblock.methods.subscriptions.kinds import BlockHashes, Kind, Wanted, position_after
-from foreblock.methods.subscriptions.log_kinds import LOGS, logs_wanted
+from foreblock.methods.subscriptions.log_kinds import LOGS, read_filter, read_wanted
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
@@ -76,8 +75,8 @@ class FilterMethods:
         """The id of a filter for logs of blocks to come."""
         criteria = bytes(_read_new(raw).filter)
         if len(criteria) > THRESHOLDS.filter_bytes:
-            raise RefusedLogFilter(f"a filter has at most {THRESHOLDS.filter_bytes} bytes")
-        logs_wanted(read_log_filter(Raw(criteria), 0))
+            raise RefusedFilter(f"a filter has at most {THRESHOLDS.filter_bytes} bytes")
+        read_wanted(Raw(criteria), 0)
         return self._add(StoredFilter("logs", LOGS.track.end(view).text, criteria))
 
     def new_block_filter(self, view: LedgerView, raw: Raw) -> bytes:
@@ -100,7 +99,7 @@ class FilterMethods:
         found = self._table.read(_read_id(raw).id)
         if found.kind != "logs":
             raise FilterNotFound
-        query = read_log_filter(Raw(found.criteria), 0)
+        query = read_filter(Raw(found.criteria), 0)
         return self._scheduler.share((self, object()), partial(scan_logs, view, query))
 
     def uninstall(self, _view: LedgerView, raw: Raw) -> bytes:
@@ -153,7 +152,7 @@ def _wanted(found: StoredFilter) -> tuple[Kind, Wanted]:
         case "transactions":
             return TRANSACTIONS, TransactionsWanted(full=found.full, of_pool=True)
         case "logs":
-            return LOGS, logs_wanted(read_log_filter(Raw(found.criteria), 0))
+            return LOGS, read_wanted(Raw(found.criteria), 0)
 
 
 def _listed(texts: list[bytes]) -> list[bytes]:

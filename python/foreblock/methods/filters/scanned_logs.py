@@ -6,7 +6,7 @@ A block without logs is passed over.
 from typing import Final
 
 from foreblock.errors import InvalidParams
-from foreblock.ledger.reading.blocks import ByHash, ReadableBlock, SealedBlock, Tag
+from foreblock.ledger.reading.blocks import BlockId, ByHash, SealedBlock
 from foreblock.ledger.reading.events import BlockSealed
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.logs.log_filter import LogQuery
@@ -19,7 +19,7 @@ NO_LOGS: Final = bytes(256)
 
 def scan_logs(view: LedgerView, query: LogQuery) -> Steps[Text]:
     """The logs of a query, as a JSON array."""
-    wanted, pieces = LogsWanted(query.filter), [b"["]
+    wanted, pieces = LogsWanted(query.filter, b""), [b"["]
     first, last = _range(view, query)
     for number in range(first, last + 1):
         block = view.resolve(number)
@@ -37,7 +37,7 @@ def _range(view: LedgerView, query: LogQuery) -> tuple[int, int]:
     if query.block_hash is not None:
         block = view.resolve(ByHash(query.block_hash, require_canonical=True))
         return block.number, block.number
-    first, last = _number(view, query.from_block), _number(view, query.to_block)
+    first, last = _number(view, query.first), _number(view, query.last)
     if first > last:
         raise InvalidParams("invalid block range params")
     if last > view.latest.number:
@@ -45,8 +45,5 @@ def _range(view: LedgerView, query: LogQuery) -> tuple[int, int]:
     return first, last
 
 
-def _number(view: LedgerView, named: Tag | int | None) -> int:
-    if isinstance(named, int):
-        return named
-    block: ReadableBlock = view.resolve(named or "latest")
-    return block.number
+def _number(view: LedgerView, named: BlockId) -> int:
+    return named if isinstance(named, int) else view.resolve(named).number

@@ -7,45 +7,80 @@ from binascii import hexlify
 from collections.abc import Collection, Mapping
 from typing import Final, cast
 
-from msgspec import Struct
+import msgspec
+from msgspec import Raw
 
 from foreblock.errors import InvalidParams
 from foreblock.ledger.reading.event_items import PlacedLog, header_of, read_logs
 from foreblock.ledger.reading.events import BlockRemoved, Event, FlashblockDropped
+from foreblock.ledger.reading.logs import LogFilter
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import shapes
-from foreblock.methods.logs.log_filter import LogFilter, LogQuery
+from foreblock.methods.logs.log_filter import FilterObject, LogQuery, make_query
+from foreblock.methods.params import DECODING, refuse
 from foreblock.methods.subscriptions.kinds import FLASHBLOCKS, SEALED, Notice, Track, Wanted
 from foreblock.scheduling.steps import Steps
 from foreblock.types import Header
 
 
-class LogsWanted(Struct, frozen=True):
-    """Which logs a subscriber wants, and of which heights."""
+class LogsWanted:
+    """Which logs a subscriber wants, and of which heights.
 
-    filter: LogFilter
-    first: int = 0
-    last: int | None = None
+    Two are equal if their filter objects have the same text: what is equal is rendered once.
+    """
+
+    __slots__ = ("_key", "filter", "first", "last")
+
+    def __init__(
+        self, filter: LogFilter, key: bytes, first: int = 0, last: int | None = None
+    ) -> None:
+        self._key: Final = key
+        self.filter: Final = filter
+        self.first: Final = first
+        self.last: Final = last
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LogsWanted) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
 
     def includes(self, number: int) -> bool:
         """Whether logs of this height are wanted."""
         return number >= self.first and (self.last is None or number <= self.last)
 
 
-def logs_wanted(query: LogQuery) -> LogsWanted:
-    """What a filter object asks for of the blocks to come; refuses ranges as geth does."""
-    first, last = query.from_block, query.to_block
+def read_wanted(raw: Raw, argument: int) -> LogsWanted:
+    """What a filter object asks for of the blocks to come; null is any log.
+
+    Refuses ranges as geth does.
+    """
+    query = read_filter(raw, argument)
+    first, last = query.first, query.last
     if "pending" in (first, last):
         raise InvalidParams("pending logs are not supported")
     if first == "earliest":
         first = 0
-    if first in (None, "latest") and last in (None, "latest"):
-        return LogsWanted(query.filter)
-    if isinstance(first, int) and last in (None, "latest"):
-        return LogsWanted(query.filter, first)
+    key = bytes(raw)
+    if first == last == "latest":
+        return LogsWanted(query.filter, key)
+    if isinstance(first, int) and last == "latest":
+        return LogsWanted(query.filter, key, first)
     if isinstance(first, int) and isinstance(last, int) and first <= last:
-        return LogsWanted(query.filter, first, last)
+        return LogsWanted(query.filter, key, first, last)
     raise InvalidParams("invalid block range params")
+
+
+def read_filter(raw: Raw, argument: int) -> LogQuery:
+    """A filter object; raises `InvalidParams`, `RefusedFilter`."""
+    try:
+        found = _decode(raw)
+    except DECODING:
+        refuse(argument, "", "not a filter of address, topics, fromBlock and toBlock")
+    return make_query(found or FilterObject(), argument)
+
+
+_decode = msgspec.json.Decoder(FilterObject | None).decode
 
 
 class LogKind:
@@ -69,7 +104,7 @@ class LogKind:
         def take(placed: PlacedLog) -> None:
             log, notice = placed.log, None
             for key, each in asking:
-                if each.filter.matches(log.address, log.topics):
+                if each.filter.matches(log):
                     if notice is None:
                         seen = placed.log_index if is_removal else placed.log_index + 1
                         notice = Notice(log_text(placed, end), seen)

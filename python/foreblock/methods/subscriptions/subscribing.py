@@ -19,7 +19,6 @@ from foreblock.errors import (
 )
 from foreblock.ledger.reading.cursors import Cursor, read_cursor
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.logs.log_filter import LogFilter, read_log_filter
 from foreblock.methods.params import DECODING, Params, reader, refuse
 from foreblock.methods.subscriptions.delivery import Delivery, Subscriber
 from foreblock.methods.subscriptions.flashblock_kinds import (
@@ -32,7 +31,7 @@ from foreblock.methods.subscriptions.log_kinds import (
     LOGS,
     PENDING_LOGS,
     LogsWanted,
-    logs_wanted,
+    read_wanted,
 )
 from foreblock.scheduling.thresholds import THRESHOLDS
 
@@ -209,7 +208,7 @@ def _nothing(given: list[Raw]) -> Wanted:
 def _logs(given: list[Raw]) -> LogsWanted:
     if len(given) > 1:
         raise InvalidParams("too many arguments, want at most 2")
-    return logs_wanted(read_log_filter(given[0], 1)) if given else LogsWanted(LogFilter())
+    return read_wanted(given[0] if given else Raw(b"null"), 1)
 
 
 def _choice(given: list[Raw]) -> bool:
