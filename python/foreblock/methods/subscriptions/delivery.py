@@ -208,6 +208,8 @@ class Delivery:
                             break
                         if turn.is_over():
                             await turn.next()
+                    if turn.has_many():
+                        await turn.next()
 
     def _keep(self, cohort: Cohort) -> None:
         """Put a cohort back, together with the one that is at its position already."""
@@ -242,6 +244,7 @@ class SendingSlice:
         self._scheduler: Final = scheduler
         self._clock: Final = clock
         self._left = THRESHOLDS.checked_notices
+        self._subscribers = 0
         self._until = clock() + THRESHOLDS.notify_seconds
 
     def is_over(self) -> bool:
@@ -252,9 +255,15 @@ class SendingSlice:
         self._left = THRESHOLDS.checked_notices
         return self._clock() >= self._until
 
+    def has_many(self) -> bool:
+        """Count one more subscriber; whether there are as many as one slice may write to."""
+        self._subscribers += 1
+        return self._subscribers >= THRESHOLDS.notified_subscribers
+
     async def next(self) -> None:
         """Let others have their turn."""
         await self._scheduler.queue.wait()
+        self._subscribers = 0
         self._until = self._clock() + THRESHOLDS.notify_seconds
 
 
