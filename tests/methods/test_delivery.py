@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
-from foreblock.ledger.reading.events import Event
+from foreblock.ledger.reading.events import BlockSealed, Event
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.methods.options import Options
 from foreblock.methods.subscriptions.flashblock_kinds import (
@@ -16,6 +17,7 @@ from foreblock.methods.subscriptions.flashblock_kinds import (
     TransactionsWanted,
 )
 from foreblock.methods.subscriptions.kinds import Wanted
+from foreblock.methods.subscriptions.log_kinds import LOGS, LogKind, read_wanted
 from foreblock.service.app import Service, ServiceOptions, make_scheduler
 from support.chains.following import Following, Truth
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
@@ -220,4 +222,75 @@ def test_a_subscriber_whose_events_are_pruned_is_closed_with_the_reason(tmp_path
         assert client.channel.sent == []
 
     in_loop(body, worker)
+    chain.close()
+
+
+def test_who_resumes_is_one_of_the_others_once_it_has_caught_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain = PreconfirmingChain(tmp_path / "store")
+    chain.begin()
+    worker = Worker(Ledger(chain.store, clock=chain.clock))
+    rendered: list[Event] = []
+    render = LogKind.render
+
+    def counted(
+        self: LogKind, view: LedgerView, event: Event, wanted: Collection[Wanted]
+    ) -> object:
+        rendered.append(event)
+        return render(self, view, event, wanted)
+
+    monkeypatch.setattr(LogKind, "render", counted)
+
+    async def body() -> None:
+        clients = [worker.connect() for _ in range(3)]
+        await clients[0].ask("eth_subscribe", "pendingLogs")
+        await turns()
+        for value in range(1, 5):
+            chain.extend([chain.pay(COUNTER, value)])
+        told = await clients[0].notices(4)
+        for client, seen in ((clients[1], 0), (clients[2], 2)):
+            await client.ask("eth_subscribe", "pendingLogs", {"cursor": told[seen]["cursor"]})
+            rest = await client.notices(3 - seen)
+            expected = [each["result"] for each in told[seen + 1 :]]
+            assert [each["result"] for each in rest] == expected
+        await turns()
+        rendered.clear()
+        chain.extend([chain.pay(COUNTER, 9)])
+        last = [(await client.notices(1))[0]["result"] for client in clients]
+        assert last[0] == last[1] == last[2]
+        assert len(rendered) == 1
+
+    in_loop(body, worker)
+    chain.close()
+
+
+def test_thousands_of_filters_are_held_against_logs_in_steps(tmp_path: Path) -> None:
+    chain = PreconfirmingChain(tmp_path / "store")
+    chain.begin()
+    chain.extend([chain.pay(COUNTER, value) for value in range(1, 4)])
+    chain.begin()
+    ledger = Ledger(chain.store, clock=chain.clock)
+    others = [{"address": f"0x{number:040x}"} for number in range(500)]
+    topics = [{"topics": [f"0x{number:064x}"]} for number in range(500)]
+    wanted = [
+        read_wanted(Raw(json.dumps(each).encode()), 0)
+        for each in [*others, *topics, {"address": f"0x{COUNTER.hex()}"}, {}]
+    ]
+    view = ledger.view()
+    with thresholds(matched_filters=50):
+        steps = LOGS.render(view, BlockSealed(view.latest), wanted)
+        count = 0
+        while True:
+            try:
+                next(steps)
+                count += 1
+            except StopIteration as done:
+                found = done.value
+                break
+    view.close()
+    assert set(found) == set(wanted[-2:])
+    assert all(len(notices) == 3 for notices in found.values())
+    reading, asking, matching = 2, len(wanted) // 50, 3 * 501 // 50
+    assert asking + matching <= count <= asking + matching + 2 * reading + 3 * 2, count
     chain.close()

@@ -113,6 +113,8 @@ class Thresholds(Struct, frozen=True):
     notified_subscribers: int = 64
     # A cursor may be this many blocks old: an hour of a chain with a block every two seconds.
     resumed_blocks: int = 1_800
+    # A log is held against this many filters in one step, half a microsecond each.
+    matched_filters: int = 256
     # Subscriptions of all connections of a worker, some 500 bytes each.
     worker_subscriptions: int = 65_536
     # One poll of a filter gives the results of so many events at most, and about as many

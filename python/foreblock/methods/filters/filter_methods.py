@@ -16,6 +16,7 @@ from foreblock.ledger.reading.cursors import Cursor, read_cursor
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.filters.filter_table import FilterTable, StoredFilter
 from foreblock.methods.filters.scanned_logs import scan_logs
+from foreblock.methods.logs.log_filter import make_query
 from foreblock.methods.node.about import take_none
 from foreblock.methods.params import Params, reader
 from foreblock.methods.subscriptions.flashblock_kinds import (
@@ -99,7 +100,7 @@ class FilterMethods:
         found = self._table.read(_read_id(raw).id)
         if found.kind != "logs":
             raise FilterNotFound
-        query = read_filter(Raw(found.criteria), 0)
+        query = make_query(read_filter(Raw(found.criteria), 0), 0)
         return self._scheduler.share((self, object()), partial(scan_logs, view, query))
 
     def uninstall(self, _view: LedgerView, raw: Raw) -> bytes:

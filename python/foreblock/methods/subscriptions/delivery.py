@@ -58,28 +58,28 @@ class Cohort:
     def __init__(self, track: Track, position: Cursor) -> None:
         self.track: Final = track
         self.position = position
-        self.members: dict[tuple[Kind, Wanted], dict[Subscriber, None]] = {}
+        self.members: dict[Kind, dict[Wanted, dict[Subscriber, None]]] = {}
         self.size = 0
 
-    def add(self, subscriber: Subscriber, topic: tuple[Kind, Wanted]) -> None:
+    def add(self, subscriber: Subscriber, kind: Kind, wanted: Wanted) -> None:
         """Take a subscriber in."""
-        self.members.setdefault(topic, {})[subscriber] = None
+        self.members.setdefault(kind, {}).setdefault(wanted, {})[subscriber] = None
         self.size += 1
 
-    def remove(self, subscriber: Subscriber, topic: tuple[Kind, Wanted]) -> None:
-        """Let a subscriber go."""
-        members = self.members[topic]
-        del members[subscriber]
+    def remove(self, subscriber: Subscriber, kind: Kind, wanted: Wanted) -> None:
+        """Leave a subscriber out."""
+        of_kind = self.members[kind]
+        del of_kind[wanted][subscriber]
         self.size -= 1
-        if not members:
-            del self.members[topic]
+        if not of_kind[wanted]:
+            del of_kind[wanted]
+        if not of_kind:
+            del self.members[kind]
 
-    def by_kind(self) -> dict[Kind, list[Wanted]]:
-        """What is wanted of each kind."""
-        found: dict[Kind, list[Wanted]] = {}
-        for kind, wanted in self.members:
-            found.setdefault(kind, []).append(wanted)
-        return found
+    def subscribers(self) -> list[Subscriber]:
+        """All of them."""
+        topics = (topic for of_kind in self.members.values() for topic in of_kind.values())
+        return [subscriber for topic in topics for subscriber in topic]
 
 
 class Delivery:
@@ -95,7 +95,7 @@ class Delivery:
         self._scheduler: Final = scheduler
         self._clock: Final = clock
         self._cohorts: Final[dict[tuple[Track, Cursor], Cohort]] = {}
-        self._where: Final[dict[Subscriber, tuple[Cohort, tuple[Kind, Wanted]]]] = {}
+        self._where: Final[dict[Subscriber, tuple[Cohort, Kind, Wanted]]] = {}
         self._is_due = False  # whether there is more to do than to look for a commit
         self._task: asyncio.Task[None] | None = None
 
@@ -107,9 +107,8 @@ class Delivery:
         cohort = self._cohorts.get((kind.track, position))
         if cohort is None:
             cohort = self._cohorts[kind.track, position] = Cohort(kind.track, position)
-        topic = (kind, wanted)
-        cohort.add(subscriber, topic)
-        self._where[subscriber] = cohort, topic
+        cohort.add(subscriber, kind, wanted)
+        self._where[subscriber] = cohort, kind, wanted
         self._is_due = True
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
@@ -119,8 +118,8 @@ class Delivery:
         found = self._where.pop(subscriber, None)
         if found is None:
             return
-        cohort, topic = found
-        cohort.remove(subscriber, topic)
+        cohort, kind, wanted = found
+        cohort.remove(subscriber, kind, wanted)
         if not cohort.size and self._cohorts.get((cohort.track, cohort.position)) is cohort:
             del self._cohorts[cohort.track, cohort.position]
 
@@ -157,17 +156,17 @@ class Delivery:
             step, found = await self._take_step(cohort)
         except TimedOut:
             self._is_due = True  # the worker is busy: the next look tries again
-            self._keep(cohort)
+            await self._keep(cohort)
             return False
         except Exception as why:  # noqa: BLE001, the others go on
-            self._fail(cohort, why)
+            await self._fail(cohort, why)
             return False
         if step is None:
-            self._keep(cohort)
+            await self._keep(cohort)
             return False
         await self._send(cohort, step, found)
         cohort.position = step.then
-        self._keep(cohort)
+        await self._keep(cohort)
         return True
 
     async def _take_step(
@@ -179,7 +178,8 @@ class Delivery:
             step = cohort.track.next(view, cohort.position)
             found: dict[Kind, Mapping[Wanted, list[Notice]]] = {}
             if step is not None and step.event is not None:
-                for kind, wanted in cohort.by_kind().items():
+                for kind, of_kind in list(cohort.members.items()):
+                    wanted = list(of_kind)
                     found[kind] = await self._read(kind.render(view, step.event, wanted))
             return step, found
         finally:
@@ -202,7 +202,7 @@ class Delivery:
                     messages.append(_ending(notice.text, cursor_text(kind, place)))
                     if turn.is_over():
                         await turn.next()
-                for subscriber in list(cohort.members.get((kind, wanted), ())):
+                for subscriber in list(cohort.members.get(kind, {}).get(wanted, ())):
                     for message in messages:
                         if subscriber not in self._where or not subscriber.notify(message):
                             break
@@ -211,7 +211,7 @@ class Delivery:
                     if turn.has_many():
                         await turn.next()
 
-    def _keep(self, cohort: Cohort) -> None:
+    async def _keep(self, cohort: Cohort) -> None:
         """Put a cohort back, together with the one that is at its position already."""
         if not cohort.size:
             return
@@ -221,20 +221,28 @@ class Delivery:
         self._cohorts[key] = larger
         if smaller is larger:
             return
-        for topic, members in smaller.members.items():
-            for subscriber in members:
-                larger.add(subscriber, topic)
-                self._where[subscriber] = larger, topic
+        turn = SendingSlice(self._scheduler, self._clock)
+        for subscriber in smaller.subscribers():
+            found = self._where.get(subscriber)
+            if found is not None:  # it may leave meanwhile
+                _, kind, wanted = found
+                smaller.remove(subscriber, kind, wanted)
+                larger.add(subscriber, kind, wanted)
+                self._where[subscriber] = larger, kind, wanted
+            if turn.is_over():
+                await turn.next()
 
-    def _fail(self, cohort: Cohort, why: Exception) -> None:
+    async def _fail(self, cohort: Cohort, why: Exception) -> None:
         """End the subscriptions of a cohort that cannot get its next event."""
         expected = isinstance(why, CursorTooOld | NotHere)
         if not expected:
             log.warning("subscriptions_failed", why=str(why), exc_info=why)
-        for members in list(cohort.members.values()):
-            for subscriber in list(members):
-                subscriber.fail(MISSED if expected else FAILED)
-                self.remove(subscriber)
+        turn = SendingSlice(self._scheduler, self._clock)
+        for subscriber in cohort.subscribers():
+            subscriber.fail(MISSED if expected else FAILED)
+            self.remove(subscriber)
+            if turn.has_many():
+                await turn.next()
 
 
 class SendingSlice:
