@@ -33,6 +33,10 @@ OF_OTHER_CHAINS = (
     "eth_sendRawTransaction",
     "eth_sendRawTransactionSync",
     "eth_fillTransaction",
+    "eth_subscribe",
+    "eth_unsubscribe",
+    "eth_getFilterChanges",
+    "eth_getFilterLogs",
 )
 
 

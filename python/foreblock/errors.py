@@ -61,6 +61,14 @@
     │   ├── SenderLimitReached
     │   ├── Underpriced
     │   └── TransactionPoolFull
+    ├── SubscriptionError        a subscription or filter is not to be had
+    │   ├── NotificationsUnsupported
+    │   ├── UnknownSubscription
+    │   ├── SubscriptionNotFound
+    │   ├── TooManySubscriptions
+    │   ├── CursorTooOld
+    │   ├── FilterNotFound
+    │   └── TooManyFilters
     ├── ImportFailure            the chain offered is not accepted
     │   ├── BadGenesis
     │   ├── BadForkChoice
@@ -696,6 +704,72 @@ class TransactionPoolFull(PoolRefusal):
 
     def __str__(self) -> str:
         return "txpool is full"
+
+
+class SubscriptionError(ForeblockError):
+    """A subscription or a filter cannot be had as it was asked for."""
+
+
+@dataclass(eq=False)
+class NotificationsUnsupported(SubscriptionError):
+    """A subscription needs a connection on which notifications can be sent."""
+
+    def __str__(self) -> str:
+        return "notifications not supported"
+
+
+@dataclass(eq=False)
+class UnknownSubscription(SubscriptionError):
+    """There is no subscription of this name."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f'no "{self.name}" subscription in eth namespace'
+
+
+@dataclass(eq=False)
+class SubscriptionNotFound(SubscriptionError):
+    """The connection has no subscription of this id."""
+
+    def __str__(self) -> str:
+        return "subscription not found"
+
+
+@dataclass(eq=False)
+class TooManySubscriptions(SubscriptionError):
+    """A connection, or all connections of a worker, have as many subscriptions as they may."""
+
+    most: int
+
+    def __str__(self) -> str:
+        return f"too many subscriptions, at most {self.most}"
+
+
+@dataclass(eq=False)
+class CursorTooOld(SubscriptionError):
+    """What followed the position of a cursor is no longer kept, or was never here."""
+
+    def __str__(self) -> str:
+        return "the events after this cursor are no longer kept, subscribe without it"
+
+
+@dataclass(eq=False)
+class FilterNotFound(SubscriptionError):
+    """There is no filter of this id, or not of this kind."""
+
+    def __str__(self) -> str:
+        return "filter not found"
+
+
+@dataclass(eq=False)
+class TooManyFilters(SubscriptionError):
+    """There are as many filters as there may be."""
+
+    most: int
+
+    def __str__(self) -> str:
+        return f"too many filters, at most {self.most}; uninstall those that are not needed"
 
 
 class ImportFailure(ForeblockError):

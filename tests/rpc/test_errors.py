@@ -45,6 +45,12 @@ EXAMPLES = [
     errors.PoolFull(3),
     errors.TooManyWaiting(1024),
     errors.TooMuchUnsent(1 << 28),
+    errors.RefusedFilter("unknown block"),
+    errors.CursorTooOld(),
+    errors.NotificationsUnsupported(),
+    errors.UnknownSubscription("newBeads"),
+    errors.TooManySubscriptions(256),
+    errors.TooManyFilters(10_000),
     errors.StoreReplaced("data", "it was removed"),
     errors.StoreClosed(),
 ]

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from foreblock.methods.blocks import block_family
 from foreblock.methods.calls import call_family
+from foreblock.methods.events import Events
+from foreblock.methods.filters import filter_family
 from foreblock.methods.logs import log_family
 from foreblock.methods.node import node_family
 from foreblock.methods.node.fees import PriorityFees
@@ -17,6 +19,7 @@ from foreblock.methods.options import Options
 from foreblock.methods.pool import pool_family
 from foreblock.methods.pool.sending import NoSequencer, Submissions
 from foreblock.methods.state import state_family
+from foreblock.methods.subscriptions import subscription_family
 from foreblock.methods.table import Family, MethodFunction
 from foreblock.methods.waiting_pool import EmptyPool, WaitingPool
 from foreblock.scheduling.scheduler import Scheduler
@@ -48,15 +51,19 @@ def make_families(
     submissions: Submissions | None = None,
     pool: WaitingPool | None = None,
     shared: SharedFamilies | None = None,
+    events: Events | None = None,
 ) -> tuple[Family, ...]:
     """All methods of one view; without submissions it refuses transactions."""
     submissions, pool = submissions or NoSequencer(), pool or EmptyPool()
+    events = events or Events()
     shared = shared or make_shared(options, scheduler, pool)
     families = (
         shared.blocks,
         state_family(options, scheduler, submissions),
         call_family(options, scheduler),
         log_family(options, scheduler),
+        filter_family(options, scheduler, events.filters),
+        subscription_family(options, scheduler, events.open_view, events.subscribers),
         pool_family(options, scheduler, submissions, pool, shared.priority_fees),
         shared.node,
     )
@@ -69,7 +76,8 @@ def make_methods(
     submissions: Submissions | None = None,
     pool: WaitingPool | None = None,
     shared: SharedFamilies | None = None,
+    events: Events | None = None,
 ) -> dict[str, MethodFunction]:
     """The table of one view, for its dispatcher."""
-    families = make_families(options, scheduler, submissions, pool, shared)
+    families = make_families(options, scheduler, submissions, pool, shared, events)
     return {method.name: method.run for family in families for method in family.methods}

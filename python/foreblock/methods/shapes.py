@@ -38,8 +38,11 @@ def members(fields: dict[bytes, bytes]) -> bytes:
     return b",".join([b'"%b":%b' % field for field in fields.items()])
 
 
-def header_members(header: Header, size: int) -> bytes:
-    """The members of a block object that come from its header, without braces."""
+def header_members(header: Header, size: int | None = None) -> bytes:
+    """The members of a block object that come from its header, without braces.
+
+    `size` is that of the whole block; a header by itself has none.
+    """
     fields = {
         b"number": write_quantity(header.number),
         b"hash": write_data(header.hash),
@@ -54,7 +57,7 @@ def header_members(header: Header, size: int) -> bytes:
         b"difficulty": write_quantity(header.difficulty),
         b"mixHash": write_data(header.mix_hash),
         b"extraData": write_data(header.extra_data),
-        b"size": write_quantity(size),
+        **({} if size is None else {b"size": write_quantity(size)}),
         b"gasLimit": write_quantity(header.gas_limit),
         b"gasUsed": write_quantity(header.gas_used),
         b"timestamp": write_quantity(header.timestamp),

@@ -19,6 +19,7 @@ from foreblock.errors import (
     LimitExceeded,
     NoSuchHead,
     NotCanonical,
+    NotificationsUnsupported,
     OutcomeUnknown,
     PoolFull,
     PoolRefusal,
@@ -36,14 +37,18 @@ from foreblock.errors import (
     SequencerUnavailable,
     StoreClosed,
     StoreReplaced,
+    SubscriptionError,
     SyncTimedOut,
     TimedOut,
+    TooManyFilters,
     TooManyLogs,
+    TooManySubscriptions,
     TooManyWaiting,
     TooMuchUnsent,
     UnknownBlock,
     UnknownBlockHash,
     UnknownPartial,
+    UnknownSubscription,
 )
 
 
@@ -58,6 +63,7 @@ class Fault(Struct, frozen=True, omit_defaults=True):
 Dialect = Literal["preconf", "ethereum"]
 Row = Callable[[Exception], Fault]
 
+NOT_FOUND: Final = -32601  # no such method, or no such subscription
 INVALID_PARAMS: Final = -32602
 INTERNAL: Final = -32603
 REFUSED: Final = -32000
@@ -184,6 +190,11 @@ PRECONF: Final[dict[type[Exception], Row]] = {
     SyncTimedOut: _sync_timed_out,
     PoolUnavailable: _says(TIMED_OUT),
     PoolTooLarge: _says(OVERLOADED),
+    SubscriptionError: _says(REFUSED),
+    NotificationsUnsupported: _says(NOT_FOUND),
+    UnknownSubscription: _says(NOT_FOUND),
+    TooManySubscriptions: _says(OVERLOADED),
+    TooManyFilters: _says(OVERLOADED),
     StoreReplaced: _says(REFUSED, UNAVAILABLE),
     StoreClosed: _says(REFUSED, UNAVAILABLE),
     PoolFull: _says(OVERLOADED, "too many long calls are waiting, try again later"),

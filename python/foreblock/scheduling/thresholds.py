@@ -128,6 +128,30 @@ class Thresholds(Struct, frozen=True):
     # Answers up to here are handed to the transport in one go.
     whole_bytes: int = 256 * 1024
 
+    # --- Subscriptions and filters ---
+    # How often a worker with subscribers looks for a commit, which takes 2 µs.
+    look_seconds: float = 0.004
+    # Notifications are sent for this long before others have their turn.
+    notify_seconds: float = 0.001
+    checked_notices: int = 16  # between two looks at the clock
+    # To this many subscribers at most: each costs a system call, 8 µs, after the slice.
+    notified_subscribers: int = 64
+    # A cursor may be this many blocks old: an hour of a chain with a block every two seconds.
+    resumed_blocks: int = 1_800
+    # A log is held against this many filters in one step, half a microsecond each.
+    matched_filters: int = 256
+    # Subscriptions of all connections of a worker, some 500 bytes each.
+    worker_subscriptions: int = 65_536
+    # One poll of a filter gives the results of so many events at most, and about as many
+    # results and bytes; the next poll continues.
+    polled_events: int = 2_048
+    polled_results: int = 10_000
+    polled_bytes: int = 16 << 20
+    # Entries of the table of filters that are looked at, for old ones, when one is added.
+    swept_filters: int = 16
+    filters_bytes: int = 64 << 20  # of all filters of a network
+    filter_bytes: int = 512 * 1024  # of one of them
+
     # --- Connections: what one of them does before the loop turns to others ---
     answered_requests: int = 32
     written_pieces: int = 4  # half a megabyte of a long answer

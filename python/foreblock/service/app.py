@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import structlog
@@ -22,13 +23,15 @@ from foreblock.ledger.reading.visibility import PRECONFIRMED
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.methods import SharedFamilies, make_methods, make_shared
 from foreblock.methods.calls.call_params import UNCAPPED
+from foreblock.methods.events import Events
+from foreblock.methods.filters.filter_table import FilterTable
 from foreblock.methods.options import Options
 from foreblock.methods.pool.sending import Submissions
 from foreblock.methods.waiting_pool import WaitingPool
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
-from foreblock.rpc.session import sessions_of
+from foreblock.rpc.subscriptions import Sessions
 from foreblock.scheduling.call_threads import CallThreads
 from foreblock.scheduling.reply import Handler, OpenSession, Readiness, Served
 from foreblock.scheduling.room import Room
@@ -58,6 +61,7 @@ class ServiceOptions:
     pool_threads: int = 1
     pool_begun: int = 16  # long calls in progress, taking turns
     pool_capacity: int = 64  # long calls that may wait
+    subscriptions: int = 256  # of one connection
 
 
 def make_scheduler(options: ServiceOptions, room: Room | None = None) -> Scheduler:
@@ -78,6 +82,7 @@ class Service:
         submissions: Submissions | None = None,
         pool: WaitingPool | None = None,
         shared: SharedFamilies | None = None,
+        filters: FilterTable | None = None,
     ) -> None:
         """Without `submissions`, the way to a sequencer, it only reads.
 
@@ -87,8 +92,10 @@ class Service:
         view = ledger.view
         if visibility is not PRECONFIRMED:
             view = partial(ledger.view, visibility=visibility)
+        sessions = Sessions(options.subscriptions)
+        events = Events(sessions, view, filters)
         dispatcher = Dispatcher(
-            make_methods(options.methods, scheduler, submissions, pool, shared),
+            make_methods(options.methods, scheduler, submissions, pool, shared, events),
             view,
             partial(fault_of, dialect=options.methods.dialect),
             options.limits,
@@ -97,8 +104,8 @@ class Service:
         )
         # The reply to a body; never raises. This is the handler that a server needs.
         self.answer: Final[Handler] = dispatcher.answer
-        # What a WebSocket connection is answered by.
-        self.open_session: Final[OpenSession] = sessions_of(dispatcher.answer)
+        # The same for connections that stay open, on which notifications can be sent.
+        self.open_session: Final[OpenSession] = partial(sessions.open, dispatcher.answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +130,12 @@ def make_served(
     link: WriterLink | None,
     room: Room,
     seen: Sequence[SeenCommit],
+    runtime: str = "",
 ) -> list[Served]:
     """The networks of one worker: what bodies are answered with, as the settings want it.
 
-    Raises what opening a store raises, where it was not served before.
+    `runtime` is a folder that all workers share. Raises what opening a store raises, where it
+    was not served before.
     """
     options, loop = options_of(settings), asyncio.get_running_loop()
     scheduler = make_scheduler(options, room)
@@ -143,9 +152,18 @@ def make_served(
     watches = [each.watch(which) for each, which in zip(ledgers, seen, strict=True)]
     _watch_stores(loop, watches)
     return [
-        _served(ledger, network, options, scheduler, link)
-        for ledger, network in zip(ledgers, networks, strict=True)
+        _served(ledger, network, options, scheduler, link, _filters(settings, runtime, number))
+        for number, (ledger, network) in enumerate(zip(ledgers, networks, strict=True))
     ]
+
+
+def _filters(settings: Settings, runtime: str, network: int) -> FilterTable:
+    """The table of filters of a network, which all workers share."""
+    folder = Path(runtime) / f"filters-{network}" if runtime else None
+    if folder is not None:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    kept = settings.subscription
+    return FilterTable(str(folder or ""), kept.filters, kept.filter_timeout)
 
 
 def _served(
@@ -154,6 +172,7 @@ def _served(
     options: ServiceOptions,
     scheduler: Scheduler,
     link: WriterLink | None,
+    filters: FilterTable,
 ) -> Served:
     submissions = None if link is None else WriterSubmissions(link, network.name)
     pool = None if link is None else WriterPool(link, network.name)
@@ -161,7 +180,8 @@ def _served(
     at_node = replace(options, methods=options_of_node(options.methods))
     shared = make_shared(options.methods, scheduler, pool)
     root, node = (
-        Service(ledger, each, scheduler, submissions, pool, shared) for each in (at_root, at_node)
+        Service(ledger, each, scheduler, submissions, pool, shared, filters)
+        for each in (at_root, at_node)
     )
     served = Served(
         root.answer,
@@ -274,6 +294,7 @@ def options_of(settings: Settings) -> ServiceOptions:
         pool_threads=pool.threads or _shared_threads(settings.workers),
         pool_begun=pool.begun,
         pool_capacity=pool.queue,
+        subscriptions=settings.subscription.subscriptions,
     )
 
 

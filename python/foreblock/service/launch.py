@@ -21,7 +21,7 @@ from foreblock.server import sockets
 from foreblock.server.child import Slot
 from foreblock.server.supervisor import Supervisor
 from foreblock.service.logs import configure_queued
-from foreblock.service.temporary import temporary_folder
+from foreblock.service.temporary import memory_folder, temporary_folder
 from foreblock.settings import Settings
 from foreblock.settings.networks import Network
 
@@ -54,6 +54,7 @@ class WorkerOrder(msgspec.Struct):
     handler: str
     bus: str  # path of the writer's socket; empty without a writer
     seen: str  # name of the shared page of seen commits
+    runtime: str  # folder that the workers of the service share
 
 
 class WriterOrder(msgspec.Struct):
@@ -87,6 +88,7 @@ def run(
         _listening(served, count) as (by_network, feeds),
         bus_if_needed as bus,
         seen_page(len(served)) as seen,
+        temporary_folder(where=memory_folder()) as runtime,
     ):
         path = "" if bus is None else bus.getsockname()
         workers = [
@@ -94,7 +96,7 @@ def run(
                 "worker",
                 [sys.executable, "-m", "foreblock.service.worker"],
                 of_worker,
-                partial(_order, settings, networks, handler, path, seen),
+                partial(_order, settings, networks, handler, path, seen, str(runtime)),
                 settings.worker_timeout,
             )
             for of_worker in zip(*by_network, strict=True)
@@ -141,10 +143,11 @@ def _order(
     handler: str,
     bus: str,
     seen: str,
+    runtime: str,
     descriptors: Sequence[int],
 ) -> bytes:
     return msgspec.json.encode(
-        WorkerOrder(settings, networks, list(descriptors), handler, bus, seen)
+        WorkerOrder(settings, networks, list(descriptors), handler, bus, seen, runtime)
     )
 
 

@@ -18,25 +18,34 @@ from pathlib import Path
 from typing import Final
 
 PREFIX: Final = "foreblock-"
+MEMORY: Final = "/dev/shm"  # noqa: S108, directories in it are made as those elsewhere
 OWNER: Final = "owner.lock"
 LOCKS: Final = "*.lock"  # the owner's, and those of stores
 
 
+def memory_folder() -> str | None:
+    """The directory whose files are in memory, where the system has it."""
+    return MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else None
+
+
 @contextmanager
-def temporary_folder(prefix: str = PREFIX) -> Iterator[Path]:
-    """A new directory that is empty but for its lock, removed at the end."""
-    remove_abandoned()
+def temporary_folder(prefix: str = PREFIX, where: str | None = None) -> Iterator[Path]:
+    """A new directory that is empty but for its lock, removed at the end.
+
+    It is made in the directory `where`, or where the system has such directories.
+    """
+    remove_abandoned(where)
     with ExitStack() as held:
-        folder = _make(prefix, held)
+        folder = _make(prefix, where, held)
         try:
             yield folder
         finally:
             _remove(folder)
 
 
-def remove_abandoned() -> None:
+def remove_abandoned(where: str | None = None) -> None:
     """Remove the directories of processes that have ended."""
-    for folder in Path(tempfile.gettempdir()).glob(PREFIX + "*"):
+    for folder in Path(where or tempfile.gettempdir()).glob(PREFIX + "*"):
         # It may be in use, or just removed by another process.
         with suppress(OSError), ExitStack() as held:
             if _is_ours(folder):
@@ -45,9 +54,9 @@ def remove_abandoned() -> None:
                 _remove(folder)
 
 
-def _make(prefix: str, held: ExitStack) -> Path:
+def _make(prefix: str, where: str | None, held: ExitStack) -> Path:
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=prefix))
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=where))
         (folder / OWNER).touch()
         # Another process may have locked and removed the directory as abandoned.
         with suppress(OSError):

@@ -46,9 +46,8 @@ async def _serve(text: bytes, line: socket.socket) -> None:
     make_served = pkgutil.resolve_name(order.handler)
     listeners = []
     seen = open_seen(order.seen, len(order.networks))
-    for served, number in zip(
-        make_served(settings, order.networks, link, room, seen), order.sockets, strict=True
-    ):
+    made = make_served(settings, order.networks, link, room, seen, order.runtime)
+    for served, number in zip(made, order.sockets, strict=True):
         endpoint = HttpEndpoint(served, rules, ticker, connections, room, settings.websocket)
         listeners.append(Listener(socket.socket(fileno=number), endpoint))
     await serve_until_told(listeners, ticker, line, settings.server.drain_grace)

@@ -30,11 +30,12 @@ SIMULATIONS: Final = "Simulation limits"
 LOGS: Final = "Log limits"
 SENDING: Final = "Sending limits"
 THREADS: Final = "Threads for slow calls"
+SUBSCRIPTIONS: Final = "Subscriptions and filters"
 FEEDS: Final = "Feed limits"
 STORES: Final = "Stores"
 SECTIONS: Final = (
     SOURCE, SERVICE, NETWORKS, CHAIN, HISTORY, ANSWERS, ACCESS, HTTP, WEBSOCKET, BATCHES, CALLS,
-    SIMULATIONS, LOGS, SENDING, THREADS, FEEDS, STORES,
+    SIMULATIONS, LOGS, SENDING, THREADS, SUBSCRIPTIONS, FEEDS, STORES,
 )  # fmt: skip
 
 
@@ -103,6 +104,17 @@ class ThreadLimits:
     threads: int = setting(0, "threads per worker; 0 divides the cores among the workers")
     begun: int = setting(16, "slow calls in progress per worker, which take turns", least=1)
     queue: int = setting(256, "slow calls that may wait before further ones are refused", least=1)
+
+
+@dataclass(frozen=True)
+class SubscriptionLimits:
+    """Limits of subscriptions and filters."""
+
+    subscriptions: int = setting(256, "subscriptions of one connection", least=1)
+    filters: int = setting(10_000, "filters of a network", least=1)
+    filter_timeout: float = setting(
+        300.0, "remove a filter that was not polled for this long", "SECONDS", least=1
+    )
 
 
 @dataclass(frozen=True)
@@ -198,6 +210,7 @@ class Settings:
     logs: LogLimits = settings_of(LogLimits, LOGS, "logs_")
     sync: SyncLimits = settings_of(SyncLimits, SENDING, "sync_")
     pool: ThreadLimits = settings_of(ThreadLimits, THREADS, "pool_")
+    subscription: SubscriptionLimits = settings_of(SubscriptionLimits, SUBSCRIPTIONS)
     feed: FeedLimits = settings_of(FeedLimits, FEEDS, "feed_")
     store: StoreRoom = settings_of(StoreRoom, STORES)
 

@@ -26,6 +26,7 @@ def make_served(
     link: WriterLink | None,
     room: Room,
     seen: Sequence[SeenCommit],
+    runtime: str,
 ) -> list[Served]:
     """Answers with the body and the process; `slow` waits for a moment, `big` gives a megabyte.
 
@@ -49,7 +50,7 @@ def make_served(
         asyncio.get_running_loop().call_later(0.05, _answer, later, reply)
         return later
 
-    del link, room, seen  # nothing is written here, and nothing refused
+    del link, room, seen, runtime  # nothing is written here, and nothing refused
     ready = Readiness(True, ("a toy is always ready",))
     served = Served(handle, lambda: ready, open_session=sessions_of(handle))
     return [served] * len(networks)

@@ -15,8 +15,10 @@ from typing import Final, Self
 from foreblock._engine import Batch, Header, Heads, NodeWrites, Store, View
 from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.building.state_roots import SealsAs
+from foreblock.ledger.reading.partials import begun_with
 from foreblock.ledger.rules.verification import Verified
-from foreblock.ledger.storage import log_index, partial_rows, rows
+from foreblock.ledger.storage import log_index, partial_rows, removed_rows, rows
+from foreblock.ledger.storage.body_rows import made_of
 
 _ALL: Final = 1 << 20  # more rows than a height can have
 
@@ -117,9 +119,18 @@ class CommitBuilder:
         latest = self._view.heads.latest
         assert latest is not None, "a store is begun with its genesis"
         for height in range(block + 1, latest[0] + 1):
+            self._keep_removed(height)
             self.drop(self.live_partials(height), "its block was given up")
         self.batch.rewind(block)
         self._rewound_to = block if self._rewound_to is None else min(block, self._rewound_to)
+
+    def _keep_removed(self, number: int) -> None:
+        """Keep what subscribers are told about a sealed block that is given up."""
+        view = self._view
+        removed = removed_rows.removed_row(
+            view, number, made_of(view, number), begun_with(view, number)
+        )
+        self.batch.put(removed_rows.removed_key(number, removed.header.hash), removed.encode())
 
     def live_partials(self, block: int) -> list[int]:
         """The stored partials of a height that can be reached, but for a sealed one."""

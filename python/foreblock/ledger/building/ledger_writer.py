@@ -27,6 +27,7 @@ from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage.chain_head import read_header, stored_profile
 from foreblock.ledger.storage.freshness import Freshness, Quiet, decode_freshness
 from foreblock.ledger.storage.log_indexing import LogIndexing
+from foreblock.ledger.storage.removed_rows import prunable_removed
 from foreblock.ledger.storage.upkeep import PRUNE_HEIGHTS, Upkeep, prunable
 from foreblock.types import Base, Flashblock, FlashblockId
 
@@ -186,7 +187,10 @@ class LedgerWriter:
         if not self._prunable:
             with self.store.view() as view:
                 below = self.latest.number - self._keep_partials
-                self._prunable = prunable(view, below, self._prune_heights)
+                self._prunable = [
+                    *prunable(view, below, self._prune_heights),
+                    *prunable_removed(view, below, self._prune_heights),
+                ]
         return False
 
     def close(self) -> None:

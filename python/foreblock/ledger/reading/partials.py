@@ -5,6 +5,8 @@ while its branch is live, and afterwards if its block was sealed with it. The st
 were dropped; for a sealed block, its `made of` row names the partials that belong to it.
 """
 
+from typing import Final
+
 from foreblock._engine import View
 from foreblock.errors import DroppedPartial, UnknownPartial
 from foreblock.ledger.storage.body_rows import made_of
@@ -17,8 +19,11 @@ from foreblock.ledger.storage.partial_rows import (
     decode_numbers,
     decode_partial_row,
     partial_key,
+    places_prefix,
 )
 from foreblock.ledger.storage.rows import block_index_key, decode_block_entry
+
+_ALL: Final = 1 << 20  # more places than a height can have
 
 
 def pending_partial(view: View) -> int | None:
@@ -56,6 +61,19 @@ def read_partial(view: View, number: int) -> PartialRow:
     if row is None:
         raise UnknownPartial(number)
     return decode_partial_row(row)
+
+
+def begun_with(view: View, block: int) -> tuple[int, ...]:
+    """The partials that a sealed block begins with that came as a whole, while they are kept.
+
+    Those that it contradicts were dropped when it came.
+    """
+    for _, value in reversed(view.rows(places_prefix(block), _ALL)):
+        (number,) = decode_numbers(value)
+        partial = view.partial(number)
+        if partial is not None and partial.status == "live":
+            return (*read_partial(view, number).before, number)
+    return ()
 
 
 def sealed_number(view: View, block_hash: bytes) -> int | None:

@@ -122,7 +122,7 @@ def read_stored(view: LedgerView, block: ReadableBlock) -> StoredBlock:
     # OP chains have neither uncles nor withdrawals, and from Canyon on an empty list of these.
     withdrawals = None if block.header.withdrawals_root is None else ()
     parts = [
-        UnreadPortion(number, partial(_read_portion, view, block, number)) for number in numbers
+        UnreadPortion(number, partial(read_portion, view, block, number)) for number in numbers
     ]
     return StoredBlock(block.header, (), withdrawals, tuple(parts))
 
@@ -135,7 +135,8 @@ def _read_whole(view: LedgerView, block: ReadableBlock) -> StoredBlock:
     return StoredBlock(block.header, uncles, withdrawals, (UnreadPortion(None, lambda: portion),))
 
 
-def _read_portion(view: LedgerView, block: ReadableBlock, number: int) -> Portion:
+def read_portion(view: LedgerView, block: ReadableBlock, number: int) -> Portion:
+    """The portion of one flashblock of a block."""
     stored = portion_rows(block, number)
     return _portion(view, block, stored, view.row(stored.transactions, block))
 

@@ -276,6 +276,10 @@ class LedgerView(Struct, frozen=True, gc=False):
         below = None if partial is None else partial.stacked_on
         return None if below is None else self._ledger.blocks.partial(self._view, below)
 
+    def flashblock(self, partial: int) -> PreconfirmedBlock:
+        """The block as of a partial, which may have been dropped; raises `UnknownPartial`."""
+        return self._ledger.blocks.partial(self._view, partial)
+
     def state(self, block: ReadableBlock) -> State:
         """The state after a block of this view; `PrunedState` when it is not kept."""
         if isinstance(block, SealedBlock):

@@ -1,0 +1,236 @@
+"""What happened to the chain after a position: one event at a time, each exactly once.
+
+An event follows from a view and a position alone, so it does not matter which worker computes
+it, when, or how many commits it missed. Growth is read from the rows of blocks and partials. A
+block that is no longer in the chain is taken back first, newest first, until the position is in
+the chain again; `removed_rows` has those that were sealed. So a client that applies all events
+always has what the chain has, and nothing else. What came and went between two looks is never
+shown.
+
+Taking back goes from the last item to the first: then a position with a part of a block seen
+means the same on the way up and on the way down.
+
+Sealed blocks and flashblocks are two sequences with positions of their own. Neither looks at
+the time: a pending block past its deadline was announced, and is continued or dropped later.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+from foreblock._engine import Header
+from foreblock.errors import CursorTooOld, UnknownPartial
+from foreblock.ledger.reading.blocks import PreconfirmedBlock, SealedBlock
+from foreblock.ledger.reading.cursors import Cursor
+from foreblock.ledger.reading.partials import begun_with, pending_partial
+from foreblock.ledger.reading.view import LedgerView
+from foreblock.ledger.storage.body_rows import made_of
+from foreblock.ledger.storage.freshness import last_index_of, quiet_end
+from foreblock.ledger.storage.removed_rows import RemovedRow, read_removed
+
+
+class BlockSealed(Struct, frozen=True):
+    """A block was added to the sealed chain; items up to `start` are known."""
+
+    block: SealedBlock
+    start: int = 0
+
+
+class BlockRemoved(Struct, frozen=True):
+    """A block was taken from the sealed chain; items from `stop` on are not known."""
+
+    removed: RemovedRow
+    stop: int | None = None
+
+    @property
+    def header(self) -> Header:
+        """The header of the block."""
+        return self.removed.header
+
+
+class FlashblockAdded(Struct, frozen=True):
+    """A flashblock was added; `block` is its block as of it."""
+
+    block: PreconfirmedBlock
+    start: int = 0
+    is_quiet: bool = False  # it has no transactions, and changes nothing
+
+
+class FlashblockDropped(Struct, frozen=True):
+    """A flashblock was taken back; `block` is its block as of it."""
+
+    block: PreconfirmedBlock
+    stop: int | None = None
+
+
+Event = BlockSealed | BlockRemoved | FlashblockAdded | FlashblockDropped
+
+
+class NextEvent(Struct, frozen=True):
+    """The next event, and the position after it; a step may be without an event."""
+
+    event: Event | None
+    then: Cursor
+
+
+# --- Sealed blocks ---------------------------------------------------------------------
+
+
+def sealed_end(view: LedgerView) -> Cursor:
+    """The end of the sealed chain."""
+    return Cursor(view.latest.number, view.latest.hash)
+
+
+def next_sealed(view: LedgerView, at: Cursor) -> NextEvent | None:
+    """The next event of the sealed chain; none at its end. Raises `CursorTooOld`."""
+    if not _is_sealed(view, at.number, at.hash):
+        removed = _removed(view, at)
+        return NextEvent(BlockRemoved(removed, at.seen), _parent(removed.header))
+    if at.seen is not None:
+        block = _sealed(view, at.number)
+        return NextEvent(BlockSealed(block, at.seen), Cursor(at.number, at.hash))
+    if at.number >= view.latest.number:
+        return None
+    block = _sealed(view, at.number + 1)
+    return NextEvent(BlockSealed(block), Cursor(block.number, block.hash))
+
+
+# --- Flashblocks -----------------------------------------------------------------------
+
+
+def flashblock_end(view: LedgerView) -> Cursor:
+    """The last flashblock of the chain; the latest block where nothing is above it."""
+    number = pending_partial(view.stored)
+    if number is None:
+        return sealed_end(view)
+    block = _flashblock(view, number)
+    quiet = quiet_end(view.stored, number)
+    return _position(block, block.index if quiet is None else quiet.index)
+
+
+def next_flashblock(view: LedgerView, at: Cursor) -> NextEvent | None:
+    """The next event of the flashblocks; none at their end. Raises `CursorTooOld`."""
+    try:
+        if at.partial is None:
+            return _after_sealed(view, at)
+        return _after_flashblock(view, at, at.partial)
+    except UnknownPartial:
+        raise CursorTooOld from None
+
+
+def _after_sealed(view: LedgerView, at: Cursor) -> NextEvent | None:
+    if _is_sealed(view, at.number, at.hash):
+        return _first_above(view, at.number)
+    removed = _removed(view, at)
+    if not removed.partials:
+        return NextEvent(None, _parent(removed.header))
+    last = _flashblock(view, removed.partials[-1])
+    return NextEvent(None, _position(last, last.index))
+
+
+def _after_flashblock(view: LedgerView, at: Cursor, partial: int) -> NextEvent | None:
+    block = _flashblock(view, partial)
+    if (block.number, block.hash) != (at.number, at.hash):
+        raise CursorTooOld  # of another store
+    chain = _flashblocks_of(view, at.number)
+    if partial not in chain:
+        return NextEvent(FlashblockDropped(block, at.seen), _before(view, block))
+    if at.seen is not None:
+        return NextEvent(FlashblockAdded(block, at.seen), _position(block, at.index))
+    following = chain[chain.index(partial) + 1 :]
+    upper = _flashblock(view, following[0]) if following else None
+    end = _last_index(view, block) if upper is None else upper.index - 1
+    if at.index < end:
+        return _quiet(block, at.index + 1)
+    if upper is not None:
+        return _added(upper)
+    return _first_above(view, at.number)
+
+
+def _first_above(view: LedgerView, number: int) -> NextEvent | None:
+    """The first flashblock above a block, or the next sealed block that has none."""
+    above = number + 1
+    chain = _flashblocks_of(view, above)
+    if chain:
+        return _added(_flashblock(view, chain[0]))
+    if above > view.latest.number:
+        return None
+    return NextEvent(None, Cursor(above, _sealed(view, above).hash))
+
+
+def _added(block: PreconfirmedBlock) -> NextEvent:
+    return NextEvent(FlashblockAdded(block), _position(block, block.index))
+
+
+def _quiet(block: PreconfirmedBlock, index: int) -> NextEvent:
+    return NextEvent(FlashblockAdded(block, is_quiet=True), _position(block, index))
+
+
+def _before(view: LedgerView, block: PreconfirmedBlock) -> Cursor:
+    """The position before a flashblock: the one before it, or what its block stands on."""
+    if len(block.made_of) > 1:
+        return _position(_flashblock(view, block.made_of[-2]), block.index - 1)
+    found = view.stored.partial(block.partial)
+    stacked_on = None if found is None else found.stacked_on
+    if stacked_on is None:
+        return _parent(block.header)
+    below = _flashblock(view, stacked_on)
+    return _position(below, below.index)
+
+
+def _flashblocks_of(view: LedgerView, number: int) -> tuple[int, ...]:
+    """The partials of a height in the chain; none above its end."""
+    stored = view.stored
+    if number <= view.latest.number:
+        return made_of(stored, number) or begun_with(stored, number)
+    partial = pending_partial(stored)
+    while partial is not None:
+        block = _flashblock(view, partial)
+        if block.number <= number:
+            return block.made_of if block.number == number else ()
+        found = stored.partial(partial)
+        partial = None if found is None else found.stacked_on
+    return ()
+
+
+def _last_index(view: LedgerView, block: PreconfirmedBlock) -> int:
+    """The last index at which a partial stood that is the last one of its block."""
+    if block.number <= view.latest.number:
+        return last_index_of(view.stored, block.number, block.partial) or block.index
+    quiet = quiet_end(view.stored, block.partial)
+    return block.index if quiet is None else quiet.index
+
+
+# --- Both ------------------------------------------------------------------------------
+
+_GENESIS: Final = 0
+
+
+def _is_sealed(view: LedgerView, number: int, block_hash: bytes) -> bool:
+    sealed = view.stored.sealed(number)
+    return sealed is not None and sealed[0] == block_hash
+
+
+def _sealed(view: LedgerView, number: int) -> SealedBlock:
+    block = view.resolve(number)
+    assert isinstance(block, SealedBlock), "a number names a sealed block"
+    return block
+
+
+def _flashblock(view: LedgerView, partial: int) -> PreconfirmedBlock:
+    return view.flashblock(partial)
+
+
+def _removed(view: LedgerView, at: Cursor) -> RemovedRow:
+    removed = read_removed(view.stored, at.number, at.hash)
+    if removed is None or at.number == _GENESIS:
+        raise CursorTooOld
+    return removed
+
+
+def _parent(header: Header) -> Cursor:
+    return Cursor(header.number - 1, header.parent_hash)
+
+
+def _position(block: PreconfirmedBlock, index: int) -> Cursor:
+    return Cursor(block.number, block.hash, block.partial, index)

@@ -1,0 +1,100 @@
+"""Rows of sealed blocks that a reorganisation removed.
+
+The rows of a sealed block are found by its number, so those of its successor overwrite them.
+When blocks are removed, this row keeps what a reader needs to take them back in front of a
+client that has seen them: which block it was, and where its logs are.
+
+    rows       key                            value
+    removed    G ‖ number (8) ‖ hash (32)     length of the header (4) ‖ header RLP
+                                              count (4) ‖ its partials, from index 0 on (8 each)
+                                              and, of a block that came as a whole,
+                                              count (4) ‖ hashes of its transactions (32 each)
+                                              items: receipts as in their trie
+
+A block that came as a whole may begin with partials, which were announced before it.
+Partials keep their own rows, which no other block overwrites. Such a row is written only when
+a block is removed, and is pruned when the partials of its height are.
+"""
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+from foreblock._engine import Header, View, decode_header, keccak256
+from foreblock.ledger.storage.chain_head import read_header, read_row
+from foreblock.ledger.storage.partial_rows import decode_numbers, encode_numbers
+from foreblock.ledger.storage.rows import body_key, decode_body, receipts_key
+
+PREFIX: Final = b"G"
+_PLACE: Final = struct.Struct(">Q32s")
+_U32: Final = struct.Struct(">I")
+HASH_BYTES: Final = 32
+NUMBER_BYTES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedRow:
+    """A removed block: its header, its partials, and the rest of it if it came as a whole."""
+
+    header: Header
+    partials: tuple[int, ...]  # that it is made of, or begins with
+    whole: tuple[bytes, bytes] | None = None  # hashes of transactions, the row of receipts
+
+    def encode(self) -> bytes:
+        """The row."""
+        header = self.header.encode()
+        parts = [_U32.pack(len(header)), header]
+        parts += [_U32.pack(len(self.partials)), encode_numbers(self.partials)]
+        if self.whole is not None:
+            hashes, receipts = self.whole
+            parts += [_U32.pack(len(hashes) // HASH_BYTES), hashes, receipts]
+        return b"".join(parts)
+
+
+def decode_removed(row: bytes) -> RemovedRow:
+    """A removed block from its row."""
+    header, at = _take(row, 0, 1)
+    partials, at = _take(row, at, NUMBER_BYTES)
+    whole = None
+    if at < len(row):
+        hashes, at = _take(row, at, HASH_BYTES)
+        whole = hashes, row[at:]
+    return RemovedRow(decode_header(header), decode_numbers(partials), whole)
+
+
+def _take(row: bytes, at: int, size: int) -> tuple[bytes, int]:
+    """The bytes after a count of things of this size, and the offset after them."""
+    (count,) = _U32.unpack_from(row, at)
+    start = at + _U32.size
+    end = start + count * size
+    return row[start:end], end
+
+
+def removed_key(number: int, block_hash: bytes) -> bytes:
+    """The key of a removed block."""
+    return PREFIX + _PLACE.pack(number, block_hash)
+
+
+def removed_row(
+    view: View, number: int, made_of: tuple[int, ...], begun_with: tuple[int, ...]
+) -> RemovedRow:
+    """What is to be kept of a sealed block: of partials, or a whole one that begins with some."""
+    header, _ = read_header(view, number)
+    if made_of:
+        return RemovedRow(header, made_of)
+    body = decode_body(read_row(view, body_key(number), number))
+    hashes = b"".join(map(keccak256, body.transactions))
+    return RemovedRow(header, begun_with, (hashes, read_row(view, receipts_key(number), number)))
+
+
+def read_removed(view: View, number: int, block_hash: bytes) -> RemovedRow | None:
+    """A removed block, while it is kept."""
+    row = view.row(removed_key(number, block_hash)) if number < 1 << 64 else None
+    return None if row is None else decode_removed(row)
+
+
+def prunable_removed(view: View, below: int, most: int) -> list[bytes]:
+    """The keys of up to so many removed blocks below a height, the lowest first."""
+    found = view.rows(PREFIX, most)
+    places = ((key, _PLACE.unpack_from(key, 1)[0]) for key, _ in found)
+    return [key for key, number in places if number < below]

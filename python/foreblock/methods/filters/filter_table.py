@@ -1,0 +1,194 @@
+"""The filters of a network, in a folder that all workers of the service share.
+
+A client's polls may reach any worker, so a filter belongs to none of them: it is a small file,
+named by its id, with what is wanted and the cursor of the last poll. A file is locked only
+while it is read or written; a poll that finds that another one has moved the cursor meanwhile
+starts again from there. So two polls at the same time never get the same change.
+
+A filter that is not polled for a while expires: its file's time is that of the last poll.
+Every filter that is added looks at a few others and removes those that have expired.
+"""
+
+import fcntl
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import Struct
+
+from foreblock.errors import FilterNotFound, TooManyFilters
+from foreblock.scheduling.thresholds import THRESHOLDS
+
+_ID: Final = re.compile("0x[0-9a-f]{1,32}")
+LONGEST: Final = 1 << 20  # bytes of a file, with room for what a request can hold
+
+
+class StoredFilter(Struct, frozen=True, array_like=True):
+    """A filter: what is wanted, and the cursor of its last poll."""
+
+    kind: Literal["blocks", "logs", "transactions"]
+    cursor: str
+    criteria: bytes = b""  # of logs: the filter object as it was sent
+    full: bool = False  # of transactions: as objects
+
+
+Round = Any  # what `os.scandir` gives, which has no name
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(StoredFilter).decode
+
+
+class Size:
+    """How many filters there are, and their bytes."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.bytes = 0
+
+    def add(self, data: int) -> None:
+        """Count one more."""
+        self.count += 1
+        self.bytes += data
+
+    def remove(self, data: int) -> None:
+        """Count one less."""
+        self.count -= 1
+        self.bytes -= data
+
+
+class FilterTable:
+    """The filters of one network."""
+
+    def __init__(
+        self,
+        folder: str = "",
+        most: int = 10_000,
+        seconds: float = 300.0,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """Without a folder, they are known to this process only.
+
+        There are `most` of them, and each expires when it was not polled for `seconds`.
+        """
+        self._folder: Path | None = Path(folder) if folder else None
+        self._is_own = not folder
+        self._most: Final = most
+        self._seconds: Final = seconds
+        self._now: Final = now
+        self._round: Round | None = None  # of looking at all filters
+        self._found = Size()  # in this round
+        self._size = Size()  # of all, about
+
+    def add(self, id: str, found: StoredFilter) -> None:
+        """Keep a new filter; raises `TooManyFilters`."""
+        self._sweep()
+        size = len(_encode(found))
+        if self._size.count >= self._most or self._size.bytes + size > THRESHOLDS.filters_bytes:
+            raise TooManyFilters(self._most)
+        descriptor = os.open(self._path(id), os.O_CREAT | os.O_EXCL | os.O_RDWR, mode=0o600)
+        try:
+            self._write(descriptor, found)
+        finally:
+            os.close(descriptor)
+        self._size.add(size)
+
+    def read(self, id: str) -> StoredFilter:
+        """A filter; raises `FilterNotFound`."""
+        with self._locked(id, fcntl.LOCK_SH) as descriptor:
+            return _load(descriptor)
+
+    def move(self, id: str, before: StoredFilter, cursor: str) -> bool:
+        """Note a poll, after which a filter is at this cursor.
+
+        False if another poll was noted since it was read. Raises `FilterNotFound`.
+        """
+        with self._locked(id, fcntl.LOCK_EX) as descriptor:
+            if _load(descriptor) != before:
+                return False
+            if cursor == before.cursor:
+                self._touch(descriptor)
+            else:
+                self._write(descriptor, msgspec.structs.replace(before, cursor=cursor))
+            return True
+
+    def remove(self, id: str) -> bool:
+        """Remove a filter; false where there is none."""
+        try:
+            with self._locked(id, fcntl.LOCK_EX) as descriptor:
+                self._path(id).unlink()
+                self._size.remove(os.fstat(descriptor).st_size)
+        except (FilterNotFound, FileNotFoundError):  # another worker may have been faster
+            return False
+        return True
+
+    def _path(self, name: str) -> Path:
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="foreblock-filters-"))
+        return self._folder / name
+
+    def __del__(self) -> None:
+        """Remove what no other process knows."""
+        if self._round is not None:
+            self._round.close()
+        if self._is_own and self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    @contextmanager
+    def _locked(self, id: str, how: int) -> Iterator[int]:
+        """The file of a filter that has not expired, locked."""
+        if _ID.fullmatch(id) is None:
+            raise FilterNotFound
+        try:
+            descriptor = os.open(self._path(id), os.O_RDWR)
+        except OSError:
+            raise FilterNotFound from None
+        try:
+            fcntl.flock(descriptor, how)
+            if self._is_expired(os.fstat(descriptor)):
+                raise FilterNotFound
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _is_expired(self, found: os.stat_result) -> bool:
+        return found.st_mtime + self._seconds <= self._now()
+
+    def _touch(self, descriptor: int) -> None:
+        now = self._now()
+        os.utime(descriptor, (now, now))
+
+    def _write(self, descriptor: int, found: StoredFilter) -> None:
+        data = _encode(found)
+        os.pwrite(descriptor, data, 0)
+        os.ftruncate(descriptor, len(data))
+        self._touch(descriptor)
+
+    def _sweep(self) -> None:
+        """Look at some filters, in rounds, count them and remove those that have expired."""
+        for _ in range(THRESHOLDS.swept_filters):
+            entry = None if self._round is None else next(self._round, None)
+            if entry is None:
+                self._size, self._found = self._found, Size()
+                self._round = os.scandir(self._path(""))
+                return
+            with suppress(OSError):  # another worker was faster
+                found = entry.stat()
+                if self._is_expired(found):
+                    Path(entry.path).unlink()
+                    self._size.remove(found.st_size)
+                else:
+                    self._found.add(found.st_size)
+
+
+def _load(descriptor: int) -> StoredFilter:
+    try:
+        return _decode(os.pread(descriptor, LONGEST, 0))
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        raise FilterNotFound from None  # a worker was killed while it wrote

@@ -1,0 +1,279 @@
+"""Delivery of events to subscribers, in order and each once.
+
+Subscribers that stand at the same position of the same sequence of events are a cohort: their
+next event is found once, rendered once for each kind and filter among them, and then the whole
+cohort is at the next position. Who resumes from a cursor is a cohort of its own until it
+reaches one that is further on. So events are never queued: a position is all that is kept, and
+what a subscriber has missed is read from the store.
+
+While there are subscribers, a task looks for new commits every few milliseconds. Long renderings
+and long lists of subscribers take turns with other work of the loop.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, Protocol, TypeVar
+
+import structlog
+
+from foreblock.errors import CursorTooOld, NotHere, StoreError, TimedOut
+from foreblock.ledger.reading.cursors import Cursor
+from foreblock.ledger.reading.events import NextEvent
+from foreblock.ledger.reading.view import LedgerView
+from foreblock.methods.subscriptions.kinds import (
+    Kind,
+    Notice,
+    Track,
+    Wanted,
+    cursor_text,
+    position_after,
+)
+from foreblock.scheduling.scheduler import Scheduler
+from foreblock.scheduling.steps import Steps
+from foreblock.scheduling.thresholds import THRESHOLDS
+
+T = TypeVar("T")
+MISSED: Final = "events were missed, subscribe again"
+FAILED: Final = "events could not be read, subscribe again"
+
+log = structlog.get_logger()
+
+
+class Subscriber(Protocol):
+    """Who gets notifications; hashed by identity."""
+
+    def notify(self, rest: bytes) -> bool:
+        """Send the end of a notification, from its result on; false once it has ended."""
+
+    def fail(self, reason: str) -> None:
+        """End it, and say why."""
+
+
+class Cohort:
+    """Subscribers at one position."""
+
+    __slots__ = ("members", "position", "size", "track")
+
+    def __init__(self, track: Track, position: Cursor) -> None:
+        self.track: Final = track
+        self.position = position
+        self.members: dict[Kind, dict[Wanted, dict[Subscriber, None]]] = {}
+        self.size = 0
+
+    def add(self, subscriber: Subscriber, kind: Kind, wanted: Wanted) -> None:
+        """Take a subscriber in."""
+        self.members.setdefault(kind, {}).setdefault(wanted, {})[subscriber] = None
+        self.size += 1
+
+    def remove(self, subscriber: Subscriber, kind: Kind, wanted: Wanted) -> None:
+        """Leave a subscriber out."""
+        of_kind = self.members[kind]
+        del of_kind[wanted][subscriber]
+        self.size -= 1
+        if not of_kind[wanted]:
+            del of_kind[wanted]
+        if not of_kind:
+            del self.members[kind]
+
+    def subscribers(self) -> list[Subscriber]:
+        """All of them."""
+        topics = (topic for of_kind in self.members.values() for topic in of_kind.values())
+        return [subscriber for topic in topics for subscriber in topic]
+
+
+class Delivery:
+    """The subscribers of one service in one worker."""
+
+    def __init__(
+        self,
+        open_view: Callable[[], LedgerView],
+        scheduler: Scheduler,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._open_view: Final = open_view
+        self._scheduler: Final = scheduler
+        self._clock: Final = clock
+        self._cohorts: Final[dict[tuple[Track, Cursor], Cohort]] = {}
+        self._where: Final[dict[Subscriber, tuple[Cohort, Kind, Wanted]]] = {}
+        self._is_due = False  # whether there is more to do than to look for a commit
+        self._task: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._where)
+
+    def add(self, subscriber: Subscriber, kind: Kind, wanted: Wanted, position: Cursor) -> None:
+        """Notify a subscriber of what comes after this position."""
+        cohort = self._cohorts.get((kind.track, position))
+        if cohort is None:
+            cohort = self._cohorts[kind.track, position] = Cohort(kind.track, position)
+        cohort.add(subscriber, kind, wanted)
+        self._where[subscriber] = cohort, kind, wanted
+        self._is_due = True
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def remove(self, subscriber: Subscriber) -> None:
+        """Notify a subscriber no more."""
+        found = self._where.pop(subscriber, None)
+        if found is None:
+            return
+        cohort, kind, wanted = found
+        cohort.remove(subscriber, kind, wanted)
+        if not cohort.size and self._cohorts.get((cohort.track, cohort.position)) is cohort:
+            del self._cohorts[cohort.track, cohort.position]
+
+    async def _run(self) -> None:
+        """Look for commits as long as anybody is interested."""
+        known: object = None
+        while self._where:
+            try:
+                view = self._open_view()
+                heads = view.stored.heads
+                view.close()
+            except StoreError:
+                heads = None  # the store is being replaced; nothing is new meanwhile
+            if heads is not None and (heads is not known or self._is_due):
+                known, self._is_due = heads, False
+                await self.deliver()
+            await asyncio.sleep(THRESHOLDS.look_seconds)
+
+    async def deliver(self) -> None:
+        """Bring all cohorts to the end of the chain."""
+        moved = True
+        while moved:
+            moved = False
+            for cohort in list(self._cohorts.values()):
+                moved |= await self._advance(cohort)
+
+    async def _advance(self, cohort: Cohort) -> bool:
+        """Deliver the next event of a cohort; false where there is none, or it failed."""
+        key = (cohort.track, cohort.position)
+        if self._cohorts.get(key) is not cohort:
+            return False  # it went into another one, or all of it left
+        del self._cohorts[key]  # who comes to its position from now on has missed the event
+        try:
+            step, found = await self._take_step(cohort)
+        except TimedOut:
+            self._is_due = True  # the worker is busy: the next look tries again
+            await self._keep(cohort)
+            return False
+        except Exception as why:  # noqa: BLE001, the others go on
+            await self._fail(cohort, why)
+            return False
+        if step is None:
+            await self._keep(cohort)
+            return False
+        await self._send(cohort, step, found)
+        cohort.position = step.then
+        await self._keep(cohort)
+        return True
+
+    async def _take_step(
+        self, cohort: Cohort
+    ) -> tuple[NextEvent | None, Mapping[Kind, Mapping[Wanted, list[Notice]]]]:
+        """The next event of a cohort, as each of its kinds renders it."""
+        view = self._open_view()
+        try:
+            step = cohort.track.next(view, cohort.position)
+            found: dict[Kind, Mapping[Wanted, list[Notice]]] = {}
+            if step is not None and step.event is not None:
+                for kind, of_kind in list(cohort.members.items()):
+                    wanted = list(of_kind)
+                    found[kind] = await self._read(kind.render(view, step.event, wanted))
+            return step, found
+        finally:
+            view.close()
+
+    async def _read(self, steps: Steps[T]) -> T:
+        result = self._scheduler.read(steps)
+        return await result if isinstance(result, Awaitable) else result
+
+    async def _send(
+        self, cohort: Cohort, step: NextEvent, found: Mapping[Kind, Mapping[Wanted, list[Notice]]]
+    ) -> None:
+        """Send all notices of an event to those who want them."""
+        turn = SendingSlice(self._scheduler, self._clock)
+        for kind, by_wanted in found.items():
+            for wanted, notices in by_wanted.items():
+                messages = []
+                for notice in notices:
+                    place = position_after(cohort.position, step, notice.seen)
+                    messages.append(_ending(notice.text, cursor_text(kind, place)))
+                    if turn.is_over():
+                        await turn.next()
+                for subscriber in list(cohort.members.get(kind, {}).get(wanted, ())):
+                    for message in messages:
+                        if subscriber not in self._where or not subscriber.notify(message):
+                            break
+                        if turn.is_over():
+                            await turn.next()
+                    if turn.has_many():
+                        await turn.next()
+
+    async def _keep(self, cohort: Cohort) -> None:
+        """Put a cohort back, together with the one that is at its position already."""
+        if not cohort.size:
+            return
+        key = (cohort.track, cohort.position)
+        other = self._cohorts.get(key, cohort)
+        larger, smaller = (cohort, other) if cohort.size >= other.size else (other, cohort)
+        self._cohorts[key] = larger
+        if smaller is larger:
+            return
+        turn = SendingSlice(self._scheduler, self._clock)
+        for subscriber in smaller.subscribers():
+            found = self._where.get(subscriber)
+            if found is not None:  # it may leave meanwhile
+                _, kind, wanted = found
+                smaller.remove(subscriber, kind, wanted)
+                larger.add(subscriber, kind, wanted)
+                self._where[subscriber] = larger, kind, wanted
+            if turn.is_over():
+                await turn.next()
+
+    async def _fail(self, cohort: Cohort, why: Exception) -> None:
+        """End the subscriptions of a cohort that cannot get its next event."""
+        expected = isinstance(why, CursorTooOld | NotHere)
+        if not expected:
+            log.warning("subscriptions_failed", why=str(why), exc_info=why)
+        turn = SendingSlice(self._scheduler, self._clock)
+        for subscriber in cohort.subscribers():
+            subscriber.fail(MISSED if expected else FAILED)
+            self.remove(subscriber)
+            if turn.has_many():
+                await turn.next()
+
+
+class SendingSlice:
+    """A slice of the loop for sending."""
+
+    def __init__(self, scheduler: Scheduler, clock: Callable[[], float]) -> None:
+        self._scheduler: Final = scheduler
+        self._clock: Final = clock
+        self._left = THRESHOLDS.checked_notices
+        self._subscribers = 0
+        self._until = clock() + THRESHOLDS.notify_seconds
+
+    def is_over(self) -> bool:
+        """Count one more notice; whether the slice is used up."""
+        self._left -= 1
+        if self._left > 0:
+            return False
+        self._left = THRESHOLDS.checked_notices
+        return self._clock() >= self._until
+
+    def has_many(self) -> bool:
+        """Count one more subscriber; whether there are as many as one slice may write to."""
+        self._subscribers += 1
+        return self._subscribers >= THRESHOLDS.notified_subscribers
+
+    async def next(self) -> None:
+        """Let others have their turn."""
+        await self._scheduler.queue.wait()
+        self._subscribers = 0
+        self._until = self._clock() + THRESHOLDS.notify_seconds
+
+
+def _ending(text: bytes, cursor: str) -> bytes:
+    return b"".join((text, b',"cursor":"', cursor.encode(), b'"}}'))

@@ -1,0 +1,117 @@
+"""Kinds of subscriptions: which events each is about, and what it says of them.
+
+A kind renders an event once for all who want the same of it: each text is made once in a
+worker, for any number of subscribers. What one subscriber wants, besides the kind itself, is a
+value that can be compared, such as its filter of logs.
+
+Here are the protocol and the kinds about sealed blocks; others are in `log_kinds` and
+`flashblock_kinds`.
+"""
+
+from collections.abc import Callable, Collection, Hashable, Mapping
+from typing import NamedTuple, Protocol
+
+from foreblock.ledger.reading.cursors import Cursor
+from foreblock.ledger.reading.events import (
+    BlockRemoved,
+    BlockSealed,
+    Event,
+    FlashblockDropped,
+    NextEvent,
+    flashblock_end,
+    next_flashblock,
+    next_sealed,
+    sealed_end,
+)
+from foreblock.ledger.reading.view import LedgerView
+from foreblock.methods import shapes
+from foreblock.scheduling.steps import Steps
+
+Wanted = Hashable
+
+
+class Notice(NamedTuple):
+    """The result of one notification."""
+
+    text: bytes
+    seen: int | None = None  # items of the event that are known with it; none: all
+
+
+class Track(NamedTuple):
+    """A sequence of events: where it ends, and what comes after a position."""
+
+    end: Callable[[LedgerView], Cursor]
+    next: Callable[[LedgerView, Cursor], NextEvent | None]
+
+
+SEALED = Track(sealed_end, next_sealed)
+FLASHBLOCKS = Track(flashblock_end, next_flashblock)
+
+
+class Kind(Protocol):
+    """What subscribers of one kind get."""
+
+    @property
+    def code(self) -> str:
+        """A letter for cursors: positions of kinds with equal letters mean the same."""
+
+    @property
+    def track(self) -> Track:
+        """The events."""
+
+    def render(
+        self, view: LedgerView, event: Event, wanted: Collection[Wanted]
+    ) -> Steps[Mapping[Wanted, list[Notice]]]:
+        """The notices of an event for each of those who want something of it."""
+
+
+def cursor_text(kind: Kind, position: Cursor) -> str:
+    """The cursor that clients get for a position."""
+    return f"{kind.code}{position.text}"
+
+
+def position_after(at: Cursor, step: NextEvent, seen: int | None) -> Cursor:
+    """The position when this much of the event of a step is known."""
+    if seen is None:
+        return step.then
+    is_removal = isinstance(step.event, BlockRemoved | FlashblockDropped)
+    return (at if is_removal else step.then).after(seen)
+
+
+def to_all(wanted: Collection[Wanted], text: bytes) -> Mapping[Wanted, list[Notice]]:
+    """The same one text for all."""
+    notices = [Notice(text)]
+    return dict.fromkeys(wanted, notices)
+
+
+class NewHeads:
+    """Headers of sealed blocks; after a reorganisation, of the blocks that replace others."""
+
+    code = "h"
+    track = SEALED
+
+    def render(
+        self, _view: LedgerView, event: Event, wanted: Collection[Wanted]
+    ) -> Steps[Mapping[Wanted, list[Notice]]]:
+        """The header."""
+        yield from ()
+        if not isinstance(event, BlockSealed):
+            return {}
+        text = b"{%b}" % shapes.header_members(event.block.header)
+        return to_all(wanted, text)
+
+
+class BlockHashes:
+    """Hashes of the same blocks, for filters."""
+
+    code = "h"
+    track = SEALED
+
+    def render(
+        self, _view: LedgerView, event: Event, wanted: Collection[Wanted]
+    ) -> Steps[Mapping[Wanted, list[Notice]]]:
+        """The hash."""
+        yield from ()
+        if not isinstance(event, BlockSealed):
+            return {}
+        return to_all(wanted, shapes.write_data(event.block.hash))

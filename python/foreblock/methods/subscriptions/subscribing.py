@@ -1,0 +1,223 @@
+"""eth_subscribe, eth_unsubscribe: read what is wanted, and from where.
+
+The first argument names the kind; the others are its own, as in geth and on public nodes. A
+last argument `{"cursor": …}` resumes: the cursor comes with every notification. Without one a
+subscription begins with the state that its own request sees.
+"""
+
+from collections.abc import Callable, Hashable
+from typing import Any, Final, NamedTuple, Protocol
+
+import msgspec
+from msgspec import Raw, Struct
+
+from foreblock.errors import (
+    CursorTooOld,
+    InvalidParams,
+    NotificationsUnsupported,
+    UnknownSubscription,
+)
+from foreblock.ledger.reading.cursors import Cursor, read_cursor
+from foreblock.ledger.reading.view import LedgerView
+from foreblock.methods.params import DECODING, Params, reader, refuse
+from foreblock.methods.subscriptions.delivery import Delivery, Subscriber
+from foreblock.methods.subscriptions.flashblock_kinds import (
+    FlashblockTransactions,
+    NewFlashblocks,
+    TransactionsWanted,
+)
+from foreblock.methods.subscriptions.kinds import Kind, NewHeads, Wanted
+from foreblock.methods.subscriptions.log_kinds import (
+    LOGS,
+    PENDING_LOGS,
+    LogsWanted,
+    read_wanted,
+)
+from foreblock.scheduling.thresholds import THRESHOLDS
+
+NOTIFICATION: Final = b"eth_subscription"
+NOT_SYNCING: Final = b"false}}"  # the rest of the one notification of `syncing`
+
+
+class Subscribed(Subscriber, Protocol):
+    """A subscription that a client has been given."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    def when_replied(self, start: Callable[[], None]) -> None:
+        """Call this once the client knows the id."""
+
+
+class Subscribers(Protocol):
+    """The connections that can have subscriptions."""
+
+    def subscribe(
+        self, client: Hashable | None, notification: bytes, on_end: Callable[[Any], None]
+    ) -> Subscribed:
+        """Raises `NotificationsUnsupported`, `TooManySubscriptions`."""
+
+    def unsubscribe(self, client: Hashable | None, id: str) -> None:
+        """Raises `SubscriptionNotFound`."""
+
+
+class NoSubscribers:
+    """Where no connection can have any."""
+
+    def subscribe(
+        self,
+        client: Hashable | None,  # noqa: ARG002, as in the protocol
+        notification: bytes,  # noqa: ARG002, as in the protocol
+        on_end: Callable[[Any], None],  # noqa: ARG002, as in the protocol
+    ) -> Subscribed:
+        """Refuse."""
+        raise NotificationsUnsupported
+
+    def unsubscribe(self, client: Hashable | None, id: str) -> None:  # noqa: ARG002, as in the protocol
+        """Refuse."""
+        raise NotificationsUnsupported
+
+
+class _Resume(Struct, forbid_unknown_fields=True):
+    cursor: str
+
+
+class _Full(Struct, rename="camel", forbid_unknown_fields=True):
+    include_transactions: bool = False
+
+
+class UnsubscribeParams(Params):
+    """The arguments of eth_unsubscribe."""
+
+    id: str
+
+
+_read_unsubscribe = reader(UnsubscribeParams)
+_decode_arguments = msgspec.json.Decoder(list[Raw]).decode
+_decode_name = msgspec.json.Decoder(str).decode
+_decode_resume = msgspec.json.Decoder(_Resume).decode
+_decode_choice = msgspec.json.Decoder(bool | _Full | None).decode
+
+
+class Asked(NamedTuple):
+    """What a client wants to be notified of."""
+
+    kind: Kind
+    wanted: Wanted
+
+
+class SubscriptionMethods:
+    """The methods of subscriptions."""
+
+    def __init__(
+        self, delivery: Delivery, subscribers: Subscribers, blocks: NewFlashblocks
+    ) -> None:
+        self._delivery: Final = delivery
+        self._subscribers: Final = subscribers
+        heads, transactions = NewHeads(), FlashblockTransactions()
+        # From the arguments after the name to what is wanted.
+        self._kinds: Final[dict[str, Callable[[list[Raw]], Asked]]] = {
+            "newHeads": lambda given: Asked(heads, _nothing(given)),
+            "logs": lambda given: Asked(LOGS, _logs(given)),
+            "pendingLogs": lambda given: Asked(PENDING_LOGS, _logs(given)),
+            "newFlashblocks": lambda given: Asked(blocks, _nothing(given)),
+            "newFlashblockTransactions": lambda given: Asked(
+                transactions, TransactionsWanted(full=_choice(given))
+            ),
+            "newPendingTransactions": lambda given: Asked(
+                transactions, TransactionsWanted(full=_choice(given), of_pool=True)
+            ),
+        }
+
+    def subscribe(self, view: LedgerView, raw: Raw) -> bytes:
+        """The id of a new subscription, whose notifications follow on the same connection."""
+        name, given = _read_arguments(raw)
+        if name == "syncing":
+            _nothing(given)
+            return self._say_not_syncing(view)
+        read = self._kinds.get(name)
+        if read is None:
+            raise UnknownSubscription(name)
+        given, cursor = _take_cursor(given)
+        asked = read(given)
+        position = _position(view, asked.kind, cursor, len(given) + 1)
+        subscription = self._subscribers.subscribe(view.client, NOTIFICATION, self._delivery.remove)
+        subscription.when_replied(lambda: self._delivery.add(subscription, *asked, position))
+        return b'"%b"' % subscription.id.encode()
+
+    def unsubscribe(self, view: LedgerView, raw: Raw) -> bytes:
+        """True once the subscription has ended."""
+        self._subscribers.unsubscribe(view.client, _read_unsubscribe(raw).id)
+        return b"true"
+
+    def _say_not_syncing(self, view: LedgerView) -> bytes:
+        """There is never anything to catch up with, and that is all there is to say."""
+        subscription = self._subscribers.subscribe(view.client, NOTIFICATION, self._delivery.remove)
+
+        def say() -> None:
+            subscription.notify(NOT_SYNCING)
+
+        subscription.when_replied(say)
+        return b'"%b"' % subscription.id.encode()
+
+
+def _read_arguments(raw: Raw) -> tuple[str, list[Raw]]:
+    """The name of the kind, and the other arguments; nulls at the end do not count."""
+    try:
+        name, *given = _decode_arguments(raw)
+        found = _decode_name(name)
+    except (*DECODING, ValueError):
+        raise InvalidParams("expected subscription name as first argument") from None
+    while given and bytes(given[-1]) == b"null":
+        given.pop()
+    return found, given
+
+
+def _take_cursor(given: list[Raw]) -> tuple[list[Raw], str | None]:
+    """The arguments without the last one if that is a cursor."""
+    if given:
+        try:
+            return given[:-1], _decode_resume(given[-1]).cursor
+        except DECODING:
+            pass
+    return given, None
+
+
+def _position(view: LedgerView, kind: Kind, cursor: str | None, argument: int) -> Cursor:
+    """Where a subscription begins; raises `CursorTooOld`."""
+    if cursor is None:
+        return kind.track.end(view)
+    position = read_cursor(cursor[1:])
+    if position is None:
+        refuse(argument, "$.cursor", "not a cursor of this service")
+    if cursor[0] != kind.code:
+        refuse(argument, "$.cursor", "the cursor is of another kind of subscription")
+    if position.number < view.latest.number - THRESHOLDS.resumed_blocks:
+        raise CursorTooOld
+    kind.track.next(view, position)  # raises if the store does not know what follows
+    return position
+
+
+def _nothing(given: list[Raw]) -> Wanted:
+    if given:
+        raise InvalidParams("too many arguments, want at most 1")
+    return None
+
+
+def _logs(given: list[Raw]) -> LogsWanted:
+    if len(given) > 1:
+        raise InvalidParams("too many arguments, want at most 2")
+    return read_wanted(given[0] if given else Raw(b"null"), 1)
+
+
+def _choice(given: list[Raw]) -> bool:
+    if len(given) > 1:
+        raise InvalidParams("too many arguments, want at most 2")
+    if not given:
+        return False
+    try:
+        chosen = _decode_choice(given[0])
+    except DECODING:
+        refuse(1, "", "expected true or false")
+    return chosen.include_transactions if isinstance(chosen, _Full) else bool(chosen)

@@ -1,0 +1,196 @@
+"""Sessions of connections that stay open, and the subscriptions of each.
+
+A session answers messages as any request is answered. A method that subscribes finds the
+session of its connection here; over plain HTTP there is none. Nothing of a subscription is sent
+before the reply that has its id: what a method starts, begins when the reply is handed over.
+
+What is notified, and when, is not known here. A client that does not read is closed by the
+transport, which ends its session with all subscriptions.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable, Hashable
+from contextvars import ContextVar
+from typing import Final
+
+from foreblock.errors import NotificationsUnsupported, SubscriptionNotFound, TooManySubscriptions
+from foreblock.scheduling.reply import Channel, Client, Handler, Reply
+from foreblock.scheduling.thresholds import THRESHOLDS
+
+ID_BYTES: Final = 16
+TRY_AGAIN: Final = 1013  # RFC 6455's registry: the service cannot go on with this client now
+
+Starting = list[Callable[[], None]]
+
+# What starts with the reply that is being made.
+_starting: ContextVar[Starting | None] = ContextVar("starting", default=None)
+
+
+def new_id() -> str:
+    """An id as other nodes give them: a quantity of up to 16 random bytes."""
+    return f"{int.from_bytes(secrets.token_bytes(ID_BYTES)):#x}"
+
+
+class OpenSubscription:
+    """One subscription of a session; it ends with it."""
+
+    __slots__ = ("_on_end", "_opening", "_session", "id")
+
+    def __init__(
+        self,
+        session: "JsonRpcSession",
+        notification: bytes,
+        on_end: Callable[["OpenSubscription"], None],
+    ) -> None:
+        self.id: Final = new_id()
+        self._session: Final = session
+        self._on_end: Final = on_end
+        self._opening: Final = (
+            b'{"jsonrpc":"2.0","method":"%b","params":{"subscription":"%b","result":'
+        ) % (notification, self.id.encode())
+
+    def notify(self, rest: bytes) -> bool:
+        """Send a notification: its result, then what closes the message.
+
+        False where nothing more can be sent; the subscription has ended then.
+        """
+        session = self._session
+        if session.is_open and session.channel.send(self._opening + rest):
+            return True
+        session.ended()
+        return False
+
+    def when_replied(self, start: Callable[[], None]) -> None:
+        """Call this once the client knows the id."""
+        starting = _starting.get()
+        if starting is None:
+            start()
+        else:
+            starting.append(start)
+
+    def fail(self, reason: str) -> None:
+        """Close the connection: the client would miss something."""
+        session = self._session
+        if session.is_open:
+            session.channel.close(TRY_AGAIN, reason)
+            session.ended()
+
+    def ended(self) -> None:
+        """It gets nothing more."""
+        self._on_end(self)
+
+
+class JsonRpcSession:
+    """What is kept for one connection."""
+
+    __slots__ = ("_sessions", "answer", "channel", "is_open", "subscriptions")
+
+    def __init__(self, sessions: "Sessions", channel: Channel, answer: Handler) -> None:
+        self._sessions: Final = sessions
+        self.channel: Final = channel
+        self.answer: Final = answer
+        self.is_open = True
+        self.subscriptions: dict[str, OpenSubscription] = {}
+
+    def receive(self, message: bytes) -> Reply | Awaitable[Reply]:
+        """Answer a message; never raises."""
+        starting: Starting = []
+        before = _starting.set(starting)
+        try:
+            reply = self.answer(message, self.channel.client)
+        finally:
+            _starting.reset(before)
+        if isinstance(reply, Reply):
+            if starting:
+                self._start_soon(starting)
+            return reply
+        return self._receive_later(reply, starting)
+
+    async def _receive_later(self, reply: Awaitable[Reply], starting: Starting) -> Reply:
+        before = _starting.set(starting)
+        try:
+            found = await reply
+        finally:
+            _starting.reset(before)
+        if starting:
+            self._start_soon(starting)
+        return found
+
+    def _start_soon(self, starting: Starting) -> None:
+        """Start when whoever asked has had time to send the reply."""
+        loop = asyncio.get_running_loop()
+        loop.call_soon(loop.call_soon, self._start, starting)
+
+    def _start(self, starting: Starting) -> None:
+        for start in starting:
+            if self.is_open:
+                start()
+
+    def ended(self) -> None:
+        """The connection is gone."""
+        if not self.is_open:
+            return
+        self.is_open = False
+        self._sessions.closed(self)
+        for each in self.subscriptions.values():
+            each.ended()
+        self.subscriptions = {}
+
+
+class Sessions:
+    """The sessions of one service in one worker."""
+
+    def __init__(self, most: int = 256) -> None:
+        """`most` subscriptions may a connection have."""
+        self._most: Final = most
+        self._open: Final[dict[int, JsonRpcSession]] = {}
+        self._subscriptions = 0
+
+    def open(self, answer: Handler, channel: Channel) -> JsonRpcSession:
+        """The session of a connection that was opened."""
+        session = JsonRpcSession(self, channel, answer)
+        self._open[channel.client.connection] = session
+        return session
+
+    def closed(self, session: JsonRpcSession) -> None:
+        """Forget a session that ended."""
+        self._open.pop(session.channel.client.connection, None)
+        self._subscriptions -= len(session.subscriptions)
+
+    def subscribe(
+        self,
+        client: Hashable | None,
+        notification: bytes,
+        on_end: Callable[[OpenSubscription], None],
+    ) -> OpenSubscription:
+        """A subscription of this client, whose notifications are of this method.
+
+        Raises `NotificationsUnsupported` where its connection has no session, and
+        `TooManySubscriptions`.
+        """
+        session = self._session(client)
+        if session is None:
+            raise NotificationsUnsupported
+        if len(session.subscriptions) >= self._most:
+            raise TooManySubscriptions(self._most)
+        if self._subscriptions >= THRESHOLDS.worker_subscriptions:
+            raise TooManySubscriptions(THRESHOLDS.worker_subscriptions)
+        made = OpenSubscription(session, notification, on_end)
+        session.subscriptions[made.id] = made
+        self._subscriptions += 1
+        return made
+
+    def unsubscribe(self, client: Hashable | None, id: str) -> None:
+        """End a subscription of this client; raises `SubscriptionNotFound`."""
+        session = self._session(client)
+        if session is None:
+            raise NotificationsUnsupported
+        found = session.subscriptions.pop(id, None)
+        if found is None:
+            raise SubscriptionNotFound
+        self._subscriptions -= 1
+        found.ended()
+
+    def _session(self, client: Hashable | None) -> JsonRpcSession | None:
+        return self._open.get(client.connection) if isinstance(client, Client) else None

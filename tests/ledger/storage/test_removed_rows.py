@@ -1,0 +1,72 @@
+"""Rows of removed blocks: written by a rewind, kept as long as partials, then pruned."""
+
+from pathlib import Path
+
+import pytest
+
+from foreblock._engine import Header
+from foreblock.ledger.building.commit_builder import CommitBuilder
+from foreblock.ledger.storage.body_rows import made_of
+from foreblock.ledger.storage.removed_rows import PREFIX, RemovedRow, decode_removed, read_removed
+from support.chains.writing import SCRIBE, Chain
+from support.payloads.headers import MINED
+
+
+@pytest.mark.parametrize("partials", [(), (3,), (3, 1 << 60)])
+@pytest.mark.parametrize("whole", [None, (b"", bytes(4)), (b"h" * 64, b"receipts")])
+def test_a_row_is_read_as_it_was_written(
+    partials: tuple[int, ...], whole: tuple[bytes, bytes] | None
+) -> None:
+    row = RemovedRow(Header(**MINED), partials, whole)
+    assert decode_removed(row.encode()) == row
+
+
+def grow(chain: Chain, blocks: int) -> None:
+    """So many blocks are sealed, each with a log."""
+    if not chain.block.partials:
+        chain.add(chain.deposit())
+    for number in range(blocks):
+        chain.add(chain.write(SCRIBE, 1, number))
+        chain.seal(chain.deposit())
+        chain.settle()
+
+
+def rewind(chain: Chain, block: int) -> None:
+    with CommitBuilder(chain.store) as builder:
+        builder.drop(chain.block.partials, "a test gives it up")
+        builder.rewind(block)
+        builder.commit()
+    chain.reopen()
+
+
+def test_a_rewind_keeps_what_it_removes_and_an_ordinary_commit_nothing(tmp_path: Path) -> None:
+    chain = Chain(tmp_path / "store")
+    grow(chain, 3)
+    with chain.store.view() as view:
+        assert view.rows(PREFIX, 9) == []
+        blocks = [(number, view.sealed(number), made_of(view, number)) for number in (1, 2, 3)]
+    rewind(chain, 1)
+    with chain.store.view() as view:
+        for number, sealed, partials in blocks:
+            assert sealed is not None
+            removed = read_removed(view, number, sealed[0])
+            if number == 1:
+                assert removed is None
+                continue
+            assert removed is not None
+            assert (removed.header.hash, removed.partials) == (sealed[0], partials)
+            assert removed.whole is None
+
+
+def test_removed_blocks_are_pruned_with_the_partials_of_their_height(tmp_path: Path) -> None:
+    chain = Chain(tmp_path / "store", keep_partials=4)
+    grow(chain, 3)
+    rewind(chain, 1)
+    with chain.store.view() as view:
+        assert len(view.rows(PREFIX, 9)) == 2
+    grow(chain, 3)
+    with chain.store.view() as view:
+        assert len(view.rows(PREFIX, 9)) == 2
+    grow(chain, 6)
+    with chain.store.view() as view:
+        assert view.rows(PREFIX, 9) == []

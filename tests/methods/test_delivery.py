@@ -1,0 +1,296 @@
+"""Delivery to many subscribers: through reorganisations, from several workers, in turns."""
+
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from foreblock.ledger.reading.events import BlockSealed, Event
+from foreblock.ledger.reading.view import Ledger, LedgerView
+from foreblock.methods.options import Options
+from foreblock.methods.subscriptions.flashblock_kinds import (
+    FlashblockTransactions,
+    TransactionsWanted,
+)
+from foreblock.methods.subscriptions.kinds import Wanted
+from foreblock.methods.subscriptions.log_kinds import LOGS, LogKind, read_wanted
+from foreblock.service.app import Service, ServiceOptions, make_scheduler
+from support.chains.following import Following, Truth
+from support.chains.preconfirming import COUNTER, PreconfirmingChain
+from support.servers.in_loop import run, turns, until
+from support.servers.sessions import Connection
+from support.thresholds import thresholds
+
+Json = Any
+
+
+class Worker:
+    """A service as one worker has it."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        options = ServiceOptions(Options("ethereum"))
+        self.scheduler = make_scheduler(options)
+        self.service = Service(ledger, options, self.scheduler)
+
+    def connect(self) -> Connection:
+        return Connection(self.service.open_session)
+
+
+def in_loop(body: Callable[[], Awaitable[None]], *workers: Worker) -> None:
+    run(body)
+    for each in workers:
+        each.scheduler.close()
+
+
+def test_workers_tell_the_same_of_a_reorganisation(tmp_path: Path) -> None:
+    truth, following = Truth(tmp_path / "truth"), Following(tmp_path / "followed")
+    following.canonical(*truth.grow(2, "both"))
+    workers = [Worker(following.ledger), Worker(following.ledger)]
+
+    async def body() -> None:
+        clients = [worker.connect() for worker in workers]
+        for client in clients:
+            await client.ask("eth_subscribe", "logs")
+        await turns()
+        ours = truth.grow(2, "ours")
+        following.canonical(*ours)
+        before = [await client.notices(2) for client in clients]
+        truth.rewind(2)
+        theirs = truth.grow(3, "theirs")
+        following.follower.canonical(theirs[0], theirs[1:])
+        following.settle()
+        after = [await client.notices(5) for client in clients]
+        for told in (before, after):
+            results = [[(each["result"], each["cursor"]) for each in one] for one in told]
+            assert results[0] == results[1]
+        removed = [each["result"] for each in after[0][:2]]
+        assert removed == [each["result"] | {"removed": True} for each in reversed(before[0])]
+        added = [each["result"] for each in after[0][2:]]
+        assert [each["blockHash"] for each in added] == [f"0x{each.hash.hex()}" for each in theirs]
+        assert not any(each["removed"] for each in added)
+
+    in_loop(body, *workers)
+    following.close()
+    truth.close()
+
+
+def test_a_client_that_saw_a_part_of_a_removed_block_takes_back_that_part(tmp_path: Path) -> None:
+    truth, following = Truth(tmp_path / "truth"), Following(tmp_path / "followed")
+    following.canonical(*truth.grow(1, "both"))
+    worker = Worker(following.ledger)
+
+    async def body() -> None:
+        client = worker.connect()
+        await client.ask("eth_subscribe", "logs")
+        await turns()
+        job = truth.job("three logs", [[(0, 1), (1, 3), (2, 5)]])
+        following.canonical(truth.seal(job))
+        told = await client.notices(3)
+        client.session.ended()
+        truth.rewind(1)
+        following.canonical(*truth.grow(2, "theirs"))
+        again = worker.connect()
+        await again.ask("eth_subscribe", "logs", {"cursor": told[1]["cursor"]})
+        notices = [each["result"] for each in await again.notices(4)]
+        assert notices[:2] == [each["result"] | {"removed": True} for each in reversed(told[:2])]
+        assert [each["removed"] for each in notices] == [True, True, False, False]
+
+    in_loop(body, worker)
+    following.close()
+    truth.close()
+
+
+def test_quiet_flashblocks_count_once_each_also_for_who_resumes(tmp_path: Path) -> None:
+    chain = PreconfirmingChain(tmp_path / "store")
+    chain.begin()
+    worker = Worker(Ledger(chain.store, clock=chain.clock))
+
+    def quiet() -> None:
+        chain.writer.extend(chain.block, quietly=True)
+
+    async def body() -> None:
+        client = worker.connect()
+        await client.ask("eth_subscribe", "newFlashblocks")
+        await turns()
+        chain.extend([chain.pay(COUNTER, 1)])
+        quiet()
+        quiet()
+        chain.extend([chain.pay(COUNTER, 2)])
+        quiet()
+        chain.begin()
+        quiet()
+        told = await client.notices(7)
+        sizes = [len(each["result"]["transactions"]) for each in told]
+        assert sizes == [2, 2, 2, 3, 3, 1, 1]
+        for seen, each in enumerate(told[:-1]):
+            again = worker.connect()
+            await again.ask("eth_subscribe", "newFlashblocks", {"cursor": each["cursor"]})
+            rest = await again.notices(len(told) - seen - 1)
+            assert [one["cursor"] for one in rest] == [one["cursor"] for one in told[seen + 1 :]]
+            await turns()
+            assert again.channel.sent == []
+
+    in_loop(body, worker)
+    chain.close()
+
+
+def test_an_event_is_rendered_once_for_all_who_want_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain = PreconfirmingChain(tmp_path / "store")
+    chain.begin()
+    worker = Worker(Ledger(chain.store, clock=chain.clock))
+    rendered: list[list[Wanted]] = []
+    render = FlashblockTransactions.render
+
+    def counted(
+        self: FlashblockTransactions, view: LedgerView, event: Event, wanted: Collection[Wanted]
+    ) -> object:
+        rendered.append(list(wanted))
+        return render(self, view, event, wanted)
+
+    monkeypatch.setattr(FlashblockTransactions, "render", counted)
+
+    async def body() -> None:
+        clients = [worker.connect() for _ in range(50)]
+        for client in clients:
+            await client.ask("eth_subscribe", "newFlashblockTransactions", True)
+        await turns()
+        chain.extend([chain.pay(COUNTER, 1)])
+        told = [(await client.notices(1))[0] for client in clients]
+        assert len({each["subscription"] for each in told}) == 50
+        assert all(each["result"] == told[0]["result"] for each in told)
+        assert rendered == [[TransactionsWanted(full=True)]]
+
+    in_loop(body, worker)
+    chain.close()
+
+
+def test_many_subscribers_are_served_in_turns_with_other_work(tmp_path: Path) -> None:
+    """Another task gets the loop while thousands of notices are sent."""
+    chain = PreconfirmingChain(tmp_path / "store")
+    chain.begin()
+    worker = Worker(Ledger(chain.store, clock=chain.clock))
+
+    async def body() -> None:
+        clients = [worker.connect() for _ in range(100)]
+        for client in clients:
+            await client.ask("eth_subscribe", "newFlashblockTransactions")
+        await turns()
+        chain.extend([chain.pay(value=value) for value in range(1, 21)])
+        progress: Counter[int] = Counter()
+
+        def sent() -> int:
+            return sum(len(client.channel.sent) for client in clients)
+
+        def look() -> bool:
+            progress[sent()] += 1
+            return sent() == 2_000
+
+        await until(look)
+        assert len(progress) > 10, "others ran between"
+        for client in clients:
+            hashes = [json.loads(each)["params"]["result"] for each in client.channel.sent]
+            assert len(set(hashes)) == 20
+
+    with thresholds(notify_seconds=0.0):
+        in_loop(body, worker)
+    chain.close()
+
+
+def test_a_subscriber_whose_events_are_pruned_is_closed_with_the_reason(tmp_path: Path) -> None:
+    chain = PreconfirmingChain(tmp_path / "store", keep_partials=2)
+    chain.begin()
+    worker = Worker(Ledger(chain.store, clock=chain.clock))
+
+    async def body() -> None:
+        client = worker.connect()
+        await client.ask("eth_subscribe", "newFlashblockTransactions")
+        heads = worker.connect()
+        await heads.ask("eth_subscribe", "newHeads")
+        await turns()
+        for _ in range(8):  # without a turn of the loop in between
+            chain.begin()
+            chain.settle()
+        assert len(await heads.notices(8)) == 8
+        await until(lambda: client.channel.closed)
+        assert client.channel.closed == (1013, "events were missed, subscribe again")
+        assert client.channel.sent == []
+
+    in_loop(body, worker)
+    chain.close()
+
+
+def test_who_resumes_is_one_of_the_others_once_it_has_caught_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain = PreconfirmingChain(tmp_path / "store")
+    chain.begin()
+    worker = Worker(Ledger(chain.store, clock=chain.clock))
+    rendered: list[Event] = []
+    render = LogKind.render
+
+    def counted(
+        self: LogKind, view: LedgerView, event: Event, wanted: Collection[Wanted]
+    ) -> object:
+        rendered.append(event)
+        return render(self, view, event, wanted)
+
+    monkeypatch.setattr(LogKind, "render", counted)
+
+    async def body() -> None:
+        clients = [worker.connect() for _ in range(3)]
+        await clients[0].ask("eth_subscribe", "pendingLogs")
+        await turns()
+        for value in range(1, 5):
+            chain.extend([chain.pay(COUNTER, value)])
+        told = await clients[0].notices(4)
+        for client, seen in ((clients[1], 0), (clients[2], 2)):
+            await client.ask("eth_subscribe", "pendingLogs", {"cursor": told[seen]["cursor"]})
+            rest = await client.notices(3 - seen)
+            expected = [each["result"] for each in told[seen + 1 :]]
+            assert [each["result"] for each in rest] == expected
+        await turns()
+        rendered.clear()
+        chain.extend([chain.pay(COUNTER, 9)])
+        last = [(await client.notices(1))[0]["result"] for client in clients]
+        assert last[0] == last[1] == last[2]
+        assert len(rendered) == 1
+
+    in_loop(body, worker)
+    chain.close()
+
+
+def test_thousands_of_filters_are_held_against_logs_in_steps(tmp_path: Path) -> None:
+    chain = PreconfirmingChain(tmp_path / "store")
+    chain.begin()
+    chain.extend([chain.pay(COUNTER, value) for value in range(1, 4)])
+    chain.begin()
+    ledger = Ledger(chain.store, clock=chain.clock)
+    others = [{"address": f"0x{number:040x}"} for number in range(500)]
+    topics = [{"topics": [f"0x{number:064x}"]} for number in range(500)]
+    wanted = [
+        read_wanted(Raw(json.dumps(each).encode()), 0)
+        for each in [*others, *topics, {"address": f"0x{COUNTER.hex()}"}, {}]
+    ]
+    view = ledger.view()
+    with thresholds(matched_filters=50):
+        steps = LOGS.render(view, BlockSealed(view.latest), wanted)
+        count = 0
+        while True:
+            try:
+                next(steps)
+                count += 1
+            except StopIteration as done:
+                found = done.value
+                break
+    view.close()
+    assert set(found) == set(wanted[-2:])
+    assert all(len(notices) == 3 for notices in found.values())
+    reading, asking, matching = 2, len(wanted) // 50, 3 * 501 // 50
+    assert asking + matching <= count <= asking + matching + 2 * reading + 3 * 2, count
+    chain.close()

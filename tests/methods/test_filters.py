@@ -1,0 +1,200 @@
+"""Filters: what polls give, to any worker, once."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foreblock.ledger.reading.view import Ledger
+from foreblock.methods.filters.filter_table import FilterTable, StoredFilter
+from foreblock.methods.options import Options
+from foreblock.service.app import Service, ServiceOptions, make_scheduler
+from support.chains.preconfirming import COUNTER, PreconfirmingChain
+from support.servers.asked_by import ANYBODY, body_of
+from support.servers.asking import error, request
+from support.thresholds import thresholds
+
+Json = Any
+ADDED = "0x" + COUNTER.hex()
+NOT_FOUND = error(-32000, "filter not found")
+
+
+class Worker:
+    """A worker with the filters of a folder, whose clock a test moves."""
+
+    def __init__(self, chain: PreconfirmingChain, folder: Path, now: list[float]) -> None:
+        options = ServiceOptions(Options("ethereum"))
+        table = FilterTable(str(folder), most=3, seconds=300.0, now=lambda: now[0])
+        self.scheduler = make_scheduler(options)
+        self.ledger = Ledger(chain.store, clock=chain.clock)
+        self.service = Service(self.ledger, options, self.scheduler, filters=table)
+
+    def ask(self, method: str, *params: object) -> Json:
+        reply = self.service.answer(request(method, *params), ANYBODY)
+        answer = json.loads(body_of(reply))  # type: ignore[arg-type] # nothing here waits
+        return answer["result"] if "result" in answer else answer["error"]
+
+
+class Workers:
+    """Two workers of one service."""
+
+    def __init__(self, chain: PreconfirmingChain, folder: Path) -> None:
+        self.chain = chain
+        self.now = [1_000_000.0]
+        self.folder = folder
+        self.one, self.other = (Worker(chain, folder, self.now) for _ in range(2))
+
+    def count(self, *values: int) -> None:
+        """The next index, with a log for each value."""
+        self.chain.extend([self.chain.pay(COUNTER, value) for value in values])
+
+
+@pytest.fixture
+def workers(tmp_path: Path) -> Iterator[Workers]:
+    chain = PreconfirmingChain(tmp_path / "store")
+    chain.begin()
+    (tmp_path / "filters").mkdir()
+    workers = Workers(chain, tmp_path / "filters")
+    yield workers
+    for each in (workers.one, workers.other):
+        each.scheduler.close()
+    chain.close()
+
+
+def logs_of(worker: Worker, block: str) -> list[Json]:
+    receipts = worker.ask("eth_getBlockReceipts", block)
+    return [log for receipt in receipts for log in receipt["logs"]]
+
+
+def test_changes_are_given_once_whichever_worker_is_asked(workers: Workers) -> None:
+    one, other, chain = workers.one, workers.other, workers.chain
+    logs = one.ask("eth_newFilter", {"address": ADDED})
+    blocks = other.ask("eth_newBlockFilter")
+    hashes = one.ask("eth_newPendingTransactionFilter")
+    assert len({logs, blocks, hashes}) == 3
+    workers.count(1, 2)
+    pending = one.ask("eth_getBlockByNumber", "pending", False)
+    assert other.ask("eth_getFilterChanges", hashes) == pending["transactions"][-2:]
+    assert one.ask("eth_getFilterChanges", hashes) == []
+    assert one.ask("eth_getFilterChanges", logs) == []
+    chain.begin()
+    assert other.ask("eth_getFilterChanges", logs) == logs_of(one, "0x1") != []
+    assert one.ask("eth_getFilterChanges", logs) == []
+    chain.begin()
+    found = one.ask("eth_getFilterChanges", blocks)
+    assert found == [one.ask("eth_getBlockByNumber", n, False)["hash"] for n in ("0x1", "0x2")]
+    assert other.ask("eth_getFilterChanges", blocks) == []
+
+
+def test_full_transactions_have_no_place(workers: Workers) -> None:
+    name = workers.one.ask("eth_newPendingTransactionFilter", True)
+    workers.count(7)
+    (found,) = workers.other.ask("eth_getFilterChanges", name)
+    (expected,) = workers.one.ask("eth_getBlockByNumber", "pending", True)["transactions"][-1:]
+    assert found["blockHash"] is found["blockNumber"] is found["transactionIndex"] is None
+    assert found["hash"] == expected["hash"]
+
+
+def test_filter_logs_are_those_of_its_range(workers: Workers) -> None:
+    one, chain = workers.one, workers.chain
+    workers.count(1)
+    chain.begin()
+    workers.count(2, 3)
+    chain.begin()
+    first, second = logs_of(one, "0x1"), logs_of(one, "0x2")
+    for criteria, expected in (
+        ({"fromBlock": "earliest"}, first + second),
+        ({"fromBlock": "0x1", "toBlock": "0x1"}, first),
+        ({}, second),
+        ({"blockHash": first[0]["blockHash"]}, first),
+        ({"fromBlock": "0x0", "address": "0x" + "11" * 20}, []),
+    ):
+        name = one.ask("eth_newFilter", criteria)
+        assert workers.other.ask("eth_getFilterLogs", name) == expected
+        assert one.ask("eth_uninstallFilter", name) is True
+    name = one.ask("eth_newBlockFilter")
+    assert one.ask("eth_getFilterLogs", name) == NOT_FOUND
+
+
+def test_long_changes_are_given_in_portions(workers: Workers) -> None:
+    name = workers.one.ask("eth_newFilter", {})
+    workers.count(1, 2, 3, 4, 5)
+    workers.chain.begin()
+    expected = logs_of(workers.one, "0x1")
+    with thresholds(polled_results=2):
+        portions = [workers.other.ask("eth_getFilterChanges", name) for _ in range(4)]
+    assert portions == [expected[:2], expected[2:4], expected[4:], []]
+
+
+def test_filters_that_are_not_polled_expire(workers: Workers) -> None:
+    one, other, now = workers.one, workers.other, workers.now
+    first, second = one.ask("eth_newBlockFilter"), one.ask("eth_newBlockFilter")
+    now[0] += 299
+    assert other.ask("eth_getFilterChanges", first) == []
+    now[0] += 1
+    assert one.ask("eth_getFilterChanges", first) == []
+    assert one.ask("eth_getFilterChanges", second) == NOT_FOUND
+    now[0] += 300
+    assert one.ask("eth_uninstallFilter", first) is False
+
+
+def test_there_are_so_many_filters_and_those_that_expired_do_not_count(workers: Workers) -> None:
+    one, other, now = workers.one, workers.other, workers.now
+    names = [one.ask("eth_newBlockFilter") for _ in range(3)]
+    full = error(-32005, "too many filters, at most 3; uninstall those that are not needed")
+    assert one.ask("eth_newBlockFilter") == full
+    assert one.ask("eth_uninstallFilter", names[0]) is True
+    assert isinstance(one.ask("eth_newBlockFilter"), str)
+    assert one.ask("eth_newBlockFilter") == full
+    now[0] += 300
+    found = [other.ask("eth_newBlockFilter") for _ in range(3)]
+    assert sum(isinstance(each, str) for each in found) >= 2
+    assert len(list(workers.folder.iterdir())) <= 4
+
+
+@pytest.mark.parametrize("name", ["0x1", "", "0x", "../store", "0x1/../../x", "0X1", "x" * 5000])
+def test_other_names_are_no_filters(workers: Workers, name: str) -> None:
+    assert workers.one.ask("eth_getFilterChanges", name) == NOT_FOUND
+    assert workers.one.ask("eth_getFilterLogs", name) == NOT_FOUND
+    assert workers.one.ask("eth_uninstallFilter", name) is False
+
+
+def test_bad_filters_are_refused_as_geth_does(workers: Workers) -> None:
+    for criteria, expected in (
+        ({"topics": [[]] * 5}, error(-32602, "invalid argument 0: exceed max topics")),
+        (
+            {"address": [ADDED] * 1001},
+            error(-32000, "exceed max addresses or topics per search position"),
+        ),
+        ({"toBlock": "pending"}, error(-32602, "pending logs are not supported")),
+        ({"fromBlock": "safe"}, error(-32602, "invalid block range params")),
+    ):
+        assert workers.one.ask("eth_newFilter", criteria) == expected
+
+
+def test_two_polls_at_once_never_note_the_same_change(tmp_path: Path) -> None:
+    """Each thread has a table of its own, as workers have."""
+    name, steps = "0x7", 200
+    FilterTable(str(tmp_path)).add(name, StoredFilter("blocks", "0"))
+
+    def poll(_: int) -> list[int]:
+        table, given = FilterTable(str(tmp_path)), []
+        while (found := table.read(name)).cursor != str(steps):
+            following = str(int(found.cursor) + 1)
+            if table.move(name, found, following):
+                given.append(int(following))
+        return given
+
+    with ThreadPoolExecutor(4) as pool:
+        given = [each for of_one in pool.map(poll, range(4)) for each in of_one]
+    assert sorted(given) == list(range(1, steps + 1))
+
+
+def test_a_file_that_a_killed_worker_left_is_no_filter(workers: Workers) -> None:
+    name = workers.one.ask("eth_newBlockFilter")
+    (workers.folder / name).write_bytes(b"\x93")
+    workers.now[0] = (workers.folder / name).stat().st_mtime
+    assert workers.other.ask("eth_getFilterChanges", name) == NOT_FOUND

@@ -1,0 +1,67 @@
+"""Connections that stay open, without a network between: what is sent on them is kept."""
+
+import inspect
+import itertools
+import json
+from typing import Any
+
+from foreblock.scheduling.reply import Client, OpenSession
+from support.servers.asked_by import body_of
+from support.servers.asking import request
+from support.servers.in_loop import until
+
+Json = Any
+_numbers = itertools.count(1)
+
+
+class KeptChannel:
+    """The sending end of a connection."""
+
+    def __init__(self) -> None:
+        self.client = Client("127.0.0.1", next(_numbers))
+        self.sent: list[bytes] = []
+        self.room = 1 << 30  # messages that it takes
+        self.closed: tuple[int, str] | None = None
+
+    @property
+    def unsent(self) -> int:
+        return 0
+
+    def send(self, message: bytes) -> bool:
+        if self.closed is not None or self.room <= 0:
+            return False
+        self.room -= 1
+        self.sent.append(message)
+        return True
+
+    def close(self, code: int, reason: str) -> None:
+        self.closed = self.closed or (code, reason)
+
+
+class Connection:
+    """A client on such a connection."""
+
+    def __init__(self, open_session: OpenSession) -> None:
+        self.channel = KeptChannel()
+        self.session = open_session(self.channel)
+
+    async def send(self, body: bytes) -> Json:
+        """The answer to a message, which is sent before anything that follows from it."""
+        reply = self.session.receive(body)
+        found = await reply if inspect.isawaitable(reply) else reply
+        return json.loads(body_of(found))
+
+    async def ask(self, method: str, *params: object) -> Json:
+        """The result, or the error object."""
+        answer = await self.send(request(method, *params))
+        return answer["result"] if "result" in answer else answer["error"]
+
+    async def notices(self, count: int) -> list[Json]:
+        """The next notifications, which are used up."""
+        await until(lambda: len(self.channel.sent) >= count)
+        messages = [json.loads(each) for each in self.channel.sent[:count]]
+        del self.channel.sent[:count]
+        for message in messages:
+            assert set(message) == {"jsonrpc", "method", "params"}
+            assert message["method"] == "eth_subscription"
+        return [message["params"] for message in messages]

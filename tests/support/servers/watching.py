@@ -1,0 +1,75 @@
+"""Clients that apply what they are notified of, and can be interrupted anywhere."""
+
+import json
+from collections.abc import Hashable
+from typing import Any
+
+from foreblock.ledger.reading.cursors import read_cursor
+from foreblock.ledger.reading.view import LedgerView
+from foreblock.methods.subscriptions.kinds import Kind, position_after
+from foreblock.scheduling.steps import Steps
+
+Json = Any
+
+
+def run(steps: Steps[Any]) -> Any:  # noqa: ANN401, of any kind
+    """What steps end with."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            return done.value
+
+
+class Watcher:
+    """A client of one kind of subscription; nothing but the text of its cursor is kept for it."""
+
+    def __init__(self, kind: Kind, wanted: Hashable, view: LedgerView) -> None:
+        self.kind = kind
+        self.wanted = wanted
+        self.cursor = kind.track.end(view).text
+        self.heard: list[Json] = []
+
+    def look(self, view: LedgerView, most: int = 1 << 30) -> bool:
+        """Hear what is new, but not more than so many results; whether that was all."""
+        while most > 0:
+            at = read_cursor(self.cursor)
+            assert at is not None
+            step = self.kind.track.next(view, at)
+            if step is None:
+                return True
+            if step.event is not None:
+                notices = run(self.kind.render(view, step.event, [self.wanted]))
+                for notice in notices.get(self.wanted, []):
+                    if not most:
+                        return False
+                    most -= 1
+                    self.hear(json.loads(notice.text))
+                    self.cursor = position_after(at, step, notice.seen).text
+            self.cursor = step.then.text
+        return False
+
+    def hear(self, result: Json) -> None:
+        self.heard.append(result)
+
+
+class LogWatcher(Watcher):
+    """Has the logs of the chain: takes back those that are removed, the last one first."""
+
+    def hear(self, result: Json) -> None:
+        removed = result.pop("removed")
+        if removed:
+            assert self.heard.pop() == result, "what is removed was the last that was added"
+        else:
+            self.heard.append(result)
+
+
+class HeadWatcher(Watcher):
+    """Has the headers of the chain: one replaces all from its height on."""
+
+    def hear(self, result: Json) -> None:
+        number = int(result["number"], 16)
+        self.heard = [each for each in self.heard if int(each["number"], 16) < number]
+        if self.heard:
+            assert self.heard[-1]["hash"] == result["parentHash"]
+        self.heard.append(result)
