@@ -20,6 +20,7 @@ mod pool;
 mod state;
 mod store;
 mod stored;
+mod tracing;
 
 use pyo3::prelude::*;
 
@@ -40,5 +41,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     batch::register(module)?;
     store::register(module)?;
     stored::register(module)?;
+    tracing::register(module)?;
     Ok(())
 }

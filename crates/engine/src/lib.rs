@@ -2,7 +2,7 @@
 //!
 //! Pure Rust: no Python, no sockets, no clock but the deadline of a run. `error` and `state`
 //! are what all share; `codec` and `trie` are functions of bytes; `store` keeps states, `evm`
-//! runs above them, `stored` and `simulate` read and make whole blocks.
+//! runs above them, `tracing` watches it, `stored` and `simulate` read and make whole blocks.
 
 pub mod error;
 pub mod state;
@@ -16,6 +16,7 @@ pub mod stored;
 pub mod evm;
 pub mod pool;
 pub mod simulate;
+pub mod tracing;
 
 pub mod fast_path;
 pub mod params;

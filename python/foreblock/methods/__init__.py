@@ -13,6 +13,7 @@ from foreblock.methods.pool import pool_family
 from foreblock.methods.pool.sending import NoSequencer, Submissions
 from foreblock.methods.state import state_family
 from foreblock.methods.table import Family, MethodFunction
+from foreblock.methods.tracing import tracing_families
 from foreblock.scheduling.scheduler import Scheduler
 
 
@@ -27,6 +28,7 @@ def make_families(
         call_family(options, scheduler),
         pool_family(submissions),
         node_family(scheduler),
+        *tracing_families(options, scheduler),
     )
 
 

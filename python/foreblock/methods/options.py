@@ -20,6 +20,8 @@ class Options:
     simulate_block_calls: int = 5_000  # of one simulated block
     simulate_calls: int = 10_000  # of one simulation
     simulate_output: int = 16 << 20  # bytes that they return
+    trace_output: int = 64 << 20  # bytes of one trace
+    trace_blocks: int = 100  # of one trace_filter
     block_text_bytes: int = 64 << 20  # cache of rendered blocks
     flashblock_text_bytes: int = 32 << 20  # cache of rendered flashblocks
     receipt_bytes: int = 32 << 20  # cache of rendered receipts, about

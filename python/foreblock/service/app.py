@@ -217,6 +217,8 @@ def options_of(settings: Settings) -> ServiceOptions:
             simulate_block_calls=simulate.block_calls,
             simulate_calls=simulate.calls,
             simulate_output=simulate.output,
+            trace_output=settings.trace.output,
+            trace_blocks=settings.trace.blocks,
             pending_identity=settings.pending_identity,
             pending_nonce=settings.pending_nonce,
         ),

@@ -26,12 +26,13 @@ HTTP: Final = "HTTP limits"
 BATCHES: Final = "Batch limits"
 CALLS: Final = "Call limits"
 SIMULATIONS: Final = "Simulation limits"
+TRACES: Final = "Trace limits"
 THREADS: Final = "Threads for slow calls"
 FEEDS: Final = "Feed limits"
 STORES: Final = "Stores"
 SECTIONS: Final = (
     SOURCE, SERVICE, NETWORKS, CHAIN, HISTORY, ANSWERS, ACCESS, HTTP, BATCHES, CALLS, SIMULATIONS,
-    THREADS, FEEDS, STORES,
+    TRACES, THREADS, FEEDS, STORES,
 )  # fmt: skip
 
 
@@ -63,6 +64,14 @@ class SimulateLimits:
     block_calls: int = setting(5_000, "calls in a simulated block", least=1)
     calls: int = setting(10_000, "calls in a simulation", least=1)
     output: int = setting(16 << 20, "data returned by all calls of a simulation", "BYTES", least=1)
+
+
+@dataclass(frozen=True)
+class TraceLimits:
+    """Limits of one trace."""
+
+    output: int = setting(64 << 20, "size of a trace", "BYTES", least=1024)
+    blocks: int = setting(100, "blocks that one trace_filter may cover", least=1)
 
 
 @dataclass(frozen=True)
@@ -153,6 +162,7 @@ class Settings:
     batch: BatchLimits = settings_of(BatchLimits, BATCHES, "batch_")
     call: CallLimits = settings_of(CallLimits, CALLS, "call_")
     simulate: SimulateLimits = settings_of(SimulateLimits, SIMULATIONS, "simulate_")
+    trace: TraceLimits = settings_of(TraceLimits, TRACES, "trace_")
     pool: ThreadLimits = settings_of(ThreadLimits, THREADS, "pool_")
     feed: FeedLimits = settings_of(FeedLimits, FEEDS, "feed_")
     store: StoreRoom = settings_of(StoreRoom, STORES)
