@@ -37,6 +37,9 @@ OF_OTHER_CHAINS = (
     "eth_unsubscribe",
     "eth_getFilterChanges",
     "eth_getFilterLogs",
+    "debug_traceTransaction",
+    "debug_traceBlockByHash",
+    "trace_replayTransaction",
 )
 
 

@@ -39,6 +39,7 @@ BELOW = {
     "ledger/simulation": (
         "_engine errors primitives scheduling ledger/calls ledger/reading ledger/rules"
     ),
+    "ledger/tracing": "_engine errors scheduling ledger/calls ledger/reading ledger/rules",
     "ledger/building": (
         "_engine clock errors primitives types ledger/reading ledger/rules ledger/storage"
     ),
@@ -62,6 +63,7 @@ BELOW = {
     "methods": (
         "_engine errors scheduling types"
         " ledger/calls ledger/reading ledger/rules ledger/simulation ledger/storage"
+        " ledger/tracing"
     ),
     "service": (
         "bus clock errors feed methods rpc scheduling server settings sources types upstream"

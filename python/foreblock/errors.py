@@ -23,6 +23,8 @@
     │   ├── InvalidTransaction
     │   ├── DeadlineExceeded
     │   ├── OverBudget
+    │   ├── TraceTooLong
+    │   ├── RefusedTrace
     │   ├── PoolFull
     │   ├── TooManyWaiting
     │   ├── TooMuchUnsent
@@ -314,6 +316,23 @@ class OverBudget(ExecutionError):
 
     def __str__(self) -> str:
         return f"transaction {self.index} takes more {self.what} than it may"
+
+
+@dataclass(eq=False)
+class TraceTooLong(ExecutionError):
+    """A trace has more bytes than one answer may."""
+
+    limit: int
+
+    def __str__(self) -> str:
+        return f"the trace is longer than {self.limit} bytes, ask for less of it"
+
+
+@dataclass(eq=False)
+class RefusedTrace(ExecutionError):
+    """What is asked for cannot be traced, or not in this way."""
+
+    why: str
 
 
 @dataclass(eq=False)

@@ -11,15 +11,16 @@ SERVED = "HTTP server started"
 
 
 @contextmanager
-def geth(program: str, files: Path, folder: Path) -> Iterator[str]:
-    """Its URL, while it serves the chain with all its states."""
+def geth(
+    program: str, files: Path, folder: Path, apis: str = "eth,net,web3,debug"
+) -> Iterator[str]:
+    """Its URL, while it serves these APIs of the chain with all its states."""
     base = [program, "--datadir", str(folder)]
     flags = ["--syncmode", "full", "--gcmode", "archive"]
     for command in (["init", str(files / "genesis.json")], ["import", str(files / "chain.rlp")]):
         subprocess.run([*base, *flags, *command], check=True, capture_output=True)
     quiet = ["--nodiscover", "--maxpeers", "0", "--ipcdisable", "--port", "0"]
-    apis = ["--http.api", "eth,net,web3,debug"]
-    ports = ["--http", "--http.port", "0", "--authrpc.port", "0", *apis]
+    ports = ["--http", "--http.port", "0", "--http.api", apis, "--authrpc.port", "0"]
     process = subprocess.Popen(
         [*base, *flags, *quiet, *ports], stderr=subprocess.PIPE, text=True, encoding="utf-8"
     )

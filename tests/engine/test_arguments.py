@@ -45,7 +45,10 @@ from foreblock._engine import (
     StateTrie,
     Store,
     StoredItems,
+    Tracer,
+    TraceSelection,
     View,
+    create_access_list,
     decode_transaction,
     item_at,
     read_call,
@@ -54,6 +57,8 @@ from foreblock._engine import (
     receipt_at,
     receipts_end,
     row_part,
+    trace_call,
+    trace_transactions,
 )
 from foreblock.errors import ForeblockError
 from support.payloads.params import overrides, plain_calls
@@ -114,6 +119,7 @@ class Objects:
             "empty overlay": Overlay.empty(),
             "batch": self.store.batch(),
             "deposit": DEPOSIT,
+            "tracer": Tracer.calls(with_logs=True),
             "account": Account(balance=1),
             "precompiles": Precompiles("ethereum:Prague", [], []),
             "allowance": Allowance(time_us=10**6, gas=10**6, touched=100),
@@ -357,7 +363,8 @@ def test_methods_raise_what_is_documented(
     [
         Account, Allowance, Message, Precompiles, Env, GrowingRoot, Body, FastPath,
         StoredItems, Bids, BlockTips, read_call, read_simulation, row_part, item_at, receipt_at,
-        receipts_end,
+        receipts_end, TraceSelection, Tracer.struct_logs, trace_transactions, trace_call,
+        create_access_list,
     ],
 )  # fmt: skip
 @many
@@ -408,6 +415,9 @@ def test_every_class_of_the_stub_is_covered() -> None:
     }  # fmt: skip
     classes = {name for name in dir(_engine) if isinstance(getattr(_engine, name), type)}
     called = {kind.__name__ for kind in KINDS}
-    made = {"Account", "Allowance", "Message", "Precompiles", "Env", "Pool"}
-    only_read = {"AccessList", "Heads", "NodeWrites", "Outcome", "Partial"}
+    made = {
+        "Account", "Allowance", "Message", "Precompiles", "Env", "Pool", "TraceSelection",
+        "Tracer",
+    }  # fmt: skip
+    only_read = {"AccessList", "Heads", "NodeWrites", "Outcome", "Partial", "TraceText"}
     assert classes == of_the_codec | called | made | only_read

@@ -30,6 +30,7 @@ fn make(py: Python<'_>, error: Error) -> PyResult<Bound<'_, PyAny>> {
         Error::InvalidMessage(why) => new.call("InvalidMessage", (why,)),
         Error::DeadlineExceeded => new.call("DeadlineExceeded", ()),
         Error::OverBudget { index, what } => new.call("OverBudget", (index, what)),
+        Error::TraceTooLong(limit) => new.call("TraceTooLong", (limit,)),
         Error::NotAPrecompile(address) => new.call("NotAPrecompile", (address.into_array(),)),
         Error::PoolFull(waiting) => new.call("PoolFull", (waiting,)),
         Error::Execution(why) => new.call("ExecutionFailed", (why,)),

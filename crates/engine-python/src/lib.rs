@@ -22,6 +22,7 @@ mod proof;
 mod state;
 mod store;
 mod stored;
+mod tracing;
 
 use pyo3::prelude::*;
 
@@ -44,5 +45,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     batch::register(module)?;
     store::register(module)?;
     stored::register(module)?;
+    tracing::register(module)?;
     Ok(())
 }

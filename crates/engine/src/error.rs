@@ -40,6 +40,9 @@ pub enum Error {
     /// A transaction took more than it was allowed. Nothing of it was applied.
     #[error("transaction {index} takes more {what} than it may")]
     OverBudget { index: usize, what: &'static str },
+    /// A trace would have more bytes than it may.
+    #[error("the trace is longer than {0} bytes")]
+    TraceTooLong(usize),
     #[error("{0} is not a precompile")]
     NotAPrecompile(Address),
     #[error("the queue for long calls is full ({0} waiting)")]

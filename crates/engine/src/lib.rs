@@ -2,7 +2,7 @@
 //!
 //! Pure Rust: no Python, no sockets, no clock but the deadline of a run. `error` and `state`
 //! are what all share; `codec` and `trie` are functions of bytes; `store` keeps states, `evm`
-//! runs above them, `stored`, `logs` and `simulate` read and make blocks.
+//! runs above them, `tracing` watches it, `stored`, `logs` and `simulate` read and make blocks.
 
 pub mod error;
 pub mod state;
@@ -18,6 +18,7 @@ pub mod logs;
 pub mod evm;
 pub mod pool;
 pub mod simulate;
+pub mod tracing;
 
 pub mod fast_path;
 pub mod params;

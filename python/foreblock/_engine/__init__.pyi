@@ -21,4 +21,5 @@ from foreblock._engine.simulate import *
 from foreblock._engine.state import *
 from foreblock._engine.store import *
 from foreblock._engine.stored import *
+from foreblock._engine.tracing import *
 from foreblock._engine.transactions import *

@@ -21,6 +21,7 @@ from foreblock.methods.pool.sending import NoSequencer, Submissions
 from foreblock.methods.state import state_family
 from foreblock.methods.subscriptions import subscription_family
 from foreblock.methods.table import Family, MethodFunction
+from foreblock.methods.tracing import tracing_families
 from foreblock.methods.waiting_pool import EmptyPool, WaitingPool
 from foreblock.scheduling.scheduler import Scheduler
 
@@ -66,6 +67,7 @@ def make_families(
         subscription_family(options, scheduler, events.open_view, events.subscribers),
         pool_family(options, scheduler, submissions, pool, shared.priority_fees),
         shared.node,
+        *tracing_families(options, scheduler),
     )
     return (*families, openrpc_family(options, scheduler, families))
 

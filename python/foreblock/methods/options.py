@@ -25,6 +25,8 @@ class Options:
     simulate_output: int = 16 << 20  # bytes that they return
     logs_results: int = 10_000  # logs that one query may find
     logs_blocks: int = 0  # between the first and the last block of a query; 0 is no limit
+    trace_output: int = 64 << 20  # bytes of one trace
+    trace_blocks: int = 100  # of one trace_filter
     block_text_bytes: int = 64 << 20  # cache of rendered blocks
     flashblock_text_bytes: int = 32 << 20  # cache of rendered flashblocks
     receipt_bytes: int = 32 << 20  # cache of rendered receipts, about

@@ -280,6 +280,8 @@ def options_of(settings: Settings) -> ServiceOptions:
             simulate_output=simulate.output,
             logs_results=settings.logs.results,
             logs_blocks=settings.logs.blocks,
+            trace_output=settings.trace.output,
+            trace_blocks=settings.trace.blocks,
             pending_identity=settings.pending_identity,
             pending_nonce=settings.pending_nonce,
             view=settings.view,

@@ -28,6 +28,7 @@ BATCHES: Final = "Batch limits"
 CALLS: Final = "Call limits"
 SIMULATIONS: Final = "Simulation limits"
 LOGS: Final = "Log limits"
+TRACES: Final = "Trace limits"
 SENDING: Final = "Sending limits"
 THREADS: Final = "Threads for slow calls"
 SUBSCRIPTIONS: Final = "Subscriptions and filters"
@@ -35,7 +36,7 @@ FEEDS: Final = "Feed limits"
 STORES: Final = "Stores"
 SECTIONS: Final = (
     SOURCE, SERVICE, NETWORKS, CHAIN, HISTORY, ANSWERS, ACCESS, HTTP, WEBSOCKET, BATCHES, CALLS,
-    SIMULATIONS, LOGS, SENDING, THREADS, SUBSCRIPTIONS, FEEDS, STORES,
+    SIMULATIONS, LOGS, TRACES, SENDING, THREADS, SUBSCRIPTIONS, FEEDS, STORES,
 )  # fmt: skip
 
 
@@ -95,6 +96,14 @@ class SyncLimits:
         "SECONDS",
         least=0.001,
     )
+
+
+@dataclass(frozen=True)
+class TraceLimits:
+    """Limits of one trace."""
+
+    output: int = setting(64 << 20, "size of a trace", "BYTES", least=1024)
+    blocks: int = setting(100, "blocks that one trace_filter may cover", least=1)
 
 
 @dataclass(frozen=True)
@@ -208,6 +217,7 @@ class Settings:
     call: CallLimits = settings_of(CallLimits, CALLS, "call_")
     simulate: SimulateLimits = settings_of(SimulateLimits, SIMULATIONS, "simulate_")
     logs: LogLimits = settings_of(LogLimits, LOGS, "logs_")
+    trace: TraceLimits = settings_of(TraceLimits, TRACES, "trace_")
     sync: SyncLimits = settings_of(SyncLimits, SENDING, "sync_")
     pool: ThreadLimits = settings_of(ThreadLimits, THREADS, "pool_")
     subscription: SubscriptionLimits = settings_of(SubscriptionLimits, SUBSCRIPTIONS)

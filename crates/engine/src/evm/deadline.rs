@@ -92,6 +92,8 @@ pub(crate) struct Watch {
     pub(crate) deepest: usize,
     /// The last byte executed that is no opcode of the fork.
     pub(crate) undefined_opcode: Option<u8>,
+    /// Why the last precompile that failed did so.
+    pub(crate) precompile_failure: Option<String>,
 }
 
 impl Watch {
@@ -111,6 +113,7 @@ impl Watch {
             stopped: None,
             deepest: 0,
             undefined_opcode: None,
+            precompile_failure: None,
         }
     }
 

@@ -145,7 +145,7 @@ const UNCHECKED: Checks = Checks {
     base_fee: false,
 };
 
-fn setup<'a>(env: &'a Env, message: &Message, options: Options) -> Setup<'a> {
+pub(crate) fn setup<'a>(env: &'a Env, message: &Message, options: Options) -> Setup<'a> {
     let Options { limits, precompiles, collect, check_base_fee, check_block_gas_limit } = options;
     let checks = Checks {
         nonce: message.nonce.is_some(),
@@ -166,7 +166,7 @@ fn free_of_charge() -> L1BlockInfo {
     }
 }
 
-fn refusal(failure: Failure) -> Error {
+pub(crate) fn refusal(failure: Failure) -> Error {
     match failure {
         Failure::Refused(why) => Error::InvalidMessage(why),
         Failure::Broken(error) => error,

@@ -269,7 +269,7 @@ fn operand(on: &On, below_top: usize) -> u64 {
     }
 }
 
-fn is_defined(code: u8, spec: SpecId) -> bool {
+pub(crate) fn is_defined(code: u8, spec: SpecId) -> bool {
     let introduced = INTRODUCED.iter().find(|(later, _)| *later == code);
     OpCode::new(code).is_some() && introduced.is_none_or(|(_, fork)| spec.is_enabled_in(*fork))
 }

@@ -9,6 +9,8 @@
 //! An EVM goes back to the stock only from a run that ended as runs do, or that revm
 //! refused to begin. After a stop, a failing store or a panic it is dropped.
 //!
+//! A traced run has an EVM of its own, which is dropped after it (`trace`).
+//!
 //! Two kinds exist. `Ethereum` has revm's own handler and runs Ethereum and, with
 //! Optimism's precompiles, whatever pays no fee on Optimism. `Optimism` has the
 //! handler with deposits, fee vaults and L1 fees.
@@ -109,7 +111,7 @@ pub(crate) enum Failure {
 }
 
 /// Runs `input` on the overlay, which is the same afterwards.
-pub(crate) fn run<M: Machine>(
+pub(crate) fn run<M: Stocked>(
     overlay: &mut Overlay,
     setup: Setup<'_>,
     input: M::Input,
@@ -120,14 +122,15 @@ pub(crate) fn run<M: Machine>(
         None => Box::new(M::new(rules).map_err(Failure::Broken)?),
     };
     let collect = setup.collect;
-    machine.load(mem::take(overlay), setup);
+    let collector = Collector::new(collect.unwrap_or_default());
+    machine.load(mem::take(overlay), setup, collector);
     // Nothing in the machine is looked at after a panic but the overlay, which is
     // only read while it runs.
     let ended = catch_unwind(AssertUnwindSafe(|| {
         let result = machine.execute(input, collect.is_some());
         (result, machine.finalize())
     }));
-    let unloaded = machine.unload();
+    let (unloaded, collector) = machine.unload();
     *overlay = unloaded.database.overlay;
     let watch = unloaded.database.watch;
 
@@ -139,45 +142,79 @@ pub(crate) fn run<M: Machine>(
         _ => {}
     }
     let result = result.map_err(|error| failure(error, &watch))?;
-    let collected = collect.map(|_| unloaded.collector.into_collected());
+    let collected = collect.map(|_| collector.into_collected());
     let undefined_opcode = watch.undefined_opcode;
     Ok(Ran { result, state, collected, undefined_opcode, watch })
+}
+
+/// Runs `input` under an inspector, which is given back with what it has seen.
+pub(crate) fn trace<M: Machine>(
+    overlay: &mut Overlay,
+    setup: Setup<'_>,
+    input: M::Input,
+    inspector: M::Inspector,
+) -> (Result<Ran, Failure>, M::Inspector) {
+    let mut machine = match M::new(setup.env.rules) {
+        Ok(machine) => machine,
+        Err(error) => return (Err(Failure::Broken(error)), inspector),
+    };
+    machine.load(mem::take(overlay), setup, inspector);
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        let result = machine.execute(input, true);
+        (result, machine.finalize())
+    }));
+    let (unloaded, inspector) = machine.unload();
+    *overlay = unloaded.database.overlay;
+    let watch = unloaded.database.watch;
+    let ran = match ended {
+        Err(panic) => Err(Failure::Broken(panicked(panic.as_ref()))),
+        Ok((Err(error), _)) => Err(failure(error, &watch)),
+        Ok((Ok(result), state)) => {
+            let undefined_opcode = watch.undefined_opcode;
+            Ok(Ran { result, state, collected: None, undefined_opcode, watch })
+        }
+    };
+    (ran, inspector)
 }
 
 /// One kind of EVM.
 pub(crate) trait Machine: Sized + 'static {
     type Input;
+    type Inspector;
 
     fn new(rules: Rules) -> Result<Self>;
-    fn stock() -> &'static LocalKey<Stock<Self>>;
-    fn load(&mut self, overlay: Overlay, setup: Setup<'_>);
+    fn load(&mut self, overlay: Overlay, setup: Setup<'_>, inspector: Self::Inspector);
     fn execute(
         &mut self,
         input: Self::Input,
         inspect: bool,
     ) -> Result<ExecutionResult<OpHaltReason>, EVMError<Error, String>>;
     fn finalize(&mut self) -> EvmState;
-    fn unload(&mut self) -> Unloaded;
+    fn unload(&mut self) -> (Unloaded, Self::Inspector);
+}
+
+/// One that is kept for the next run.
+pub(crate) trait Stocked: Machine<Inspector = Collector> {
+    fn stock() -> &'static LocalKey<Stock<Self>>;
 }
 
 /// What was in an EVM for the run that has ended.
 pub(crate) struct Unloaded {
     database: Database,
-    collector: Collector,
     small: bool,
 }
 
 /// The idle EVMs of a thread, the one used last at the end.
 pub(crate) type Stock<M> = RefCell<Vec<(Rules, Box<M>)>>;
 
-fn take<M: Machine>(rules: Rules) -> Option<Box<M>> {
+fn take<M: Stocked>(rules: Rules) -> Option<Box<M>> {
     M::stock().with_borrow_mut(|stock| {
         let at = stock.iter().rposition(|(kept, _)| *kept == rules)?;
         Some(stock.remove(at).1)
     })
 }
 
-fn keep<M: Machine>(rules: Rules, machine: Box<M>) {
+fn keep<M: Stocked>(rules: Rules, machine: Box<M>) {
     M::stock().with_borrow_mut(|stock| {
         if stock.len() >= STOCK {
             stock.remove(0);
@@ -205,20 +242,21 @@ pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Error {
 }
 
 /// The part both kinds share, down to the types of transaction, fork and chain.
-type Inner<TX, SPEC, CHAIN> = Evm<
+type Inner<TX, SPEC, CHAIN, I> = Evm<
     Ctx<TX, SPEC, CHAIN>,
-    Collector,
+    I,
     EthInstructions<EthInterpreter, Ctx<TX, SPEC, CHAIN>>,
     ForkPrecompiles,
     EthFrame<EthInterpreter>,
 >;
 type Ctx<TX, SPEC, CHAIN> = Context<BlockEnv, TX, CfgEnv<SPEC>, Database, Journal<Database>, CHAIN>;
 
-fn new_inner<TX, SPEC, CHAIN>(rules: Rules, spec: SPEC) -> Inner<TX, SPEC, CHAIN>
+fn new_inner<TX, SPEC, CHAIN, I>(rules: Rules, spec: SPEC) -> Inner<TX, SPEC, CHAIN, I>
 where
     TX: Transaction + Default,
     SPEC: Into<SpecId> + Clone + Default + PartialEq,
     CHAIN: Default,
+    I: Default,
 {
     let mut context = Ctx::new(Database::default(), spec);
     context.cfg.memory_limit = MEMORY_LIMIT;
@@ -226,15 +264,16 @@ where
     // Set here once, or the journal would take the list of the first run's provider.
     context.journaled_state.warm_precompiles(precompiles.fork().addresses_set().clone());
     let instructions = instructions::table(rules.spec_id());
-    Evm::new_with_inspector(context, Collector::default(), instructions, precompiles)
+    Evm::new_with_inspector(context, I::default(), instructions, precompiles)
 }
 
-fn load_inner<TX: Transaction, SPEC, CHAIN>(
-    evm: &mut Inner<TX, SPEC, CHAIN>,
+fn load_inner<TX: Transaction, SPEC, CHAIN, I>(
+    evm: &mut Inner<TX, SPEC, CHAIN, I>,
     overlay: Overlay,
     setup: Setup<'_>,
+    inspector: I,
 ) {
-    let Setup { env, checks, limits, precompiles, collect } = setup;
+    let Setup { env, checks, limits, precompiles, .. } = setup;
     evm.ctx.block = env.block.clone();
     let cfg = &mut evm.ctx.cfg;
     cfg.chain_id = env.chain_id;
@@ -245,13 +284,14 @@ fn load_inner<TX: Transaction, SPEC, CHAIN>(
     cfg.disable_base_fee = !checks.base_fee;
     cfg.tx_gas_limit_cap = (!checks.gas_cap).then_some(u64::MAX);
     evm.precompiles.overrides = precompiles;
-    evm.inspector = Collector::new(collect.unwrap_or_default());
+    evm.inspector = inspector;
     evm.ctx.journaled_state.database = Database::new(overlay, Watch::new(limits));
 }
 
-fn unload_inner<TX, SPEC, CHAIN>(evm: &mut Inner<TX, SPEC, CHAIN>) -> Unloaded
+fn unload_inner<TX, SPEC, CHAIN, I>(evm: &mut Inner<TX, SPEC, CHAIN, I>) -> (Unloaded, I)
 where
     TX: Transaction + Default,
+    I: Default,
 {
     evm.precompiles.overrides = None;
     let tx = mem::take(&mut evm.ctx.tx);
@@ -262,7 +302,7 @@ where
     let entries = journal.inner.journal.capacity().max(journal.inner.transient_storage.capacity());
     let small = memory <= KEPT_MEMORY && tx.input().len() <= KEPT_INPUT && entries <= KEPT_ENTRIES;
     let database = mem::take(&mut journal.database);
-    Unloaded { database, collector: mem::take(&mut evm.inspector), small }
+    (Unloaded { database, small }, mem::take(&mut evm.inspector))
 }
 
 /// The transaction error as text, the rest as it is.

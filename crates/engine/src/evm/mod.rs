@@ -5,11 +5,11 @@
 
 pub mod allowance;
 pub(crate) mod code_cache;
-mod database;
+pub(crate) mod database;
 pub mod deadline;
 pub mod env;
 pub mod execute;
-mod instructions;
+pub(crate) mod instructions;
 pub(crate) mod machine;
 pub mod message;
 pub mod outcome;

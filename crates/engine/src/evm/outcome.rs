@@ -116,7 +116,7 @@ fn text(reason: OpHaltReason, undefined_opcode: Option<u8>) -> Cow<'static, str>
 }
 
 /// What geth says where revm says this; what has no counterpart stays as it is.
-fn precompile_text(why: String) -> Cow<'static, str> {
+pub(crate) fn precompile_text(why: String) -> Cow<'static, str> {
     match why.as_str() {
         // Such sizes cost more gas than there is in geth (EIP-7823).
         "Modexp limit all input sizes." => "out of gas".into(),

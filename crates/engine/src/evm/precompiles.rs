@@ -109,6 +109,8 @@ impl<CTX: Watched> PrecompileProvider<CTX> for ForkPrecompiles {
                 context.watch().stop();
                 return Err("a precompile beyond the limit of this run".into());
             }
+            let oog = reason.is_oog();
+            context.watch().precompile_failure = (!oog).then(|| reason.to_string());
             // revm shows this text as the reason when the precompile is called directly.
             if !reason.is_oog() && context.journal().depth() == 1 {
                 context.local_mut().set_precompile_error_context(reason.to_string());

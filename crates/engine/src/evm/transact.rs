@@ -5,7 +5,7 @@
 //! (`allowance`). After each transaction the caller may take the overlay's changes, as blocks
 //! before Byzantium need for the state root in every receipt.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, mem};
 
 use alloy_evm::FromRecoveredTx;
 use alloy_primitives::U256;
@@ -28,12 +28,14 @@ use crate::{
         deadline::Watch,
         env::Env,
         machine::{
-            self, Checks, Ethereum, EthereumInput, Failure, Optimism, OptimismInput, Ran, Setup,
+            self, Checks, Ethereum, EthereumInput, Failure, Machine, Optimism, OptimismInput, Ran,
+            Setup, Stocked,
         },
         outcome::Outcome,
         overlay::Overlay,
         rules::Rules,
     },
+    tracing::{recorder::Recorder, run::Watching},
 };
 
 /// What a transaction adds to the data that a chain on Optimism posts, from Fjord on: the
@@ -84,9 +86,21 @@ pub fn transact(
     progress: &mut Progress,
     allowance: &mut Allowance,
 ) -> Result<Executed> {
+    transact_watched(overlay, env, transaction, progress, allowance, None)
+}
+
+/// The same with a recorder that watches the run.
+pub(crate) fn transact_watched(
+    overlay: &mut Overlay,
+    env: &Env,
+    transaction: &Transaction,
+    progress: &mut Progress,
+    allowance: &mut Allowance,
+    watching: Option<&mut Watching>,
+) -> Result<Executed> {
     let index = progress.transactions;
     allowance.check_time(index)?;
-    let block = Block { env, progress, allowance };
+    let block = Block { env, progress, allowance, watching };
     let (executed, after) = match (env.rules, &transaction.envelope) {
         (Rules::Ethereum(_), Envelope::Signed(_)) => block.ethereum(overlay, transaction),
         (Rules::Optimism(spec), Envelope::Signed(_)) => block.optimism(overlay, transaction, spec),
@@ -114,14 +128,15 @@ struct Block<'a> {
     env: &'a Env,
     progress: &'a Progress,
     allowance: &'a mut Allowance,
+    watching: Option<&'a mut Watching>,
 }
 
 impl Block<'_> {
     fn ethereum(mut self, overlay: &mut Overlay, transaction: &Transaction) -> Step {
         let input = transaction_env(transaction)?;
         self.check_gas(input.gas_limit)?;
-        let ran =
-            machine::run::<Ethereum>(overlay, self.setup(), EthereumInput::Transaction(input))?;
+        let input = EthereumInput::Transaction(input);
+        let ran = self.run::<Ethereum, Ethereum<Recorder>>(overlay, input)?;
         let outcome = self.keep(overlay, ran)?;
         Ok(self.done(Executed { outcome, deposit_nonce: None, optimism: None }))
     }
@@ -148,7 +163,7 @@ impl Block<'_> {
             },
             l1: Some(l1.clone()),
         };
-        let ran = machine::run::<Optimism>(overlay, self.setup(), input)?;
+        let ran = self.run::<Optimism, Optimism<Recorder>>(overlay, input)?;
         let outcome = self.keep(overlay, ran)?;
         let operator_fee = match spec.is_enabled_in(OpSpecId::ISTHMUS) {
             true => {
@@ -170,9 +185,24 @@ impl Block<'_> {
         let deposit_nonce = Some(sender.map_or(0, |account| account.nonce));
         let transaction = deposit_transaction(deposit);
         let input = OptimismInput { transaction, l1: None };
-        let ran = machine::run::<Optimism>(overlay, self.setup(), input)?;
+        let ran = self.run::<Optimism, Optimism<Recorder>>(overlay, input)?;
         let outcome = self.keep(overlay, ran)?;
         Ok(self.done(Executed { outcome, deposit_nonce, optimism: None }))
+    }
+
+    /// In an EVM that is kept, or under the eyes of a recorder in one of its own.
+    fn run<M: Stocked, T>(&mut self, overlay: &mut Overlay, input: M::Input) -> Result<Ran, Failure>
+    where
+        T: Machine<Input = M::Input, Inspector = Recorder>,
+    {
+        let Some(recorder) = self.watching.as_mut().map(|it| mem::take(&mut it.recorder)) else {
+            return machine::run::<M>(overlay, self.setup(), input);
+        };
+        let (ran, recorder) = machine::trace::<T>(overlay, self.setup(), input, recorder);
+        if let Some(watching) = &mut self.watching {
+            watching.recorder = recorder;
+        }
+        ran
     }
 
     fn setup(&self) -> Setup<'_> {
@@ -212,6 +242,9 @@ impl Block<'_> {
     fn keep(&mut self, overlay: &mut Overlay, ran: Ran) -> Result<Outcome, Failure> {
         let gas_used = self.progress.gas_used.saturating_add(ran.result.tx_gas_used());
         self.allowance.spend(&ran.watch, gas_used).map_err(Failure::Broken)?;
+        if let Some(watching) = &mut self.watching {
+            watching.ran(overlay, &ran.state).map_err(Failure::Broken)?;
+        }
         overlay.commit(ran.state);
         Ok(Outcome::new(ran.result, ran.collected, ran.undefined_opcode))
     }

@@ -1,5 +1,6 @@
 """Calls, estimates and simulations: methods that run something."""
 
+from foreblock.methods.calls.access_list import AccessListMethods
 from foreblock.methods.calls.call_methods import CallMethods
 from foreblock.methods.calls.estimates import EstimateMethods
 from foreblock.methods.calls.simulate import SimulateMethods
@@ -27,6 +28,11 @@ def call_family(options: Options, scheduler: Scheduler) -> Family:
                 "eth_estimateGas(transaction: Call, block?: BlockParameter, "
                 "stateOverrides?: StateOverrides, blockOverrides?: BlockOverrides) -> Quantity",
                 EstimateMethods(options, scheduler).estimate_gas,
+            ),
+            Method(
+                "eth_createAccessList(transaction: Call, block?: BlockParameter, "
+                "stateOverrides?: StateOverrides) -> AccessListResult",
+                AccessListMethods(options, scheduler).create_access_list,
             ),
         ),
     )

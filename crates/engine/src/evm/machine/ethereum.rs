@@ -5,7 +5,7 @@ use std::thread::LocalKey;
 use alloy_primitives::{Address, Bytes};
 use op_revm::OpHaltReason;
 use revm::{
-    ExecuteEvm, InspectEvm, SystemCallEvm,
+    ExecuteEvm, InspectEvm, Inspector, SystemCallEvm,
     context::TxEnv,
     context_interface::result::{EVMError, ExecutionResult},
     primitives::hardfork::SpecId,
@@ -13,14 +13,15 @@ use revm::{
 };
 
 use super::{
-    Inner, Machine, Setup, Stock, Unloaded, in_words, load_inner, new_inner, unload_inner,
+    Ctx, Inner, Machine, Setup, Stock, Stocked, Unloaded, in_words, load_inner, new_inner,
+    unload_inner,
 };
 use crate::{
     error::{Error, Result},
-    evm::{overlay::Overlay, rules::Rules},
+    evm::{overlay::Overlay, rules::Rules, transfers::Collector},
 };
 
-pub(crate) struct Ethereum(Inner<TxEnv, SpecId, ()>);
+pub(crate) struct Ethereum<I = Collector>(Inner<TxEnv, SpecId, (), I>);
 
 #[expect(clippy::large_enum_variant, reason = "moved once per run, never stored")]
 pub(crate) enum EthereumInput {
@@ -36,19 +37,22 @@ thread_local! {
     static STOCK: Stock<Ethereum> = Stock::default();
 }
 
-impl Machine for Ethereum {
+impl Stocked for Ethereum {
+    fn stock() -> &'static LocalKey<Stock<Self>> {
+        &STOCK
+    }
+}
+
+impl<I: Inspector<Ctx<TxEnv, SpecId, ()>> + Default + 'static> Machine for Ethereum<I> {
     type Input = EthereumInput;
+    type Inspector = I;
 
     fn new(rules: Rules) -> Result<Self> {
         Ok(Self(new_inner(rules, rules.spec_id())))
     }
 
-    fn stock() -> &'static LocalKey<Stock<Self>> {
-        &STOCK
-    }
-
-    fn load(&mut self, overlay: Overlay, setup: Setup<'_>) {
-        load_inner(&mut self.0, overlay, setup);
+    fn load(&mut self, overlay: Overlay, setup: Setup<'_>, inspector: I) {
+        load_inner(&mut self.0, overlay, setup, inspector);
     }
 
     fn execute(
@@ -68,7 +72,7 @@ impl Machine for Ethereum {
         self.0.finalize()
     }
 
-    fn unload(&mut self) -> Unloaded {
+    fn unload(&mut self) -> (Unloaded, I) {
         unload_inner(&mut self.0)
     }
 }

@@ -8,7 +8,7 @@ use std::thread::LocalKey;
 
 use op_revm::{L1BlockInfo, OpEvm, OpHaltReason, OpSpecId, OpTransaction};
 use revm::{
-    ExecuteEvm, InspectEvm,
+    ExecuteEvm, InspectEvm, Inspector,
     context::TxEnv,
     context_interface::result::{EVMError, ExecutionResult},
     handler::instructions::EthInstructions,
@@ -16,7 +16,9 @@ use revm::{
     state::EvmState,
 };
 
-use super::{Ctx, Machine, Setup, Stock, Unloaded, in_words, load_inner, new_inner, unload_inner};
+use super::{
+    Ctx, Machine, Setup, Stock, Stocked, Unloaded, in_words, load_inner, new_inner, unload_inner,
+};
 use crate::{
     error::{Error, Result},
     evm::{overlay::Overlay, precompiles::ForkPrecompiles, rules::Rules, transfers::Collector},
@@ -24,8 +26,8 @@ use crate::{
 
 type Context = Ctx<OpTransaction<TxEnv>, OpSpecId, L1BlockInfo>;
 
-pub(crate) struct Optimism(
-    OpEvm<Context, Collector, EthInstructions<EthInterpreter, Context>, ForkPrecompiles>,
+pub(crate) struct Optimism<I = Collector>(
+    OpEvm<Context, I, EthInstructions<EthInterpreter, Context>, ForkPrecompiles>,
 );
 
 pub(crate) struct OptimismInput {
@@ -38,8 +40,15 @@ thread_local! {
     static STOCK: Stock<Optimism> = Stock::default();
 }
 
-impl Machine for Optimism {
+impl Stocked for Optimism {
+    fn stock() -> &'static LocalKey<Stock<Self>> {
+        &STOCK
+    }
+}
+
+impl<I: Inspector<Context> + Default + 'static> Machine for Optimism<I> {
     type Input = OptimismInput;
+    type Inspector = I;
 
     fn new(rules: Rules) -> Result<Self> {
         match rules {
@@ -48,12 +57,8 @@ impl Machine for Optimism {
         }
     }
 
-    fn stock() -> &'static LocalKey<Stock<Self>> {
-        &STOCK
-    }
-
-    fn load(&mut self, overlay: Overlay, setup: Setup<'_>) {
-        load_inner(&mut self.0.0, overlay, setup);
+    fn load(&mut self, overlay: Overlay, setup: Setup<'_>, inspector: I) {
+        load_inner(&mut self.0.0, overlay, setup, inspector);
     }
 
     fn execute(
@@ -77,7 +82,7 @@ impl Machine for Optimism {
         self.0.finalize()
     }
 
-    fn unload(&mut self) -> Unloaded {
+    fn unload(&mut self) -> (Unloaded, I) {
         self.0.0.ctx.chain = L1BlockInfo::default();
         unload_inner(&mut self.0.0)
     }

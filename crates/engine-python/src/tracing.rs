@@ -1,0 +1,259 @@
+//! Traces of transactions and calls, and access lists, for Python.
+
+use std::sync::Mutex;
+
+use alloy_primitives::{Address, B256};
+use foreblock_engine::codec::json::{array, data};
+use foreblock_engine::evm::execute::Options;
+use foreblock_engine::tracing::access_list;
+use foreblock_engine::tracing::run::{
+    self, PrestateOptions, Request, Selection as EngineSelection, Shown, StructLogOptions, Traced,
+    Tracer as EngineTracer,
+};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::codec::Transaction;
+use crate::convert::Arg;
+use crate::env::{Env, Message, limits};
+use crate::error::to_python;
+use crate::outcome::Outcome;
+use crate::overlay::{Overlay, Precompiles};
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Tracer>()?;
+    module.add_class::<TraceSelection>()?;
+    module.add_class::<TraceText>()?;
+    module.add_function(wrap_pyfunction!(trace_transactions, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_call, module)?)?;
+    module.add_function(wrap_pyfunction!(create_access_list, module)?)
+}
+
+/// What is recorded and how it is shown.
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct Tracer(EngineTracer);
+
+#[pymethods]
+impl Tracer {
+    #[staticmethod]
+    #[pyo3(signature = (*, memory = false, stack = true, storage = true, return_data = false, limit = Arg(0)))]
+    fn struct_logs(
+        memory: bool,
+        stack: bool,
+        storage: bool,
+        return_data: bool,
+        limit: Arg<usize>,
+    ) -> Self {
+        let limit = limit.0;
+        let options = StructLogOptions { memory, stack, storage, return_data, limit };
+        Self(EngineTracer::StructLogs(options))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (*, only_top = false, with_logs = false))]
+    fn calls(only_top: bool, with_logs: bool) -> Self {
+        Self(EngineTracer::Calls { only_top, with_logs })
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (*, parity_errors = false, precompiles = false))]
+    fn flat_calls(parity_errors: bool, precompiles: bool) -> Self {
+        Self(EngineTracer::FlatCalls { parity_errors, precompiles })
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (*, diff = false, code = true, storage = true, empty = false))]
+    fn prestate(diff: bool, code: bool, storage: bool, empty: bool) -> Self {
+        Self(EngineTracer::Prestate(PrestateOptions { diff, code, storage, empty }))
+    }
+
+    #[staticmethod]
+    fn selectors() -> Self {
+        Self(EngineTracer::Selectors)
+    }
+
+    #[staticmethod]
+    fn nothing() -> Self {
+        Self(EngineTracer::Nothing)
+    }
+
+    #[staticmethod]
+    fn parity() -> Self {
+        Self(EngineTracer::Parity)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (*, trace = true, state_diff = false))]
+    fn replay(trace: bool, state_diff: bool) -> Self {
+        Self(EngineTracer::Replay { trace, state_diff })
+    }
+}
+
+/// Which of Parity's traces are shown.
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct TraceSelection(EngineSelection);
+
+#[pymethods]
+impl TraceSelection {
+    #[new]
+    #[pyo3(signature = (*, senders = Vec::new(), receivers = Vec::new(), either = false, skip = Arg(0), take = None))]
+    fn new(
+        senders: Vec<Arg<Address>>,
+        receivers: Vec<Arg<Address>>,
+        either: bool,
+        skip: Arg<u64>,
+        take: Option<Arg<u64>>,
+    ) -> Self {
+        let addresses = |given: Vec<Arg<Address>>| given.into_iter().map(|it| it.0).collect();
+        Self(EngineSelection {
+            from: addresses(senders),
+            to: addresses(receivers),
+            either,
+            skip: skip.0,
+            take: take.map(|take| take.0),
+        })
+    }
+
+    #[getter]
+    fn done(&self) -> bool {
+        self.0.is_done()
+    }
+}
+
+/// The text of a trace, to be taken in pieces.
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct TraceText {
+    chunks: Mutex<std::vec::IntoIter<Vec<u8>>>,
+    length: usize,
+    left: EngineSelection,
+}
+
+impl From<Traced> for TraceText {
+    fn from((text, left): Traced) -> Self {
+        let length = text.len();
+        Self { chunks: Mutex::new(text.into_chunks().into_iter()), length, left }
+    }
+}
+
+#[pymethods]
+impl TraceText {
+    fn __len__(&self) -> usize {
+        self.length
+    }
+
+    #[getter]
+    fn left(&self) -> TraceSelection {
+        TraceSelection(self.left.clone())
+    }
+
+    fn take<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        let mut chunks = self.chunks.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        chunks.next().map(|chunk| PyBytes::new(py, &chunk))
+    }
+}
+
+#[pyfunction]
+#[pyo3(signature = (
+    overlay, env, transactions, tracer, *, limit, only = None, each = false, block_hash = None,
+    selection = None, timeout_us = None, step_us = None
+))]
+#[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
+fn trace_transactions(
+    py: Python<'_>,
+    overlay: &Overlay,
+    env: &Env,
+    transactions: Vec<Py<Transaction>>,
+    tracer: &Tracer,
+    limit: Arg<usize>,
+    only: Option<Arg<usize>>,
+    each: bool,
+    block_hash: Option<Arg<B256>>,
+    selection: Option<&TraceSelection>,
+    timeout_us: Option<Arg<u64>>,
+    step_us: Option<Arg<u64>>,
+) -> PyResult<TraceText> {
+    let request = Request {
+        tracer: tracer.0,
+        shown: match only {
+            Some(only) => Shown::Only(only.0),
+            None if each => Shown::Each,
+            None => Shown::All,
+        },
+        block_hash: block_hash.map(|hash| hash.0),
+        selection: selection.map(|selection| selection.0.clone()).unwrap_or_default(),
+        limit: limit.0,
+        limits: limits(timeout_us, step_us),
+    };
+    let all = transactions.iter().map(|transaction| &transaction.get().0);
+    let trace = || run::transactions(&mut overlay.overlay(), &env.0, all, request);
+    py.detach(trace).map(TraceText::from).map_err(to_python)
+}
+
+#[pyfunction]
+#[pyo3(signature = (
+    overlay, env, message, tracer, *, limit, precompiles = None, timeout_us = None,
+    step_us = None
+))]
+#[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
+fn trace_call(
+    py: Python<'_>,
+    overlay: &Overlay,
+    env: &Env,
+    message: &Message,
+    tracer: &Tracer,
+    limit: Arg<usize>,
+    precompiles: Option<&Precompiles>,
+    timeout_us: Option<Arg<u64>>,
+    step_us: Option<Arg<u64>>,
+) -> PyResult<TraceText> {
+    let limits = limits(timeout_us, step_us);
+    let request = Request {
+        tracer: tracer.0,
+        shown: Shown::All,
+        block_hash: None,
+        selection: EngineSelection::default(),
+        limit: limit.0,
+        limits: limits.clone(),
+    };
+    let precompiles = precompiles.map(|it| it.0.clone());
+    let options = Options { limits, precompiles, ..Options::default() };
+    let trace = || run::call(&mut overlay.overlay(), &env.0, &message.0, options, request);
+    py.detach(trace).map(TraceText::from).map_err(to_python)
+}
+
+#[pyfunction]
+#[pyo3(signature = (
+    overlay, env, message, excluded, *, limit, precompiles = None, timeout_us = None,
+    step_us = None
+))]
+#[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
+fn create_access_list<'py>(
+    py: Python<'py>,
+    overlay: &Overlay,
+    env: &Env,
+    message: &Message,
+    excluded: Vec<Arg<Address>>,
+    limit: Arg<usize>,
+    precompiles: Option<&Precompiles>,
+    timeout_us: Option<Arg<u64>>,
+    step_us: Option<Arg<u64>>,
+) -> PyResult<(Bound<'py, PyBytes>, Outcome)> {
+    let precompiles = precompiles.map(|it| it.0.clone());
+    let limits = limits(timeout_us, step_us);
+    let options = Options { limits, precompiles, ..Options::default() };
+    let excluded: Vec<Address> = excluded.into_iter().map(|address| address.0).collect();
+    let create = || {
+        let mut overlay = overlay.overlay();
+        access_list::create(&mut overlay, &env.0, &message.0, &options, excluded, limit.0)
+    };
+    let (list, outcome) = py.detach(create).map_err(to_python)?;
+    let mut text = Vec::new();
+    array(&mut text, list.iter(), |out, item| {
+        out.extend_from_slice(b"{\"address\":");
+        data(out, item.address);
+        out.extend_from_slice(b",\"storageKeys\":");
+        array(out, &item.storage_keys, data);
+        out.push(b'}');
+    });
+    Ok((PyBytes::new(py, &text), Outcome::from(outcome)))
+}

@@ -1,0 +1,149 @@
+//! eth_createAccessList: what a call accesses, found by running it until nothing is new.
+//!
+//! A list makes a call start with other addresses warm and less gas, so it may then take
+//! another way; each run gets the list of the one before, as in geth.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use alloy_eips::eip2930::{AccessList, AccessListItem};
+use alloy_primitives::{Address, U256};
+use revm::{
+    bytecode::opcode,
+    interpreter::{
+        Interpreter,
+        interpreter::EthInterpreter,
+        interpreter_types::{InputsTr, Jumps},
+    },
+};
+
+use super::recorder::{Kind, Recorder};
+use crate::{
+    error::{Error, Result},
+    evm::{
+        env::Env,
+        execute::{self, Options},
+        machine::{self, Ethereum, EthereumInput},
+        message::Message,
+        outcome::Outcome,
+        overlay::Overlay,
+    },
+};
+
+const ENTRY_BYTES: usize = 128;
+/// A call that finds something new each time ends here.
+const MOST_RUNS: usize = 64;
+
+type List = BTreeMap<Address, BTreeSet<U256>>;
+
+#[derive(Debug, Default)]
+pub(crate) struct Accesses {
+    list: List,
+    excluded: BTreeSet<Address>,
+    slots: usize,
+}
+
+impl Accesses {
+    fn new(list: List, excluded: BTreeSet<Address>) -> Self {
+        Self { list, excluded, slots: 0 }
+    }
+
+    pub(crate) fn held(&self) -> usize {
+        (self.list.len() + self.slots) * ENTRY_BYTES
+    }
+
+    pub(crate) fn step(&mut self, interpreter: &Interpreter<EthInterpreter>) {
+        let stack = interpreter.stack.data();
+        let at = |below: usize| stack.len().checked_sub(below + 1).map(|at| stack[at]);
+        let account = match interpreter.bytecode.opcode() {
+            opcode::SLOAD | opcode::SSTORE => {
+                if let Some(slot) = at(0) {
+                    let contract = interpreter.input.target_address();
+                    if self.list.entry(contract).or_default().insert(slot) {
+                        self.slots += 1;
+                    }
+                }
+                return;
+            }
+            opcode::EXTCODECOPY
+            | opcode::EXTCODEHASH
+            | opcode::EXTCODESIZE
+            | opcode::BALANCE
+            | opcode::SELFDESTRUCT => at(0),
+            opcode::DELEGATECALL | opcode::CALL | opcode::STATICCALL | opcode::CALLCODE
+                if stack.len() >= 5 =>
+            {
+                at(1)
+            }
+            _ => return,
+        };
+        let Some(address) = account.map(|word| Address::from_word(word.into())) else { return };
+        if !self.excluded.contains(&address) {
+            self.list.entry(address).or_default();
+        }
+    }
+}
+
+/// The list of a call and its outcome with that list. `excluded` are warm anyway: sender and
+/// receiver; precompiles and authorities are added here.
+///
+/// # Errors
+///
+/// As `execute::call`; `TraceTooLong` when the list exceeds `limit` bytes.
+pub fn create(
+    overlay: &mut Overlay,
+    env: &Env,
+    message: &Message,
+    options: &Options,
+    excluded: impl IntoIterator<Item = Address>,
+    limit: usize,
+) -> Result<(AccessList, Outcome)> {
+    let mut excluded: BTreeSet<Address> = excluded.into_iter().collect();
+    excluded.extend(env.rules.precompiles().addresses());
+    excluded.extend(authorities(env, message));
+    let mut list = given(&message.access_list, &excluded);
+    for _ in 0..MOST_RUNS {
+        let message = Message { access_list: shown(&list), ..message.clone() };
+        let input = EthereumInput::Transaction(message.transaction(env)?);
+        let setup = execute::setup(env, &message, options.clone());
+        let accesses = Accesses::new(list.clone(), excluded.clone());
+        let recorder = Recorder::new(Kind::Accesses(accesses), limit);
+        let (ran, recorder) = machine::trace::<Ethereum<Recorder>>(overlay, setup, input, recorder);
+        if recorder.is_full {
+            return Err(Error::TraceTooLong(limit));
+        }
+        let outcome = Outcome::from(ran.map_err(execute::refusal)?);
+        let Kind::Accesses(found) = recorder.kind else { break };
+        if found.list == list {
+            return Ok((message.access_list, outcome));
+        }
+        list = found.list;
+    }
+    Err(Error::Execution(format!("an access list that changes after {MOST_RUNS} runs")))
+}
+
+/// Those who signed authorizations that may be valid here; they are loaded anyway.
+fn authorities(env: &Env, message: &Message) -> impl Iterator<Item = Address> {
+    let here = [U256::ZERO, U256::from(env.chain_id)];
+    let signed = message.authorization_list.iter();
+    let valid = signed.filter(move |it| here.contains(&it.chain_id) && it.nonce < u64::MAX);
+    valid.filter_map(|it| it.recover_authority().ok())
+}
+
+fn given(list: &AccessList, excluded: &BTreeSet<Address>) -> List {
+    let mut found = List::new();
+    for item in list.iter() {
+        if !excluded.contains(&item.address) || !item.storage_keys.is_empty() {
+            let slots = item.storage_keys.iter().map(|key| U256::from_be_bytes(key.0));
+            found.entry(item.address).or_default().extend(slots);
+        }
+    }
+    found
+}
+
+fn shown(list: &List) -> AccessList {
+    let item = |(address, slots): (&Address, &BTreeSet<U256>)| AccessListItem {
+        address: *address,
+        storage_keys: slots.iter().map(|slot| (*slot).into()).collect(),
+    };
+    AccessList(list.iter().map(item).collect())
+}

@@ -1,0 +1,138 @@
+//! geth's callTracer: frames nested in each other.
+
+use alloy_primitives::Bytes;
+use revm::interpreter::CallScheme;
+
+use super::{
+    frames::{Frame, Frames, Kind},
+    text::{Text, string},
+};
+use crate::{
+    codec::json::{array, data, member, quantity, wide_quantity},
+    evm::outcome::Outcome,
+};
+
+/// How the transaction itself is shown: with all of its gas.
+pub(crate) struct Top<'a> {
+    pub(crate) gas_limit: u64,
+    pub(crate) outcome: &'a Outcome,
+}
+
+pub(crate) fn write(text: &mut Text, frames: &Frames, top: &Top<'_>, only_top: bool) {
+    write_frame(text, frames, 0, Some(top), only_top, false);
+}
+
+fn write_frame(
+    text: &mut Text,
+    frames: &Frames,
+    number: usize,
+    top: Option<&Top<'_>>,
+    only_top: bool,
+    parent_failed: bool,
+) {
+    let Some(frame) = frames.all.get(number) else { return };
+    // The text may be longer than what was held by a constant at most; it is looked at later.
+    let out = text.out();
+    let (gas, gas_used) = match top {
+        Some(top) => (top.gas_limit, top.outcome.gas_used),
+        None => (frame.gas, frame.gas_used),
+    };
+    member(out, b"{\"from\":", |out| data(out, frame.from));
+    member(out, b",\"gas\":", |out| quantity(out, gas));
+    member(out, b",\"gasUsed\":", |out| quantity(out, gas_used));
+    if !(frame.is_creation() && frame.error.is_some()) {
+        member(out, b",\"to\":", |out| data(out, frame.to));
+    }
+    member(out, b",\"input\":", |out| data(out, &frame.input));
+    if !frame.output.is_empty() {
+        member(out, b",\"output\":", |out| data(out, &frame.output));
+    }
+    if let Some(error) = &frame.error {
+        member(out, b",\"error\":", |out| string(out, error));
+        if let Some(reason) = frame.reverted.then(|| revert_reason(&frame.output)).flatten() {
+            member(out, b",\"revertReason\":", |out| string(out, &reason));
+        }
+    }
+    let failed = parent_failed || frame.error.is_some();
+    if !only_top && !frame.calls.is_empty() {
+        for (place, call) in frame.calls.iter().enumerate() {
+            text.push(if place == 0 { b",\"calls\":[" } else { b"," });
+            write_frame(text, frames, *call, None, only_top, failed);
+        }
+        text.push(b"]");
+    }
+    let out = text.out();
+    if !failed && !frame.logs.is_empty() {
+        member(out, b",\"logs\":", |out| write_logs(out, frame, only_top));
+    }
+    if frame.kind != Kind::Call(CallScheme::StaticCall) {
+        member(out, b",\"value\":", |out| wide_quantity(out, frame.value));
+    }
+    member(out, b",\"type\":", |out| string(out, frame.name()));
+    out.push(b'}');
+}
+
+fn write_logs(out: &mut Vec<u8>, frame: &Frame, only_top: bool) {
+    array(out, &frame.logs, |out, entry| {
+        member(out, b"{\"address\":", |out| data(out, entry.log.address));
+        member(out, b",\"topics\":", |out| array(out, entry.log.topics(), data));
+        member(out, b",\"data\":", |out| data(out, &entry.log.data.data));
+        member(out, b",\"index\":", |out| quantity(out, entry.index));
+        let position = if only_top { 0 } else { entry.position as u64 };
+        member(out, b",\"position\":", |out| quantity(out, position));
+        out.push(b'}');
+    });
+}
+
+/// The text of `Error(string)` or `Panic(uint256)`, as geth unpacks it.
+pub(crate) fn revert_reason(output: &Bytes) -> Option<String> {
+    const ERROR: [u8; 4] = [0x08, 0xc3, 0x79, 0xa0];
+    const PANIC: [u8; 4] = [0x4e, 0x48, 0x7b, 0x71];
+    let (selector, arguments) = output.split_first_chunk::<4>()?;
+    match *selector {
+        ERROR => {
+            let start = word(arguments, 0)?;
+            let length = word(arguments, start)?;
+            let begin = start.checked_add(32)?;
+            let text = arguments.get(begin..begin.checked_add(length)?)?;
+            Some(String::from_utf8_lossy(text).into_owned())
+        }
+        PANIC => {
+            let code = arguments.get(..32)?;
+            let known = code[..31].iter().all(|byte| *byte == 0).then_some(code[31]);
+            Some(match known.and_then(panic_text) {
+                Some(text) => text.to_owned(),
+                None => {
+                    let digits = alloy_primitives::hex::encode(code);
+                    format!("unknown panic code: 0x{}", digits.trim_start_matches('0'))
+                }
+            })
+        }
+        _ => None,
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<usize> {
+    let word = bytes.get(at..at.checked_add(32)?)?;
+    let (high, low) = word.split_at(24);
+    if high.iter().any(|byte| *byte != 0) {
+        return None;
+    }
+    usize::try_from(u64::from_be_bytes(low.try_into().ok()?)).ok()
+}
+
+fn panic_text(code: u8) -> Option<&'static str> {
+    Some(match code {
+        0x00 => "generic panic",
+        0x01 => "assert(false)",
+        0x11 => "arithmetic underflow or overflow",
+        0x12 => "division or modulo by zero",
+        0x21 => "enum overflow",
+        0x22 => "invalid encoded storage byte array accessed",
+        0x31 => "out-of-bounds array access; popping on an empty array",
+        0x32 => "out-of-bounds access of an array or bytesN",
+        0x41 => "out of memory",
+        0x51 => "uninitialized function",
+        _ => return None,
+    })
+}

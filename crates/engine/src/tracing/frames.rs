@@ -1,0 +1,259 @@
+//! The call frames of a run, with their logs.
+//!
+//! A self-destruct is a frame of its own, as in geth. Gas is that of the frame: what the
+//! transaction paid before its first instruction is not in it.
+
+use std::borrow::Cow;
+
+use alloy_primitives::{Address, Bytes, Log, U256};
+use revm::{
+    bytecode::opcode,
+    context::ContextTr,
+    interpreter::{
+        CallInputs, CallOutcome, CallScheme, CreateInputs, CreateOutcome, InstructionResult,
+        Interpreter, InterpreterAction, InterpreterResult,
+        interpreter::EthInterpreter,
+        interpreter_types::{InputsTr, LoopControl},
+    },
+    precompile::Precompiles,
+};
+
+use crate::evm::{outcome::precompile_text, rules::Rules};
+
+use super::{
+    context::Traced,
+    faults::{self, Faults},
+};
+
+/// About what a frame takes in memory and as text, besides its bytes.
+const FRAME_BYTES: usize = 512;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Call(CallScheme),
+    Create,
+    Create2,
+    SelfDestruct,
+}
+
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub(crate) kind: Kind,
+    pub(crate) from: Address,
+    /// The contract that a creation makes, though it may fail.
+    pub(crate) to: Address,
+    pub(crate) value: U256,
+    pub(crate) gas: u64,
+    pub(crate) gas_used: u64,
+    pub(crate) input: Bytes,
+    pub(crate) output: Bytes,
+    pub(crate) error: Option<Cow<'static, str>>,
+    pub(crate) reverted: bool,
+    /// It goes to an address of a precompile.
+    pub(crate) precompile: bool,
+    pub(crate) calls: Vec<usize>,
+    pub(crate) logs: Vec<FrameLog>,
+    logs_before: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct FrameLog {
+    pub(crate) log: Log,
+    pub(crate) index: u64,
+    /// Calls of the frame before it.
+    pub(crate) position: usize,
+}
+
+#[derive(Debug)]
+pub(crate) struct Frames {
+    /// The first is the transaction's own.
+    pub(crate) all: Vec<Frame>,
+    open: Vec<usize>,
+    with_logs: bool,
+    next_log: u64,
+    precompiles: &'static Precompiles,
+    faults: Faults,
+    fault: Option<Cow<'static, str>>,
+    destruction: Option<(Address, Address, U256)>,
+    /// Bytes held.
+    pub(crate) held: usize,
+}
+
+impl Frames {
+    /// `next_log` is the index of the first log in its block.
+    pub(crate) fn new(with_logs: bool, next_log: u64, rules: Rules) -> Self {
+        Self {
+            all: Vec::new(),
+            open: Vec::new(),
+            with_logs,
+            next_log,
+            precompiles: rules.precompiles(),
+            faults: Faults::new(rules.spec_id()),
+            fault: None,
+            destruction: None,
+            held: 0,
+        }
+    }
+
+    fn enter(&mut self, frame: Frame) {
+        self.held += FRAME_BYTES + frame.input.len();
+        let number = self.all.len();
+        if let Some(parent) = self.open.last() {
+            self.all[*parent].calls.push(number);
+        }
+        self.all.push(frame);
+        self.open.push(number);
+    }
+
+    fn leave(&mut self, result: &InterpreterResult, output: &Bytes) {
+        let fault = self.fault.take();
+        let Some(number) = self.open.pop() else { return };
+        let frame = &mut self.all[number];
+        let gas = &result.gas;
+        frame.gas_used = frame.gas.saturating_sub(gas.remaining());
+        if result.result.is_ok() {
+            frame.output = output.clone();
+        } else {
+            frame.reverted = result.result == InstructionResult::Revert;
+            if frame.reverted {
+                frame.output = output.clone();
+            } else if !result.result.is_revert() {
+                frame.gas_used = frame.gas;
+            }
+            frame.error = Some(fault.unwrap_or_else(|| failure(frame, result.result)));
+            self.next_log = frame.logs_before;
+        }
+        self.held += frame.output.len();
+    }
+
+    pub(crate) fn call(&mut self, context: &mut impl ContextTr, inputs: &CallInputs) {
+        let scheme = inputs.scheme;
+        let (from, to) = match scheme {
+            CallScheme::DelegateCall => (inputs.target_address, inputs.bytecode_address),
+            CallScheme::CallCode => (inputs.caller, inputs.bytecode_address),
+            CallScheme::Call | CallScheme::StaticCall => (inputs.caller, inputs.target_address),
+        };
+        let frame = Frame {
+            value: inputs.call_value(),
+            gas: inputs.gas_limit,
+            input: inputs.input.bytes(context),
+            ..self.frame(Kind::Call(scheme), from, to)
+        };
+        self.enter(frame);
+    }
+
+    pub(crate) fn call_end<CTX: Traced>(&mut self, context: &mut CTX, outcome: &CallOutcome) {
+        if outcome.result.result == InstructionResult::PrecompileError {
+            self.fault = context.watch().precompile_failure.take().map(precompile_text);
+        }
+        self.leave(&outcome.result, &outcome.result.output);
+    }
+
+    pub(crate) fn create<CTX: Traced>(&mut self, context: &mut CTX, inputs: &CreateInputs) {
+        let nonce = context.nonce(inputs.caller());
+        let kind = match inputs.scheme() {
+            revm::context_interface::CreateScheme::Create2 { .. } => Kind::Create2,
+            _ => Kind::Create,
+        };
+        let frame = Frame {
+            value: inputs.value(),
+            gas: inputs.gas_limit(),
+            input: inputs.init_code().clone(),
+            ..self.frame(kind, inputs.caller(), inputs.created_address(nonce))
+        };
+        self.enter(frame);
+    }
+
+    pub(crate) fn create_end(&mut self, outcome: &CreateOutcome) {
+        self.leave(&outcome.result, &outcome.result.output);
+    }
+
+    pub(crate) fn log(&mut self, log: Log) {
+        let index = self.next_log;
+        self.next_log += 1;
+        if !self.with_logs {
+            return;
+        }
+        let Some(number) = self.open.last() else { return };
+        let frame = &mut self.all[*number];
+        self.held += FRAME_BYTES + log.data.data.len();
+        let position = frame.calls.len();
+        frame.logs.push(FrameLog { log, index, position });
+    }
+
+    pub(crate) fn step<CTX: Traced>(
+        &mut self,
+        interpreter: &Interpreter<EthInterpreter>,
+        context: &mut CTX,
+    ) {
+        self.faults.step(interpreter, context);
+        if self.faults.op() != opcode::SELFDESTRUCT {
+            return;
+        }
+        let Ok(beneficiary) = interpreter.stack.peek(0) else { return };
+        let contract = interpreter.input.target_address();
+        let balance = context.balance_of(contract);
+        self.destruction = Some((contract, Address::from_word(beneficiary.into()), balance));
+    }
+
+    pub(crate) fn step_end(&mut self, interpreter: &mut Interpreter<EthInterpreter>) {
+        let destruction = self.destruction.take();
+        let Some(InterpreterAction::Return(end)) = interpreter.bytecode.action() else { return };
+        if end.result == InstructionResult::SelfDestruct {
+            let Some((contract, beneficiary, value)) = destruction else { return };
+            let frame = Frame { value, ..self.frame(Kind::SelfDestruct, contract, beneficiary) };
+            self.enter(frame);
+            self.open.pop();
+        } else {
+            self.fault = self.faults.step_end(interpreter).map(|fault| fault.text);
+        }
+    }
+
+    fn frame(&self, kind: Kind, from: Address, to: Address) -> Frame {
+        Frame {
+            kind,
+            from,
+            to,
+            value: U256::ZERO,
+            gas: 0,
+            gas_used: 0,
+            input: Bytes::new(),
+            output: Bytes::new(),
+            error: None,
+            reverted: false,
+            precompile: self.precompiles.contains(&to),
+            calls: Vec::new(),
+            logs: Vec::new(),
+            logs_before: self.next_log,
+        }
+    }
+}
+
+impl Frame {
+    pub(crate) fn is_creation(&self) -> bool {
+        matches!(self.kind, Kind::Create | Kind::Create2)
+    }
+
+    /// geth's and Parity's name of it.
+    pub(crate) fn name(&self) -> &'static str {
+        match self.kind {
+            Kind::Call(CallScheme::Call) => "CALL",
+            Kind::Call(CallScheme::CallCode) => "CALLCODE",
+            Kind::Call(CallScheme::DelegateCall) => "DELEGATECALL",
+            Kind::Call(CallScheme::StaticCall) => "STATICCALL",
+            Kind::Create => "CREATE",
+            Kind::Create2 => "CREATE2",
+            Kind::SelfDestruct => "SELFDESTRUCT",
+        }
+    }
+}
+
+/// Creations that run out of gas after their last step could not pay for their code.
+fn failure(frame: &Frame, result: InstructionResult) -> Cow<'static, str> {
+    match result {
+        InstructionResult::OutOfGas if frame.is_creation() => {
+            "contract creation code storage out of gas".into()
+        }
+        other => faults::of_frame(other),
+    }
+}

@@ -1,0 +1,146 @@
+//! The recorder of a run: one kind for each tracer, behind one inspector of revm.
+//!
+//! What a recorder holds and writes is bounded; a run that needs more is stopped at its next
+//! instruction, and so is one whose time is over. What is written counts as work.
+
+use revm::{
+    Inspector,
+    context_interface::context::ContextError,
+    interpreter::{
+        CallInputs, CallOutcome, CreateInputs, CreateOutcome, Interpreter,
+        interpreter::EthInterpreter,
+    },
+    primitives::Log,
+};
+
+use super::{
+    access_list::Accesses, context::Traced, frames::Frames, prestate::Prestate,
+    selectors::Selectors, struct_logs::StructLogs, text::Held,
+};
+
+/// What a recorder does for each instruction, at most, besides what it writes.
+const STEP_NS: u64 = 40;
+const STOPPED: &str = "the trace was stopped";
+
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    pub(crate) kind: Kind,
+    /// Bytes that may be held and written.
+    limit: usize,
+    pub(crate) is_full: bool,
+    /// All traces of the process together hold too much.
+    pub(crate) is_crowded: bool,
+    late: bool,
+    counted: Held,
+    next_count: usize,
+}
+
+/// How much more is held before it is counted again.
+const COUNT_AFTER: usize = 64 * 1024;
+
+#[derive(Debug, Default)]
+#[expect(clippy::large_enum_variant, reason = "one for each run, never in a list")]
+pub(crate) enum Kind {
+    #[default]
+    Nothing,
+    Steps(StructLogs),
+    Frames(Frames),
+    Prestate(Prestate),
+    Selectors(Selectors),
+    Accesses(Accesses),
+}
+
+impl Recorder {
+    pub(crate) fn new(kind: Kind, limit: usize) -> Self {
+        Self { kind, limit, next_count: COUNT_AFTER, ..Self::default() }
+    }
+
+    fn held(&self) -> usize {
+        match &self.kind {
+            Kind::Nothing => 0,
+            Kind::Steps(steps) => steps.held() + steps.text.len(),
+            Kind::Frames(frames) => frames.held,
+            Kind::Prestate(prestate) => prestate.held(),
+            Kind::Selectors(selectors) => selectors.held(),
+            Kind::Accesses(accesses) => accesses.held(),
+        }
+    }
+}
+
+impl<CTX: Traced> Inspector<CTX, EthInterpreter> for Recorder {
+    fn step(&mut self, interpreter: &mut Interpreter<EthInterpreter>, context: &mut CTX) {
+        if self.is_full || self.is_crowded || self.late {
+            *context.error() = Err(ContextError::Custom(STOPPED.into()));
+            interpreter.halt_fatal();
+            return;
+        }
+        match &mut self.kind {
+            Kind::Nothing | Kind::Selectors(_) => {}
+            Kind::Steps(steps) => steps.step(interpreter, context),
+            Kind::Frames(frames) => frames.step(interpreter, context),
+            Kind::Prestate(prestate) => prestate.step(interpreter, context),
+            Kind::Accesses(accesses) => accesses.step(interpreter),
+        }
+    }
+
+    fn step_end(&mut self, interpreter: &mut Interpreter<EthInterpreter>, context: &mut CTX) {
+        let mut work = STEP_NS;
+        match &mut self.kind {
+            Kind::Nothing | Kind::Selectors(_) | Kind::Accesses(_) => {}
+            Kind::Steps(steps) => work += 2 * steps.step_end(interpreter) as u64,
+            Kind::Frames(frames) => frames.step_end(interpreter),
+            Kind::Prestate(prestate) => prestate.step_end(interpreter),
+        }
+        let held = self.held();
+        self.is_full = held > self.limit;
+        if held >= self.next_count {
+            self.next_count = held + COUNT_AFTER;
+            self.is_crowded = match &self.kind {
+                Kind::Steps(steps) => steps.text.is_crowded(),
+                _ => !self.counted.grow_to(held),
+            };
+        }
+        self.late = context.watch().work(work);
+    }
+
+    fn call(&mut self, context: &mut CTX, inputs: &mut CallInputs) -> Option<CallOutcome> {
+        match &mut self.kind {
+            Kind::Steps(steps) => steps.enter(),
+            Kind::Frames(frames) => frames.call(context, inputs),
+            Kind::Selectors(selectors) => selectors.call(context, inputs),
+            Kind::Nothing | Kind::Prestate(_) | Kind::Accesses(_) => {}
+        }
+        None
+    }
+
+    fn call_end(&mut self, context: &mut CTX, _: &CallInputs, outcome: &mut CallOutcome) {
+        match &mut self.kind {
+            Kind::Steps(steps) => steps.leave(),
+            Kind::Frames(frames) => frames.call_end(context, outcome),
+            _ => {}
+        }
+    }
+
+    fn create(&mut self, context: &mut CTX, inputs: &mut CreateInputs) -> Option<CreateOutcome> {
+        match &mut self.kind {
+            Kind::Steps(steps) => steps.enter(),
+            Kind::Frames(frames) => frames.create(context, inputs),
+            _ => {}
+        }
+        None
+    }
+
+    fn create_end(&mut self, _: &mut CTX, _: &CreateInputs, outcome: &mut CreateOutcome) {
+        match &mut self.kind {
+            Kind::Steps(steps) => steps.leave(),
+            Kind::Frames(frames) => frames.create_end(outcome),
+            _ => {}
+        }
+    }
+
+    fn log(&mut self, _: &mut CTX, log: Log) {
+        if let Kind::Frames(frames) = &mut self.kind {
+            frames.log(log);
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! Trace transactions of a block, or a call: replay what is before, record, write.
+//!
+//! Transactions that come before the traced one run as they do in a block, without being
+//! watched. All of a request shares one text with one bound, and one set of limits.
+
+use alloy_primitives::B256;
+use revm::{primitives::hardfork::SpecId, state::EvmState};
+
+use super::{
+    calls::{self, Top},
+    flat_calls::{self, Place, Style},
+    frames::Frames,
+    prestate::Prestate,
+    recorder::{Kind, Recorder},
+    selectors::Selectors,
+    state_diff,
+    struct_logs::StructLogs,
+    text::Text,
+};
+pub use super::{flat_calls::Selection, prestate::PrestateOptions, struct_logs::StructLogOptions};
+use crate::{
+    codec::{
+        json::{data, member},
+        transaction::Transaction,
+    },
+    error::{Error, Result},
+    evm::{
+        allowance::{Allowance, TIME},
+        deadline::Limits,
+        env::Env,
+        execute::{self, Options},
+        machine::{self, Ethereum, EthereumInput},
+        message::Message,
+        outcome::Outcome,
+        overlay::Overlay,
+        transact::{self, Progress},
+    },
+};
+
+/// What is recorded and how it is shown.
+#[derive(Debug, Clone, Copy)]
+pub enum Tracer {
+    StructLogs(StructLogOptions),
+    Calls {
+        only_top: bool,
+        with_logs: bool,
+    },
+    FlatCalls {
+        parity_errors: bool,
+        precompiles: bool,
+    },
+    Prestate(PrestateOptions),
+    Selectors,
+    Nothing,
+    /// Parity's list, without brackets: lists of several runs are joined.
+    Parity,
+    /// Parity's object of a replayed transaction.
+    Replay {
+        trace: bool,
+        state_diff: bool,
+    },
+}
+
+/// Which transactions of a list are traced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// One, and nothing after it.
+    Only(usize),
+    /// All, as a list of objects with their hashes.
+    Each,
+    /// All, one after the other.
+    All,
+}
+
+#[derive(Debug)]
+pub struct Request {
+    pub tracer: Tracer,
+    pub shown: Shown,
+    pub block_hash: Option<B256>,
+    pub selection: Selection,
+    /// Bytes that are written and held at most.
+    pub limit: usize,
+    pub limits: Limits,
+}
+
+/// The text, and what of the selection is left.
+pub type Traced = (Text, Selection);
+
+/// # Errors
+///
+/// `TraceTooLong` above the limit, `DeadlineExceeded` when stopped, `InvalidTransaction` for
+/// a transaction that cannot stand there, or what reading the state failed with.
+pub fn transactions<'a>(
+    overlay: &mut Overlay,
+    env: &Env,
+    transactions: impl IntoIterator<Item = &'a Transaction>,
+    request: Request,
+) -> Result<Traced> {
+    let mut session = Session::new(env, request);
+    let mut progress = Progress::default();
+    let mut allowance = Allowance::from(session.request.limits.clone());
+    if session.request.shown == Shown::Each {
+        session.text.push(b"[");
+    }
+    for (index, transaction) in transactions.into_iter().enumerate() {
+        let skipped = matches!(session.request.shown, Shown::Only(only) if index < only);
+        let mut watching = match skipped {
+            true => None,
+            false => {
+                session.begin(index, transaction);
+                Some(session.watching_transaction(overlay, transaction)?)
+            }
+        };
+        let executed = transact::transact_watched(
+            overlay,
+            env,
+            transaction,
+            &mut progress,
+            &mut allowance,
+            watching.as_mut(),
+        );
+        if let Some(watching) = &watching {
+            watching.check(session.request.limit)?;
+        }
+        let executed = executed.map_err(stopped)?;
+        if let Some(watching) = watching {
+            let gas_limit = transaction.fields().gas_limit();
+            let place = Some((transaction.hash, index as u64));
+            session.write(watching, overlay, &executed.outcome, gas_limit, place)?;
+            if session.request.shown == Shown::Each {
+                session.text.push(b"}");
+            }
+        }
+        session.logs += executed.outcome.logs.len() as u64;
+        let done = session.request.selection.is_done();
+        if matches!(session.request.shown, Shown::Only(only) if index >= only) || done {
+            break;
+        }
+    }
+    if session.request.shown == Shown::Each {
+        session.text.push(b"]");
+    }
+    Ok((session.text, session.request.selection))
+}
+
+/// A call; its effects are kept in the overlay.
+///
+/// # Errors
+///
+/// As `transactions`, and `InvalidMessage` when it cannot begin.
+pub fn call(
+    overlay: &mut Overlay,
+    env: &Env,
+    message: &Message,
+    options: Options,
+    request: Request,
+) -> Result<Traced> {
+    let mut session = Session::new(env, request);
+    let input = EthereumInput::Transaction(message.transaction(env)?);
+    let setup = execute::setup(env, message, options);
+    let mut watching = session.watching();
+    if let Kind::Prestate(prestate) = &mut watching.recorder.kind {
+        let sender = overlay.account(&message.from)?;
+        let nonce = sender.map_or(0, |account| account.nonce);
+        prestate.note(message.from);
+        note_target(prestate, overlay, env, message.to, || message.from.create(nonce))?;
+        prestate.note(env.block.beneficiary);
+        let signers =
+            message.authorization_list.iter().filter_map(|it| it.recover_authority().ok());
+        signers.for_each(|signer| prestate.note(signer));
+    }
+    let (ran, recorder) =
+        machine::trace::<Ethereum<Recorder>>(overlay, setup, input, watching.recorder);
+    let mut watching = Watching { recorder, ..watching };
+    watching.check(session.request.limit)?;
+    let mut ran = ran.map_err(execute::refusal)?;
+    watching.ran(overlay, &ran.state)?;
+    overlay.commit(std::mem::take(&mut ran.state));
+    let outcome = Outcome::from(ran);
+    session.write(watching, overlay, &outcome, message.gas, None)?;
+    Ok((session.text, session.request.selection))
+}
+
+/// The recorder of one run, and what has to be read before its effects are kept.
+pub(crate) struct Watching {
+    pub(crate) recorder: Recorder,
+    state_diff: Option<Text>,
+}
+
+impl Watching {
+    pub(crate) fn ran(&mut self, overlay: &Overlay, state: &EvmState) -> Result<()> {
+        if let Some(text) = &mut self.state_diff {
+            state_diff::write(text, state, overlay)?;
+        }
+        if let Kind::Prestate(prestate) = &mut self.recorder.kind {
+            prestate.read_before(overlay)?;
+        }
+        Ok(())
+    }
+
+    fn check(&self, limit: usize) -> Result<()> {
+        if self.recorder.is_crowded {
+            return Err(Error::PoolFull(0));
+        }
+        match self.recorder.is_full || self.state_diff.as_ref().is_some_and(Text::is_over) {
+            true => Err(Error::TraceTooLong(limit)),
+            false => Ok(()),
+        }
+    }
+}
+
+struct Session<'a> {
+    env: &'a Env,
+    request: Request,
+    text: Text,
+    /// Logs of the transactions before.
+    logs: u64,
+    first: bool,
+}
+
+impl<'a> Session<'a> {
+    fn new(env: &'a Env, request: Request) -> Self {
+        Self { env, text: Text::new(request.limit), request, logs: 0, first: true }
+    }
+
+    fn begin(&mut self, index: usize, transaction: &Transaction) {
+        if self.request.shown == Shown::Each {
+            let out = self.text.out();
+            out.extend_from_slice(if index == 0 { b"{" } else { b",{" });
+            member(out, b"\"txHash\":", |out| data(out, transaction.hash));
+            out.extend_from_slice(b",\"result\":");
+        }
+    }
+
+    fn watching(&mut self) -> Watching {
+        let spec: SpecId = self.env.rules.spec_id();
+        let room = self.text.room();
+        let mut limit = room;
+        let kind = match self.request.tracer {
+            Tracer::StructLogs(options) => {
+                limit = self.request.limit;
+                let text = std::mem::take(&mut self.text);
+                Kind::Steps(StructLogs::new(options, text, spec, 0))
+            }
+            Tracer::Calls { with_logs, .. } => {
+                Kind::Frames(Frames::new(with_logs, self.logs, self.env.rules))
+            }
+            Tracer::FlatCalls { .. } | Tracer::Parity | Tracer::Replay { trace: true, .. } => {
+                Kind::Frames(Frames::new(false, self.logs, self.env.rules))
+            }
+            Tracer::Prestate(options) => Kind::Prestate(Prestate::new(options, spec)),
+            Tracer::Selectors => Kind::Selectors(Selectors::new(self.env.rules.precompiles())),
+            Tracer::Nothing | Tracer::Replay { trace: false, .. } => Kind::Nothing,
+        };
+        let state_diff = matches!(self.request.tracer, Tracer::Replay { state_diff: true, .. });
+        Watching {
+            recorder: Recorder::new(kind, limit),
+            state_diff: state_diff.then(|| Text::new(room)),
+        }
+    }
+
+    fn watching_transaction(
+        &mut self,
+        overlay: &Overlay,
+        transaction: &Transaction,
+    ) -> Result<Watching> {
+        let mut watching = self.watching();
+        if let Kind::Prestate(prestate) = &mut watching.recorder.kind {
+            let sender = transaction.sender;
+            let nonce = overlay.account(&sender)?.map_or(0, |account| account.nonce);
+            let to = transaction.fields().to();
+            prestate.note(sender);
+            note_target(prestate, overlay, self.env, to, || sender.create(nonce))?;
+            prestate.note(self.env.block.beneficiary);
+            for authorization in transaction.recovered_authorizations() {
+                authorization.authority().into_iter().for_each(|signer| prestate.note(signer));
+            }
+        }
+        Ok(watching)
+    }
+
+    /// What was seen, as text.
+    fn write(
+        &mut self,
+        watching: Watching,
+        overlay: &Overlay,
+        outcome: &Outcome,
+        gas_limit: u64,
+        transaction: Option<(B256, u64)>,
+    ) -> Result<()> {
+        let Watching { recorder, state_diff } = watching;
+        let place = Place {
+            block_hash: self.request.block_hash,
+            block_number: if transaction.is_some() { self.env.number() } else { 0 },
+            transaction,
+        };
+        match (recorder.kind, self.request.tracer) {
+            (Kind::Steps(steps), _) => self.text = steps.finish(outcome),
+            (Kind::Frames(frames), Tracer::Calls { only_top, .. }) => {
+                calls::write(&mut self.text, &frames, &Top { gas_limit, outcome }, only_top);
+            }
+            (Kind::Frames(frames), Tracer::FlatCalls { parity_errors, precompiles }) => {
+                let top = Some((gas_limit, outcome.gas_used));
+                let style = Style { place: Some(place), parity_errors, precompiles, top };
+                self.text.push(b"[");
+                let mut all = Selection::default();
+                flat_calls::write(&mut self.text, &frames, &style, &mut all, &mut true);
+                self.text.push(b"]");
+            }
+            (Kind::Frames(frames), Tracer::Parity) => {
+                let style = parity(Some(place));
+                let Self { text, request, first, .. } = self;
+                flat_calls::write(text, &frames, &style, &mut request.selection, first);
+            }
+            (kind, Tracer::Replay { .. }) => self.write_replay(kind, state_diff, outcome),
+            (Kind::Prestate(prestate), _) => {
+                if prestate.code_bytes() > self.text.room() {
+                    return Err(Error::TraceTooLong(self.request.limit));
+                }
+                prestate.write(&mut self.text, overlay)?;
+            }
+            (Kind::Selectors(selectors), _) => selectors.write(&mut self.text),
+            _ => self.text.push(b"{}"),
+        }
+        if self.text.is_over() {
+            return Err(Error::TraceTooLong(self.request.limit));
+        }
+        Ok(())
+    }
+
+    fn write_replay(&mut self, kind: Kind, state_diff: Option<Text>, outcome: &Outcome) {
+        let text = &mut self.text;
+        member(text.out(), b"{\"output\":", |out| data(out, &outcome.output));
+        text.push(b",\"stateDiff\":");
+        match state_diff {
+            None => text.push(b"null"),
+            Some(diff) => diff.into_chunks().iter().for_each(|chunk| text.push(chunk)),
+        }
+        text.push(b",\"trace\":[");
+        if let Kind::Frames(frames) = kind {
+            let mut all = Selection::default();
+            flat_calls::write(text, &frames, &parity(None), &mut all, &mut true);
+        }
+        text.push(b"],\"vmTrace\":null}");
+    }
+}
+
+fn parity(place: Option<Place>) -> Style {
+    Style { place, parity_errors: true, precompiles: false, top: None }
+}
+
+/// The account that a transaction goes to, and the one whose code it runs.
+fn note_target(
+    prestate: &mut Prestate,
+    overlay: &Overlay,
+    env: &Env,
+    to: Option<alloy_primitives::Address>,
+    created: impl FnOnce() -> alloy_primitives::Address,
+) -> Result<()> {
+    let Some(to) = to else {
+        prestate.creates(created());
+        return Ok(());
+    };
+    prestate.note(to);
+    if env.rules.spec_id().is_enabled_in(SpecId::PRAGUE)
+        && let Some(target) = super::context::delegation_of(&overlay.code(&to)?)
+    {
+        prestate.note(target);
+    }
+    Ok(())
+}
+
+/// A block's transactions are over their budget of time where a call is over its deadline.
+fn stopped(error: Error) -> Error {
+    match error {
+        Error::OverBudget { what: TIME, .. } => Error::DeadlineExceeded,
+        other => other,
+    }
+}

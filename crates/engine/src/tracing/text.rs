@@ -1,0 +1,167 @@
+//! The text of traces as it grows: in chunks, and bounded.
+//!
+//! Chunks are never copied again, so a text of a hundred megabytes needs no second place for
+//! it. What recorders hold in memory counts as well, and all traces of a process together
+//! have a bound too (`Held`).
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Where a chunk ends.
+const CHUNK: usize = 128 * 1024;
+/// What all traces of the process may hold.
+const MOST_HELD: usize = 256 << 20;
+
+static HELD: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes that one trace holds, counted among those of all as long as this lives.
+#[derive(Debug, Default)]
+pub(crate) struct Held(usize);
+
+impl Held {
+    /// Whether all traces together hold no more than they may.
+    pub(crate) fn grow_to(&mut self, bytes: usize) -> bool {
+        let more = bytes.saturating_sub(self.0);
+        self.0 += more;
+        HELD.fetch_add(more, Ordering::Relaxed) + more <= MOST_HELD
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        HELD.fetch_sub(self.0, Ordering::Relaxed);
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Text {
+    chunks: Vec<Vec<u8>>,
+    open: Vec<u8>,
+    /// Bytes of the chunks.
+    closed: usize,
+    limit: usize,
+    held: Held,
+    /// All traces together hold too much.
+    crowded: bool,
+}
+
+impl Text {
+    /// A text of at most `limit` bytes.
+    pub fn new(limit: usize) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.closed + self.open.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// How many bytes may still be added.
+    pub fn room(&self) -> usize {
+        self.limit.saturating_sub(self.len())
+    }
+
+    pub fn is_crowded(&self) -> bool {
+        self.crowded
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.len() > self.limit
+    }
+
+    /// Where to write. A chunk that is full is closed first, so what is written in one go
+    /// stays together.
+    pub fn out(&mut self) -> &mut Vec<u8> {
+        if self.open.len() >= CHUNK {
+            let chunk = std::mem::take(&mut self.open);
+            self.closed += chunk.len();
+            self.chunks.push(chunk);
+            self.crowded |= !self.held.grow_to(self.closed);
+        }
+        &mut self.open
+    }
+
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.out().extend_from_slice(bytes);
+    }
+
+    pub fn into_chunks(mut self) -> Vec<Vec<u8>> {
+        let mut chunks = std::mem::take(&mut self.chunks);
+        if !self.open.is_empty() {
+            chunks.push(std::mem::take(&mut self.open));
+        }
+        chunks
+    }
+}
+
+/// A decimal number.
+pub(crate) fn decimal(out: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [0_u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// A text as JSON has it.
+pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    for character in text.chars() {
+        match character {
+            '"' => out.extend_from_slice(b"\\\""),
+            '\\' => out.extend_from_slice(b"\\\\"),
+            control if (control as u32) < 0x20 => {
+                out.extend_from_slice(format!("\\u{:04x}", control as u32).as_bytes());
+            }
+            other => {
+                let mut buffer = [0; 4];
+                out.extend_from_slice(other.encode_utf8(&mut buffer).as_bytes());
+            }
+        }
+    }
+    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_strings_are_as_json_has_them() {
+        let mut out = Vec::new();
+        for number in [0, 7, 10, u64::MAX] {
+            decimal(&mut out, number);
+            out.push(b' ');
+        }
+        string(&mut out, "a\"b\\c\n");
+        let text = String::from_utf8(out).expect("UTF-8");
+        assert_eq!(text, "0 7 10 18446744073709551615 \"a\\\"b\\\\c\\u000a\"");
+    }
+
+    #[test]
+    fn a_text_keeps_its_order_over_chunks_and_knows_its_length() {
+        let mut text = Text::new(3 * CHUNK);
+        for _ in 0..5 {
+            text.push(&vec![b'x'; CHUNK / 2 + 1]);
+        }
+        assert_eq!(text.len(), 5 * (CHUNK / 2 + 1));
+        assert!(!text.is_over());
+        text.push(&vec![b'y'; CHUNK]);
+        assert!(text.is_over());
+        let chunks = text.into_chunks();
+        assert!(chunks.len() > 1);
+        assert_eq!(chunks.concat().last(), Some(&b'y'));
+    }
+}

@@ -1,0 +1,1 @@
+"""Traces: transactions of blocks replayed, and calls, under the eyes of a tracer."""

@@ -1,0 +1,171 @@
+"""debug_traceTransaction, debug_traceCall, debug_traceBlockByNumber, debug_traceBlockByHash.
+
+Transactions before the traced one are run again on the state of the block's parent. A block
+in progress is traced like a sealed one, as of the flashblock that the request sees or pins.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Final
+
+import msgspec
+from msgspec import Raw
+
+from foreblock.errors import NotHere, PrunedState, RefusedTrace
+from foreblock.ledger.calls.block_overrides import state_and_context
+from foreblock.ledger.calls.call import prepare
+from foreblock.ledger.reading.blocks import ByHash, ReadableBlock
+from foreblock.ledger.reading.transaction_lookup import find_transaction
+from foreblock.ledger.reading.view import LedgerView
+from foreblock.ledger.tracing import traces
+from foreblock.ledger.tracing.replay import read_replay
+from foreblock.methods.block_param import BlockName, read_block
+from foreblock.methods.calls.call_params import CallReader
+from foreblock.methods.options import Options
+from foreblock.methods.params import Params, hash32, read_in_turn, reader, refuse
+from foreblock.methods.tracing.trace_config import TraceConfig, read_bounds, read_tracer
+from foreblock.methods.tracing.trace_text import whole_text
+from foreblock.scheduling.reply import Text
+from foreblock.scheduling.scheduler import Scheduler
+from foreblock.scheduling.steps import Pace, Steps
+
+
+class TraceTransactionParams(Params):
+    """The arguments of debug_traceTransaction."""
+
+    transaction_hash: str
+    config: TraceConfig | None = None
+
+
+class TraceBlockParams(Params):
+    """The arguments of debug_traceBlockByNumber."""
+
+    block: BlockName
+    config: TraceConfig | None = None
+
+
+class TraceBlockByHashParams(Params):
+    """The arguments of debug_traceBlockByHash."""
+
+    block_hash: str
+    config: TraceConfig | None = None
+
+
+class TraceCallParams(Params):
+    """The arguments of debug_traceCall, all but the last as JSON."""
+
+    transaction: Raw
+    block: Raw = Raw(b"null")
+    config: TraceConfig | None = None
+
+
+_read_transaction: Final = reader(TraceTransactionParams)
+_read_block: Final = reader(TraceBlockParams)
+_read_block_by_hash: Final = reader(TraceBlockByHashParams)
+_read_call: Final = reader(TraceCallParams)
+
+
+class TraceMethods:
+    """Methods that trace in geth's formats."""
+
+    def __init__(self, options: Options, scheduler: Scheduler) -> None:
+        self._output: Final = options.trace_output
+        self._scheduler: Final = scheduler
+        required = 2 if options.block_required else 1
+        self._reader: Final = CallReader(options.gas_cap, required, "latest", creates=True)
+
+    def trace_transaction(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+        """The trace of a transaction in a block."""
+        params = _read_transaction(raw)
+        wanted = hash32(params.transaction_hash, 0)
+        return self._run(view, partial(self._transaction, view, wanted, params.config))
+
+    def trace_block_by_number(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+        """The traces of all transactions of a block."""
+        params = _read_block(raw)
+        block = find_traced(view, params.block)
+        return self._run(view, partial(self._block, view, block, params.config))
+
+    def trace_block_by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+        """The traces of all transactions of a block, by its hash."""
+        params = _read_block_by_hash(raw)
+        hash32(params.block_hash, 0)
+        block = find_traced(view, params.block_hash)
+        return self._run(view, partial(self._block, view, block, params.config))
+
+    def trace_call(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+        """The trace of a call on the state after a block."""
+        return self._run(view, partial(self._call, view, raw))
+
+    def _run(
+        self, view: LedgerView, begin: Callable[[Pace], Steps[Text]]
+    ) -> bytes | Awaitable[Text]:
+        text = self._scheduler.run(begin, view.client)
+        assert not isinstance(text, list), "pieces come after a turn of others"
+        return text
+
+    def _transaction(
+        self, view: LedgerView, wanted: bytes, config: TraceConfig | None, pace: Pace
+    ) -> Steps[Text]:
+        tracer, bounds = read_tracer(config, 1), read_bounds(config, self._output)
+        block, place = find_placed(view, wanted)
+        replay = read_replay(view, block)
+        text = yield traces.block(replay, tracer, bounds, only=place)
+        return (yield from whole_text(text, pace))
+
+    def _block(
+        self, view: LedgerView, block: ReadableBlock, config: TraceConfig | None, pace: Pace
+    ) -> Steps[Text]:
+        tracer, bounds = read_tracer(config, 1), read_bounds(config, self._output)
+        text = yield traces.block(read_replay(view, block), tracer, bounds, each=True)
+        return (yield from whole_text(text, pace))
+
+    def _call(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[Text]:
+        params = yield from read_in_turn(_read_call, raw)
+        config = params.config or TraceConfig()
+        if config.tx_index is not None:
+            refuse(2, "$.txIndex", "traces inside a block are not supported")
+        tracer, bounds = read_tracer(config, 2), read_bounds(config, self._output)
+        parts = params.transaction, params.block, config.state_overrides, config.block_overrides
+        asked = yield from read_in_turn(self._reader.read, _joined(*parts))
+        state, context = state_and_context(view, asked.block, asked.changes)
+        run = prepare(asked.call, state, context, asked.overrides)
+        text = yield traces.call(run, tracer, bounds)
+        return (yield from whole_text(text, pace))
+
+
+def _joined(transaction: Raw, block: Raw, overrides: Raw, changes: Raw) -> Raw:
+    """The arguments of a call, as eth_call takes them."""
+    last = b"" if changes == b"null" else b"," + bytes(changes)
+    joined = [bytes(transaction), bytes(block), bytes(overrides)]
+    return Raw(b"[" + b",".join(joined) + last + b"]")
+
+
+def find_traced(view: LedgerView, named: BlockName) -> ReadableBlock:
+    """The block that is named; geth's text where there is none."""
+    block = read_block(named, 0)
+    try:
+        return view.resolve(block)
+    except PrunedState:
+        raise
+    except NotHere:
+        match block:
+            case ByHash(block_hash, _):
+                raise RefusedTrace(f"block 0x{block_hash.hex()} not found") from None
+            case int(number):
+                raise RefusedTrace(f"block #{number} not found") from None
+            case _:
+                raise
+
+
+def find_placed(view: LedgerView, wanted: bytes) -> tuple[ReadableBlock, int]:
+    """The block of a transaction and its place in it."""
+    found = find_transaction(view, wanted)
+    if found is None:
+        raise RefusedTrace("transaction not found")
+    return found
+
+
+def encode_hash(value: bytes) -> bytes:
+    """A hash as JSON."""
+    return msgspec.json.encode("0x" + value.hex())

@@ -1,0 +1,256 @@
+"""trace_transaction, trace_block, trace_call, trace_replayTransaction, trace_filter.
+
+The format is Parity's, as reth and erigon have it: all frames of a transaction as one list.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Final
+
+from msgspec import Raw, Struct
+
+from foreblock.errors import NotHere, RefusedTrace, TraceTooLong
+from foreblock.ledger.calls.block_overrides import state_and_context
+from foreblock.ledger.calls.call import prepare
+from foreblock.ledger.reading.blocks import ReadableBlock
+from foreblock.ledger.reading.stored_block import read_stored
+from foreblock.ledger.reading.transaction_lookup import find_transaction
+from foreblock.ledger.reading.view import LedgerView
+from foreblock.ledger.tracing import traces
+from foreblock.ledger.tracing.replay import read_replay
+from foreblock.ledger.tracing.traces import TraceBounds, Tracer, TraceSelection
+from foreblock.methods.block_param import BlockName, BlockParam, find_block
+from foreblock.methods.calls.call_params import CallReader
+from foreblock.methods.options import Options
+from foreblock.methods.params import Params, address, hash32, quantity, read_in_turn, reader, refuse
+from foreblock.methods.shapes import write_quantity
+from foreblock.methods.tracing.debug_traces import encode_hash, find_placed
+from foreblock.methods.tracing.trace_text import pieces_of, whole_text
+from foreblock.scheduling.reply import Text, in_pieces
+from foreblock.scheduling.scheduler import Scheduler
+from foreblock.scheduling.steps import Pace, Steps
+
+MOST_ADDRESSES: Final = 1_000  # of a filter
+
+
+class TransactionParams(Params):
+    """The arguments of a method that names a transaction."""
+
+    transaction_hash: str
+
+
+class BlockParams(Params):
+    """The arguments of trace_block."""
+
+    block: BlockName
+
+
+class ReplayParams(Params):
+    """The arguments of trace_replayTransaction."""
+
+    transaction_hash: str
+    trace_types: list[str]
+
+
+class CallTraceParams(Params):
+    """The arguments of trace_call, the call and the block as JSON."""
+
+    transaction: Raw
+    trace_types: list[str]
+    block: Raw = Raw(b"null")
+
+
+class TraceFilter(Struct, rename="camel", frozen=True):
+    """Which traces are asked for."""
+
+    from_block: BlockParam = None
+    to_block: BlockParam = None
+    from_address: list[str] | None = None
+    to_address: list[str] | None = None
+    mode: str | None = None
+    after: int | str | None = None
+    count: int | str | None = None
+
+
+class TraceFilterParams(Params):
+    """The arguments of trace_filter."""
+
+    filter: TraceFilter
+
+
+_read_transaction: Final = reader(TransactionParams)
+_read_block: Final = reader(BlockParams)
+_read_replay: Final = reader(ReplayParams)
+_read_call: Final = reader(CallTraceParams)
+_read_filter: Final = reader(TraceFilterParams)
+
+
+class ParityMethods:
+    """Methods that trace in Parity's format."""
+
+    def __init__(self, options: Options, scheduler: Scheduler) -> None:
+        self._bounds: Final = TraceBounds(options.trace_output)
+        self._most_blocks: Final = options.trace_blocks
+        self._scheduler: Final = scheduler
+        self._reader: Final = CallReader(options.gas_cap, 1, "latest", creates=True)
+
+    def transaction(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+        """The traces of a transaction, or null where it is in no block."""
+        wanted = hash32(_read_transaction(raw).transaction_hash, 0)
+        return self._run(view, partial(self._transaction, view, wanted))
+
+    def block(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+        """The traces of all transactions of a block, and its rewards; null where there is none."""
+        params = _read_block(raw)
+        try:
+            block = find_block(view, params.block, 0)
+        except NotHere:
+            return b"null"
+        selection = TraceSelection()
+        return self._run(view, partial(self._blocks, view, [block], selection))
+
+    def replay_transaction(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+        """What a transaction returned, its traces, and the changes it made."""
+        params = _read_replay(raw)
+        wanted, tracer = hash32(params.transaction_hash, 0), _tracer(params.trace_types)
+        return self._run(view, partial(self._replay, view, wanted, tracer))
+
+    def call(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+        """The same of a call on the state after a block."""
+        return self._run(view, partial(self._call, view, raw))
+
+    def filter(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+        """The traces of a range of blocks, from and to certain addresses."""
+        asked = _read_filter(raw).filter
+        first = find_block(view, asked.from_block, 0)
+        last = find_block(view, asked.to_block, 0)
+        count = last.number - first.number + 1
+        if count <= 0:
+            refuse(0, "$.toBlock", "invalid block range: fromBlock is above toBlock")
+        if count > self._most_blocks:
+            most = self._most_blocks
+            refuse(0, "", f"query exceeds max block range {most}: {count} blocks are asked for")
+        numbers = range(first.number, last.number)
+        blocks = [view.resolve(number) for number in numbers if number > 0]
+        if last.number > 0:
+            blocks.append(last)
+        return self._run(view, partial(self._blocks, view, blocks, _selection(asked)))
+
+    def _run(
+        self, view: LedgerView, begin: Callable[[Pace], Steps[Text]]
+    ) -> bytes | Awaitable[Text]:
+        text = self._scheduler.run(begin, view.client)
+        assert not isinstance(text, list), "pieces come after a turn of others"
+        return text
+
+    def _transaction(self, view: LedgerView, wanted: bytes, pace: Pace) -> Steps[Text]:
+        found = find_transaction(view, wanted)
+        if found is None:
+            return b"null"
+        block, place = found
+        replay = read_replay(view, block)
+        text = yield traces.block(replay, Tracer.parity(), self._bounds, only=place)
+        return (yield from whole_text(text, pace, b"[", b"]"))
+
+    def _replay(self, view: LedgerView, wanted: bytes, tracer: Tracer, pace: Pace) -> Steps[Text]:
+        block, place = find_placed(view, wanted)
+        text = yield traces.block(read_replay(view, block), tracer, self._bounds, only=place)
+        return (yield from whole_text(text, pace))
+
+    def _call(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[Text]:
+        params = yield from read_in_turn(_read_call, raw)
+        tracer = _tracer(params.trace_types)
+        parts = Raw(b"[%b,%b]" % (bytes(params.transaction), bytes(params.block)))
+        asked = yield from read_in_turn(self._reader.read, parts)
+        state, context = state_and_context(view, asked.block, asked.changes)
+        run = prepare(asked.call, state, context, asked.overrides)
+        text = yield traces.call(run, tracer, self._bounds)
+        return (yield from whole_text(text, pace))
+
+    def _blocks(
+        self,
+        view: LedgerView,
+        blocks: Sequence[ReadableBlock],
+        selection: TraceSelection,
+        pace: Pace,
+    ) -> Steps[Text]:
+        """The traces of blocks, one after the other; all of them count against one bound."""
+        pieces, size = [b"["], 1
+        for block in blocks:
+            if selection.done:
+                break
+            left = TraceBounds(self._bounds.output - size)
+            if left.output <= 0:
+                raise TraceTooLong(self._bounds.output)
+            replay = read_replay(view, block)
+            text = yield traces.block(replay, Tracer.parity(), left, selection=selection)
+            selection = text.left
+            if len(text) > 0:
+                pieces += yield from pieces_of(text, pace)
+                pieces.append(b",")
+                size += len(text) + 1
+        if len(blocks) == 1:
+            pieces += _rewards(view, blocks[0])
+        if len(pieces) > 1:
+            pieces.pop()
+        return in_pieces([*pieces, b"]"])
+
+
+def _tracer(types: Sequence[str]) -> Tracer:
+    for each in types:
+        if each == "vmTrace":
+            raise RefusedTrace("vmTrace is not supported; debug_traceTransaction has the steps")
+        if each not in ("trace", "stateDiff"):
+            refuse(1, "", f"unknown trace type '{each}', want 'trace' or 'stateDiff'")
+    return Tracer.replay(trace="trace" in types, state_diff="stateDiff" in types)
+
+
+def _selection(asked: TraceFilter) -> TraceSelection:
+    senders, receivers = asked.from_address or [], asked.to_address or []
+    if len(senders) + len(receivers) > MOST_ADDRESSES:
+        refuse(0, "", f"more than {MOST_ADDRESSES} addresses")
+    if asked.mode not in (None, "union", "intersection"):
+        refuse(0, "$.mode", "want 'union' or 'intersection'")
+    return TraceSelection(
+        senders=[address(each, 0, "$.fromAddress") for each in senders],
+        receivers=[address(each, 0, "$.toAddress") for each in receivers],
+        either=asked.mode != "intersection",
+        skip=_count(asked.after, "$.after") or 0,
+        take=_count(asked.count, "$.count"),
+    )
+
+
+def _count(given: int | str | None, path: str) -> int | None:
+    if isinstance(given, str):
+        return quantity(given, 64, 0, path)
+    if given is not None and not 0 <= given < 1 << 64:
+        refuse(0, path, "not a count")
+    return given
+
+
+def _rewards(view: LedgerView, block: ReadableBlock) -> list[bytes]:
+    """What the miners of a block and of its uncles got, as traces with commas after them."""
+    reward = block.rules.block_reward
+    if not reward:
+        return []
+    header, uncles = block.header, read_stored(view, block).uncles
+    paid = [(header.beneficiary, "block", reward + len(uncles) * (reward // 32))]
+    for uncle in uncles:
+        age = header.number - uncle.number
+        paid.append((uncle.beneficiary, "uncle", reward * (8 - age) // 8))
+    pieces = []
+    for author, kind, value in paid:
+        pieces += [
+            b'{"action":{"author":"0x%b","rewardType":"%b","value":%b},"blockHash":%b,'
+            b'"blockNumber":%d,"result":null,"subtraces":0,"traceAddress":[],'
+            b'"transactionHash":null,"transactionPosition":null,"type":"reward"}'
+            % (
+                author.hex().encode(),
+                kind.encode(),
+                write_quantity(value),
+                encode_hash(block.hash),
+                block.number,
+            ),
+            b",",
+        ]
+    return pieces

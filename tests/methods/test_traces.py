@@ -1,0 +1,176 @@
+"""Traces: as geth gave them for the published chain, and what bounds them."""
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ChainFiles
+from differential.traces import CONFIGS, digest, plain
+from foreblock.ledger.importing.importer import import_files
+from foreblock.ledger.reading.view import Ledger
+from support.payloads.cases import read_case
+from support.servers.asking import Asker, asker, error
+
+RECORDED = Path(__file__).parent / "geth_traces.json.gz"
+PUBLISHED = [
+    "debug_traceTransaction",
+    "debug_traceBlockByNumber",
+    "debug_traceBlockByHash",
+    "eth_createAccessList",
+]
+LOOP = "0x5b600056"
+MISSING = "0x" + "00" * 31 + "01"
+
+
+@pytest.fixture(scope="module")
+def recorded() -> dict[str, dict[str, Any]]:
+    """geth's answers by tracer and block."""
+    found: dict[str, dict[str, Any]] = json.loads(gzip.decompress(RECORDED.read_bytes()))
+    return found
+
+
+@pytest.fixture(scope="module")
+def ledger(published: ChainFiles, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
+    store = tmp_path_factory.mktemp("traces") / "store"
+    import_files(published.genesis, published.chain, store, published.fork_choice, lambda _: None)
+    opened = Ledger.open(str(store))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def client(ledger: Ledger) -> Iterator[Asker]:
+    with asker(ledger, "ethereum") as found:
+        yield found
+
+
+@pytest.mark.parametrize("method", PUBLISHED)
+def test_published_cases_are_answered_as_shown(
+    conformance: Path, client: Asker, method: str
+) -> None:
+    paths = sorted((conformance / method).glob("*.io"))
+    assert paths
+    for path in paths:
+        for body, expected in read_case(path):
+            found = json.loads(client.reply(body).body)
+            if "error" in expected:
+                assert found["error"]["code"] == expected["error"]["code"], path.name
+            else:
+                assert found == expected, path.name
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_traces_equal_those_of_geth(
+    client: Asker, recorded: dict[str, dict[str, Any]], name: str
+) -> None:
+    assert len(recorded[name]) == 54
+    for number, expected in recorded[name].items():
+        found = client.ask("debug_traceBlockByNumber", number, CONFIGS[name])
+        is_short = not name.startswith("steps")
+        assert (plain(found) if is_short else digest(found)) == expected, number
+
+
+def test_one_transaction_is_traced_as_in_its_block(client: Asker) -> None:
+    block = client.ask("eth_getBlockByNumber", "0x2", False)
+    traces = client.ask("debug_traceBlockByHash", block["hash"], CONFIGS["diff"])
+    assert [each["txHash"] for each in traces] == block["transactions"]
+    for each in traces[::7]:
+        found = client.ask("debug_traceTransaction", each["txHash"], CONFIGS["diff"])
+        assert found == each["result"]
+
+
+@pytest.mark.parametrize("form", [[], [None], [{}], [{"tracer": None, "timeout": "5s"}]])
+def test_options_may_be_left_out(client: Asker, form: list[Any]) -> None:
+    transaction = client.ask("eth_getBlockByNumber", "0x1", False)["transactions"][0]
+    found = client.ask("debug_traceTransaction", transaction, *form)
+    assert len(found["structLogs"]) == 9
+
+
+REFUSED = [
+    ("debug_traceTransaction", [MISSING], "transaction not found"),
+    ("debug_traceBlockByHash", [MISSING], f"block {MISSING} not found"),
+    ("debug_traceBlockByNumber", ["0x99"], "block #153 not found"),
+    ("debug_traceBlockByNumber", ["0x0"], "genesis is not traceable"),
+    (
+        "debug_traceBlockByNumber",
+        ["0x1", {"tracer": "myTracer"}],
+        "ReferenceError: myTracer is not defined at <eval>:1:2(0)",
+    ),
+    (
+        "debug_traceBlockByNumber",
+        ["0x1", {"tracer": "callTracer", "timeout": "soon"}],
+        'time: invalid duration "soon"',
+    ),
+    (
+        "debug_traceBlockByNumber",
+        [
+            "0x1",
+            {"tracer": "prestateTracer", "tracerConfig": {"diffMode": True, "includeEmpty": True}},
+        ],
+        "cannot use diffMode with includeEmpty",
+    ),
+    ("trace_replayTransaction", [MISSING, ["trace"]], "transaction not found"),
+]
+
+
+@pytest.mark.parametrize(("method", "params", "why"), REFUSED)
+def test_refusals_have_the_words_of_geth(
+    client: Asker, method: str, params: list[Any], why: str
+) -> None:
+    assert client.ask(method, *params) == error(-32000, why)
+
+
+def looping(gas: int) -> list[Any]:
+    """A call that never ends by itself."""
+    to = "0x" + "aa" * 20
+    call = {"to": to, "gas": hex(gas)}
+    return [call, "latest", {"stateOverrides": {to: {"code": LOOP}}}]
+
+
+@pytest.mark.parametrize("name", ["steps", "steps-all"])
+def test_a_trace_that_is_too_long_is_an_error_that_says_the_limit(
+    ledger: Ledger, name: str
+) -> None:
+    with asker(ledger, "ethereum", trace_output=100_000) as client:
+        call, block, options = looping(50_000_000)
+        found = client.ask("debug_traceCall", call, block, CONFIGS[name] | options)
+    assert found == error(-32005, "the trace is longer than 100000 bytes, ask for less of it")
+
+
+def test_frames_are_bounded_as_well(ledger: Ledger) -> None:
+    to = "0x" + "aa" * 20
+    # Calls the identity precompile with 32 bytes for ever.
+    code = "0x5b6000600060206000600060045af1506000" + "56"
+    with asker(ledger, "ethereum", trace_output=1_000_000) as client:
+        options = CONFIGS["calls"] | {"stateOverrides": {to: {"code": code}}}
+        found = client.ask("debug_traceCall", {"to": to, "gas": "0x2faf080"}, "latest", options)
+    assert found["code"] == -32005
+
+
+def test_a_trace_ends_at_the_time_that_the_request_gives(client: Asker) -> None:
+    call, block, options = looping(1 << 60)
+    config = options | {"tracer": "callTracer", "timeout": "5ms"}
+    assert client.ask("debug_traceCall", call, block, config) == error(-32000, "execution timeout")
+
+
+def test_a_trace_ends_at_the_timeout_of_calls(ledger: Ledger) -> None:
+    with asker(ledger, "ethereum", call_timeout_ms=50, gas_cap=0) as client:
+        call, block, options = looping(1 << 60)
+        found = client.ask("debug_traceCall", call, block, options | {"tracer": "4byteTracer"})
+    assert found == error(-32000, "execution aborted (timeout = 50ms)")
+
+
+def test_calls_see_overrides_of_state_and_block(client: Asker) -> None:
+    to = "0x" + "aa" * 20
+    # Returns NUMBER.
+    options = {
+        "stateOverrides": {to: {"code": "0x4360005260206000f3"}},
+        "blockOverrides": {"number": "0x1234"},
+    }
+    found = client.ask("debug_traceCall", {"to": to}, "latest", options)
+    assert int(found["returnValue"], 16) == 0x1234
+    assert found["structLogs"][0]["op"] == "NUMBER"
