@@ -7,13 +7,17 @@ sends; beside it stands what the pre-confirmed view answers, which must not chan
 
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from foreblock.ledger.reading.view import Ledger
 from foreblock.types import Transaction
 from support.chains.preconfirming import COUNTER, PAID, SENDER, PreconfirmingChain
+from support.payloads.bytecode import code
 from support.servers.asking import Asker, asker, error
 from support.servers.toy_pool import ToyPool, Waits
 
@@ -93,6 +97,25 @@ def test_what_a_receipt_promises_is_read_at_latest_and_at_its_block(scene: Scene
     for at in (number, "latest", block["hash"]):
         assert scene.node.ask("eth_getBalance", PAYEE, at) == "0xb"
         assert int(scene.node.ask("eth_getStorageAt", COUNT, "0x0", at), 16) == 7
+
+
+def test_deployed_contract_has_its_code_when_its_receipt_is_there(scene: Scene) -> None:
+    """hardhat, web3.js and brownie call it at `latest` then; one that reverts must do so."""
+    reverts = bytes.fromhex(code(0, 0, "REVERT")[2:])
+    # Copies the five bytes after itself into memory and returns them.
+    creation = bytes([0x60, len(reverts), 0x80, 0x60, 0x0B, 0x60, 0, 0x39, 0x60, 0, 0xF3]) + reverts
+    sent = scene.chain.pay(None, 0, creation)
+    scene.chain.extend([sent])
+    address = receipt(scene.root, sent)["contractAddress"]
+    assert scene.root.ask("eth_getCode", address, "latest") == "0x", "what tools fall over"
+    assert receipt(scene.node, sent) is None
+    scene.seal()
+    found = receipt(scene.node, sent)
+    assert found["contractAddress"] == address
+    for at in ((), ("latest",), (found["blockNumber"],)):
+        assert scene.node.ask("eth_getCode", address, *at) == "0x" + reverts.hex()
+        reverted = error(3, "execution reverted", data="0x")
+        assert scene.node.ask("eth_call", {"to": address}, *at) == reverted
 
 
 def test_estimate_without_a_block_is_made_at_latest(scene: Scene) -> None:
@@ -240,3 +263,72 @@ def test_number_may_mean_the_block_in_progress(scene: Scene) -> None:
         assert client.ask("eth_getBalance", PAYEE, "0x1") == "0x1"
     with asker(ledger, view="sealed", pending_by_number=True) as client:
         assert client.ask("eth_getBlockByNumber", "0x2", False) is None
+
+
+# --- Any history -----------------------------------------------------------------------------
+
+ACTS = st.lists(st.sampled_from(["pay", "pool", "include", "flashblock", "seal"]))
+
+
+@settings(max_examples=30)
+@given(ACTS)
+def test_each_transaction_is_sealed_or_waits_whatever_the_chain_does(acts: list[str]) -> None:
+    """Against a plain model: which transactions wait, are pre-confirmed, are sealed."""
+    with TemporaryDirectory() as folder:
+        chain, pool = PreconfirmingChain(Path(folder) / "store"), ToyPool()
+        chain.begin()
+        ledger = Ledger(chain.store, clock=chain.clock)
+        sealed: dict[Transaction, str] = {}
+        unsealed: list[Transaction] = []
+        with (
+            asker(ledger, "ethereum", view="sealed", pool=pool) as node,
+            asker(ledger, pool=pool) as root,
+        ):
+            for act in acts:
+                match act:
+                    case "pay" if not pool.waiting:  # it would be after their nonces
+                        unsealed.append(chain.pay())
+                        chain.extend(unsealed[-1:])
+                    case "pool":
+                        pool.waiting.append(Waits(chain.pay()))
+                    case "include":
+                        unsealed += [each.transaction for each in pool.waiting]
+                        chain.extend([each.transaction for each in pool.waiting])
+                        pool.waiting.clear()
+                    case "seal":
+                        sealed |= dict.fromkeys(unsealed, hex(chain.block.base.block_number))
+                        unsealed.clear()
+                        chain.begin()
+                    case _:
+                        chain.extend()
+                look(node, root, sealed, unsealed, pool)
+        chain.close()
+
+
+def look(
+    node: Asker,
+    root: Asker,
+    sealed: dict[Transaction, str],
+    unsealed: list[Transaction],
+    pool: ToyPool,
+) -> None:
+    latest = node.ask("eth_blockNumber")
+    for transaction, number in sealed.items():
+        found = receipt(node, transaction)
+        assert found == receipt(root, transaction)
+        assert found["blockNumber"] == number
+        assert int(latest, 16) >= int(number, 16)
+        shown = node.ask("eth_getTransactionByHash", hash_of(transaction))
+        assert shown == root.ask("eth_getTransactionByHash", hash_of(transaction))
+    for transaction in unsealed:
+        waits(node, transaction)
+        assert receipt(node, transaction) is None
+        assert receipt(root, transaction) is not None
+    for each in pool.waiting:
+        waits(node, each.transaction)
+        assert receipt(node, each.transaction) is None
+        assert root.ask("eth_getTransactionByHash", hash_of(each.transaction)) is None
+    assert int(node.ask("eth_getTransactionCount", PAYER), 16) == len(sealed)
+    assert int(node.ask("eth_getTransactionCount", PAYER, "pending"), 16) == len(sealed) + len(
+        unsealed
+    )
