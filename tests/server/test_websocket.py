@@ -353,6 +353,29 @@ async def test_sessions_that_fail_close_with_a_code() -> None:
         assert wire.close_of() == (1011, "internal error")
 
 
+@pytest.mark.filterwarnings("error")
+@in_loop
+async def test_a_session_may_close_while_it_answers() -> None:
+    async def late() -> Reply:
+        raise AssertionError("nobody waits for it")
+
+    def close_and_answer(_: bytes) -> Reply:
+        wire.session.channel.close(1013, "enough")
+        return Reply(b"x")
+
+    def close_and_wait(_: bytes) -> Awaitable[Reply]:
+        wire.session.channel.close(1013, "enough")
+        return late()
+
+    for answer in (close_and_answer, close_and_wait):
+        wire = WebSocketWire()
+        wire.session.answer = answer
+        wire.ask(b"x", b"y")
+        await turns()
+        assert wire.close_of() == (1013, "enough")
+        assert (wire.session.received, wire.session.ends) == ([b"x"], 1)
+
+
 TIMES = WebSocketLimits(ping_interval=30, ping_timeout=20, idle_timeout=100)
 
 

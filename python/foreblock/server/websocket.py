@@ -20,6 +20,7 @@ from websockets.frames import Close, CloseCode
 
 from foreblock.scheduling.reply import Client, OpenSession, Reply, Session
 from foreblock.scheduling.room import ReceivedBytes
+from foreblock.scheduling.steps import give_up
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.backpressure import AHEAD_LIMIT, ReadGate, Unread
 from foreblock.server.endpoint import HttpEndpoint
@@ -267,12 +268,13 @@ class WebSocketConnection(asyncio.Protocol):
             log.exception("session_failed")
             self.close(CloseCode.INTERNAL_ERROR, FAILED)
             return
-        if self.phase is not Phase.OPEN:
-            return
         if isinstance(reply, Reply):
-            self._outbox.put_reply(reply)
-        else:
+            if self.phase is Phase.OPEN:
+                self._outbox.put_reply(reply)
+        elif self.phase is Phase.OPEN:
             self._wait_for(reply, message.received)
+        else:
+            give_up(reply)  # the session has closed the connection
 
     def _wait_for(self, reply: Awaitable[Reply], received: ReceivedBytes | None) -> None:
         task = asyncio.ensure_future(reply)
