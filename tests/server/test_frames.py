@@ -12,17 +12,15 @@ from websockets.utils import apply_mask
 
 from foreblock.scheduling.room import Room
 from foreblock.scheduling.thresholds import THRESHOLDS
-from foreblock.server.frames import (
+from foreblock.server.frame_reader import (
     FRAMING_BYTES,
     ControlFrame,
     Fragment,
     FrameReader,
     FrameStep,
-    Violation,
     WholeMessage,
-    close_frame,
-    frame_head,
 )
+from foreblock.server.frames import Violation, close_frame, frame_head
 from support.servers.websocket_wire import masked
 
 LIMIT = 300

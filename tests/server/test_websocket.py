@@ -134,6 +134,22 @@ async def test_a_ping_is_answered_between_fragments() -> None:
 
 
 @in_loop
+async def test_requests_are_not_read_while_many_answers_wait_behind_a_long_one() -> None:
+    wire = WebSocketWire()
+    pieces = [b"%d" % (number % 10) * LONG for number in range(400)]
+    wire.session.answer = LongAnswers(wire.room, pieces)
+    wire.ask(b"long")
+    wire.session.answer = lambda _: Reply(bytes(LONG // 2))
+    wire.ask(*[b"x"] * 100)
+    await turns()
+    assert not wire.connection._outbox.is_empty
+    assert len(wire.session.received) == 3
+    await until(lambda: len(wire.session.received) == 101)
+    await until(lambda: wire.connection._outbox.is_empty)
+    assert (len(wire.texts()), wire.room.held, wire.connection.unsent) == (101, 0, 0)
+
+
+@in_loop
 async def test_answers_of_some_pieces_are_one_frame() -> None:
     wire = WebSocketWire()
     wire.session.answer = lambda _: Reply(b"", b"", [b"a" * LONG, b"b" * LONG])
@@ -337,6 +353,29 @@ async def test_sessions_that_fail_close_with_a_code() -> None:
         assert wire.close_of() == (1011, "internal error")
 
 
+@pytest.mark.filterwarnings("error")
+@in_loop
+async def test_a_session_may_close_while_it_answers() -> None:
+    async def late() -> Reply:
+        raise AssertionError("nobody waits for it")
+
+    def close_and_answer(_: bytes) -> Reply:
+        wire.session.channel.close(1013, "enough")
+        return Reply(b"x")
+
+    def close_and_wait(_: bytes) -> Awaitable[Reply]:
+        wire.session.channel.close(1013, "enough")
+        return late()
+
+    for answer in (close_and_answer, close_and_wait):
+        wire = WebSocketWire()
+        wire.session.answer = answer
+        wire.ask(b"x", b"y")
+        await turns()
+        assert wire.close_of() == (1013, "enough")
+        assert (wire.session.received, wire.session.ends) == ([b"x"], 1)
+
+
 TIMES = WebSocketLimits(ping_interval=30, ping_timeout=20, idle_timeout=100)
 
 
@@ -346,6 +385,7 @@ async def test_a_silent_client_gets_a_ping_and_is_closed_without_an_answer() -> 
     wire.pass_seconds(29)
     assert wire.frames() == []
     wire.pass_seconds(2)
+    await turns()
     (ping,) = wire.frames()
     assert ping.opcode is Opcode.PING
     wire.pass_seconds(18)

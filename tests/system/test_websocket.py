@@ -62,6 +62,20 @@ def test_requests_sent_together_are_all_answered(address: str) -> None:
         assert sorted(found) == sorted([*range(len(BODIES))] * 20)
 
 
+def test_long_answers_are_whole(address: str) -> None:
+    batch = f"[{','.join([BODIES[1]] * 900)}]"
+    expected = over_http(address, batch)
+    with connect(f"ws://{address}/", proxy=None, max_size=None, max_queue=1) as client:
+        for _ in range(3):
+            client.send(batch)
+        client.send(BODIES[0])
+        found = [client.recv(PATIENCE) for _ in range(4)]
+        short, *long = sorted(found, key=len)
+        assert json.loads(short)["id"] == 0
+        assert min(map(len, long)) > 1 << 20
+        assert [json.loads(each) for each in long] == [expected] * 3
+
+
 def test_a_notification_is_not_answered(address: str) -> None:
     with connect(f"ws://{address}/", proxy=None) as client:
         client.send('{"jsonrpc":"2.0","method":"eth_chainId"}')

@@ -21,8 +21,8 @@ class Outbox:
     """The messages that are not written yet."""
 
     __slots__ = (
-        "_gathered", "_gathered_bytes", "_is_begun", "_room", "_transport", "_waiting", "long",
-        "paused", "waiting_bytes",
+        "_gathered", "_gathered_bytes", "_is_begun", "_room", "_transport", "_waiting",
+        "_waiting_answers", "long", "paused", "waiting_bytes",
     )  # fmt: skip
 
     def __init__(self, transport: asyncio.Transport, room: Room) -> None:
@@ -35,9 +35,10 @@ class Outbox:
         # A long answer on its way, and whether a fragment of it was written.
         self.long: LongText | None = None
         self._is_begun = False
-        # What comes after, and how many bytes of it are short messages.
+        # What comes after, and how many bytes of it are short messages and long answers.
         self._waiting: deque[bytes | LongText] | None = None
         self.waiting_bytes = 0
+        self._waiting_answers = 0
 
     @property
     def is_empty(self) -> bool:
@@ -50,17 +51,16 @@ class Outbox:
         return self.paused or self.long is not None or bool(self._waiting)
 
     @property
+    def is_crowded(self) -> bool:
+        """Whether further answers would have to wait behind many others."""
+        return self.paused or self.waiting_bytes >= THRESHOLDS.long_bytes
+
+    @property
     def unsent(self) -> int:
         """Bytes that the socket has not taken."""
-        answers = [each for each in self._waiting or () if isinstance(each, LongText)]
-        if self.long is not None:
-            answers.append(self.long)
-        return (
-            self._transport.get_write_buffer_size()
-            + self._gathered_bytes
-            + self.waiting_bytes
-            + sum(each.size for each in answers)
-        )
+        on_its_way = 0 if self.long is None else self.long.size
+        waiting = self.waiting_bytes + self._waiting_answers
+        return self._transport.get_write_buffer_size() + self._gathered_bytes + on_its_way + waiting
 
     def put(self, message: bytes) -> None:
         """Add a short message."""
@@ -81,15 +81,20 @@ class Outbox:
             text = rest if isinstance(rest, LongText) else LongText(self._room, rest)
             assert not reply.body, "a long answer has all of its text in pieces"
             self._wait(text)
+            self._waiting_answers += text.size
         else:
             self._write(frame_head(TEXT, reply.size), reply.body, *rest)
 
     def put_control(self, frame: bytes) -> None:
-        """Write a control frame, which may stand between fragments."""
-        self._write(frame)
+        """Add a control frame, which may stand before any other and between fragments."""
+        self._gathered.append(frame)
+        self._gathered_bytes += len(frame)
 
     def advance(self) -> bool:
         """Write what may be written in this turn; whether there is more for the next one."""
+        if self.long is None and self._waiting is None:
+            self.flush()
+            return False
         for _ in range(THRESHOLDS.written_pieces):
             if self.paused:
                 return False
@@ -113,7 +118,7 @@ class Outbox:
         self._gathered_bytes = 0
         self.long = self._waiting = None
         self._room.bytes_left += self.waiting_bytes
-        self.waiting_bytes = 0
+        self.waiting_bytes = self._waiting_answers = 0
 
     def _wait(self, item: bytes | LongText) -> None:
         if self._waiting is None:
@@ -142,6 +147,7 @@ class Outbox:
         while waiting and size < THRESHOLDS.gathered_bytes:
             item = waiting.popleft()
             if isinstance(item, LongText):
+                self._waiting_answers -= item.size
                 self.long, self._is_begun = item, False
                 # From its first unsent byte on it is held back.
                 self._transport.set_write_buffer_limits(high=0)

@@ -20,31 +20,19 @@ from websockets.frames import Close, CloseCode
 
 from foreblock.scheduling.reply import Client, OpenSession, Reply, Session
 from foreblock.scheduling.room import ReceivedBytes
+from foreblock.scheduling.steps import give_up
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server.backpressure import AHEAD_LIMIT, ReadGate, Unread
 from foreblock.server.endpoint import HttpEndpoint
-from foreblock.server.frames import (
-    CLOSE,
-    PING,
-    PONG,
-    ControlFrame,
-    FrameReader,
-    Violation,
-    WholeMessage,
-    close_frame,
-    frame_head,
-)
+from foreblock.server.frame_reader import ControlFrame, FrameReader, WholeMessage
+from foreblock.server.frames import CLOSE, PING, PONG, Violation, close_frame, frame_head
 from foreblock.server.limits import Phase
+from foreblock.server.liveness import Liveness, PingDue
 from foreblock.server.outbox import Outbox
-from foreblock.server.sweep import TICKS_PER_SECOND
 
 STOPPING: Final = "the service is stopping"
 TOO_SLOW: Final = "too slow: messages are piling up"
 NO_ROOM: Final = "too many answers are unread, try again later"
-TOO_MANY_PINGS: Final = "too many pings and pongs"
-NOT_IN_TIME: Final = "message not received in time"
-NO_PONG: Final = "no answer to a ping"
-IDLE: Final = "idle for too long"
 FAILED: Final = "internal error"
 
 _PING_FRAME: Final = frame_head(PING, 0)
@@ -56,10 +44,9 @@ class WebSocketConnection(asyncio.Protocol):
     """The protocol of one client after its upgrade, and the channel of its session."""
 
     __slots__ = (
-        "_begun_at", "_controls", "_controls_at", "_discarded", "_draining", "_endpoint",
-        "_flush_due", "_gate", "_heard_at", "_moved_at", "_outbox", "_pinged_at", "_reader",
-        "_session", "_tasks", "_ticker", "_transport", "_turn_due", "_unread", "client", "phase",
-        "since",
+        "_discarded", "_draining", "_endpoint", "_flush_due", "_gate", "_liveness", "_outbox",
+        "_read_at", "_reader", "_session", "_tasks", "_ticker", "_transport", "_turn_due",
+        "_unread", "client", "phase", "since",
     )  # fmt: skip
 
     def __init__(
@@ -77,17 +64,11 @@ class WebSocketConnection(asyncio.Protocol):
         self._turn_due = self._flush_due = False
         self._draining = False
         self._discarded = 0
-        # Control frames of one second.
-        self._controls = self._controls_at = 0
-        # Ticks.
-        now = self._ticker.now
-        self._heard_at = now  # of the last bytes from the client
-        self._moved_at = now  # of the last message, or progress of a slow client
-        self._begun_at = -1  # since when a message is incomplete; -1 if none is
-        self._pinged_at = -1  # of the ping that is not answered; -1 if none is
+        self._liveness: Final = Liveness(endpoint.ticker, endpoint.websocket)
+        self._read_at = self._ticker.now  # when a slow client has last read a portion
         self.client = client
         self.phase = Phase.OPEN
-        self.since = now
+        self.since = self._ticker.now
 
     def open(self, open_session: OpenSession) -> None:
         """Open the session, before anything is received."""
@@ -104,8 +85,7 @@ class WebSocketConnection(asyncio.Protocol):
         if self.phase is not Phase.OPEN:
             self._discard(len(data))
             return
-        self._heard_at = self._ticker.now
-        self._pinged_at = -1
+        self._liveness.heard()
         self._reader.feed(data)
         if not self._turn_due:
             self._proceed()
@@ -125,7 +105,7 @@ class WebSocketConnection(asyncio.Protocol):
         """The client does not read: stop reading and writing."""
         self._outbox.paused = self._gate.unread_answers = True
         self._gate.settle()
-        self._moved_at = self._ticker.now
+        self._read_at = self._ticker.now
         if not self._unread.begin(self._outbox.long) and self.phase is Phase.OPEN:
             asyncio.get_running_loop().call_soon(self.close, CloseCode.TRY_AGAIN_LATER, NO_ROOM)
 
@@ -133,6 +113,7 @@ class WebSocketConnection(asyncio.Protocol):
         """The client has read everything: continue."""
         self._unread.end()
         self._outbox.paused = self._gate.unread_answers = False
+        self._gate.settle()
         if self.phase is Phase.OPEN:
             self._take_turn_soon()
 
@@ -162,13 +143,15 @@ class WebSocketConnection(asyncio.Protocol):
                 room.wanted = True
                 self.close(CloseCode.TRY_AGAIN_LATER, NO_ROOM)
                 return False
-        else:
-            self._moved_at = self._ticker.now
+        self._liveness.sent()
         self._outbox.put(message)
+        self._flush_soon()
+        return True
+
+    def _flush_soon(self) -> None:
         if not self._flush_due:
             self._flush_due = True
             self._endpoint.flusher.add(self)
-        return True
 
     def flush(self) -> None:
         """Write the notifications of this round."""
@@ -221,35 +204,29 @@ class WebSocketConnection(asyncio.Protocol):
         """The client must read a portion in time, as over HTTP."""
         now = self._ticker.now
         if self._unread.look():
-            self._moved_at = now
-        elif now - self._moved_at >= self._ticker.timeout(Phase.WRITING):
+            self._read_at = now
+        elif now - self._read_at >= self._ticker.timeout(Phase.WRITING):
             self.close(CloseCode.POLICY_VIOLATION, TOO_SLOW)
 
     def _look_at_receiving(self) -> None:
-        now, limits = self._ticker.now, self._endpoint.websocket
-        if not self._reader.has_begun:
-            self._begun_at = -1
-        elif self._begun_at < 0:
-            self._begun_at = now
-        elif now - self._begun_at >= self._ticker.timeout(Phase.BODY):
-            self.close(CloseCode.POLICY_VIOLATION, NOT_IN_TIME)
-            return
-        if self._pinged_at >= 0:
-            if now - self._pinged_at >= limits.ping_timeout * TICKS_PER_SECOND:
-                self.close(CloseCode.POLICY_VIOLATION, NO_PONG)
-        elif not self._tasks and 0 < limits.idle_timeout * TICKS_PER_SECOND <= now - self._moved_at:
-            self.close(CloseCode.GOING_AWAY, IDLE)
-        elif now - self._heard_at >= limits.ping_interval * TICKS_PER_SECOND:
-            self._pinged_at = now
-            self._outbox.put_control(_PING_FRAME)
+        match self._liveness.look(has_begun=self._reader.has_begun, waits=bool(self._tasks)):
+            case Violation(code, reason):
+                self.close(code, reason)
+            case PingDue():
+                self._outbox.put_control(_PING_FRAME)
+                self._flush_soon()
+            case None:
+                pass
 
     # Reading and answering.
 
     def _proceed(self) -> None:
         """Read frames, up to a number per turn, and write what there is to write."""
-        most = self._endpoint.websocket.requests
+        outbox, most = self._outbox, self._endpoint.websocket.requests
+        was_crowded = False
         for _ in range(THRESHOLDS.answered_requests):
-            if self._outbox.paused or len(self._tasks) >= most:
+            was_crowded = outbox.is_crowded
+            if was_crowded or len(self._tasks) >= most:
                 break
             step = self._reader.step()
             if step is None:
@@ -264,10 +241,12 @@ class WebSocketConnection(asyncio.Protocol):
                 return
         else:
             self._take_turn_soon()
-        if self._outbox.advance():
+        if outbox.advance() or (was_crowded and not outbox.is_crowded):
             self._take_turn_soon()
-        self._gate.far_ahead = self._reader.unread > AHEAD_LIMIT
-        self._gate.settle()
+        far_ahead = self._reader.unread > AHEAD_LIMIT
+        if far_ahead is not self._gate.far_ahead:
+            self._gate.far_ahead = far_ahead
+            self._gate.settle()
 
     def _take_turn_soon(self) -> None:
         """Continue in the next turn of the loop."""
@@ -282,19 +261,20 @@ class WebSocketConnection(asyncio.Protocol):
 
     def _answer(self, message: WholeMessage) -> None:
         assert self._session is not None
-        self._moved_at, self._begun_at = self._ticker.now, -1
+        self._liveness.received()
         try:
             reply = self._session.receive(message.body)
         except Exception:
             log.exception("session_failed")
             self.close(CloseCode.INTERNAL_ERROR, FAILED)
             return
-        if self.phase is not Phase.OPEN:
-            return
         if isinstance(reply, Reply):
-            self._outbox.put_reply(reply)
-        else:
+            if self.phase is Phase.OPEN:
+                self._outbox.put_reply(reply)
+        elif self.phase is Phase.OPEN:
             self._wait_for(reply, message.received)
+        else:
+            give_up(reply)  # the session has closed the connection
 
     def _wait_for(self, reply: Awaitable[Reply], received: ReceivedBytes | None) -> None:
         task = asyncio.ensure_future(reply)
@@ -310,7 +290,7 @@ class WebSocketConnection(asyncio.Protocol):
             log.error("session_failed", exc_info=failure)
             self.close(CloseCode.INTERNAL_ERROR, FAILED)
             return
-        self._moved_at = self._moved_at if self._outbox.paused else self._ticker.now
+        self._liveness.sent()
         self._outbox.put_reply(task.result())
         self._take_turn_soon()
 
@@ -319,12 +299,9 @@ class WebSocketConnection(asyncio.Protocol):
         if frame.opcode == CLOSE:
             self._end_as_asked(frame.payload)
             return
-        second = self._ticker.now // TICKS_PER_SECOND
-        if second != self._controls_at:
-            self._controls_at, self._controls = second, 0
-        self._controls += 1
-        if self._controls > self._endpoint.websocket.control_frames:
-            self.close(CloseCode.POLICY_VIOLATION, TOO_MANY_PINGS)
+        too_many = self._liveness.take_control()
+        if too_many is not None:
+            self.close(*too_many)
         elif frame.opcode == PING:
             self._outbox.put_control(frame_head(PONG, len(frame.payload)) + frame.payload)
 
@@ -345,6 +322,7 @@ class WebSocketConnection(asyncio.Protocol):
             return
         self.phase, self.since = Phase.LINGERING, self._ticker.now
         self._outbox.put_control(frame)
+        self._outbox.flush()
         self._transport.write_eof()
         self._leave()
         if self._outbox.paused:
