@@ -36,7 +36,7 @@ ABSENT = "0x" + "ab" * 20
 UNKNOWN = "0x" + "9" * 64
 WORDS = ["0x" + f"{slot:064x}" for slot in (0, 1, 2, 7, 2**255)]
 KEYS = ["0x0", "0x1", "2", "0x07", "0xffff", "", "0x", WORDS[1], WORDS[2][2:], "0x" + WORDS[3][3:]]
-BAD_KEYS = [["0x" + "00" * 33], ["0xg"], ["zz"], [1], ["0x0"] * 1025]
+BAD_KEYS: list[list[Any]] = [["0x" + "00" * 33], ["0xg"], ["zz"], [1], ["0x0"] * 1025]
 
 
 def main() -> None:
@@ -102,6 +102,9 @@ def requests(ours: Asker, files: Path) -> Iterator[Request]:
         yield "eth_getProof", [address, KEYS, "latest"]
     for keys in BAD_KEYS:
         yield "eth_getProof", [ABSENT, keys, "latest"]
+        yield "eth_getStorageAt", [ABSENT, keys[0], "latest"]
+    for key in KEYS:
+        yield "eth_getStorageAt", [accounts[0], key, "latest"]
     yield "eth_getProof", [ABSENT, None, "latest"]
     yield "eth_getProof", [ABSENT, [], UNKNOWN]
     yield "eth_getStorageValues", [{}, "latest"]
