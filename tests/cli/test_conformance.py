@@ -50,6 +50,15 @@ def test_table_and_differences(folder: Path, url: str) -> None:
     assert "not served: eth_chainId: missing" in done.output
 
 
+def test_a_method_left_out_on_purpose_has_its_reason(tmp_path: Path, url: str) -> None:
+    case = tmp_path / "testing_buildBlockV1" / "build.io"
+    case.parent.mkdir()
+    request = '{"jsonrpc":"2.0","id":1,"method":"testing_buildBlockV1","params":[]}'
+    case.write_text(f'>> {request}\n<< {{"jsonrpc":"2.0","id":1,"result":{{}}}}\n', "utf-8")
+    shown = run(str(tmp_path), "--url", url).output
+    assert "not served: testing_buildBlockV1: build (a block builder's private method)" in shown
+
+
 def test_json(folder: Path, url: str) -> None:
     found = json.loads(run(str(folder), "--url", url, "--json").output)
     assert (found["passed"], found["failed"], found["not_served"]) == (1, 1, 1)

@@ -1,10 +1,12 @@
 """Reads beside geth: proofs, raw forms, uncles and slots at every block, and each difference.
 
-    python tests/differential/reads.py --geth GETH --chain DIR
+    python tests/differential/reads.py --geth GETH [--chain DIR | --seed N] [--keep-nodes N]
 
-GETH is geth 1.17.2, DIR a folder with genesis.json and chain.rlp. Both import the chain; then
+GETH is geth 1.17.2, DIR a folder with genesis.json and chain.rlp; without one, a chain of 2,120
+random transactions is made. Both import the chain; then
 every request is asked of geth and of foreblock in the `ethereum` dialect. Results are compared
-to the letter, errors by their code. `docs/conformance.md` says what differs and is not asked.
+to the letter, errors by their code. With few nodes kept, proofs are made in the ways for old
+states. `docs/conformance.md` says what differs and is not asked.
 """
 
 import argparse
@@ -19,6 +21,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from differential.geth import geth
+from differential.random_state import created, write
+from foreblock._engine import Store
 from foreblock.conformance.compare import differences
 from foreblock.errors import ErrorAnswer
 from foreblock.ledger.importing.importer import import_files
@@ -32,21 +36,29 @@ ABSENT = "0x" + "ab" * 20
 UNKNOWN = "0x" + "9" * 64
 WORDS = ["0x" + f"{slot:064x}" for slot in (0, 1, 2, 7, 2**255)]
 KEYS = ["0x0", "0x1", "2", "0x07", "0xffff", "", "0x", WORDS[1], WORDS[2][2:], "0x" + WORDS[3][3:]]
-BAD_KEYS = [["0x" + "00" * 33], ["0xg"], ["zz"], [1], ["0x0"] * 1025]
+BAD_KEYS: list[list[Any]] = [["0x" + "00" * 33], ["0xg"], ["zz"], [1], ["0x0"] * 1025]
 
 
 def main() -> None:
     """Compare, and exit with 1 where something differs."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--geth", required=True)
-    parser.add_argument("--chain", required=True, type=Path)
+    parser.add_argument("--chain", type=Path)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep-nodes", type=int, default=128)
     chosen = parser.parse_args()
     asked: Counter[str] = Counter()
     unlike: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "store"
-        files = chosen.chain
+        files = chosen.chain or Path(folder) / "random"
+        if chosen.chain is None:
+            files.mkdir()
+            write(files, chosen.seed)
         import_files(files / "genesis.json", files / "chain.rlp", store, None, lambda _: None)
+        with Store(str(store), write=True, keep_nodes=chosen.keep_nodes) as opened:
+            while opened.maintain(100_000, 1.0):
+                pass
         ledger = Ledger.open(str(store))
         with (
             geth(chosen.geth, files, Path(folder) / "geth") as url,
@@ -80,6 +92,7 @@ def requests(ours: Asker, files: Path) -> Iterator[Request]:
     for number in range(last + 1):
         block = ours.ask("eth_getBlockByNumber", hex(number), True)
         touched = {each[name] for each in block["transactions"] for name in ("from", "to")}
+        touched |= {"0x" + created(int(each["nonce"], 16)).hex() for each in block["transactions"]}
         accounts += sorted((touched | {block["miner"]}) - {None, *accounts})
         yield from of_block(block)
         for address in (*accounts[:: 1 + len(accounts) // 12], ABSENT):
@@ -89,6 +102,9 @@ def requests(ours: Asker, files: Path) -> Iterator[Request]:
         yield "eth_getProof", [address, KEYS, "latest"]
     for keys in BAD_KEYS:
         yield "eth_getProof", [ABSENT, keys, "latest"]
+        yield "eth_getStorageAt", [ABSENT, keys[0], "latest"]
+    for key in KEYS:
+        yield "eth_getStorageAt", [accounts[0], key, "latest"]
     yield "eth_getProof", [ABSENT, None, "latest"]
     yield "eth_getProof", [ABSENT, [], UNKNOWN]
     yield "eth_getStorageValues", [{}, "latest"]

@@ -75,6 +75,15 @@ def test_slot_may_be_a_number_or_a_whole_word(client: Asker) -> None:
         assert answer == error(-32602, f"invalid argument 1: {why}")
 
 
+def test_slot_needs_no_prefix_in_the_dialect_of_other_nodes(chain: PayingChain) -> None:
+    with client_of(chain, dialect="ethereum") as client:
+        for slot in ("5", "0X5", "05"):
+            assert int(client.ask("eth_getStorageAt", MADE, slot, "pending"), 16) == 0xABCD
+        assert int(client.ask("eth_getStorageAt", MADE, "", "pending"), 16) == 0
+        assert client.ask("eth_getStorageAt", MADE, "0" * 65, "pending")["code"] == -32602
+        assert client.ask("eth_getStorageAt", MADE, "x5", "pending")["code"] == -32602
+
+
 def test_block_is_needed_in_the_published_contract_only(chain: PayingChain, client: Asker) -> None:
     missing = error(-32602, "missing value for required argument 1 (block)")
     assert client.ask("eth_getTransactionCount", WHO) == missing

@@ -1,4 +1,4 @@
-"""Shapes of traces: struct logs and named tracers as in geth, and Parity's lists."""
+"""Shapes of traces: as in geth, Parity's lists, and what Otterscan shows."""
 
 from typing import Final
 
@@ -66,4 +66,15 @@ TRACES: Final[dict[str, Schema]] = {
         "fromBlock:BlockTag? toBlock:BlockTag? fromAddress:Address[] toAddress:Address[] "
         "mode:Text? after:Number? count:Number?",
     ),
+    # Of Otterscan's methods.
+    "BlockDetails": record("totalFees:Quantity", block=_ANYTHING, issuance=_ANYTHING),
+    "BlockPage": record("", fullblock=_ANYTHING, receipts={"type": "array", "items": _ANYTHING}),
+    "InternalOperation": record("from:Address to:Address value:Quantity", type=_NUMBER),
+    "TraceEntry": record(
+        "type:Text from:Address to:Address? value:Quantity? input:Data",
+        "output:Data",
+        depth=_NUMBER,
+    ),
+    "ContractCreator": record("hash:Hash creator:Address"),
+    "Header": {"type": "object", "title": "the fields of a block that are in its header"},
 }

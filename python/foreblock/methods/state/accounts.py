@@ -39,6 +39,7 @@ class StateMethods:
 
     def __init__(self, options: Options, submissions: Submissions) -> None:
         self._block_required = options.block_required
+        self._bare_keys = options.dialect == "ethereum"
         self._pooled = options.pending_nonce == "pool"
         self._submissions = submissions
 
@@ -66,7 +67,8 @@ class StateMethods:
         params = _read_slot(raw)
         if params.block is None and self._block_required:
             params = explain(raw, SlotParams, 3)
-        who, key = address(params.address, 0), slot(params.slot, 1)
+        text = f"0x{key_digits(params.slot)}" if self._bare_keys else params.slot
+        who, key = address(params.address, 0), slot(text, 1)
         value = view.state(find_block(view, params.block, 2)).storage(who, key)
         return b'"0x%064x"' % value
 
@@ -83,6 +85,11 @@ class StateMethods:
 
     def _read(self, raw: Raw) -> tuple[bytes, BlockParam]:
         return read_account(raw, block_required=self._block_required)
+
+
+def key_digits(text: str) -> str:
+    """The digits of a storage key; geth requires no `0x` before them."""
+    return text[2:] if text[:2] in ("0x", "0X") else text
 
 
 def read_account(raw: Raw, *, block_required: bool) -> tuple[bytes, BlockParam]:

@@ -17,7 +17,7 @@ from foreblock.methods.block_param import BlockParam, find_block
 from foreblock.methods.options import Options
 from foreblock.methods.params import Params, address, explain, reader, refuse, slot
 from foreblock.methods.shapes import array, write_data, write_quantity
-from foreblock.methods.state.accounts import read_account
+from foreblock.methods.state.accounts import key_digits, read_account
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps, paced
@@ -101,7 +101,7 @@ def _too_many(found: str) -> InvalidParams:
 
 
 def _read_key(text: str, path: str) -> StorageKey:
-    digits = text[2:] if text[:2] in ("0x", "0X") else text
+    digits = key_digits(text)
     if not digits:
         return StorageKey(0, write_quantity(0))
     if len(digits) > KEY_DIGITS:
