@@ -96,7 +96,8 @@ def test_every_method_is_documented_with_a_request_that_is_answered(
         # Some are shown on a chain that has what they need, or say what it has not.
         elsewhere = (
             "eth_simulateV1", "eth_sendRawTransaction", "debug_traceTransaction",
-            "debug_traceBlockByHash", "trace_replayTransaction",
+            "debug_traceBlockByHash", "trace_replayTransaction", "ots_searchTransactionsBefore",
+            "ots_searchTransactionsAfter",
         )  # fmt: skip
         assert "result" in answer or name in elsewhere, answer
 
