@@ -40,6 +40,8 @@ OF_OTHER_CHAINS = (
     "debug_traceTransaction",
     "debug_traceBlockByHash",
     "trace_replayTransaction",
+    "ots_searchTransactionsBefore",
+    "ots_searchTransactionsAfter",
 )
 
 

@@ -34,6 +34,8 @@ from support.servers.asking import Asker, asker
 UNLIKE = (12, 13, 14)
 # The first block with EIP-7702; before it no account can have such code.
 PRAGUE = 45
+BERLIN = 24  # the first block with access lists
+RECORDED = 250  # calls of random code, and as many access lists
 SHOWN = 12  # differences of one answer
 
 CONFIGS: dict[str, dict[str, Any]] = {
@@ -80,10 +82,11 @@ def main() -> None:
             asker(ledger, "ethereum", trace_output=1 << 30) as ours,
         ):
             blocks = list(chain(ours, endpoint)) if chosen.blocks else []
+            random_calls = list(calls(ours, endpoint, chosen.seed, chosen.count))
+            lists = list(access_lists(ours, endpoint, chosen.seed, chosen.count // 4))
             if chosen.record:
-                record(chosen.record, blocks)
-            compared = [(name, params, theirs, mine) for name, params, theirs, mine in blocks]
-            compared += calls(ours, endpoint, chosen.seed, chosen.count)
+                record(chosen.record, blocks, random_calls[:RECORDED] + lists[:RECORDED])
+            compared = blocks + random_calls + lists
         ledger.close()
     unlike = 0
     for name, params, theirs, mine in compared:
@@ -124,6 +127,20 @@ def calls(ours: Asker, theirs: Endpoint, seed: int, count: int) -> Iterator[Comp
         params = [call, hex(number), config]
         method = "debug_traceCall"
         yield name, params, ask(theirs, method, params), ours.ask(method, *params)
+
+
+def access_lists(ours: Asker, theirs: Endpoint, seed: int, count: int) -> Iterator[Compared]:
+    """Access lists of random code, on blocks from Berlin on."""
+    chance = random.Random(seed)
+    last = int(ours.ask("eth_blockNumber"), 16)
+    for _ in range(count):
+        call, overrides = random_call(chance)
+        number = chance.randint(BERLIN, last)
+        if number < PRAGUE and any(is_delegated(each) for each in overrides.values()):
+            continue
+        params = [call | {"gasPrice": hex(10**11)}, hex(number), overrides]
+        method = "eth_createAccessList"
+        yield method, params, ask(theirs, method, params), ours.ask(method, *params)
 
 
 def is_delegated(account: dict[str, Any]) -> bool:
@@ -179,9 +196,10 @@ def digest(answer: Any) -> str:  # noqa: ANN401, it is JSON
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def record(path: Path, blocks: list[Compared]) -> None:
+def record(path: Path, blocks: list[Compared], calls: list[Compared]) -> None:
     """Keep geth's answers: whole where they are short, else what they are recognised by."""
-    kept: dict[str, dict[str, Any]] = {}
+    asked = [(name, params, digest(theirs)) for name, params, theirs, _ in calls]
+    kept: dict[str, Any] = {"calls of random code": asked}
     for name, (number, _), theirs, _ in blocks:
         short = not name.startswith("steps")
         kept.setdefault(name, {})[number] = plain(theirs) if short else digest(theirs)

@@ -74,6 +74,17 @@ def test_traces_equal_those_of_geth(
         assert (plain(found) if is_short else digest(found)) == expected, number
 
 
+def test_calls_of_random_code_equal_those_of_geth(ledger: Ledger, recorded: dict[str, Any]) -> None:
+    """Code that ends in every way, on blocks of all forks; access lists too."""
+    kinds = set()
+    with asker(ledger, "ethereum") as client:
+        for name, params, expected in recorded["calls of random code"]:
+            method = "debug_traceCall" if name in CONFIGS else name
+            assert digest(client.ask(method, *params)) == expected, params
+            kinds.add(name)
+    assert kinds == {*CONFIGS, "eth_createAccessList"}
+
+
 def test_one_transaction_is_traced_as_in_its_block(client: Asker) -> None:
     block = client.ask("eth_getBlockByNumber", "0x2", False)
     traces = client.ask("debug_traceBlockByHash", block["hash"], CONFIGS["diff"])
@@ -149,6 +160,21 @@ def test_frames_are_bounded_as_well(ledger: Ledger) -> None:
         options = CONFIGS["calls"] | {"stateOverrides": {to: {"code": code}}}
         found = client.ask("debug_traceCall", {"to": to, "gas": "0x2faf080"}, "latest", options)
     assert found["code"] == -32005
+
+
+def test_code_in_a_prestate_is_bounded(ledger: Ledger) -> None:
+    to = "0x" + "aa" * 20
+    seen = [number.to_bytes(20) for number in range(0x1000, 0x1014)]
+    code = b"".join(b"\x73" + each + b"\x31\x50" for each in seen)  # BALANCE of each
+    overrides = {"0x" + each.hex(): {"code": "0x" + "00" * 20_000} for each in seen}
+    options = CONFIGS["prestate"] | {
+        "stateOverrides": overrides | {to: {"code": "0x" + code.hex()}}
+    }
+    with asker(ledger, "ethereum", trace_output=100_000) as client:
+        assert client.ask("debug_traceCall", {"to": to}, "latest", options)["code"] == -32005
+    with asker(ledger, "ethereum") as client:
+        found = client.ask("debug_traceCall", {"to": to}, "latest", options)
+    assert {"0x" + each.hex() for each in seen} <= set(found)
 
 
 def test_a_trace_ends_at_the_time_that_the_request_gives(client: Asker) -> None:

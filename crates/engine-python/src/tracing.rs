@@ -83,6 +83,21 @@ impl Tracer {
     }
 
     #[staticmethod]
+    fn entries() -> Self {
+        Self(EngineTracer::Entries)
+    }
+
+    #[staticmethod]
+    fn operations() -> Self {
+        Self(EngineTracer::Operations)
+    }
+
+    #[staticmethod]
+    fn revert_data() -> Self {
+        Self(EngineTracer::RevertData)
+    }
+
+    #[staticmethod]
     #[pyo3(signature = (*, trace = true, state_diff = false))]
     fn replay(trace: bool, state_diff: bool) -> Self {
         Self(EngineTracer::Replay { trace, state_diff })
@@ -96,11 +111,12 @@ pub struct TraceSelection(EngineSelection);
 #[pymethods]
 impl TraceSelection {
     #[new]
-    #[pyo3(signature = (*, senders = Vec::new(), receivers = Vec::new(), either = false, skip = Arg(0), take = None))]
+    #[pyo3(signature = (*, senders = Vec::new(), receivers = Vec::new(), either = false, creations = false, skip = Arg(0), take = None))]
     fn new(
         senders: Vec<Arg<Address>>,
         receivers: Vec<Arg<Address>>,
         either: bool,
+        creations: bool,
         skip: Arg<u64>,
         take: Option<Arg<u64>>,
     ) -> Self {
@@ -109,6 +125,7 @@ impl TraceSelection {
             from: addresses(senders),
             to: addresses(receivers),
             either,
+            creations,
             skip: skip.0,
             take: take.map(|take| take.0),
         })

@@ -48,6 +48,18 @@ class Tracer:
         """Parity's traces, with commas and without brackets."""
 
     @staticmethod
+    def entries() -> Tracer:
+        """Otterscan's list of calls."""
+
+    @staticmethod
+    def operations() -> Tracer:
+        """Otterscan's list of transfers, creations and self-destructs."""
+
+    @staticmethod
+    def revert_data() -> Tracer:
+        """The data of a revert, quoted; empty for any other end."""
+
+    @staticmethod
     def replay(*, trace: bool = True, state_diff: bool = False) -> Tracer:
         """Parity's object for a replayed transaction."""
 
@@ -61,6 +73,7 @@ class TraceSelection:
         senders: Sequence[bytes] = ...,
         receivers: Sequence[bytes] = ...,
         either: bool = False,
+        creations: bool = False,
         skip: int = ...,
         take: int | None = None,
     ) -> TraceSelection: ...

@@ -3,7 +3,10 @@
 //! A list makes a call start with other addresses warm and less gas, so it may then take
 //! another way; each run gets the list of the one before, as in geth.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{Address, U256};
@@ -14,9 +17,15 @@ use revm::{
         interpreter::EthInterpreter,
         interpreter_types::{InputsTr, Jumps},
     },
+    primitives::hardfork::SpecId,
 };
 
-use super::recorder::{Kind, Recorder};
+use super::{
+    context::Traced,
+    faults::Faults,
+    frames::CODE_STORAGE,
+    recorder::{Kind, Recorder},
+};
 use crate::{
     error::{Error, Result},
     evm::{
@@ -24,7 +33,7 @@ use crate::{
         execute::{self, Options},
         machine::{self, Ethereum, EthereumInput},
         message::Message,
-        outcome::Outcome,
+        outcome::{Outcome, Status},
         overlay::Overlay,
     },
 };
@@ -35,23 +44,35 @@ const MOST_RUNS: usize = 64;
 
 type List = BTreeMap<Address, BTreeSet<U256>>;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Accesses {
     list: List,
     excluded: BTreeSet<Address>,
     slots: usize,
+    faults: Faults,
+    /// Why the last step ended its frame.
+    fault: Option<Cow<'static, str>>,
 }
 
 impl Accesses {
-    fn new(list: List, excluded: BTreeSet<Address>) -> Self {
-        Self { list, excluded, slots: 0 }
+    fn new(list: List, excluded: BTreeSet<Address>, spec: SpecId) -> Self {
+        Self { list, excluded, slots: 0, faults: Faults::new(spec), fault: None }
     }
 
     pub(crate) fn held(&self) -> usize {
         (self.list.len() + self.slots) * ENTRY_BYTES
     }
 
-    pub(crate) fn step(&mut self, interpreter: &Interpreter<EthInterpreter>) {
+    pub(crate) fn step_end(&mut self, interpreter: &mut Interpreter<EthInterpreter>) {
+        self.fault = self.faults.step_end(interpreter).map(|fault| fault.text);
+    }
+
+    pub(crate) fn step<CTX: Traced>(
+        &mut self,
+        interpreter: &Interpreter<EthInterpreter>,
+        context: &mut CTX,
+    ) {
+        self.faults.step(interpreter, context);
         let stack = interpreter.stack.data();
         let at = |below: usize| stack.len().checked_sub(below + 1).map(|at| stack[at]);
         let account = match interpreter.bytecode.opcode() {
@@ -105,15 +126,25 @@ pub fn create(
         let message = Message { access_list: shown(&list), ..message.clone() };
         let input = EthereumInput::Transaction(message.transaction(env)?);
         let setup = execute::setup(env, &message, options.clone());
-        let accesses = Accesses::new(list.clone(), excluded.clone());
+        let spec = env.rules.spec_id();
+        let accesses = Accesses::new(list.clone(), excluded.clone(), spec);
         let recorder = Recorder::new(Kind::Accesses(accesses), limit);
         let (ran, recorder) = machine::trace::<Ethereum<Recorder>>(overlay, setup, input, recorder);
         if recorder.is_full {
             return Err(Error::TraceTooLong(limit));
         }
-        let outcome = Outcome::from(ran.map_err(execute::refusal)?);
+        let mut outcome = Outcome::from(ran.map_err(execute::refusal)?);
         let Kind::Accesses(found) = recorder.kind else { break };
         if found.list == list {
+            if let Status::Halt(why) = &mut outcome.status {
+                match found.fault {
+                    Some(fault) => *why = fault,
+                    None if message.to.is_none() && why == "out of gas" => {
+                        *why = CODE_STORAGE.into()
+                    }
+                    None => {}
+                }
+            }
             return Ok((message.access_list, outcome));
         }
         list = found.list;

@@ -25,12 +25,17 @@ pub struct Selection {
     pub to: Vec<Address>,
     /// One of both is enough, not each.
     pub either: bool,
+    /// Nothing but creations that succeeded.
+    pub creations: bool,
     pub skip: u64,
     pub take: Option<u64>,
 }
 
 impl Selection {
     fn matches(&self, frame: &Frame) -> bool {
+        if self.creations && (!frame.is_creation() || frame.error.is_some()) {
+            return false;
+        }
         let to = (!frame.is_creation() || frame.error.is_none()).then_some(frame.to);
         let from = self.from.contains(&frame.from);
         let to = to.is_some_and(|to| self.to.contains(&to));

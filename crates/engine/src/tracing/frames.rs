@@ -28,6 +28,9 @@ use super::{
 /// About what a frame takes in memory and as text, besides its bytes.
 const FRAME_BYTES: usize = 512;
 
+/// A creation that ran, and could not pay for the code that it gave.
+pub(crate) const CODE_STORAGE: &str = "contract creation code storage out of gas";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Call(CallScheme),
@@ -251,9 +254,7 @@ impl Frame {
 /// Creations that run out of gas after their last step could not pay for their code.
 fn failure(frame: &Frame, result: InstructionResult) -> Cow<'static, str> {
     match result {
-        InstructionResult::OutOfGas if frame.is_creation() => {
-            "contract creation code storage out of gas".into()
-        }
+        InstructionResult::OutOfGas if frame.is_creation() => CODE_STORAGE.into(),
         other => faults::of_frame(other),
     }
 }

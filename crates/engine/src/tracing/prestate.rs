@@ -56,7 +56,6 @@ pub(crate) struct Prestate {
     deleted: BTreeSet<Address>,
     faults: Faults,
     look: Option<Look>,
-    code_bytes: usize,
     slots: usize,
     /// Before the run.
     before: BTreeMap<Address, Known>,
@@ -80,7 +79,6 @@ impl Prestate {
             deleted: BTreeSet::new(),
             faults: Faults::new(spec),
             look: None,
-            code_bytes: 0,
             slots: 0,
             before: BTreeMap::new(),
         }
@@ -161,18 +159,19 @@ impl Prestate {
         }
     }
 
-    /// Read what was, from the overlay that does not have the effects of the run yet.
-    pub(crate) fn read_before(&mut self, overlay: &Overlay) -> Result<()> {
+    /// Read what was, from the overlay that does not have the effects of the run yet; at most
+    /// `limit` bytes of code. Whether that was all.
+    pub(crate) fn read_before(&mut self, overlay: &Overlay, limit: usize) -> Result<bool> {
+        let mut code_bytes = 0;
         for (address, slots) in &self.accounts {
             let known = read(overlay, address, slots)?;
-            self.code_bytes += known.code.len();
+            code_bytes += known.code.len();
+            if code_bytes > limit {
+                return Ok(false);
+            }
             self.before.insert(*address, known);
         }
-        Ok(())
-    }
-
-    pub(crate) fn code_bytes(&self) -> usize {
-        self.code_bytes
+        Ok(true)
     }
 
     /// Write it, with the effects of the run kept in the overlay.

@@ -26,7 +26,7 @@ const STOPPED: &str = "the trace was stopped";
 pub(crate) struct Recorder {
     pub(crate) kind: Kind,
     /// Bytes that may be held and written.
-    limit: usize,
+    pub(crate) limit: usize,
     pub(crate) is_full: bool,
     /// All traces of the process together hold too much.
     pub(crate) is_crowded: bool,
@@ -79,14 +79,15 @@ impl<CTX: Traced> Inspector<CTX, EthInterpreter> for Recorder {
             Kind::Steps(steps) => steps.step(interpreter, context),
             Kind::Frames(frames) => frames.step(interpreter, context),
             Kind::Prestate(prestate) => prestate.step(interpreter, context),
-            Kind::Accesses(accesses) => accesses.step(interpreter),
+            Kind::Accesses(accesses) => accesses.step(interpreter, context),
         }
     }
 
     fn step_end(&mut self, interpreter: &mut Interpreter<EthInterpreter>, context: &mut CTX) {
         let mut work = STEP_NS;
         match &mut self.kind {
-            Kind::Nothing | Kind::Selectors(_) | Kind::Accesses(_) => {}
+            Kind::Nothing | Kind::Selectors(_) => {}
+            Kind::Accesses(accesses) => accesses.step_end(interpreter),
             Kind::Steps(steps) => work += 2 * steps.step_end(interpreter) as u64,
             Kind::Frames(frames) => frames.step_end(interpreter),
             Kind::Prestate(prestate) => prestate.step_end(interpreter),

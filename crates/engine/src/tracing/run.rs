@@ -3,13 +3,16 @@
 //! Transactions that come before the traced one run as they do in a block, without being
 //! watched. All of a request shares one text with one bound, and one set of limits.
 
+use alloy_eips::eip7702::Authorization;
 use alloy_primitives::B256;
 use revm::{primitives::hardfork::SpecId, state::EvmState};
 
 use super::{
+    authorizations,
     calls::{self, Top},
     flat_calls::{self, Place, Style},
     frames::Frames,
+    otterscan,
     prestate::Prestate,
     recorder::{Kind, Recorder},
     selectors::Selectors,
@@ -31,7 +34,7 @@ use crate::{
         execute::{self, Options},
         machine::{self, Ethereum, EthereumInput},
         message::Message,
-        outcome::Outcome,
+        outcome::{Outcome, Status},
         overlay::Overlay,
         transact::{self, Progress},
     },
@@ -54,6 +57,12 @@ pub enum Tracer {
     Nothing,
     /// Parity's list, without brackets: lists of several runs are joined.
     Parity,
+    /// Otterscan's list of calls.
+    Entries,
+    /// Otterscan's list of transfers, creations and self-destructs.
+    Operations,
+    /// What a revert gave as its reason; nothing for any other end.
+    RevertData,
     /// Parity's object of a replayed transaction.
     Replay {
         trace: bool,
@@ -159,6 +168,11 @@ pub fn call(
     let input = EthereumInput::Transaction(message.transaction(env)?);
     let setup = execute::setup(env, message, options);
     let mut watching = session.watching();
+    if let Kind::Steps(steps) = &mut watching.recorder.kind {
+        let all = message.authorization_list.iter();
+        let signed = all.map(|it| (it.inner().clone(), it.recover_authority().ok()));
+        steps.add_refund(authorizations::earned(overlay, env, message.from, signed)?);
+    }
     if let Kind::Prestate(prestate) = &mut watching.recorder.kind {
         let sender = overlay.account(&message.from)?;
         let nonce = sender.map_or(0, |account| account.nonce);
@@ -175,6 +189,7 @@ pub fn call(
     watching.check(session.request.limit)?;
     let mut ran = ran.map_err(execute::refusal)?;
     watching.ran(overlay, &ran.state)?;
+    watching.check(session.request.limit)?;
     overlay.commit(std::mem::take(&mut ran.state));
     let outcome = Outcome::from(ran);
     session.write(watching, overlay, &outcome, message.gas, None)?;
@@ -193,7 +208,8 @@ impl Watching {
             state_diff::write(text, state, overlay)?;
         }
         if let Kind::Prestate(prestate) = &mut self.recorder.kind {
-            prestate.read_before(overlay)?;
+            let limit = self.recorder.limit;
+            self.recorder.is_full = !prestate.read_before(overlay, limit)?;
         }
         Ok(())
     }
@@ -240,17 +256,23 @@ impl<'a> Session<'a> {
             Tracer::StructLogs(options) => {
                 limit = self.request.limit;
                 let text = std::mem::take(&mut self.text);
-                Kind::Steps(StructLogs::new(options, text, spec, 0))
+                Kind::Steps(StructLogs::new(options, text, spec))
             }
             Tracer::Calls { with_logs, .. } => {
                 Kind::Frames(Frames::new(with_logs, self.logs, self.env.rules))
             }
-            Tracer::FlatCalls { .. } | Tracer::Parity | Tracer::Replay { trace: true, .. } => {
+            Tracer::FlatCalls { .. }
+            | Tracer::Parity
+            | Tracer::Entries
+            | Tracer::Operations
+            | Tracer::Replay { trace: true, .. } => {
                 Kind::Frames(Frames::new(false, self.logs, self.env.rules))
             }
             Tracer::Prestate(options) => Kind::Prestate(Prestate::new(options, spec)),
             Tracer::Selectors => Kind::Selectors(Selectors::new(self.env.rules.precompiles())),
-            Tracer::Nothing | Tracer::Replay { trace: false, .. } => Kind::Nothing,
+            Tracer::Nothing | Tracer::RevertData | Tracer::Replay { trace: false, .. } => {
+                Kind::Nothing
+            }
         };
         let state_diff = matches!(self.request.tracer, Tracer::Replay { state_diff: true, .. });
         Watching {
@@ -265,8 +287,13 @@ impl<'a> Session<'a> {
         transaction: &Transaction,
     ) -> Result<Watching> {
         let mut watching = self.watching();
+        let sender = transaction.sender;
+        if let Kind::Steps(steps) = &mut watching.recorder.kind {
+            let all = transaction.recovered_authorizations().into_iter();
+            let signed = all.map(|it| (Authorization::clone(&it), it.authority()));
+            steps.add_refund(authorizations::earned(overlay, self.env, sender, signed)?);
+        }
         if let Kind::Prestate(prestate) = &mut watching.recorder.kind {
-            let sender = transaction.sender;
             let nonce = overlay.account(&sender)?.map_or(0, |account| account.nonce);
             let to = transaction.fields().to();
             prestate.note(sender);
@@ -312,11 +339,19 @@ impl<'a> Session<'a> {
                 let Self { text, request, first, .. } = self;
                 flat_calls::write(text, &frames, &style, &mut request.selection, first);
             }
+            (Kind::Frames(frames), Tracer::Entries) => {
+                otterscan::write_entries(&mut self.text, &frames);
+            }
+            (Kind::Frames(frames), Tracer::Operations) => {
+                otterscan::write_operations(&mut self.text, &frames);
+            }
+            (_, Tracer::RevertData) => {
+                let reverted = outcome.status == Status::Revert;
+                let reason: &[u8] = if reverted { &outcome.output } else { &[] };
+                data(self.text.out(), reason);
+            }
             (kind, Tracer::Replay { .. }) => self.write_replay(kind, state_diff, outcome),
             (Kind::Prestate(prestate), _) => {
-                if prestate.code_bytes() > self.text.room() {
-                    return Err(Error::TraceTooLong(self.request.limit));
-                }
                 prestate.write(&mut self.text, overlay)?;
             }
             (Kind::Selectors(selectors), _) => selectors.write(&mut self.text),

@@ -69,14 +69,8 @@ pub(crate) struct StructLogs {
 }
 
 impl StructLogs {
-    /// `text` continues the text of the transactions before; `refund` is what authorizations
-    /// have earned already.
-    pub(crate) fn new(
-        options: StructLogOptions,
-        mut text: Text,
-        spec: SpecId,
-        refund: i64,
-    ) -> Self {
+    /// `text` continues the text of the transactions before.
+    pub(crate) fn new(options: StructLogOptions, mut text: Text, spec: SpecId) -> Self {
         text.push(b"{\"structLogs\":[");
         Self {
             options,
@@ -86,7 +80,7 @@ impl StructLogs {
             storage: HashMap::new(),
             slots: 0,
             refunds: Vec::new(),
-            below: refund,
+            below: 0,
             faults: Faults::new(spec),
             pc: 0,
             gas: 0,
@@ -98,6 +92,11 @@ impl StructLogs {
 
     pub(crate) fn held(&self) -> usize {
         self.slots * SLOT_BYTES
+    }
+
+    /// Refunds of before the first instruction.
+    pub(crate) fn add_refund(&mut self, refund: i64) {
+        self.below += refund;
     }
 
     pub(crate) fn enter(&mut self) {

@@ -1,8 +1,10 @@
-"""Traces: runs shown step by step or call by call, in geth's and in Parity's formats."""
+"""Traces in geth's and in Parity's formats, and what the explorer Otterscan asks for."""
 
 from foreblock.methods.options import Options
 from foreblock.methods.table import Family, Method
 from foreblock.methods.tracing.debug_traces import TraceMethods
+from foreblock.methods.tracing.otterscan import OtterscanMethods
+from foreblock.methods.tracing.otterscan_blocks import OtterscanBlockMethods
 from foreblock.methods.tracing.parity_traces import ParityMethods
 from foreblock.scheduling.scheduler import Scheduler
 
@@ -44,4 +46,65 @@ def tracing_families(options: Options, scheduler: Scheduler) -> tuple[Family, ..
         ),
         Method("trace_filter(filter: TraceFilter) -> FlatTrace[]", parity.filter),
     )
-    return Family("Traces", debug), Family("Traces in Parity's format", flat)
+    return (
+        Family("Traces", debug),
+        Family("Traces in Parity's format", flat),
+        _otterscan(options, scheduler),
+    )
+
+
+def _otterscan(options: Options, scheduler: Scheduler) -> Family:
+    about, blocks = OtterscanMethods(options, scheduler), OtterscanBlockMethods(scheduler)
+    page = "address: Address, block: Quantity, pageSize: Quantity"
+    return Family(
+        "Otterscan",
+        (
+            Method("ots_getApiLevel() -> Number", about.api_level),
+            Method(
+                "ots_hasCode(address: Address, block?: BlockParameter) -> Boolean", about.has_code
+            ),
+            Method(
+                "ots_getBlockDetails(block: BlockParameter) -> BlockDetails?", blocks.block_details
+            ),
+            Method(
+                "ots_getBlockDetailsByHash(blockHash: Hash) -> BlockDetails?",
+                blocks.block_details_by_hash,
+            ),
+            Method(
+                "ots_getBlockTransactions(block: BlockParameter, pageNumber: Number, "
+                "pageSize: Number) -> BlockPage?",
+                blocks.block_transactions,
+            ),
+            Method(
+                "ots_getInternalOperations(transactionHash: Hash) -> InternalOperation[]?",
+                about.internal_operations,
+            ),
+            Method(
+                "ots_traceTransaction(transactionHash: Hash) -> TraceEntry[]?",
+                about.trace_transaction,
+            ),
+            Method(
+                "ots_getTransactionError(transactionHash: Hash) -> Data?", about.transaction_error
+            ),
+            Method(
+                "ots_getTransactionBySenderAndNonce(sender: Address, nonce: Quantity) -> Hash?",
+                about.transaction_by_sender_and_nonce,
+            ),
+            Method(
+                "ots_getContractCreator(address: Address) -> ContractCreator?",
+                about.contract_creator,
+            ),
+            Method(
+                f"ots_searchTransactionsBefore({page}) -> TransactionPage",
+                about.search_transactions,
+            ),
+            Method(
+                f"ots_searchTransactionsAfter({page}) -> TransactionPage",
+                about.search_transactions,
+            ),
+            Method(
+                "erigon_getHeaderByNumber(block: BlockParameter) -> Header?",
+                blocks.header_by_number,
+            ),
+        ),
+    )

@@ -107,7 +107,7 @@ class ParityMethods:
         except NotHere:
             return b"null"
         selection = TraceSelection()
-        return self._run(view, partial(self._blocks, view, [block], selection))
+        return self._run(view, partial(self._block, view, block, selection))
 
     def replay_transaction(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """What a transaction returned, its traces, and the changes it made."""
@@ -130,11 +130,10 @@ class ParityMethods:
         if count > self._most_blocks:
             most = self._most_blocks
             refuse(0, "", f"query exceeds max block range {most}: {count} blocks are asked for")
-        numbers = range(first.number, last.number)
-        blocks = [view.resolve(number) for number in numbers if number > 0]
-        if last.number > 0:
-            blocks.append(last)
-        return self._run(view, partial(self._blocks, view, blocks, _selection(asked)))
+        # The first block of a chain has no transactions.
+        numbers = range(max(first.number, 1), last.number + 1)
+        steps = partial(self._blocks, view, numbers, last, _selection(asked))
+        return self._run(view, steps)
 
     def _run(
         self, view: LedgerView, begin: Callable[[Pace], Steps[Text]]
@@ -167,33 +166,42 @@ class ParityMethods:
         text = yield traces.call(run, tracer, self._bounds)
         return (yield from whole_text(text, pace))
 
+    def _block(
+        self, view: LedgerView, block: ReadableBlock, selection: TraceSelection, pace: Pace
+    ) -> Steps[Text]:
+        replay = read_replay(view, block)
+        text = yield traces.block(replay, Tracer.parity(), self._bounds, selection=selection)
+        pieces = yield from pieces_of(text, pace)
+        rewards = _rewards(view, block)
+        comma = [b","] if pieces and rewards else []
+        return in_pieces([b"[", *pieces, *comma, b",".join(rewards), b"]"])
+
     def _blocks(
         self,
         view: LedgerView,
-        blocks: Sequence[ReadableBlock],
+        numbers: range,
+        last: ReadableBlock,
         selection: TraceSelection,
         pace: Pace,
     ) -> Steps[Text]:
         """The traces of blocks, one after the other; all of them count against one bound."""
-        pieces, size = [b"["], 1
-        for block in blocks:
+        pieces: list[bytes] = []
+        size = 0
+        for number in numbers:
             if selection.done:
                 break
             left = TraceBounds(self._bounds.output - size)
             if left.output <= 0:
                 raise TraceTooLong(self._bounds.output)
+            block = last if number == last.number else view.resolve(number)
             replay = read_replay(view, block)
             text = yield traces.block(replay, Tracer.parity(), left, selection=selection)
             selection = text.left
             if len(text) > 0:
+                pieces += [b","] if pieces else []
                 pieces += yield from pieces_of(text, pace)
-                pieces.append(b",")
-                size += len(text) + 1
-        if len(blocks) == 1:
-            pieces += _rewards(view, blocks[0])
-        if len(pieces) > 1:
-            pieces.pop()
-        return in_pieces([*pieces, b"]"])
+                size += len(text)
+        return in_pieces([b"[", *pieces, b"]"])
 
 
 def _tracer(types: Sequence[str]) -> Tracer:
@@ -229,7 +237,7 @@ def _count(given: int | str | None, path: str) -> int | None:
 
 
 def _rewards(view: LedgerView, block: ReadableBlock) -> list[bytes]:
-    """What the miners of a block and of its uncles got, as traces with commas after them."""
+    """What the miners of a block and of its uncles got, as traces."""
     reward = block.rules.block_reward
     if not reward:
         return []
@@ -238,19 +246,16 @@ def _rewards(view: LedgerView, block: ReadableBlock) -> list[bytes]:
     for uncle in uncles:
         age = header.number - uncle.number
         paid.append((uncle.beneficiary, "uncle", reward * (8 - age) // 8))
-    pieces = []
-    for author, kind, value in paid:
-        pieces += [
-            b'{"action":{"author":"0x%b","rewardType":"%b","value":%b},"blockHash":%b,'
-            b'"blockNumber":%d,"result":null,"subtraces":0,"traceAddress":[],'
-            b'"transactionHash":null,"transactionPosition":null,"type":"reward"}'
-            % (
-                author.hex().encode(),
-                kind.encode(),
-                write_quantity(value),
-                encode_hash(block.hash),
-                block.number,
-            ),
-            b",",
-        ]
-    return pieces
+    return [
+        b'{"action":{"author":"0x%b","rewardType":"%b","value":%b},"blockHash":%b,'
+        b'"blockNumber":%d,"result":null,"subtraces":0,"traceAddress":[],'
+        b'"transactionHash":null,"transactionPosition":null,"type":"reward"}'
+        % (
+            author.hex().encode(),
+            kind.encode(),
+            write_quantity(value),
+            encode_hash(block.hash),
+            block.number,
+        )
+        for author, kind, value in paid
+    ]

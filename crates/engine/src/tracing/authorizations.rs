@@ -1,0 +1,53 @@
+//! What the authorizations of a transaction have earned before its first instruction.
+//!
+//! EIP-7702 charges each as if its signer were new, and gives back the difference for one that
+//! exists. geth counts that from the start; revm adds it at the end, where struct logs have
+//! been written.
+
+use std::collections::BTreeMap;
+
+use alloy_eips::eip7702::Authorization;
+use alloy_primitives::{Address, U256};
+
+use super::context::delegation_of;
+use crate::{
+    error::Result,
+    evm::{env::Env, overlay::Overlay},
+};
+
+/// The price of a new account without that of an authorization.
+const EARNED: i64 = 25_000 - 12_500;
+
+/// The refund of authorizations with their signers, in the order in which they are applied.
+pub(crate) fn earned(
+    overlay: &Overlay,
+    env: &Env,
+    sender: Address,
+    signed: impl IntoIterator<Item = (Authorization, Option<Address>)>,
+) -> Result<i64> {
+    let mut nonces = BTreeMap::new();
+    let mut refund = 0;
+    for (authorization, signer) in signed {
+        let Some(signer) = signer else { continue };
+        let here = [U256::ZERO, U256::from(env.chain_id)].contains(&authorization.chain_id);
+        if !here || authorization.nonce == u64::MAX {
+            continue;
+        }
+        let account = overlay.account(&signer)?;
+        let has_code = account.as_ref().is_some_and(|account| account.has_code());
+        if has_code && delegation_of(&overlay.code(&signer)?).is_none() {
+            continue;
+        }
+        // The sender's own has been counted already.
+        let stored = account.as_ref().map_or(0, |account| account.nonce);
+        let nonce = nonces.get(&signer).copied().unwrap_or(stored + u64::from(signer == sender));
+        if nonce != authorization.nonce {
+            continue;
+        }
+        if account.is_some() || nonces.contains_key(&signer) {
+            refund += EARNED;
+        }
+        nonces.insert(signer, nonce + 1);
+    }
+    Ok(refund)
+}

@@ -1,0 +1,194 @@
+"""ots_*: what the explorer Otterscan asks of a transaction or an account, at API level 8.
+
+Blocks in its format are in `otterscan_blocks`. Searches by address need an index that is not
+kept; they are refused in words, and the explorer then shows the rest.
+"""
+
+from collections.abc import Awaitable
+from functools import partial
+from typing import Final
+
+import msgspec
+from msgspec import Raw, Struct
+
+from foreblock.errors import RefusedTrace
+from foreblock.ledger.reading.stored_block import Portion, read_stored
+from foreblock.ledger.reading.transaction_lookup import find_transaction
+from foreblock.ledger.reading.view import LedgerView
+from foreblock.ledger.rules.transaction_types import DEPOSIT
+from foreblock.ledger.tracing import traces
+from foreblock.ledger.tracing.history_search import first_block
+from foreblock.ledger.tracing.replay import read_replay
+from foreblock.ledger.tracing.traces import TraceBounds, Tracer, TraceSelection
+from foreblock.methods.block_param import BlockParam, find_block
+from foreblock.methods.node.about import take_none
+from foreblock.methods.options import Options
+from foreblock.methods.params import Params, address, hash32, quantity, reader, refuse
+from foreblock.methods.shapes import write_data
+from foreblock.methods.tracing.trace_text import pieces_of, whole_text
+from foreblock.scheduling.reply import Text
+from foreblock.scheduling.scheduler import Scheduler
+from foreblock.scheduling.steps import Pace, Steps, Work
+
+API_LEVEL: Final = b"8"
+
+
+class HasCodeParams(Params):
+    """The arguments of ots_hasCode."""
+
+    address: str
+    block: BlockParam = None
+
+
+class OtsTransactionParams(Params):
+    """The arguments of a method that names a transaction."""
+
+    transaction_hash: str
+
+
+class AddressParams(Params):
+    """The arguments of ots_getContractCreator."""
+
+    address: str
+
+
+class SenderAndNonceParams(Params):
+    """The arguments of ots_getTransactionBySenderAndNonce."""
+
+    sender: str
+    nonce: int | str
+
+
+class SearchParams(Params):
+    """The arguments of ots_searchTransactionsBefore and After."""
+
+    address: str
+    block: int | str
+    page_size: int
+
+
+class _Action(Struct, frozen=True):
+    """The part of a trace that tells who created."""
+
+    sender: str = msgspec.field(name="from")
+
+
+class _Creation(Struct, rename="camel", frozen=True):
+    """A trace of a creation."""
+
+    action: _Action
+    transaction_hash: str
+
+
+_read_has_code: Final = reader(HasCodeParams)
+_read_transaction: Final = reader(OtsTransactionParams)
+_read_address: Final = reader(AddressParams)
+_read_sender_and_nonce: Final = reader(SenderAndNonceParams)
+_read_search: Final = reader(SearchParams)
+
+
+class OtterscanMethods:
+    """Methods about transactions and accounts."""
+
+    def __init__(self, options: Options, scheduler: Scheduler) -> None:
+        self._bounds: Final = TraceBounds(options.trace_output)
+        self._scheduler: Final = scheduler
+
+    def api_level(self, _view: LedgerView, raw: Raw) -> bytes:
+        """The version of this part of the API."""
+        take_none(raw)
+        return API_LEVEL
+
+    def has_code(self, view: LedgerView, raw: Raw) -> bytes:
+        """Whether an account has code after a block."""
+        params = _read_has_code(raw)
+        state = view.state(find_block(view, params.block, 1))
+        return b"true" if state.code(address(params.address, 0)) else b"false"
+
+    def trace_transaction(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+        """All calls of a transaction in order, each with its depth."""
+        return self._trace(view, raw, Tracer.entries())
+
+    def internal_operations(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+        """Transfers, creations and self-destructs inside a transaction."""
+        return self._trace(view, raw, Tracer.operations())
+
+    def transaction_error(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+        """The data that a transaction reverted with, `0x` if it did not."""
+        return self._trace(view, raw, Tracer.revert_data())
+
+    def transaction_by_sender_and_nonce(
+        self, view: LedgerView, raw: Raw
+    ) -> bytes | Awaitable[bytes]:
+        """The hash of the transaction that a sender sent with a nonce, or null."""
+        params = _read_sender_and_nonce(raw)
+        sender, nonce = address(params.sender, 0), _number(params.nonce, 1)
+        steps = partial(self._by_nonce, view, sender, nonce)
+        return self._scheduler.run(steps, view.client)
+
+    def contract_creator(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+        """The transaction that created a contract and the account that did, or null."""
+        contract = address(_read_address(raw).address, 0)
+        return self._scheduler.run(partial(self._creator, view, contract), view.client)
+
+    def search_transactions(self, _view: LedgerView, raw: Raw) -> bytes:
+        """Refused: no index of transactions by address is kept."""
+        params = _read_search(raw)
+        address(params.address, 0)
+        raise RefusedTrace("transactions by address need an index, which is not kept here")
+
+    def _trace(self, view: LedgerView, raw: Raw, tracer: Tracer) -> bytes | Awaitable[Text]:
+        wanted = hash32(_read_transaction(raw).transaction_hash, 0)
+        text = self._scheduler.run(partial(self._traced, view, wanted, tracer), view.client)
+        assert not isinstance(text, list), "pieces come after a turn of others"
+        return text
+
+    def _traced(self, view: LedgerView, wanted: bytes, tracer: Tracer, pace: Pace) -> Steps[Text]:
+        found = find_transaction(view, wanted)
+        if found is None:
+            return b"null"
+        block, place = found
+        text = yield traces.block(read_replay(view, block), tracer, self._bounds, only=place)
+        return (yield from whole_text(text, pace))
+
+    def _by_nonce(self, view: LedgerView, sender: bytes, nonce: int, _pace: Pace) -> Steps[bytes]:
+        block = first_block(view, lambda state: state.nonce(sender) > nonce)
+        if block is None:
+            return b"null"
+        found: bytes | None = yield _sent(read_stored(view, block).portions(), sender, nonce)
+        return b"null" if found is None else write_data(found)
+
+    def _creator(self, view: LedgerView, contract: bytes, pace: Pace) -> Steps[bytes]:
+        block = first_block(view, lambda state: bool(state.code(contract)))
+        if block is None:
+            return b"null"
+        wanted = TraceSelection(receivers=[contract], creations=True, take=1)
+        replay, tracer = read_replay(view, block), Tracer.parity()
+        text = yield traces.block(replay, tracer, self._bounds, selection=wanted)
+        pieces = yield from pieces_of(text, pace)
+        if not pieces:
+            return b"null"
+        made = msgspec.json.decode(b"".join(pieces), type=_Creation)
+        return msgspec.json.encode({"hash": made.transaction_hash, "creator": made.action.sender})
+
+
+def _sent(portions: list[Portion], sender: bytes, nonce: int) -> Work:
+    """Work that looks for a transaction; recovering senders takes long."""
+
+    def look(**_limits: int | None) -> bytes | None:
+        for portion in portions:
+            for each in portion.transactions(0, len(portion)):
+                if each.sender == sender and each.nonce == nonce and each.type != DEPOSIT:
+                    return each.hash
+        return None
+
+    return look
+
+
+def _number(given: int | str, argument: int) -> int:
+    """A quantity, or a plain number, as the explorer sends it."""
+    if isinstance(given, str):
+        return quantity(given, 64, argument)
+    if not 0 <= given < 1 << 64:
+        refuse(argument, "", "not a number of 64 bits")
+    return given
