@@ -2,13 +2,14 @@
 
 from foreblock.methods.filters.filter_methods import FilterMethods
 from foreblock.methods.filters.filter_table import FilterTable
+from foreblock.methods.filters.scanned_logs import ScannedLogs
 from foreblock.methods.table import Family, Method
 from foreblock.scheduling.scheduler import Scheduler
 
 
 def filter_family(scheduler: Scheduler, table: FilterTable) -> Family:
     """The methods of this folder."""
-    methods = FilterMethods(scheduler, table)
+    methods = FilterMethods(scheduler, table, ScannedLogs(scheduler).get_logs)
     return Family(
         "Filters",
         (

@@ -3,18 +3,45 @@
 A block without logs is passed over.
 """
 
+from collections.abc import Awaitable
+from functools import partial
 from typing import Final
+
+from msgspec import Raw
 
 from foreblock.errors import InvalidParams
 from foreblock.ledger.reading.blocks import BlockId, ByHash, SealedBlock
 from foreblock.ledger.reading.events import BlockSealed
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.logs.log_filter import LogQuery
+from foreblock.methods.logs.log_filter import FilterObject, LogQuery, make_query
+from foreblock.methods.params import Params, reader
 from foreblock.methods.subscriptions.log_kinds import LOGS, LogsWanted
 from foreblock.scheduling.reply import Text, in_pieces
+from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
 
 NO_LOGS: Final = bytes(256)
+
+
+class LogsParams(Params):
+    """The arguments of eth_getLogs."""
+
+    filter: FilterObject
+
+
+_read = reader(LogsParams)
+
+
+class ScannedLogs:
+    """Answers what eth_getLogs would."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler: Final = scheduler
+
+    def get_logs(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
+        """The logs of the filter object in these params."""
+        query = make_query(_read(raw).filter, 0)
+        return self._scheduler.share((self, object()), partial(scan_logs, view, query))
 
 
 def scan_logs(view: LedgerView, query: LogQuery) -> Steps[Text]:
