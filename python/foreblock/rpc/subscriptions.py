@@ -12,6 +12,7 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Hashable
 from contextvars import ContextVar
+from functools import partial
 from typing import Final
 
 from foreblock.errors import NotificationsUnsupported, SubscriptionNotFound, TooManySubscriptions
@@ -62,12 +63,16 @@ class OpenSubscription:
         return False
 
     def when_replied(self, start: Callable[[], None]) -> None:
-        """Call this once the client knows the id."""
+        """Call this once the client knows the id, if it has not ended by then."""
         starting = _starting.get()
         if starting is None:
             start()
         else:
-            starting.append(start)
+            starting.append(partial(self._start, start))
+
+    def _start(self, start: Callable[[], None]) -> None:
+        if self._session.subscriptions.get(self.id) is self:
+            start()
 
     def fail(self, reason: str) -> None:
         """Close the connection: the client would miss something."""
@@ -124,8 +129,7 @@ class JsonRpcSession:
 
     def _start(self, starting: Starting) -> None:
         for start in starting:
-            if self.is_open:
-                start()
+            start()
 
     def ended(self) -> None:
         """The connection is gone."""
