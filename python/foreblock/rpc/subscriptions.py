@@ -174,8 +174,6 @@ class Sessions:
         `TooManySubscriptions`.
         """
         session = self._session(client)
-        if session is None:
-            raise NotificationsUnsupported
         if len(session.subscriptions) >= self._most:
             raise TooManySubscriptions(self._most)
         if self._subscriptions >= THRESHOLDS.worker_subscriptions:
@@ -186,15 +184,23 @@ class Sessions:
         return made
 
     def unsubscribe(self, client: Hashable | None, id: str) -> None:
-        """End a subscription of this client; raises `SubscriptionNotFound`."""
+        """End a subscription of this client.
+
+        Raises `NotificationsUnsupported`, `SubscriptionNotFound`.
+        """
         session = self._session(client)
-        if session is None:
-            raise NotificationsUnsupported
         found = session.subscriptions.pop(id, None)
         if found is None:
             raise SubscriptionNotFound
         self._subscriptions -= 1
         found.ended()
 
-    def _session(self, client: Hashable | None) -> JsonRpcSession | None:
-        return self._open.get(client.connection) if isinstance(client, Client) else None
+    def check_supported(self, client: Hashable | None) -> None:
+        """Raise `NotificationsUnsupported` where the connection of a client has no session."""
+        self._session(client)
+
+    def _session(self, client: Hashable | None) -> JsonRpcSession:
+        found = self._open.get(client.connection) if isinstance(client, Client) else None
+        if found is None:
+            raise NotificationsUnsupported
+        return found
