@@ -12,6 +12,7 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Hashable
 from contextvars import ContextVar
+from functools import partial
 from typing import Final
 
 from foreblock.errors import NotificationsUnsupported, SubscriptionNotFound, TooManySubscriptions
@@ -62,12 +63,16 @@ class OpenSubscription:
         return False
 
     def when_replied(self, start: Callable[[], None]) -> None:
-        """Call this once the client knows the id."""
+        """Call this once the client knows the id, if it has not ended by then."""
         starting = _starting.get()
         if starting is None:
             start()
         else:
-            starting.append(start)
+            starting.append(partial(self._start, start))
+
+    def _start(self, start: Callable[[], None]) -> None:
+        if self._session.subscriptions.get(self.id) is self:
+            start()
 
     def fail(self, reason: str) -> None:
         """Close the connection: the client would miss something."""
@@ -124,8 +129,7 @@ class JsonRpcSession:
 
     def _start(self, starting: Starting) -> None:
         for start in starting:
-            if self.is_open:
-                start()
+            start()
 
     def ended(self) -> None:
         """The connection is gone."""
@@ -170,8 +174,6 @@ class Sessions:
         `TooManySubscriptions`.
         """
         session = self._session(client)
-        if session is None:
-            raise NotificationsUnsupported
         if len(session.subscriptions) >= self._most:
             raise TooManySubscriptions(self._most)
         if self._subscriptions >= THRESHOLDS.worker_subscriptions:
@@ -182,15 +184,23 @@ class Sessions:
         return made
 
     def unsubscribe(self, client: Hashable | None, id: str) -> None:
-        """End a subscription of this client; raises `SubscriptionNotFound`."""
+        """End a subscription of this client.
+
+        Raises `NotificationsUnsupported`, `SubscriptionNotFound`.
+        """
         session = self._session(client)
-        if session is None:
-            raise NotificationsUnsupported
         found = session.subscriptions.pop(id, None)
         if found is None:
             raise SubscriptionNotFound
         self._subscriptions -= 1
         found.ended()
 
-    def _session(self, client: Hashable | None) -> JsonRpcSession | None:
-        return self._open.get(client.connection) if isinstance(client, Client) else None
+    def check_supported(self, client: Hashable | None) -> None:
+        """Raise `NotificationsUnsupported` where the connection of a client has no session."""
+        self._session(client)
+
+    def _session(self, client: Hashable | None) -> JsonRpcSession:
+        found = self._open.get(client.connection) if isinstance(client, Client) else None
+        if found is None:
+            raise NotificationsUnsupported
+        return found

@@ -149,6 +149,8 @@ class Thresholds(Struct, frozen=True):
     polled_bytes: int = 16 << 20
     # Entries of the table of filters that are looked at, for old ones, when one is added.
     swept_filters: int = 16
+    # Each takes a microsecond; who holds the lock of a filter needs some twenty.
+    filter_lock_tries: int = 1_000
     filters_bytes: int = 64 << 20  # of all filters of a network
     filter_bytes: int = 512 * 1024  # of one of them
 

@@ -10,7 +10,7 @@ from foreblock.scheduling.scheduler import Scheduler
 
 def filter_family(options: Options, scheduler: Scheduler, table: FilterTable) -> Family:
     """The methods of this folder."""
-    methods = FilterMethods(scheduler, table, LogMethods(options, scheduler))
+    methods = FilterMethods(scheduler, table, LogMethods(options, scheduler).get_logs)
     return Family(
         "Filters",
         (

@@ -15,16 +15,15 @@ from foreblock.errors import CursorTooOld, FilterNotFound, RefusedFilter
 from foreblock.ledger.reading.cursors import Cursor, read_cursor
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.filters.filter_table import FilterTable, StoredFilter
-from foreblock.methods.logs.log_filter import LogQuery, make_query
-from foreblock.methods.logs.logs import LogMethods
 from foreblock.methods.node.about import take_none
-from foreblock.methods.params import Params, read_in_turn, reader
+from foreblock.methods.params import Params, reader
 from foreblock.methods.subscriptions.flashblock_kinds import (
     FlashblockTransactions,
     TransactionsWanted,
 )
 from foreblock.methods.subscriptions.kinds import BlockHashes, Kind, Wanted, position_after
-from foreblock.methods.subscriptions.log_kinds import LOGS, read_filter, read_wanted
+from foreblock.methods.subscriptions.log_kinds import LOGS, read_wanted
+from foreblock.methods.table import MethodFunction
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
@@ -68,10 +67,11 @@ class PolledChanges(NamedTuple):
 class FilterMethods:
     """The methods of filters."""
 
-    def __init__(self, scheduler: Scheduler, table: FilterTable, logs: LogMethods) -> None:
+    def __init__(self, scheduler: Scheduler, table: FilterTable, find_logs: MethodFunction) -> None:
+        """`find_logs` answers eth_getLogs."""
         self._scheduler: Final = scheduler
-        self._logs: Final = logs
         self._table: Final = table
+        self._find_logs: Final = find_logs
 
     def new_filter(self, view: LedgerView, raw: Raw) -> bytes:
         """The id of a filter for logs of blocks to come."""
@@ -101,7 +101,7 @@ class FilterMethods:
         found = self._table.read(_read_id(raw).id)
         if found.kind != "logs":
             raise FilterNotFound
-        return self._logs.search(view, read_in_turn(_read_query, Raw(found.criteria)))
+        return self._find_logs(view, Raw(b"[%b]" % found.criteria))
 
     def uninstall(self, _view: LedgerView, raw: Raw) -> bytes:
         """Whether there was such a filter, which is removed."""
@@ -154,10 +154,6 @@ def _wanted(found: StoredFilter) -> tuple[Kind, Wanted]:
             return TRANSACTIONS, TransactionsWanted(full=found.full, of_pool=True)
         case "logs":
             return LOGS, read_wanted(Raw(found.criteria), 0)
-
-
-def _read_query(criteria: Raw) -> LogQuery:
-    return make_query(read_filter(criteria, 0), 0)
 
 
 def _listed(texts: list[bytes]) -> list[bytes]:

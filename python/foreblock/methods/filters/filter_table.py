@@ -2,8 +2,9 @@
 
 A client's polls may reach any worker, so a filter belongs to none of them: it is a small file,
 named by its id, with what is wanted and the cursor of the last poll. A file is locked only
-while it is read or written; a poll that finds that another one has moved the cursor meanwhile
-starts again from there. So two polls at the same time never get the same change.
+while it is read or written, and nobody waits long for it; a poll that finds that another one
+has moved the cursor meanwhile starts again from there. So two polls at the same time never get
+the same change.
 
 A filter that is not polled for a while expires: its file's time is that of the last poll.
 Every filter that is added looks at a few others and removes those that have expired.
@@ -23,11 +24,10 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import Struct
 
-from foreblock.errors import FilterNotFound, TooManyFilters
+from foreblock.errors import FilterNotFound, TooManyFilters, TooManyWaiting
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 _ID: Final = re.compile("0x[0-9a-f]{1,32}")
-LONGEST: Final = 1 << 20  # bytes of a file, with room for what a request can hold
 
 
 class StoredFilter(Struct, frozen=True, array_like=True):
@@ -150,7 +150,7 @@ class FilterTable:
         except OSError:
             raise FilterNotFound from None
         try:
-            fcntl.flock(descriptor, how)
+            _lock(descriptor, how)
             if self._is_expired(os.fstat(descriptor)):
                 raise FilterNotFound
             yield descriptor
@@ -187,8 +187,17 @@ class FilterTable:
                     self._found.add(found.st_size)
 
 
+def _lock(descriptor: int, how: int) -> None:
+    """Lock a file that others hold for microseconds; raises `TooManyWaiting` if one does not."""
+    for _ in range(THRESHOLDS.filter_lock_tries):
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+            return
+    raise TooManyWaiting(1)
+
+
 def _load(descriptor: int) -> StoredFilter:
     try:
-        return _decode(os.pread(descriptor, LONGEST, 0))
+        return _decode(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
     except (msgspec.DecodeError, msgspec.ValidationError):
         raise FilterNotFound from None  # a worker was killed while it wrote

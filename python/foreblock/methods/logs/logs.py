@@ -26,14 +26,10 @@ class LogMethods:
 
     def get_logs(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The logs that match a filter, in their order in the chain."""
-        return self.search(view, read_in_turn(read_query, raw))
-
-    def search(self, view: LedgerView, reading: Steps[LogQuery]) -> bytes | Awaitable[Text]:
-        """The logs of a query that is read first, in turn with other requests."""
         deadline = self._scheduler.deadline()
 
         def answer(pace: Pace) -> Steps[Text]:
-            query = yield from reading
+            query = yield from read_in_turn(read_query, raw)
             return (yield from paced(self.find(view, query, deadline), pace))
 
         found = self._scheduler.run(answer, view.client, self._scheduler.searches)

@@ -53,6 +53,9 @@ class Subscribed(Subscriber, Protocol):
 class Subscribers(Protocol):
     """The connections that can have subscriptions."""
 
+    def check_supported(self, client: Hashable | None) -> None:
+        """Raises `NotificationsUnsupported`."""
+
     def subscribe(
         self, client: Hashable | None, notification: bytes, on_end: Callable[[Any], None]
     ) -> Subscribed:
@@ -64,6 +67,10 @@ class Subscribers(Protocol):
 
 class NoSubscribers:
     """Where no connection can have any."""
+
+    def check_supported(self, client: Hashable | None) -> None:  # noqa: ARG002, as in the protocol
+        """Refuse."""
+        raise NotificationsUnsupported
 
     def subscribe(
         self,
@@ -132,6 +139,7 @@ class SubscriptionMethods:
 
     def subscribe(self, view: LedgerView, raw: Raw) -> bytes:
         """The id of a new subscription, whose notifications follow on the same connection."""
+        self._subscribers.check_supported(view.client)
         name, given = _read_arguments(raw)
         if name == "syncing":
             _nothing(given)
