@@ -18,6 +18,7 @@ CALLS ?= 200
 TARGETS ?=
 # The stub is a package, the engine one module: its chapters are not there when it runs.
 STUB_ONLY := __all__ $(filter-out __init__,$(basename $(notdir $(wildcard python/foreblock/_engine/*.pyi))))
+ETHCLIENT_SOURCES := $(wildcard tests/clients/ethclient/*.go tests/clients/ethclient/go.*)
 ENGINE_SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 
 # PyO3 asks this interpreter for its layout; the same one every time, so that
@@ -72,7 +73,7 @@ crash: build ## kill writers KILLS times, with clients watching what they lose
 soak: build ## let a chain live for BLOCKS blocks, faster than time, and see what grows
 	@PYTHONPATH=tests $(BIN)/python tests/soak/run.py --blocks $(BLOCKS)
 
-clients: build tests/clients/.installed ## try viem, ethers, web3.py and cast, which it installs, against the service
+clients: build tests/clients/.installed ## try the libraries and tools of tests/clients, which it installs, against the service
 	@FOREBLOCK_CLIENTS=required $(BIN)/python -m pytest tests/clients
 
 consistency: build ## hammer a dev chain under load for a minute, and judge every answer
@@ -90,7 +91,7 @@ fuzz: build ## let inputs look for what breaks a promise, for MINUTES in all; TA
 	@PYTHONPATH=tests $(BIN)/python tests/fuzz/run.py --minutes $(MINUTES) $(TARGETS)
 
 clean: ## remove everything that was built
-	rm -rf tests/clients/.installed tests/clients/.venv tests/clients/node_modules
+	rm -rf tests/clients/.installed tests/clients/.venv tests/clients/node_modules tests/clients/ethclient/ethclient
 	rm -rf .venv target .mypy_cache .pytest_cache .ruff_cache .hypothesis python/foreblock/_engine*.so
 	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -106,9 +107,11 @@ clean: ## remove everything that was built
 	@VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --locked --profile $(PROFILE)
 	@touch $@
 
-tests/clients/.installed: tests/clients/package-lock.json tests/clients/requirements.lock .venv/.tools
+tests/clients/.installed: tests/clients/package-lock.json tests/clients/requirements.lock $(ETHCLIENT_SOURCES) .venv/.tools
 	@command -v npm >/dev/null || { echo "npm is missing: install node 20 or newer (Debian: npm)" >&2; exit 1; }
+	@command -v go >/dev/null || { echo "go is missing: install Go 1.24 or newer" >&2; exit 1; }
 	@npm ci --prefix tests/clients --loglevel=error --no-audit --no-fund
 	@test -x tests/clients/.venv/bin/python || $(BIN)/python -m venv tests/clients/.venv
 	@tests/clients/.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement tests/clients/requirements.lock
+	@CGO_ENABLED=0 go build -C tests/clients/ethclient -o ethclient .
 	@touch $@

@@ -10,8 +10,12 @@ Json = Any
 
 def tell(scenarios: Mapping[str, Callable[..., Json]], named: Sequence[str], given: Json) -> None:
     """Run the named scenarios, or all, and print their accounts."""
-    accounts = {name: plainly(scenarios[name](given)) for name in named or scenarios}
-    sys.stdout.write(json.dumps(accounts) + "\n")
+    show({name: scenarios[name](given) for name in named or scenarios})
+
+
+def show(accounts: Json) -> None:
+    """Print accounts."""
+    sys.stdout.write(json.dumps(plainly(accounts)) + "\n")
 
 
 def plainly(value: Json) -> Json:

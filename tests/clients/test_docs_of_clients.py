@@ -15,12 +15,10 @@ from support.servers.long_work import scheduler
 
 CHECKOUT = HERE.parent.parent
 PAGE = (CHECKOUT / "docs" / "clients.md").read_text("utf-8")
-LOCAL = "http://127.0.0.1:8545"
-HOW = {
-    "viem": ["--input-type=module", "-"],
-    "ethers": ["--input-type=module", "-"],
-    "web3.py": ["-"],
-}
+LOCAL = "127.0.0.1:8545"
+MODULE = ["--input-type=module", "-"]
+HOW = {"viem": MODULE, "ethers": MODULE, "web3.js": MODULE, "web3.py": ["-"]}
+PROGRAMS = [mark for mark in re.findall(r"<!-- run (.*) -->", PAGE) if mark.split()[0] in HOW]
 
 
 @pytest.fixture(scope="module")
@@ -39,24 +37,31 @@ def test_the_chain_definition_is_the_one_that_viem_is_tried_with() -> None:
     assert block_after("chain.mjs") == (HERE / "chain.mjs").read_text("utf-8")
 
 
-@pytest.mark.parametrize("library", HOW)
-def test_example_prints_what_the_page_shows(network: Network, library: str) -> None:
-    program = block_after(f"run {library}")
+def test_every_library_has_a_program() -> None:
+    assert {mark.split()[0] for mark in PROGRAMS} == set(HOW)
+
+
+@pytest.mark.parametrize("mark", PROGRAMS)
+def test_example_prints_what_the_page_shows(network: Network, mark: str) -> None:
+    program = block_after(f"run {mark}")
     assert LOCAL in program
+    library, here = mark.split(maxsplit=1)[0], network.url.removeprefix("http://")
     shown = PAGE.split(program, 1)[1].split("```text\n", 1)[1].split("```", 1)[0]
-    assert run(library, *HOW[library], program=program.replace(LOCAL, network.url)) == shown
+    assert run(library, *HOW[library], program=program.replace(LOCAL, here)) == shown
 
 
-def test_cast_prints_what_the_page_shows(network: Network) -> None:
+@pytest.mark.parametrize("path", ["", "/eth"])
+def test_cast_prints_what_the_page_shows(network: Network, path: str) -> None:
     def cast(command: str) -> list[str]:
         inner = re.search(r"\$\((.*)\)", command)
         if inner is not None:
             command = command.replace(inner[0], "".join(cast(inner[1])))
         program, *arguments = shlex.split(command)
         assert program == "cast"
-        return run("cast", *arguments, url=network.url).splitlines()
+        return run("cast", *arguments, url=network.url + path).splitlines()
 
-    for example in re.split(r"^\$ ", block_after("run cast"), flags=re.MULTILINE)[1:]:
+    examples = block_after(f"run cast at {path}" if path else "run cast")
+    for example in re.split(r"^\$ ", examples, flags=re.MULTILINE)[1:]:
         command, *shown = example.splitlines()
         said = cast(command)
         if "…" in shown:
@@ -72,6 +77,7 @@ def test_versions_are_those_that_are_locked() -> None:
     for said in (
         f"viem {versions['viem']}",
         f"ethers {versions['ethers']}",
+        f"web3.js {versions['web3']}",
         f"web3.py {web3}",
         f"cast {versions['@foundry-rs/cast-linux-amd64']}",
     ):

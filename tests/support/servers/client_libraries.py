@@ -1,43 +1,69 @@
 """The libraries that `make clients` installs into tests/clients, and programs that use them.
 
-They are no dependencies of foreblock or of its other tests: some need node, web3.py brings
-two dozen packages, and none may decide which versions our own tools have. Where they are not
-installed their tests are skipped, and say so; under `make clients` that is a failure, but for
-cast, which is installed on one platform only.
+They are no dependencies of foreblock or of its other tests: some need node or Go, web3.py
+brings two dozen packages, and none may decide which versions our own tools have. Where they are
+not installed their tests are skipped, and say so; under `make clients` that is a failure, but
+for Foundry's tools, which are installed on one platform only.
 """
 
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from support.servers.waiting import PATIENCE
+
 REQUIRED = os.environ.get("FOREBLOCK_CLIENTS") == "required"  # as `make clients` says
 HERE = Path(__file__).resolve().parents[2] / "clients"
+MODULES = HERE / "node_modules"
 PYTHON = HERE / ".venv" / "bin" / "python"
-CAST = HERE / "node_modules" / "@foundry-rs" / "cast-linux-amd64"
+FOUNDRY = {
+    tool: MODULES / "@foundry-rs" / f"{tool}-linux-amd64" / "bin" / tool
+    for tool in ("cast", "forge")
+}
+ETHCLIENT = HERE / "ethclient" / "ethclient"
+# What is there once a library is installed, and the program that runs it.
 LIBRARIES = {
-    "viem": (HERE / "node_modules" / "viem", "node"),
-    "ethers": (HERE / "node_modules" / "ethers", "node"),
+    "viem": (MODULES / "viem", "node"),
+    "ethers": (MODULES / "ethers", "node"),
+    "web3.js": (MODULES / "web3", "node"),
+    "ponder": (MODULES / "ponder", str(MODULES / ".bin" / "ponder")),
     "web3.py": (HERE / ".venv", str(PYTHON)),
-    "cast": (CAST, str(CAST / "bin" / "cast")),
+    "ethclient": (ETHCLIENT, str(ETHCLIENT)),
+    **{tool: (path, str(path)) for tool, path in FOUNDRY.items()},
 }
 
 
-def run(library: str, *arguments: str, program: str | None = None, url: str = "") -> str:
-    """What a program prints that uses a library: a file, or a text given to it.
-
-    cast is told by a variable where to ask.
-    """
-    folder, interpreter = LIBRARIES[library]
-    if not folder.is_dir():
+def program_of(library: str) -> str:
+    """What runs a library; where it is not installed, the test is skipped or fails."""
+    installed, program = LIBRARIES[library]
+    if not installed.exists():
         missing = f"{library} is not installed; `make clients` installs it and runs this"
-        if REQUIRED and library != "cast":
+        if REQUIRED and library not in FOUNDRY:
             pytest.fail(missing)
         pytest.skip(missing)
+    return program
+
+
+def environment(url: str = "", **more: str) -> dict[str, str]:
+    """The variables of a program; Foundry's tools are told by one where to ask."""
+    return {**os.environ, "ETH_RPC_URL": url, **more}
+
+
+def run(
+    library: str,
+    *arguments: str,
+    program: str | None = None,
+    url: str = "",
+    cwd: Path = HERE,
+    variables: Mapping[str, str] | None = None,
+) -> str:
+    """What a program prints that uses a library: a file, or a text given to it."""
     done = subprocess.run(
-        [interpreter, *arguments], input=program, capture_output=True, text=True, check=False,
-        cwd=HERE, env={**os.environ, "ETH_RPC_URL": url},
+        [program_of(library), *arguments], input=program, capture_output=True, text=True,
+        check=False, cwd=cwd, env=environment(url, **(variables or {})), timeout=PATIENCE,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -1,0 +1,12 @@
+#!/usr/bin/env node
+// The compiler that forge asks for, by its command line: npm's solc, which is in JavaScript.
+
+import { readFileSync } from 'node:fs'
+import solc from 'solc'
+
+if (process.argv.includes('--standard-json')) {
+  process.stdout.write(solc.compile(readFileSync(0, 'utf8')))
+} else {
+  const version = solc.version().replace('.Emscripten.clang', '.Linux.g++')
+  process.stdout.write(`solc, the solidity compiler commandline interface\nVersion: ${version}\n`)
+}
