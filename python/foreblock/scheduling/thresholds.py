@@ -78,6 +78,8 @@ class Thresholds(Struct, frozen=True):
     read_tips: int = 2048  # 0.1 µs each
     read_slots: int = 64  # 3 µs each
     rendered_proofs: int = 16  # of slots, 10 µs each
+    # More slots are proven on a thread at once: each takes 10 to 20 µs.
+    proven_slots: int = 24
 
     # --- Requests that are long ---
     # Shorter bodies are read at once, in half a millisecond; of longer ones a stretch at a time.
