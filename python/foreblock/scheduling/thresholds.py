@@ -81,6 +81,8 @@ class Thresholds(Struct, frozen=True):
     read_tips: int = 2048  # 0.1 µs each
     read_slots: int = 64  # 3 µs each
     rendered_proofs: int = 16  # of slots, 10 µs each
+    # More slots are proven on a thread at once: each takes 10 to 20 µs.
+    proven_slots: int = 24
     # Steps of a query of logs: terms looked up in sections (1 µs each), values compared with
     # blooms (a few ns each; reading a header takes 0.5 µs), receipts and logs of a block, and
     # bytes of their text.

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Raw
 
-from foreblock.errors import InvalidParams
+from foreblock.errors import BadArgument, InvalidParams
 from foreblock.ledger.reading.proofs import Proof, prove
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.block_param import BlockParam, find_block
@@ -70,10 +70,12 @@ class ProofMethods:
         params = _read_proof(raw)
         if params.block is None and self._block_required:
             params = explain(raw, ProofParams, 3)
-        who, keys = address(params.address, 0), _read_keys(params.storage_keys or ())
+        who = address(params.address, 0)
+        keys = yield from paced(_read_keys(params.storage_keys or ()), pace)
         block = find_block(view, params.block, 2)
         steps = prove(view, block, who, [key.slot for key in keys])
-        proof = yield from paced(steps, pace)
+        few = len(keys) <= THRESHOLDS.proven_slots
+        proof = yield from (paced(steps, pace) if few else steps)
         return (yield from paced(_render(who, keys, proof), pace))
 
     def _show(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[Text]:
@@ -90,23 +92,29 @@ class ProofMethods:
         )
 
 
-def _read_keys(given: Sequence[str]) -> list[StorageKey]:
+def _read_keys(given: Sequence[str]) -> Steps[list[StorageKey]]:
     if len(given) > MOST_KEYS:
         raise _too_many(f"got {len(given)}")
-    return [_read_key(text, f"$[{place}]") for place, text in enumerate(given)]
+    keys = []
+    for place, text in enumerate(given):
+        if place and not place % THRESHOLDS.read_slots:
+            yield None
+        try:
+            keys.append(_read_key(text))
+        except BadArgument as wrong:
+            refuse(1, f"$[{place}]", wrong.why)
+    return keys
 
 
 def _too_many(found: str) -> InvalidParams:
     return InvalidParams(f"too many storage keys requested (max {MOST_KEYS}, {found})")
 
 
-def _read_key(text: str, path: str) -> StorageKey:
+def _read_key(text: str) -> StorageKey:
     digits = key_digits(text)
     if not digits:
         return StorageKey(0, write_quantity(0))
-    if len(digits) > KEY_DIGITS:
-        refuse(1, path, "storage key too long (want at most 32 bytes)")
-    number = slot(f"0x{digits}", 1, path)
+    number = slot(f"0x{digits}", 1)
     whole = len(digits) >= KEY_DIGITS - 1  # an odd number of digits lacks a zero
     return StorageKey(number, b'"0x%064x"' % number if whole else write_quantity(number))
 
