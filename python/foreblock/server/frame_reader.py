@@ -6,8 +6,8 @@ and checked as it arrives, a stretch at a time; its size is checked when it is a
 a chunked body, framing may not outweigh content: a message of one-byte fragments costs the
 reader a hundred times what it costs the sender.
 
-The parser of the websockets library takes four times as long for a request, 7.4 µs instead of
-2, and reads all frames that have arrived in one go; tests compare the two.
+The parser of the websockets library takes four times as long for a request, 2.9 µs instead of
+0.7, and reads all frames that have arrived in one go; tests compare the two.
 """
 
 import codecs

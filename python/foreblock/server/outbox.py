@@ -73,17 +73,17 @@ class Outbox:
 
     def put_reply(self, reply: Reply) -> None:
         """Add an answer; an empty one is none."""
-        rest = reply.rest
+        rest, body = reply.rest, reply.body
         if rest is None:
-            if reply.body:
-                self.put(reply.body)
+            if body:
+                self.put(body)
         elif isinstance(rest, LongText) or self.holds_back:
             text = rest if isinstance(rest, LongText) else LongText(self._room, rest)
-            assert not reply.body, "a long answer has all of its text in pieces"
+            assert not body, "a long answer has all of its text in pieces"
             self._wait(text)
             self._waiting_answers += text.size
         else:
-            self._write(frame_head(TEXT, reply.size), reply.body, *rest)
+            self._write(frame_head(TEXT, reply.size), body, *rest)
 
     def put_control(self, frame: bytes) -> None:
         """Add a control frame, which may stand before any other and between fragments."""
@@ -109,8 +109,13 @@ class Outbox:
 
     def flush(self) -> None:
         """Write the short messages of this turn."""
-        if self._gathered:
+        if self._gathered_bytes >= THRESHOLDS.long_bytes:
             self._write()
+        elif self._gathered:
+            frames = b"".join(self._gathered)
+            self._gathered.clear()
+            self._gathered_bytes = 0
+            self._transport.write(frames)
 
     def clear(self) -> None:
         """Drop what is not written yet."""
