@@ -51,6 +51,9 @@ EXAMPLES = [
     errors.UnknownSubscription("newBeads"),
     errors.TooManySubscriptions(256),
     errors.TooManyFilters(10_000),
+    errors.TooManyLogs("query returned more than 10000 results", 1, 2),
+    errors.TraceTooLong(1 << 26),
+    errors.RefusedTrace("tracer not found"),
     errors.StoreReplaced("data", "it was removed"),
     errors.StoreClosed(),
 ]

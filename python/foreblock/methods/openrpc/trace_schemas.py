@@ -68,6 +68,10 @@ TRACES: Final[dict[str, Schema]] = {
     ),
     # Of Otterscan's methods.
     "BlockDetails": record("totalFees:Quantity", block=_ANYTHING, issuance=_ANYTHING),
+    "TransactionPage": record(
+        "txs:Transaction[] firstPage:Boolean lastPage:Boolean",
+        receipts={"type": "array", "items": _ANYTHING},
+    ),
     "BlockPage": record("", fullblock=_ANYTHING, receipts={"type": "array", "items": _ANYTHING}),
     "InternalOperation": record("from:Address to:Address value:Quantity", type=_NUMBER),
     "TraceEntry": record(
