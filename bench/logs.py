@@ -4,10 +4,11 @@
 
 Each block has one log of a contract that nobody asks for, with a topic of its own; ten blocks at
 equal distances have one more, which the filter finds by its address and topic. The short chain
-is built, imported by foreblock and geth, and its transactions are sent to anvil, which makes a
-block of each. The long one is written as rows, without being executed, for foreblock alone.
+is built and imported by foreblock and geth, and anvil makes the same blocks. The long one is
+written as rows, without being executed, for foreblock alone.
 Figures are the CPU time of all processes of the server for each request, and the median time to
-the answer, of one client that asks one request after the other.
+the answer, of one client that asks one request after the other; of eight rounds the best, because
+other work on the machine only adds to them.
 """
 
 import argparse
@@ -47,7 +48,8 @@ from support.chains import log_chain
 from support.chains.builder import ChainBuilder
 
 FOUND = 10
-REQUESTS = 200
+REQUESTS = 50
+ROUNDS = 8
 SOUGHT, NOISE = log_chain.CONTRACTS[1, 1], log_chain.CONTRACTS[1, 2]
 TOPIC = keccak256(b"sought")
 PORT = 28_545
@@ -64,7 +66,9 @@ def main() -> None:
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=chosen.data) as name, ExitStack() as stack:
         folder = Path(name)
-        print("| Server | Blocks | Filter | CPU, µs | Median, µs | Found |\n|---|---|---|---|---|---|")
+        print(
+            "| Server | Blocks | Filter | CPU, µs | Median, µs | Found |\n|---|---|---|---|---|---|"
+        )
         if chosen.blocks:
             build(folder, chosen.blocks)
             files = (folder / "genesis.json", folder / "chain.rlp", folder / "store")
@@ -73,11 +77,11 @@ def main() -> None:
                 report("foreblock", url, pid, chosen.blocks)
             if chosen.geth:
                 url = stack.enter_context(geth(chosen.geth, folder, folder / "geth"))
-                time.sleep(10)  # it indexes logs after it has begun to serve
+                time.sleep(60)  # it indexes logs after it has begun to serve
                 report("geth", url, child("geth"), chosen.blocks)
                 stack.close()
             if chosen.anvil:
-                with anvil(chosen.anvil, folder) as (url, pid):
+                with anvil(chosen.anvil, folder, chosen.blocks) as (url, pid):
                     report("anvil", url, pid, chosen.blocks)
         if chosen.long:
             begun = time.monotonic()
@@ -100,7 +104,9 @@ def transactions(blocks: int) -> Iterator[list[bytes]]:
                 sender=bytes(20), to=to, data=data, gas=100_000,
                 max_fee_per_gas=10**11, max_priority_fee_per_gas=1,
             )  # fmt: skip
-            signed.append(sign_transaction(message, 2, log_chain.CHAIN_ID, nonce, log_chain.SECRET).raw)
+            signed.append(
+                sign_transaction(message, 2, log_chain.CHAIN_ID, nonce, log_chain.SECRET).raw
+            )
             nonce += 1
         yield signed
 
@@ -157,25 +163,18 @@ def serving(store: Path) -> Iterator[tuple[str, int]]:
 
 
 @contextmanager
-def anvil(program: str, folder: Path) -> Iterator[tuple[str, int]]:
-    """anvil, after it has made a block of each transaction."""
+def anvil(program: str, folder: Path, blocks: int) -> Iterator[tuple[str, int]]:
+    """anvil, after it has made the same blocks."""
     url = f"http://127.0.0.1:{PORT + 1}"
     command = [program, "--init", str(folder / "genesis.json"), "--port", str(PORT + 1),
-               "--chain-id", str(log_chain.CHAIN_ID), "--quiet"]  # fmt: skip
-    blocks = len((folder / "chain.rlp").read_bytes()) and count_blocks(folder)
+               "--chain-id", str(log_chain.CHAIN_ID), "--no-mining", "--quiet"]  # fmt: skip
     with started(command, url) as process:
         client = Client(url)
         for each in transactions(blocks):
             for raw in each:
                 client.ask("eth_sendRawTransaction", ["0x" + raw.hex()])
+            client.ask("evm_mine", [])
         yield url, process.pid
-
-
-def count_blocks(folder: Path) -> int:
-    """How many blocks the short chain has."""
-    with Store(str(folder / "store")) as store, store.view() as view:
-        assert view.heads.latest is not None
-        return view.heads.latest[0]
 
 
 class Client:
@@ -206,28 +205,34 @@ def report(server: str, url: str, pid: int, blocks: int) -> None:
         params: list[object] = [each | {"fromBlock": "0x0", "toBlock": "latest"}]
         found = client.ask("eth_getLogs", params)
         assert isinstance(found, list)
-        times = []
-        before = cpu_seconds(pid)
-        for _ in range(REQUESTS):
-            begun = time.perf_counter()
-            client.ask("eth_getLogs", params)
-            times.append(time.perf_counter() - begun)
-        cpu = (cpu_seconds(pid) - before) / REQUESTS
-        median = statistics.median(times)
-        print(f"| {server} | {blocks:,} | {name} | {cpu * 1e6:,.0f} | {median * 1e6:,.0f} | {len(found)} |", flush=True)
+        rounds = [measured(client, pid, params) for _ in range(ROUNDS)]
+        cpu, median = min(each[0] for each in rounds), min(each[1] for each in rounds)
+        print(
+            f"| {server} | {blocks:,} | {name} | {cpu * 1e6:,.0f} | {median * 1e6:,.0f} "
+            f"| {len(found)} |",
+            flush=True,
+        )
+
+
+def measured(client: Client, pid: int, params: list[object]) -> tuple[float, float]:
+    """CPU seconds of a request, and seconds to the answer in the median."""
+    times = []
+    before = cpu_seconds(pid)
+    for _ in range(REQUESTS):
+        begun = time.perf_counter()
+        client.ask("eth_getLogs", params)
+        times.append(time.perf_counter() - begun)
+    return (cpu_seconds(pid) - before) / REQUESTS, statistics.median(times)
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU time of a process and all below it, those that ended included."""
-    ticks = os.sysconf("SC_CLK_TCK")
+    """CPU time of a process and all below it, threads that live."""
     total, waiting = 0, [pid]
     while waiting:
-        each = waiting.pop()
-        fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
-        total += sum(map(int, fields[11:15]))
-        for task in Path(f"/proc/{each}/task").iterdir():
+        for task in Path(f"/proc/{waiting.pop()}/task").iterdir():
+            total += int((task / "schedstat").read_text().split()[0])
             waiting += map(int, (task / "children").read_text().split())
-    return total / ticks
+    return total / 1e9
 
 
 def child(name: str) -> int:

@@ -22,6 +22,7 @@ from foreblock._engine import (
     Allowance,
     Batch,
     Bids,
+    BlockLogs,
     BlockTips,
     Body,
     BodyText,
@@ -31,6 +32,9 @@ from foreblock._engine import (
     FastPath,
     GrowingRoot,
     Header,
+    Log,
+    LogFilter,
+    LogSearch,
     Message,
     Opening,
     Overlay,
@@ -51,6 +55,9 @@ from foreblock._engine import (
     create_access_list,
     decode_transaction,
     item_at,
+    log_section,
+    log_terms,
+    merge_log_sections,
     read_call,
     read_parts,
     read_simulation,
@@ -129,6 +136,8 @@ class Objects:
             "header": HEADER,
             "calls": CALLS,
             "overrides": OVERRIDES,
+            "filter": FILTER,
+            "log": Log(CONTRACT, [bytes(32)], b""),
         }
 
 
@@ -183,7 +192,7 @@ def named(*names: str) -> st.SearchStrategy[Any]:
 ENGINE = named(
     *("changes", "nodes", "env", "optimism", "outcome", "executed", "view", "heads", "state"),
     *("overlay", "empty overlay", "batch", "deposit", "account", "precompiles", "message"),
-    *("creation", "store", "header", "calls", "allowance"),
+    *("creation", "store", "header", "calls", "allowance", "filter", "log"),
 )
 ANYTHING = st.recursive(st.one_of(PLAIN, ENGINE), nested, max_leaves=6)
 ADDRESSES = st.sampled_from([ALICE, CONTRACT, bytes(20), bytes(19) + b"\x04"])
@@ -226,6 +235,21 @@ PLAUSIBLE: dict[str, st.SearchStrategy[Any]] = {
     "told": st.lists(st.tuples(ADDRESSES, BYTES), max_size=2),
     "slots": SLOTS,
     "failures": st.lists(st.tuples(BYTES, BYTES), max_size=2),
+    "view": named("view"),
+    "filter": named("filter"),
+    "log": named("log"),
+    "addresses": st.lists(ADDRESSES, max_size=3),
+    "topics": st.lists(st.lists(WORDS, max_size=3), max_size=4),
+    "bloom": st.sampled_from([bytes(256), b"\xff" * 256, bytes(255)]),
+    "runs": st.lists(st.tuples(st.tuples(BYTES, NUMBERS), st.tuples(NUMBERS, NUMBERS)), max_size=3),
+    "portions": st.lists(st.tuples(BYTES, BYTES), max_size=3),
+    "end": BYTES,
+    "put": st.lists(st.tuples(BYTES, BYTES), max_size=3),
+    "deleted": st.lists(BYTES, max_size=3),
+    "receipts": st.lists(BYTES, max_size=3),
+    "blocks": st.lists(BYTES, max_size=3),
+    "sources": st.lists(st.tuples(BYTES, NUMBERS), max_size=3),
+    "start": st.one_of(NUMBERS, st.just(bytes(10))),
 }
 
 
@@ -268,6 +292,7 @@ def methods(kind: type) -> list[str]:
 
 
 CALLS = plain_calls((ALICE, CONTRACT, 0, b"", None))
+FILTER = LogFilter([ALICE], [[], [bytes(32)]])
 OVERRIDES = overrides({ALICE: {"balance": 1, "stateDiff": {1: 2}}})
 
 
@@ -293,6 +318,9 @@ def made(objects: Objects, kind: type) -> object:
         FastPath: lambda: fast_path(objects.store),
         StoredItems: lambda: StoredItems(ITEMS),
         Bids: lambda: Bids(7),
+        LogFilter: lambda: FILTER,
+        LogSearch: lambda: LogSearch(FILTER, [((b"L", 2**16 - 1), (0, 2**64 - 1))], 0, 2**64 - 1),
+        BlockLogs: lambda: BlockLogs(FILTER, [(b"row", b"row")], b""),
         BlockTips: lambda: BlockTips([(1, 2), (3, 4)]),
         Proof: lambda: objects.state.prove(CONTRACT, [1]),
     }
@@ -322,7 +350,7 @@ def written(block: SealedBody) -> BodyText:
 KINDS = [
     Store, View, State, Batch, Overlay, StateTrie, GrowingRoot, Body, Changes, Executed,
     Opening, Parts, SealedBody, BodyText, Overrides, PlainCalls, FastPath, StoredItems, Bids,
-    BlockTips, Proof,
+    BlockTips, Proof, LogFilter, LogSearch, BlockLogs,
 ]  # fmt: skip
 METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]
 many = settings(
@@ -364,7 +392,8 @@ def test_methods_raise_what_is_documented(
         Account, Allowance, Message, Precompiles, Env, GrowingRoot, Body, FastPath,
         StoredItems, Bids, BlockTips, read_call, read_simulation, row_part, item_at, receipt_at,
         receipts_end, TraceSelection, Tracer.struct_logs, trace_transactions, trace_call,
-        create_access_list,
+        create_access_list, LogFilter, LogSearch, BlockLogs, log_terms, log_section,
+        merge_log_sections,
     ],
 )  # fmt: skip
 @many

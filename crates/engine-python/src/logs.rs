@@ -82,21 +82,18 @@ impl LogSearch {
     }
 }
 
+/// The prefix and the size of sections, the first block and the one after the last.
+type RunArg = Pair<Pair<PyBackedBytes, Arg<u16>>, Pair<Arg<u64>, Arg<u64>>>;
+
 #[pymethods]
 impl LogSearch {
-    /// Each run is the prefix and the size of its sections, its first block and the next after
-    /// its last.
     #[new]
-    fn new(
-        filter: &LogFilter,
-        runs: Vec<Pair<Pair<PyBackedBytes, Arg<u16>>, Pair<Arg<u64>, Arg<u64>>>>,
-        first: Arg<u64>,
-        stop: Arg<u64>,
-    ) -> Self {
-        let run = |Pair(Pair(prefix, size), Pair(first, stop)): Pair<_, _>| {
-            let (prefix, size): (PyBackedBytes, Arg<u16>) = (prefix, size);
-            let (first, stop): (Arg<u64>, Arg<u64>) = (first, stop);
-            Run { prefix: prefix.to_vec(), size: size.0.max(1), first: first.0, stop: stop.0 }
+    fn new(filter: &LogFilter, runs: Vec<RunArg>, first: Arg<u64>, stop: Arg<u64>) -> Self {
+        let run = |Pair(Pair(prefix, size), Pair(first, stop)): RunArg| Run {
+            prefix: prefix.to_vec(),
+            size: size.0.max(1),
+            first: first.0,
+            stop: stop.0,
         };
         let runs = runs.into_iter().map(run).collect();
         Self(Mutex::new(Search::new(&filter.0, runs, first.0, stop.0)))

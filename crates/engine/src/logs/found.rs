@@ -55,7 +55,7 @@ impl Found {
         out.extend_from_slice(if self.count == 0 { b"{\"address\":" } else { b",{\"address\":" });
         json::data(out, log.address);
         out.extend_from_slice(b",\"topics\":");
-        json::array(out, log.topics(), |out, topic| json::data(out, topic));
+        json::array(out, log.topics(), json::data);
         out.extend_from_slice(b",\"data\":");
         json::data(out, log.data);
         out.extend_from_slice(b",\"logIndex\":");

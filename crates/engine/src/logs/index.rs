@@ -26,6 +26,9 @@ pub type Term = u64;
 /// new section.
 pub type Source<'a> = (&'a [u8], u16);
 
+/// Chunks of a merged section, and the entry from which the next part goes on; none at the end.
+pub type Merged = (Vec<Vec<u8>>, Option<[u8; ENTRY]>);
+
 /// Of every block with a log.
 pub const ANY: Term = 0;
 /// A term and a place.
@@ -102,7 +105,7 @@ impl<'a> Chunk<'a> {
     ///
     /// `StoreDamaged` when it has no whole entries.
     pub fn new(row: &'a [u8]) -> Result<Self> {
-        if row.is_empty() || row.len() % ENTRY != 0 {
+        if row.is_empty() || !row.len().is_multiple_of(ENTRY) {
             return Err(damaged("a chunk of the index has no whole entries"));
         }
         Ok(Self(row))

@@ -105,10 +105,11 @@ impl Search {
     }
 
     fn add_blocks(&self, blocks: &mut Vec<u64>) {
-        for (byte, at) in self.all.iter().zip((self.section..).step_by(8)) {
+        for (byte, at) in self.all.iter().zip((0_u64..).step_by(8)) {
             let mut left = *byte;
             while left != 0 {
-                let block = at + u64::from(left.trailing_zeros());
+                let place = at + u64::from(left.trailing_zeros());
+                let block = self.section.saturating_add(place);
                 if (self.first..self.stop).contains(&block) {
                     blocks.push(block);
                 }

@@ -47,7 +47,7 @@ impl<'a> ReceiptLogs<'a> {
             return Err(damaged("an address of another length"));
         }
         let topics = take_list(&mut fields)?;
-        if topics.len() % (TOPIC + 1) != 0 {
+        if !topics.len().is_multiple_of(TOPIC + 1) {
             return Err(damaged("a topic of another length"));
         }
         Ok(Some(Log { address, topics, data: take_item(&mut fields)? }))

@@ -12,11 +12,12 @@ use super::view::View;
 use super::{check_row_key, lmdb};
 use crate::error::Result;
 use crate::logs::filter::LogFilter;
-use crate::logs::index::{self, Chunk, ENTRY, Source, Term, entry, entry_bytes, parts};
+use crate::logs::index::{self, Chunk, ENTRY, Merged, Source, Term, entry, entry_bytes, parts};
 use crate::logs::search::{LookUp, Search};
 use crate::stored::items::{damaged, take_item, take_list};
 
-/// Blocks after which a search pauses.
+/// Terms and blocks after which a search pauses.
+const MOST_LOOK_UPS: usize = 1 << 16;
 const MANY_BLOCKS: usize = 1024;
 /// Entries that take as long as a look-up.
 const ENTRIES_PER_LOOK_UP: usize = 128;
@@ -36,7 +37,7 @@ impl View {
     pub fn search_logs(&self, search: &mut Search, look_ups: usize) -> Result<Vec<u64>> {
         let mut blocks = Vec::new();
         self.lease.read(|txn| {
-            let mut left = look_ups.max(1);
+            let mut left = look_ups.clamp(1, MOST_LOOK_UPS);
             while left > 0 && blocks.len() < MANY_BLOCKS {
                 let Some(LookUp { prefix, term }) = search.next() else { break };
                 check_row_key(&prefix)?;
@@ -57,8 +58,8 @@ impl View {
         Ok(blocks)
     }
 
-    /// Part of the merger of some sections, as chunks: from an entry on, about `most` entries
-    /// of each source. Gives the entry from which the next part goes on; none at the end.
+    /// Part of the merger of some sections: from an entry on, about `most` entries of each
+    /// source.
     ///
     /// # Errors
     ///
@@ -69,7 +70,7 @@ impl View {
         sources: &[Source<'_>],
         from: &[u8; ENTRY],
         most: usize,
-    ) -> Result<(Vec<Vec<u8>>, Option<[u8; ENTRY]>)> {
+    ) -> Result<Merged> {
         sources.iter().try_for_each(|(prefix, _)| check_row_key(prefix))?;
         let (term, _) = parts(from.iter().fold(0, |all, byte| all << 8 | u128::from(*byte)));
         let mut read: Vec<(u128, u16)> = Vec::new();
