@@ -29,6 +29,8 @@ EXAMPLES = [
     errors.PrunedState(1, 5),
     errors.RefusedCall("err: … (supplied gas 5)"),
     errors.RefusedSimulation(errors.Rule.FUNDS, "err: … (supplied gas 5)"),
+    errors.RefusedTrace("transaction not found"),
+    errors.TraceTooLong(1 << 26),
     errors.Reverted(b"\1\2", "because"),
     errors.Halted("out of gas"),
     errors.TimedOut(5000),

@@ -39,7 +39,6 @@ pub(crate) struct Recorder {
 const COUNT_AFTER: usize = 64 * 1024;
 
 #[derive(Debug, Default)]
-#[expect(clippy::large_enum_variant, reason = "one for each run, never in a list")]
 pub(crate) enum Kind {
     #[default]
     Nothing,
