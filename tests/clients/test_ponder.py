@@ -26,6 +26,7 @@ TOKEN = json.loads((HERE / "token.json").read_text("utf-8"))
 TRANSFER = bytes.fromhex("a9059cbb")
 TO = b"\x44" * 20
 GWEI = 10**9
+REORGS = ("--faults=reorg=0.2", "--seed=2750")  # with this seed, 5 to 13 blocks apart
 
 Row = dict[str, str]
 
@@ -93,9 +94,9 @@ def ponder(folder: Path, url: str, token: str) -> Iterator[str]:
     (folder / "node_modules").symlink_to(HERE / "node_modules")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
-    with subprocess.Popen(
+    with (folder / "log").open("w") as log, subprocess.Popen(
         [program, "start", "--schema=clients", "--hostname=127.0.0.1", f"--port={port}"],
-        cwd=folder, stdout=(folder / "log").open("w"), stderr=subprocess.STDOUT,
+        cwd=folder, stdout=log, stderr=subprocess.STDOUT,
         env=environment(URL=url, TOKEN=token, START="0", PONDER_TELEMETRY_DISABLED="1"),
         start_new_session=True,
     ) as process:  # fmt: skip
@@ -115,26 +116,31 @@ def shown(address: str) -> list[Row]:
         return []
 
 
+def places(rows: list[Row]) -> dict[str, str]:
+    """The block of each transfer."""
+    return {row["hash"]: row["blockHash"] for row in rows}
+
+
 def test_ponder_indexes_a_contract_through_reorgs(tmp_path: Path) -> None:
     program_of("ponder")
-    options = ("--test-listen=", "--block-time=1", "--faults=reorg=0.3")
-    with dev_chain(*options) as dev:
+    with dev_chain("--test-listen=", *REORGS) as dev:
         sender = Sender(dev.main)
-        first = sender.transfer(1)
+        sent = [sender.transfer(1)]
         with ponder(tmp_path, dev.main.url + "/eth", sender.token) as address:
-            until(lambda: any(row["hash"] == first for row in shown(address)), "ponder has indexed")
-            value = 1
-            places: dict[str, str] = {}
-            moved = False  # whether a transfer that was indexed is in another block now
-            while not moved:
-                value += 1
-                sender.transfer(value)
-                found = {row["hash"]: row["blockHash"] for row in shown(address)}
-                moved = any(found.get(sent, place) != place for sent, place in places.items())
-                places |= found
+            until(lambda: sent[0] in places(shown(address)), "ponder has indexed a transfer")
+            before: dict[str, str] = {}
+
+            def moved() -> bool:
+                """Whether a transfer that was indexed is in another block now."""
+                sent.append(sender.transfer(len(sent) + 1))
+                now = places(shown(address))
+                found = any(now.get(each, place) != place for each, place in before.items())
+                before.update(now)
+                return found
 
             def complete() -> bool:
                 chain = transfers(dev.main, sender.token)
-                return len(chain) == value and shown(address) == chain
+                return len(chain) == len(sent) and shown(address) == chain
 
+            until(moved, "ponder has followed a reorg")
             until(complete, "ponder shows what the chain has")
