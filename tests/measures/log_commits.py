@@ -1,6 +1,7 @@
 """Measure what the index of logs costs a writer: commits of flashblocks, and the work behind.
 
-    python bench/log_commits.py [--blocks 60] [--transactions 200] [--rounds 3]
+    PYTHONPATH=tests python tests/measures/log_commits.py [--blocks 60] [--rounds 3]
+        [--transactions 200]
 
 Two chains of the same blocks are written in turn, one with the index and one without. Each block
 has three flashblocks with these transactions, each of which logs a topic of its own; the work
@@ -14,9 +15,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
 
 from foreblock._engine import Heads
 from foreblock.ledger.building.commit_builder import CommitBuilder
@@ -39,7 +37,8 @@ def main() -> None:
             figures[indexed] = measure(chosen.blocks, chosen.transactions, indexed=indexed)
         without, with_index = figures[False], figures[True]
         sys.stdout.write(
-            f"commit of a flashblock, CPU: {without[0]:.2f} ms without, {with_index[0]:.2f} ms with, "
+            f"commit of a flashblock, CPU: {without[0]:.2f} ms without, "
+            f"{with_index[0]:.2f} ms with, "
             f"{with_index[0] / without[0] - 1:+.1%}; work behind it, CPU per block: "
             f"{without[1]:.2f} ms, {with_index[1]:.2f} ms; store {without[2]} kB, "
             f"{with_index[2]} kB\n"

@@ -1,6 +1,7 @@
 """Measure eth_getLogs: over 10,000 blocks beside geth and anvil, and over a million.
 
-    python bench/logs.py [--blocks 10000] [--long 1000000] [--geth FILE] [--anvil FILE] [--data DIR]
+    PYTHONPATH=tests python tests/measures/logs.py [--blocks 10000] [--long 1000000]
+        [--geth FILE] [--anvil FILE] [--data DIR]
 
 Each block has one log of a contract that nobody asks for, with a topic of its own; ten blocks at
 equal distances have one more, which the filter finds by its address and topic. The short chain
@@ -24,9 +25,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
 
 from differential.geth import geth
 from foreblock._engine import (
@@ -55,6 +53,11 @@ TOPIC = keccak256(b"sought")
 PORT = 28_545
 
 
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -66,7 +69,7 @@ def main() -> None:
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=chosen.data) as name, ExitStack() as stack:
         folder = Path(name)
-        print(
+        say(
             "| Server | Blocks | Filter | CPU, µs | Median, µs | Found |\n|---|---|---|---|---|---|"
         )
         if chosen.blocks:
@@ -86,7 +89,7 @@ def main() -> None:
         if chosen.long:
             begun = time.monotonic()
             sizes = write_rows(folder / "long", chosen.long)
-            print(f"{sizes}, {time.monotonic() - begun:.0f} s", file=sys.stderr)
+            say(f"{sizes}, {time.monotonic() - begun:.0f} s")
             with serving(folder / "long") as (url, pid):
                 report("foreblock", url, pid, chosen.long)
 
@@ -196,7 +199,7 @@ class Client:
 def report(server: str, url: str, pid: int, blocks: int) -> None:
     """Rows of the table."""
     client = Client(url)
-    asked = {
+    asked: dict[str, dict[str, object]] = {
         "address and topic": {"address": f"0x{SOUGHT.hex()}", "topics": [f"0x{TOPIC.hex()}"]},
         "topic": {"topics": [f"0x{TOPIC.hex()}"]},
         "a topic without logs": {"topics": [f"0x{keccak256(b'nothing').hex()}"]},
@@ -207,10 +210,9 @@ def report(server: str, url: str, pid: int, blocks: int) -> None:
         assert isinstance(found, list)
         rounds = [measured(client, pid, params) for _ in range(ROUNDS)]
         cpu, median = min(each[0] for each in rounds), min(each[1] for each in rounds)
-        print(
+        say(
             f"| {server} | {blocks:,} | {name} | {cpu * 1e6:,.0f} | {median * 1e6:,.0f} "
-            f"| {len(found)} |",
-            flush=True,
+            f"| {len(found)} |"
         )
 
 
@@ -238,8 +240,11 @@ def cpu_seconds(pid: int) -> float:
 def child(name: str) -> int:
     """The process of this name that this one started."""
     mine = subprocess.run(
-        ["ps", "-o", "pid=,comm=", "--ppid", str(os.getpid())], capture_output=True, text=True, check=True
-    )  # fmt: skip
+        ["/usr/bin/ps", "-o", "pid=,comm=", "--ppid", str(os.getpid())],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return next(int(line.split()[0]) for line in mine.stdout.splitlines() if name in line)
 
 
