@@ -34,6 +34,7 @@ var scenarios = map[string]func(*given) any{
 	"sync":       sync,
 	"trace":      trace,
 	"ordinary":   ordinary,
+	"reorgs":     reorgs,
 }
 
 func main() {
