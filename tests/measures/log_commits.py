@@ -61,7 +61,7 @@ def measure(blocks: int, transactions: int, *, indexed: bool) -> tuple[float, fl
         commits.append((time.thread_time() - begun) * 1e3)
         return heads
 
-    CommitBuilder.commit = timed  # type: ignore[method-assign]
+    CommitBuilder.commit = timed  # type: ignore[method-assign,assignment]
     try:
         with tempfile.TemporaryDirectory() as folder:
             chain = Chain(Path(folder) / "store")
