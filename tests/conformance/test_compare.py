@@ -66,6 +66,8 @@ def test_message_differences_are_known_as_such() -> None:
         ({"a": "0x1"}, {"a": "0x2", "b": 1}, False),
         ([{"a": 1}], [{"a": 2}, {"a": 3}], True),
         ([{"a": 1}], [{"a": 2}, {"b": 3}], False),
+        ([{"a": 1}, {"b": 1}], [{"b": 2}, {"a": 3}], True),
+        ([{"a": 1}, {"b": 1}], [{"a": 2, "b": 3}], False),
         ({"error": {"code": 3}}, {"result": "0x"}, False),
     ],
 )

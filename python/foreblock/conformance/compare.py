@@ -69,11 +69,23 @@ def _shapes(path: str, expected: object, found: object) -> Iterator[Difference]:
                 yield from _shapes(f"{path}.{key}", one, other)
         case list(), list():
             for index, item in enumerate(found if expected else ()):
-                yield from _shapes(f"{path}[{index}]", expected[0], item)
+                yield from _nearest(f"{path}[{index}]", expected, item)
         case _ if _kind(expected) != _kind(found):
             yield Difference(path, _kind(expected), _kind(found))
         case _:
             pass
+
+
+def _nearest(path: str, expected: list[object], found: object) -> list[Difference]:
+    """None where one of the items has this shape, else those from the most similar one."""
+    nearest: list[Difference] | None = None
+    for item in expected:
+        differences = list(_shapes(path, item, found))
+        if not differences:
+            return differences
+        if nearest is None or len(differences) < len(nearest):
+            nearest = differences
+    return nearest or []
 
 
 def _item(items: list[object], index: int) -> object:
