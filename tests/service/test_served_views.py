@@ -37,9 +37,10 @@ def network(**own: Any) -> Network:  # noqa: ANN401, fields of any type
     return Network(**{"name": "main", "data": "none", "source": "store", **own})
 
 
-@pytest.fixture(scope="module")
-def store(example: ChainFiles, tmp_path_factory: pytest.TempPathFactory) -> str:
-    found: Path = tmp_path_factory.mktemp("served") / "store"
+@pytest.fixture
+def store(example: ChainFiles, tmp_path: Path) -> str:
+    """One for each test: a process opens a store once, and what is served keeps it open."""
+    found = tmp_path / "store"
     import_files(example.genesis, example.chain, found, example.fork_choice, lambda _: None)
     return str(found)
 
