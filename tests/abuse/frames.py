@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from websockets.client import ClientProtocol
 from websockets.protocol import State
 from websockets.uri import parse_uri
-from websockets.utils import apply_mask
 
 from abuse.wire import Address, Closed, Connection, request
+from support.servers.websocket_wire import masked
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -22,22 +22,9 @@ HANDSHAKE = (
     b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
     b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 )
-MASK = b"\x01\x80\xff\x5a"
 DRIP_SECONDS = 0.5
 PING = b"\x89\x00"
 LARGE_BLOCK = request("eth_getBlockByNumber", "0x1", True)
-
-
-def masked(payload: bytes, opcode: int = 1, *, final: bool = True) -> bytes:
-    """A frame as clients send it, or as they should not."""
-    head = bytes([(0x80 if final else 0) | opcode])
-    if len(payload) < 126:
-        head += bytes([0x80 | len(payload)])
-    elif len(payload) < 1 << 16:
-        head += b"\xfe" + len(payload).to_bytes(2)
-    else:
-        head += b"\xff" + len(payload).to_bytes(8)
-    return head + MASK + apply_mask(payload, MASK)
 
 
 PONG = masked(b"", 10)

@@ -319,8 +319,7 @@ def made(objects: Objects, kind: type) -> object:
         StoredItems: lambda: StoredItems(ITEMS),
         Bids: lambda: Bids(7),
         LogFilter: lambda: FILTER,
-        # Not too long: a search goes as far in one call as it is asked to.
-        LogSearch: lambda: LogSearch(FILTER, [((b"L", 16), (0, 2**16))], 0, 2**16),
+        LogSearch: lambda: LogSearch(FILTER, [((b"L", 2**16 - 1), (0, 2**64 - 1))], 0, 2**64 - 1),
         BlockLogs: lambda: BlockLogs(FILTER, [(b"row", b"row")], b""),
         BlockTips: lambda: BlockTips([(1, 2), (3, 4)]),
         Proof: lambda: objects.state.prove(CONTRACT, [1]),

@@ -20,7 +20,7 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.blocks.block_texts import BlockTexts
 from foreblock.methods.options import Options
 from foreblock.methods.subscriptions.flashblock_kinds import NewFlashblocks
-from foreblock.methods.subscriptions.kinds import NewHeads
+from foreblock.methods.subscriptions.kinds import NEW_HEADS
 from foreblock.methods.subscriptions.log_kinds import LOGS, PENDING_LOGS, LogsWanted
 from support.chains.following import Following, Truth
 from support.servers.asking import Asker, asker
@@ -46,7 +46,7 @@ class Model:
             self.watchers = [
                 (
                     LogWatcher(LOGS, ALL, view),
-                    HeadWatcher(NewHeads(), None, view),
+                    HeadWatcher(NEW_HEADS, None, view),
                     LogWatcher(PENDING_LOGS, ALL, view),
                     Watcher(blocks, None, view),
                 )

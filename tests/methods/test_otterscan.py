@@ -6,26 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from conftest import ChainFiles
-from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
 from methods.test_traces import MISSING, RECORDED
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.servers.asking import Asker, asker, error
 
 ETHER = 10**18
-
-
-@pytest.fixture(scope="module")
-def client(published: ChainFiles, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
-    store = tmp_path_factory.mktemp("otterscan") / "store"
-    import_files(published.genesis, published.chain, store, published.fork_choice, lambda _: None)
-    ledger = Ledger.open(str(store))
-    with asker(ledger, "ethereum") as found:
-        yield found
-    ledger.close()
 
 
 def flat(call: dict[str, Any], depth: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -35,12 +21,12 @@ def flat(call: dict[str, Any], depth: int = 0) -> Iterator[tuple[int, dict[str, 
         yield from flat(each, depth + 1)
 
 
-def test_traces_have_the_calls_of_geth(client: Asker) -> None:
+def test_traces_have_the_calls_of_geth(published_ethereum: Asker) -> None:
     calls = json.loads(gzip.decompress(RECORDED.read_bytes()))["calls"]
     seen = 0
     for number in ("0x2", "0x1e", "0x2d", "0x36"):
         for each in calls[number]:
-            found = client.ask("ots_traceTransaction", each["txHash"])
+            found = published_ethereum.ask("ots_traceTransaction", each["txHash"])
             expected = list(flat(each["result"]))
             assert [(entry["depth"], entry["type"]) for entry in found] == [
                 (depth, call["type"]) for depth, call in expected
@@ -75,7 +61,7 @@ def test_operations_are_what_moved_ether_or_made_contracts(tmp_path: Path) -> No
     assert kinds == ["CREATE", "CALL", "CALL", "CREATE", "SELFDESTRUCT"]
 
 
-def test_errors_are_the_data_of_reverts(client: Asker) -> None:
+def test_errors_are_the_data_of_reverts(published_ethereum: Asker) -> None:
     calls = json.loads(gzip.decompress(RECORDED.read_bytes()))["calls"]
     ends = {"reverted": 0, "other": 0}
     for blocks in calls.values():
@@ -83,80 +69,87 @@ def test_errors_are_the_data_of_reverts(client: Asker) -> None:
             top = each["result"]
             reverted = top.get("error") == "execution reverted"
             expected = top.get("output", "0x") if reverted else "0x"
-            assert client.ask("ots_getTransactionError", each["txHash"]) == expected
+            assert published_ethereum.ask("ots_getTransactionError", each["txHash"]) == expected
             ends["reverted" if reverted else "other"] += 1
     assert ends["other"]
-    assert client.ask("ots_getTransactionError", MISSING) is None
+    assert published_ethereum.ask("ots_getTransactionError", MISSING) is None
 
 
-def test_block_details_are_those_of_the_block(client: Asker) -> None:
+def test_block_details_are_those_of_the_block(published_ethereum: Asker) -> None:
     for number in ("0x3", "0x1c", "0x2d", "0x36"):
-        block = client.ask("eth_getBlockByNumber", number, False)
-        receipts = client.ask("eth_getBlockReceipts", number)
-        found = client.ask("ots_getBlockDetails", int(number, 16))
-        assert found == client.ask("ots_getBlockDetailsByHash", block["hash"])
+        block = published_ethereum.ask("eth_getBlockByNumber", number, False)
+        receipts = published_ethereum.ask("eth_getBlockReceipts", number)
+        found = published_ethereum.ask("ots_getBlockDetails", int(number, 16))
+        assert found == published_ethereum.ask("ots_getBlockDetailsByHash", block["hash"])
         count = len(block.pop("transactions"))
         assert found["block"] == block | {"transactionCount": hex(count), "logsBloom": None}
         fees = sum(int(r["gasUsed"], 16) * int(r["effectiveGasPrice"], 16) for r in receipts)
         assert int(found["totalFees"], 16) == fees
-    mined = client.ask("ots_getBlockDetails", "0x3")["issuance"]
+    mined = published_ethereum.ask("ots_getBlockDetails", "0x3")["issuance"]
     assert int(mined["blockReward"], 16) == 5 * ETHER + 5 * ETHER // 32
     assert int(mined["uncleReward"], 16) == 5 * ETHER * 7 // 8
-    assert client.ask("ots_getBlockDetails", 999) is None
+    assert published_ethereum.ask("ots_getBlockDetails", 999) is None
 
 
-def test_pages_have_all_transactions_once(client: Asker) -> None:
-    block = client.ask("eth_getBlockByNumber", "0x2", True)
-    receipts = client.ask("eth_getBlockReceipts", "0x2")
+def test_pages_have_all_transactions_once(published_ethereum: Asker) -> None:
+    block = published_ethereum.ask("eth_getBlockByNumber", "0x2", True)
+    receipts = published_ethereum.ask("eth_getBlockReceipts", "0x2")
     size = 25
     pages: list[Any] = []
     for number in range(4):
-        pages.insert(0, client.ask("ots_getBlockTransactions", 2, number, size))
+        pages.insert(0, published_ethereum.ask("ots_getBlockTransactions", 2, number, size))
     assert len(pages[0]["fullblock"]["transactions"]) == 0
     shown = [each for page in pages for each in page["fullblock"]["transactions"]]
     assert shown == [each | {"input": each["input"][:10]} for each in block["transactions"]]
     found = [each for page in pages for each in page["receipts"]]
     bare = {"logs": None, "logsBloom": None, "timestamp": block["timestamp"]}
     assert found == [each | bare for each in receipts]
-    refused = client.ask("ots_getBlockTransactions", 2, 0, 1000)
+    refused = published_ethereum.ask("ots_getBlockTransactions", 2, 0, 1000)
     assert refused["code"] == -32602
 
 
-def test_transactions_are_found_by_sender_and_nonce(client: Asker) -> None:
+def test_transactions_are_found_by_sender_and_nonce(published_ethereum: Asker) -> None:
     for number in ("0x1", "0x2", "0x20", "0x36"):
-        for each in client.ask("eth_getBlockByNumber", number, True)["transactions"][:5]:
+        for each in published_ethereum.ask("eth_getBlockByNumber", number, True)["transactions"][
+            :5
+        ]:
             asked = each["from"], int(each["nonce"], 16)
-            assert client.ask("ots_getTransactionBySenderAndNonce", *asked) == each["hash"]
-    assert client.ask("ots_getTransactionBySenderAndNonce", "0x" + "77" * 20, 0) is None
-    assert client.ask("ots_getTransactionBySenderAndNonce", each["from"], "0xffffff") is None
+            assert (
+                published_ethereum.ask("ots_getTransactionBySenderAndNonce", *asked) == each["hash"]
+            )
+    assert published_ethereum.ask("ots_getTransactionBySenderAndNonce", "0x" + "77" * 20, 0) is None
+    assert (
+        published_ethereum.ask("ots_getTransactionBySenderAndNonce", each["from"], "0xffffff")
+        is None
+    )
 
 
-def test_creators_are_those_of_the_receipts(client: Asker) -> None:
+def test_creators_are_those_of_the_receipts(published_ethereum: Asker) -> None:
     made = 0
     for number in range(1, 55):
-        for receipt in client.ask("eth_getBlockReceipts", hex(number))[:6]:
+        for receipt in published_ethereum.ask("eth_getBlockReceipts", hex(number))[:6]:
             contract = receipt["contractAddress"]
-            if contract and client.ask("ots_hasCode", contract, hex(number)):
-                found = client.ask("ots_getContractCreator", contract)
+            if contract and published_ethereum.ask("ots_hasCode", contract, hex(number)):
+                found = published_ethereum.ask("ots_getContractCreator", contract)
                 assert found == {"hash": receipt["transactionHash"], "creator": receipt["from"]}
                 made += 1
     assert made > 3
-    assert client.ask("ots_getContractCreator", "0x" + "77" * 20) is None
+    assert published_ethereum.ask("ots_getContractCreator", "0x" + "77" * 20) is None
 
 
-def test_what_needs_an_index_is_refused_in_words(client: Asker) -> None:
+def test_what_needs_an_index_is_refused_in_words(published_ethereum: Asker) -> None:
     why = "transactions by address need an index, which is not kept here"
     for method in ("ots_searchTransactionsBefore", "ots_searchTransactionsAfter"):
-        assert client.ask(method, "0x" + "77" * 20, 0, 25) == error(-32000, why)
+        assert published_ethereum.ask(method, "0x" + "77" * 20, 0, 25) == error(-32000, why)
 
 
-def test_small_answers(client: Asker) -> None:
-    assert client.ask("ots_getApiLevel") == 8
-    header = client.ask("erigon_getHeaderByNumber", "0x36")
-    block = client.ask("eth_getBlockByNumber", "0x36", False)
+def test_small_answers(published_ethereum: Asker) -> None:
+    assert published_ethereum.ask("ots_getApiLevel") == 8
+    header = published_ethereum.ask("erigon_getHeaderByNumber", "0x36")
+    block = published_ethereum.ask("eth_getBlockByNumber", "0x36", False)
     assert header == {name: block[name] for name in header}
     assert "size" not in header
-    assert client.ask("erigon_getHeaderByNumber", 999) is None
+    assert published_ethereum.ask("erigon_getHeaderByNumber", 999) is None
 
 
 def test_blocks_in_progress_count(tmp_path: Path) -> None:

@@ -2,34 +2,14 @@
 
 import gzip
 import json
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
-from conftest import ChainFiles
-from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
 from methods.test_traces import MISSING, RECORDED
 from support.servers.asking import Asker, asker, error
 
 FLAT = json.loads(gzip.decompress(RECORDED.read_bytes()))["flat-parity"]
 ETHER = 10**18
-
-
-@pytest.fixture(scope="module")
-def ledger(published: ChainFiles, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
-    store = tmp_path_factory.mktemp("parity") / "store"
-    import_files(published.genesis, published.chain, store, published.fork_choice, lambda _: None)
-    opened = Ledger.open(str(store))
-    yield opened
-    opened.close()
-
-
-@pytest.fixture(scope="module")
-def client(ledger: Ledger) -> Iterator[Asker]:
-    with asker(ledger, "ethereum") as found:
-        yield found
 
 
 def as_geth(trace: dict[str, Any]) -> dict[str, Any]:
@@ -43,61 +23,67 @@ def as_geth(trace: dict[str, Any]) -> dict[str, Any]:
     return shown
 
 
-def test_blocks_have_the_traces_of_geth_and_rewards(client: Asker) -> None:
+def test_blocks_have_the_traces_of_geth_and_rewards(published_ethereum: Asker) -> None:
     for number, expected in FLAT.items():
-        found = client.ask("trace_block", number)
+        found = published_ethereum.ask("trace_block", number)
         rewards = [each for each in found if each["type"] == "reward"]
         traces = [as_geth(each) for each in found if each["type"] != "reward"]
         assert traces == [as_geth(trace) for each in expected for trace in each["result"]]
         assert bool(rewards) == (int(number, 16) <= 35)
 
 
-def test_rewards_are_those_of_the_fork_with_uncles(client: Asker) -> None:
-    found = [each for each in client.ask("trace_block", "0x3") if each["type"] == "reward"]
+def test_rewards_are_those_of_the_fork_with_uncles(published_ethereum: Asker) -> None:
+    found = [
+        each for each in published_ethereum.ask("trace_block", "0x3") if each["type"] == "reward"
+    ]
     kinds = [(each["action"]["rewardType"], int(each["action"]["value"], 16)) for each in found]
     assert kinds == [("block", 5 * ETHER + 5 * ETHER // 32), ("uncle", 5 * ETHER * 7 // 8)]
 
 
-def test_a_transaction_has_its_traces_of_the_block(client: Asker) -> None:
-    block = client.ask("trace_block", "0x2")
-    for transaction in client.ask("eth_getBlockByNumber", "0x2", False)["transactions"][::9]:
-        found = client.ask("trace_transaction", transaction)
+def test_a_transaction_has_its_traces_of_the_block(published_ethereum: Asker) -> None:
+    block = published_ethereum.ask("trace_block", "0x2")
+    for transaction in published_ethereum.ask("eth_getBlockByNumber", "0x2", False)["transactions"][
+        ::9
+    ]:
+        found = published_ethereum.ask("trace_transaction", transaction)
         assert found == [each for each in block if each["transactionHash"] == transaction]
-    assert client.ask("trace_transaction", MISSING) is None
-    assert client.ask("trace_block", "0x99") is None
+    assert published_ethereum.ask("trace_transaction", MISSING) is None
+    assert published_ethereum.ask("trace_block", "0x99") is None
 
 
-def test_a_filter_gives_what_matches_in_order(client: Asker) -> None:
-    every = client.ask("trace_filter", {"fromBlock": "0x1", "toBlock": "0x36"})
+def test_a_filter_gives_what_matches_in_order(published_ethereum: Asker) -> None:
+    every = published_ethereum.ask("trace_filter", {"fromBlock": "0x1", "toBlock": "0x36"})
     flat = [trace for each in FLAT.values() for result in each for trace in result["result"]]
     assert len(every) == len(flat)
     sender = every[5]["action"]["from"]
     to = every[9]["action"].get("to")
     span = {"fromBlock": "0x1", "toBlock": "0x36"}
     sent = [each for each in every if each["action"].get("from") == sender]
-    assert client.ask("trace_filter", span | {"fromAddress": [sender]}) == sent
-    some = client.ask("trace_filter", span | {"fromAddress": [sender], "after": 3, "count": 4})
+    assert published_ethereum.ask("trace_filter", span | {"fromAddress": [sender]}) == sent
+    some = published_ethereum.ask(
+        "trace_filter", span | {"fromAddress": [sender], "after": 3, "count": 4}
+    )
     assert some == sent[3:7]
     both = {"fromAddress": [sender], "toAddress": [to], "mode": "intersection"}
-    found = client.ask("trace_filter", span | both)
+    found = published_ethereum.ask("trace_filter", span | both)
     assert found == [each for each in sent if each["action"].get("to") == to]
 
 
-def test_a_filter_is_bounded_by_blocks(ledger: Ledger) -> None:
-    with asker(ledger, "ethereum", trace_blocks=10) as client:
+def test_a_filter_is_bounded_by_blocks(published_ledger: Ledger) -> None:
+    with asker(published_ledger, "ethereum", trace_blocks=10) as client:
         found = client.ask("trace_filter", {"fromBlock": "0x1", "toBlock": "0xb"})
         assert found["code"] == -32602
         assert "max block range 10" in found["message"]
         assert isinstance(client.ask("trace_filter", {"fromBlock": "0x1", "toBlock": "0xa"}), list)
 
 
-def test_a_replay_shows_changes_that_prestate_shows(client: Asker) -> None:
+def test_a_replay_shows_changes_that_prestate_shows(published_ethereum: Asker) -> None:
     """Beside geth's recorded diffs, in another format."""
     diffs = json.loads(gzip.decompress(RECORDED.read_bytes()))["diff"]
     for number in ("0x2", "0x2d", "0x36"):
         for each in diffs[number]:
             kinds = ["trace", "stateDiff"]
-            found = client.ask("trace_replayTransaction", each["txHash"], kinds)
+            found = published_ethereum.ask("trace_replayTransaction", each["txHash"], kinds)
             assert found["vmTrace"] is None
             assert found["trace"]
             post = each["result"]["post"]
@@ -111,13 +97,13 @@ def test_a_replay_shows_changes_that_prestate_shows(client: Asker) -> None:
                     assert (change["*"]["to"] if "*" in change else change["+"]) == value
 
 
-def test_calls_are_replayed_on_a_block(client: Asker) -> None:
+def test_calls_are_replayed_on_a_block(published_ethereum: Asker) -> None:
     to = "0x" + "aa" * 20
-    found = client.ask("trace_call", {"to": to, "value": "0x0"}, ["trace"], "0x36")
+    found = published_ethereum.ask("trace_call", {"to": to, "value": "0x0"}, ["trace"], "0x36")
     (trace,) = found["trace"]
     assert (found["output"], trace["type"], trace["action"]["to"]) == ("0x", "call", to)
     assert "blockHash" not in trace
-    refused = client.ask("trace_call", {"to": to}, ["vmTrace"])
+    refused = published_ethereum.ask("trace_call", {"to": to}, ["vmTrace"])
     assert refused == error(
         -32000, "vmTrace is not supported; debug_traceTransaction has the steps"
     )

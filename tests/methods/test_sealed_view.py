@@ -6,6 +6,7 @@ sends; beside it stands what the pre-confirmed view answers, which must not chan
 """
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -63,6 +64,17 @@ def hash_of(transaction: Transaction) -> str:
 
 def receipt(client: Asker, transaction: Transaction) -> Any:  # noqa: ANN401, it is JSON
     return client.ask("eth_getTransactionReceipt", hash_of(transaction))
+
+
+def test_coinbase_is_that_of_the_newest_block_shown(tmp_path: Path) -> None:
+    with closing(PreconfirmingChain(tmp_path / "store")) as chain:
+        chain.begin()
+        ledger = Ledger(chain.store, clock=chain.clock)
+        with asker(ledger, view="sealed") as node, asker(ledger) as root:
+            for client, block in ((node, "latest"), (root, "pending")):
+                shown = client.ask("eth_getBlockByNumber", block, False)["miner"]
+                assert client.ask("eth_coinbase") == shown
+            assert node.ask("eth_coinbase") != root.ask("eth_coinbase")
 
 
 # --- What tools do after a receipt -----------------------------------------------------------

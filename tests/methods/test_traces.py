@@ -2,15 +2,12 @@
 
 import gzip
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import ChainFiles
 from differential.traces import CONFIGS, digest, plain
-from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
 from support.payloads.cases import read_case
 from support.servers.asking import Asker, asker, error
@@ -33,30 +30,15 @@ def recorded() -> dict[str, dict[str, Any]]:
     return found
 
 
-@pytest.fixture(scope="module")
-def ledger(published: ChainFiles, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
-    store = tmp_path_factory.mktemp("traces") / "store"
-    import_files(published.genesis, published.chain, store, published.fork_choice, lambda _: None)
-    opened = Ledger.open(str(store))
-    yield opened
-    opened.close()
-
-
-@pytest.fixture(scope="module")
-def client(ledger: Ledger) -> Iterator[Asker]:
-    with asker(ledger, "ethereum") as found:
-        yield found
-
-
 @pytest.mark.parametrize("method", PUBLISHED)
 def test_published_cases_are_answered_as_shown(
-    conformance: Path, client: Asker, method: str
+    conformance: Path, published_ethereum: Asker, method: str
 ) -> None:
     paths = sorted((conformance / method).glob("*.io"))
     assert paths
     for path in paths:
         for body, expected in read_case(path):
-            found = json.loads(client.reply(body).body)
+            found = json.loads(published_ethereum.reply(body).body)
             if "error" in expected:
                 assert found["error"]["code"] == expected["error"]["code"], path.name
             else:
@@ -65,19 +47,21 @@ def test_published_cases_are_answered_as_shown(
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_traces_equal_those_of_geth(
-    client: Asker, recorded: dict[str, dict[str, Any]], name: str
+    published_ethereum: Asker, recorded: dict[str, dict[str, Any]], name: str
 ) -> None:
     assert len(recorded[name]) == 54
     for number, expected in recorded[name].items():
-        found = client.ask("debug_traceBlockByNumber", number, CONFIGS[name])
+        found = published_ethereum.ask("debug_traceBlockByNumber", number, CONFIGS[name])
         is_short = not name.startswith("steps")
         assert (plain(found) if is_short else digest(found)) == expected, number
 
 
-def test_calls_of_random_code_equal_those_of_geth(ledger: Ledger, recorded: dict[str, Any]) -> None:
+def test_calls_of_random_code_equal_those_of_geth(
+    published_ledger: Ledger, recorded: dict[str, Any]
+) -> None:
     """Code that ends in every way, on blocks of all forks; access lists too."""
     kinds = set()
-    with asker(ledger, "ethereum") as client:
+    with asker(published_ledger, "ethereum") as client:
         for name, params, expected in recorded["calls of random code"]:
             method = "debug_traceCall" if name in CONFIGS else name
             assert digest(client.ask(method, *params)) == expected, params
@@ -85,19 +69,19 @@ def test_calls_of_random_code_equal_those_of_geth(ledger: Ledger, recorded: dict
     assert kinds == {*CONFIGS, "eth_createAccessList"}
 
 
-def test_one_transaction_is_traced_as_in_its_block(client: Asker) -> None:
-    block = client.ask("eth_getBlockByNumber", "0x2", False)
-    traces = client.ask("debug_traceBlockByHash", block["hash"], CONFIGS["diff"])
+def test_one_transaction_is_traced_as_in_its_block(published_ethereum: Asker) -> None:
+    block = published_ethereum.ask("eth_getBlockByNumber", "0x2", False)
+    traces = published_ethereum.ask("debug_traceBlockByHash", block["hash"], CONFIGS["diff"])
     assert [each["txHash"] for each in traces] == block["transactions"]
     for each in traces[::7]:
-        found = client.ask("debug_traceTransaction", each["txHash"], CONFIGS["diff"])
+        found = published_ethereum.ask("debug_traceTransaction", each["txHash"], CONFIGS["diff"])
         assert found == each["result"]
 
 
 @pytest.mark.parametrize("form", [[], [None], [{}], [{"tracer": None, "timeout": "5s"}]])
-def test_options_may_be_left_out(client: Asker, form: list[Any]) -> None:
-    transaction = client.ask("eth_getBlockByNumber", "0x1", False)["transactions"][0]
-    found = client.ask("debug_traceTransaction", transaction, *form)
+def test_options_may_be_left_out(published_ethereum: Asker, form: list[Any]) -> None:
+    transaction = published_ethereum.ask("eth_getBlockByNumber", "0x1", False)["transactions"][0]
+    found = published_ethereum.ask("debug_traceTransaction", transaction, *form)
     assert len(found["structLogs"]) == 9
 
 
@@ -130,9 +114,9 @@ REFUSED = [
 
 @pytest.mark.parametrize(("method", "params", "why"), REFUSED)
 def test_refusals_have_the_words_of_geth(
-    client: Asker, method: str, params: list[Any], why: str
+    published_ethereum: Asker, method: str, params: list[Any], why: str
 ) -> None:
-    assert client.ask(method, *params) == error(-32000, why)
+    assert published_ethereum.ask(method, *params) == error(-32000, why)
 
 
 def looping(gas: int) -> list[Any]:
@@ -144,25 +128,25 @@ def looping(gas: int) -> list[Any]:
 
 @pytest.mark.parametrize("name", ["steps", "steps-all"])
 def test_a_trace_that_is_too_long_is_an_error_that_says_the_limit(
-    ledger: Ledger, name: str
+    published_ledger: Ledger, name: str
 ) -> None:
-    with asker(ledger, "ethereum", trace_output=100_000) as client:
+    with asker(published_ledger, "ethereum", trace_output=100_000) as client:
         call, block, options = looping(50_000_000)
         found = client.ask("debug_traceCall", call, block, CONFIGS[name] | options)
     assert found == error(-32005, "the trace is longer than 100000 bytes, ask for less of it")
 
 
-def test_frames_are_bounded_as_well(ledger: Ledger) -> None:
+def test_frames_are_bounded_as_well(published_ledger: Ledger) -> None:
     to = "0x" + "aa" * 20
     # Calls the identity precompile with 32 bytes for ever.
     code = "0x5b6000600060206000600060045af1506000" + "56"
-    with asker(ledger, "ethereum", trace_output=1_000_000) as client:
+    with asker(published_ledger, "ethereum", trace_output=1_000_000) as client:
         options = CONFIGS["calls"] | {"stateOverrides": {to: {"code": code}}}
         found = client.ask("debug_traceCall", {"to": to, "gas": "0x2faf080"}, "latest", options)
     assert found["code"] == -32005
 
 
-def test_code_in_a_prestate_is_bounded(ledger: Ledger) -> None:
+def test_code_in_a_prestate_is_bounded(published_ledger: Ledger) -> None:
     to = "0x" + "aa" * 20
     seen = [number.to_bytes(20) for number in range(0x1000, 0x1014)]
     code = b"".join(b"\x73" + each + b"\x31\x50" for each in seen)  # BALANCE of each
@@ -170,33 +154,35 @@ def test_code_in_a_prestate_is_bounded(ledger: Ledger) -> None:
     options = CONFIGS["prestate"] | {
         "stateOverrides": overrides | {to: {"code": "0x" + code.hex()}}
     }
-    with asker(ledger, "ethereum", trace_output=100_000) as client:
+    with asker(published_ledger, "ethereum", trace_output=100_000) as client:
         assert client.ask("debug_traceCall", {"to": to}, "latest", options)["code"] == -32005
-    with asker(ledger, "ethereum") as client:
+    with asker(published_ledger, "ethereum") as client:
         found = client.ask("debug_traceCall", {"to": to}, "latest", options)
     assert {"0x" + each.hex() for each in seen} <= set(found)
 
 
-def test_a_trace_ends_at_the_time_that_the_request_gives(client: Asker) -> None:
+def test_a_trace_ends_at_the_time_that_the_request_gives(published_ethereum: Asker) -> None:
     call, block, options = looping(1 << 60)
     config = options | {"tracer": "callTracer", "timeout": "5ms"}
-    assert client.ask("debug_traceCall", call, block, config) == error(-32000, "execution timeout")
+    assert published_ethereum.ask("debug_traceCall", call, block, config) == error(
+        -32000, "execution timeout"
+    )
 
 
-def test_a_trace_ends_at_the_timeout_of_calls(ledger: Ledger) -> None:
-    with asker(ledger, "ethereum", call_timeout_ms=50, gas_cap=0) as client:
+def test_a_trace_ends_at_the_timeout_of_calls(published_ledger: Ledger) -> None:
+    with asker(published_ledger, "ethereum", call_timeout_ms=50, gas_cap=0) as client:
         call, block, options = looping(1 << 60)
         found = client.ask("debug_traceCall", call, block, options | {"tracer": "4byteTracer"})
     assert found == error(-32000, "execution aborted (timeout = 50ms)")
 
 
-def test_calls_see_overrides_of_state_and_block(client: Asker) -> None:
+def test_calls_see_overrides_of_state_and_block(published_ethereum: Asker) -> None:
     to = "0x" + "aa" * 20
     # Returns NUMBER.
     options = {
         "stateOverrides": {to: {"code": "0x4360005260206000f3"}},
         "blockOverrides": {"number": "0x1234"},
     }
-    found = client.ask("debug_traceCall", {"to": to}, "latest", options)
+    found = published_ethereum.ask("debug_traceCall", {"to": to}, "latest", options)
     assert int(found["returnValue"], 16) == 0x1234
     assert found["structLogs"][0]["op"] == "NUMBER"

@@ -1,6 +1,6 @@
 """Messages of a WebSocket are answered as bodies of HTTP are."""
 
-from foreblock.rpc.session import sessions_of
+from foreblock.rpc.subscriptions import Sessions
 from foreblock.scheduling.reply import Client, Reply
 from support.servers.toys import Toys, call, parse
 
@@ -20,7 +20,7 @@ class ToyChannel:
 
 def test_a_batch_is_one_message_on_one_view() -> None:
     toys = Toys()
-    session = sessions_of(toys.dispatcher.answer)(ToyChannel())
+    session = Sessions().open(toys.dispatcher.answer, ToyChannel())
     reply = session.receive(b"[" + b",".join([call("context")] * 3) + b"]")
     assert isinstance(reply, Reply)
     assert len({each["result"] for each in parse(reply)}) == 1
@@ -35,5 +35,5 @@ def test_requests_are_those_of_the_client() -> None:
         asked.append((body, client))
         return Reply(b"x")
 
-    sessions_of(answer)(ToyChannel()).receive(b"y")
+    Sessions().open(answer, ToyChannel()).receive(b"y")
     assert asked == [(b"y", ToyChannel.client)]

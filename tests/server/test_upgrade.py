@@ -1,8 +1,10 @@
 """The way from HTTP to WebSocket, and who is refused on it."""
 
+from functools import partial
+
 import pytest
 
-from foreblock.rpc.session import sessions_of
+from foreblock.rpc.subscriptions import Sessions
 from foreblock.server.limits import Access
 from support.servers.in_loop import in_loop
 from support.servers.websocket_wire import ACCEPT, ACCESS, KEY, WebSocketWire, handshake, masked
@@ -11,7 +13,7 @@ from support.servers.wire import LIMITS, Wire, answer, echo, endpoint_for, post
 
 def ask(request: bytes, access: Access = ACCESS) -> bytes:
     """What is answered to a request."""
-    endpoint = endpoint_for(echo, LIMITS, access, open_session=sessions_of(echo))
+    endpoint = endpoint_for(echo, LIMITS, access, open_session=partial(Sessions().open, echo))
     return Wire(echo, endpoint=endpoint).send(request)
 
 
@@ -99,7 +101,7 @@ def test_upgrade_of_a_post_is_ignored() -> None:
 
 @in_loop
 async def test_requests_before_the_handshake_are_answered_and_frames_after_it() -> None:
-    endpoint = endpoint_for(echo, LIMITS, ACCESS, open_session=sessions_of(echo))
+    endpoint = endpoint_for(echo, LIMITS, ACCESS, open_session=partial(Sessions().open, echo))
     wire = Wire(echo, endpoint=endpoint)
     found = wire.send(post(b"a") + handshake() + masked(b"b") + masked(b"c")[:3])
     first, _, rest = found.partition(b"HTTP/1.1 101 ")

@@ -14,6 +14,7 @@ before it is awaited.
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -99,19 +100,19 @@ class Then(Generic[T, U]):
         give_up(self._first)
 
 
-class LongWait(Generic[T]):
+class LongWait(ABC, Generic[T]):
     """A result from a later snapshot than that of its request, which may be long in coming.
 
     Awaited as it is, for instance in a batch, it waits no longer than a view may be held.
     `apart` waits as long as was asked for, and holds no view.
     """
 
-    def __await__(self) -> Generator[Any, None, T]:
-        raise NotImplementedError
+    @abstractmethod
+    def __await__(self) -> Generator[Any, None, T]: ...
 
+    @abstractmethod
     async def apart(self) -> tuple[T, bytes]:
         """The result, and the header lines of the snapshot that it comes from."""
-        raise NotImplementedError
 
     def close(self) -> None:
         """Give up; nothing has begun before it is awaited."""

@@ -3,13 +3,14 @@
 import asyncio
 import os
 from collections.abc import Sequence
+from functools import partial
 
 import structlog
 
 from foreblock.bus.link import WriterLink
 from foreblock.errors import StoreMissing
 from foreblock.ledger.storage.seen_commits import SeenCommit
-from foreblock.rpc.session import sessions_of
+from foreblock.rpc.subscriptions import Sessions
 from foreblock.scheduling.reply import Client, Readiness, Reply, Served
 from foreblock.scheduling.room import Room
 from foreblock.settings import Settings
@@ -52,7 +53,7 @@ def make_served(
 
     del link, room, seen, runtime  # nothing is written here, and nothing refused
     ready = Readiness(True, ("a toy is always ready",))
-    served = Served(handle, lambda: ready, open_session=sessions_of(handle))
+    served = Served(handle, lambda: ready, open_session=partial(Sessions().open, handle))
     return [served] * len(networks)
 
 

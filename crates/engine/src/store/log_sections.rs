@@ -17,7 +17,7 @@ use crate::logs::search::{LookUp, Search};
 use crate::stored::items::{damaged, take_item, take_list};
 
 /// Terms and blocks after which a search pauses.
-const MOST_LOOK_UPS: usize = 1 << 16;
+const MOST_LOOK_UPS: usize = 1 << 12;
 const MANY_BLOCKS: usize = 1024;
 /// Entries that take as long as a look-up.
 const ENTRIES_PER_LOOK_UP: usize = 128;

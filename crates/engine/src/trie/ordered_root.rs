@@ -1,6 +1,6 @@
 //! Roots of ordered lists: transactions, receipts, withdrawals.
 //!
-//! Item `i` stands under the key `rlp(i)`. `Leaves` is for whoever has more to hash and
+//! Item `i` stands under the key `rlp(i)`. `Leaves` is for a caller that has more to hash and
 //! hashes all of it together (`keccak`); `GrowingRoot` gives the same root for a list that
 //! is still being appended to. alloy's `HashBuilder`, which hashes nodes one by one, is what
 //! tests hold both against.

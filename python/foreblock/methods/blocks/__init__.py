@@ -38,20 +38,20 @@ def block_family(options: Options, scheduler: Scheduler, pool: WaitingPool) -> F
             Method(
                 "eth_getTransactionByBlockNumberAndIndex(block: BlockTag, "
                 "index: Quantity) -> Transaction?",
-                transactions.get_by_number_and_index,
+                transactions.at_place.by_number,
             ),
             Method(
                 "eth_getTransactionByBlockHashAndIndex(blockHash: Hash, "
                 "index: Quantity) -> Transaction?",
-                transactions.get_by_hash_and_index,
+                transactions.at_place.by_hash,
             ),
             Method(
                 "eth_getBlockTransactionCountByNumber(block: BlockTag) -> Quantity?",
-                transactions.get_count_by_number,
+                transactions.counting.by_number,
             ),
             Method(
                 "eth_getBlockTransactionCountByHash(blockHash: Hash) -> Quantity?",
-                transactions.get_count_by_hash,
+                transactions.counting.by_hash,
             ),
             Method(
                 "eth_getTransactionReceipt(transactionHash: Hash) -> Receipt?",
@@ -63,19 +63,19 @@ def block_family(options: Options, scheduler: Scheduler, pool: WaitingPool) -> F
             ),
             Method(
                 "eth_getUncleCountByBlockNumber(block: BlockTag) -> Quantity?",
-                uncles.get_count_by_number,
+                uncles.counting.by_number,
             ),
             Method(
                 "eth_getUncleCountByBlockHash(blockHash: Hash) -> Quantity?",
-                uncles.get_count_by_hash,
+                uncles.counting.by_hash,
             ),
             Method(
                 "eth_getUncleByBlockNumberAndIndex(block: BlockTag, index: Quantity) -> Uncle?",
-                uncles.get_by_number_and_index,
+                uncles.at_place.by_number,
             ),
             Method(
                 "eth_getUncleByBlockHashAndIndex(blockHash: Hash, index: Quantity) -> Uncle?",
-                uncles.get_by_hash_and_index,
+                uncles.at_place.by_hash,
             ),
             Method(
                 "eth_getRawTransactionByHash(transactionHash: Hash) -> Data",
@@ -84,12 +84,12 @@ def block_family(options: Options, scheduler: Scheduler, pool: WaitingPool) -> F
             Method(
                 "eth_getRawTransactionByBlockNumberAndIndex(block: BlockTag, "
                 "index: Quantity) -> Data",
-                raw.get_by_number_and_index,
+                raw.at_place.by_number,
             ),
             Method(
                 "eth_getRawTransactionByBlockHashAndIndex(blockHash: Hash, "
                 "index: Quantity) -> Data",
-                raw.get_by_hash_and_index,
+                raw.at_place.by_hash,
             ),
             Method("debug_getRawHeader(block: BlockParameter) -> Data", raw.get_header),
             Method("debug_getRawBlock(block: BlockParameter) -> Data", raw.get_block),

@@ -11,17 +11,16 @@ from functools import partial
 
 from msgspec import Raw
 
-from foreblock.errors import NotHere
-from foreblock.ledger.reading.blocks import BlockId, ByHash, ReadableBlock
+from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.placed_receipts import encoded_transaction
 from foreblock.ledger.reading.stored_block import list_prefix, read_stored
 from foreblock.ledger.reading.transaction_lookup import find_transaction
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.block_param import BlockName, find_block, read_block
+from foreblock.methods.block_param import BlockName, find_block
 from foreblock.methods.blocks.block_places import BlockPlaces
+from foreblock.methods.blocks.named_blocks import ShowingPlace
 from foreblock.methods.blocks.receipts import read_hash
-from foreblock.methods.blocks.transactions import read_hash_and_index, read_number_and_index
-from foreblock.methods.params import Params, hash32, quantity, reader
+from foreblock.methods.params import Params, reader
 from foreblock.methods.shapes import write_data
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
@@ -46,6 +45,7 @@ class RawMethods:
     def __init__(self, places: BlockPlaces, scheduler: Scheduler) -> None:
         self._places = places
         self._scheduler = scheduler
+        self.at_place = ShowingPlace(scheduler, self._show, NOTHING)
 
     def get_header(self, view: LedgerView, raw: Raw) -> bytes:
         """The RLP of the header of a block."""
@@ -65,24 +65,6 @@ class RawMethods:
     def get_transaction(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """An encoded transaction of the chain or of the pending block, or 0x."""
         return self._scheduler.read(self._find(view, read_hash(raw)))
-
-    def get_by_number_and_index(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """The encoded transaction at a place of a block, or 0x where either is not there."""
-        params = read_number_and_index(raw)
-        return self._show_at(view, read_block(params.block, 0), params.index)
-
-    def get_by_hash_and_index(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """The same for a block that is named by its hash."""
-        params = read_hash_and_index(raw)
-        return self._show_at(view, ByHash(hash32(params.block_hash, 0)), params.index)
-
-    def _show_at(self, view: LedgerView, named: BlockId, index: str) -> bytes | Awaitable[bytes]:
-        place = quantity(index, 64, 1)
-        try:
-            block = view.resolve(named)
-        except NotHere:
-            return NOTHING
-        return self._scheduler.read(self._show(view, block, place))
 
     def _find(self, view: LedgerView, transaction_hash: bytes) -> Steps[bytes]:
         found = find_transaction(view, transaction_hash)

@@ -11,8 +11,8 @@ from functools import partial
 
 from msgspec import Raw
 
-from foreblock.errors import NotHere, PoolUnavailable
-from foreblock.ledger.reading.blocks import BlockId, ByHash, ReadableBlock
+from foreblock.errors import PoolUnavailable
+from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.placed_receipts import (
     deposit_fields,
     encoded_receipt,
@@ -27,45 +27,12 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.reading.visibility import PRECONFIRMED
 from foreblock.ledger.rules.transaction_types import DEPOSIT
 from foreblock.methods import shapes
-from foreblock.methods.block_param import BlockName, read_block
 from foreblock.methods.blocks.block_places import BlockPlaces
+from foreblock.methods.blocks.named_blocks import Counting, ShowingPlace
 from foreblock.methods.blocks.receipts import read_hash
-from foreblock.methods.params import Params, hash32, quantity, reader
 from foreblock.methods.waiting_pool import WaitingPool, decode_waiting, waiting_text
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps, Then
-
-
-class NumberAndIndexParams(Params):
-    """The arguments of a method that names a block and a place in it."""
-
-    block: BlockName
-    index: str
-
-
-class HashAndIndexParams(Params):
-    """The same for a block that is named by its hash."""
-
-    block_hash: str
-    index: str
-
-
-class CountByNumberParams(Params):
-    """The arguments of eth_getBlockTransactionCountByNumber."""
-
-    block: BlockName
-
-
-class CountByHashParams(Params):
-    """The arguments of eth_getBlockTransactionCountByHash."""
-
-    block_hash: str
-
-
-read_number_and_index = reader(NumberAndIndexParams)
-read_hash_and_index = reader(HashAndIndexParams)
-read_count_by_number = reader(CountByNumberParams)
-read_count_by_hash = reader(CountByHashParams)
 
 
 class TransactionMethods:
@@ -75,6 +42,8 @@ class TransactionMethods:
         self._places = places
         self._scheduler = scheduler
         self._pool = pool
+        self.at_place = ShowingPlace(scheduler, self._show)
+        self.counting = Counting(scheduler, count_transactions)
 
     def get_by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """A transaction of the chain or of the pending block, or null."""
@@ -85,32 +54,6 @@ class TransactionMethods:
         if not isinstance(found, bytes):
             return Then(found, partial(self._or_waiting, view, wanted))
         return self._or_waiting(view, wanted, found)
-
-    def get_by_number_and_index(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """The transaction at a place of a block, or null where either is not there."""
-        params = read_number_and_index(raw)
-        return self._show_at(view, read_block(params.block, 0), params.index)
-
-    def get_by_hash_and_index(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """The same for a block that is named by its hash."""
-        params = read_hash_and_index(raw)
-        return self._show_at(view, ByHash(hash32(params.block_hash, 0)), params.index)
-
-    def get_count_by_number(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """The number of transactions of a block, or null where there is none."""
-        return self._count(view, read_block(read_count_by_number(raw).block, 0))
-
-    def get_count_by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
-        """The same for a block that is named by its hash."""
-        return self._count(view, ByHash(hash32(read_count_by_hash(raw).block_hash, 0)))
-
-    def _show_at(self, view: LedgerView, named: BlockId, index: str) -> bytes | Awaitable[bytes]:
-        place = quantity(index, 64, 1)
-        try:
-            block = view.resolve(named)
-        except NotHere:
-            return b"null"
-        return self._scheduler.read(self._show(view, block, place))
 
     def _find(self, view: LedgerView, transaction_hash: bytes) -> Steps[bytes]:
         found = find_transaction(view, transaction_hash)
@@ -157,16 +100,3 @@ class TransactionMethods:
             return waiting_text(transaction, deposit)
         fragment = transaction.fragment(block.header, place, deposit)
         return shapes.whole_transaction(block.hash, fragment)
-
-    def _count(self, view: LedgerView, named: BlockId) -> bytes | Awaitable[bytes]:
-        try:
-            block = view.resolve(named)
-        except NotHere:
-            return b"null"
-        return self._scheduler.read(_counted(view, block))
-
-
-def _counted(view: LedgerView, block: ReadableBlock) -> Steps[bytes]:
-    """A few small reads in one step."""
-    yield from ()
-    return shapes.write_quantity(count_transactions(view, block))

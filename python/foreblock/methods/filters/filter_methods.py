@@ -21,7 +21,7 @@ from foreblock.methods.subscriptions.flashblock_kinds import (
     FlashblockTransactions,
     TransactionsWanted,
 )
-from foreblock.methods.subscriptions.kinds import BlockHashes, Kind, Wanted, position_after
+from foreblock.methods.subscriptions.kinds import BLOCK_HASHES, Kind, Wanted, position_after
 from foreblock.methods.subscriptions.log_kinds import LOGS, read_wanted
 from foreblock.methods.table import MethodFunction
 from foreblock.scheduling.reply import Text, in_pieces
@@ -30,7 +30,6 @@ from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 ID_BYTES: Final = 16
-BLOCKS: Final = BlockHashes()
 TRANSACTIONS: Final = FlashblockTransactions()
 
 
@@ -84,7 +83,7 @@ class FilterMethods:
     def new_block_filter(self, view: LedgerView, raw: Raw) -> bytes:
         """The id of a filter for hashes of blocks to come."""
         take_none(raw)
-        return self._add(StoredFilter("blocks", BLOCKS.track.end(view).text))
+        return self._add(StoredFilter("blocks", BLOCK_HASHES.track.end(view).text))
 
     def new_transaction_filter(self, view: LedgerView, raw: Raw) -> bytes:
         """The id of a filter for transactions that become pending."""
@@ -149,7 +148,7 @@ def read_changes(view: LedgerView, found: StoredFilter) -> Steps[PolledChanges]:
 def _wanted(found: StoredFilter) -> tuple[Kind, Wanted]:
     match found.kind:
         case "blocks":
-            return BLOCKS, None
+            return BLOCK_HASHES, None
         case "transactions":
             return TRANSACTIONS, TransactionsWanted(full=found.full, of_pool=True)
         case "logs":

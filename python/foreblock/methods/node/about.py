@@ -85,9 +85,9 @@ def hash_rate(_view: LedgerView, raw: Raw) -> bytes:
 
 
 def coinbase(view: LedgerView, raw: Raw) -> bytes:
-    """The address that gets the fees of the block in progress, or of the latest one."""
+    """The address that gets the fees of the newest block that is shown."""
     take_none(raw)
-    return write_data((view.pending or view.latest).header.beneficiary)
+    return write_data(view.shown.header.beneficiary)
 
 
 def peer_count(_view: LedgerView, raw: Raw) -> bytes:

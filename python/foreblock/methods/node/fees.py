@@ -118,8 +118,8 @@ class FeeMethods:
         take_none(raw)
         if view.latest.rules.ethereum < EthereumFork.LONDON:
             return b"null"
-        if view.pending is not None:
-            return write_quantity(view.pending.header.base_fee_per_gas or 0)
+        if view.shown is not view.latest:
+            return write_quantity(view.shown.header.base_fee_per_gas or 0)
         return write_quantity(next_base_fee_of(view.latest))
 
     def _suggest(self, view: LedgerView, base_fee: int) -> bytes | Awaitable[bytes]:

@@ -9,8 +9,9 @@ Here are the protocol and the kinds about sealed blocks; others are in `log_kind
 """
 
 from collections.abc import Callable, Collection, Hashable, Mapping
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
+from foreblock.ledger.reading.blocks import SealedBlock
 from foreblock.ledger.reading.cursors import Cursor
 from foreblock.ledger.reading.events import (
     BlockRemoved,
@@ -84,34 +85,24 @@ def to_all(wanted: Collection[Wanted], text: bytes) -> Mapping[Wanted, list[Noti
     return dict.fromkeys(wanted, notices)
 
 
-class NewHeads:
-    """Headers of sealed blocks; after a reorganisation, of the blocks that replace others."""
+class SealedBlocks:
+    """Sealed blocks in one form; after a reorganisation, the blocks that replace others."""
 
     code = "h"
     track = SEALED
 
-    def render(
-        self, _view: LedgerView, event: Event, wanted: Collection[Wanted]
-    ) -> Steps[Mapping[Wanted, list[Notice]]]:
-        """The header."""
-        yield from ()
-        if not isinstance(event, BlockSealed):
-            return {}
-        text = b"{%b}" % shapes.header_members(event.block.header)
-        return to_all(wanted, text)
-
-
-class BlockHashes:
-    """Hashes of the same blocks, for filters."""
-
-    code = "h"
-    track = SEALED
+    def __init__(self, write: Callable[[SealedBlock], bytes]) -> None:
+        self._write = write
 
     def render(
         self, _view: LedgerView, event: Event, wanted: Collection[Wanted]
     ) -> Steps[Mapping[Wanted, list[Notice]]]:
-        """The hash."""
+        """The block, where one was sealed."""
         yield from ()
         if not isinstance(event, BlockSealed):
             return {}
-        return to_all(wanted, shapes.write_data(event.block.hash))
+        return to_all(wanted, self._write(event.block))
+
+
+NEW_HEADS: Final = SealedBlocks(lambda block: b"{%b}" % shapes.header_members(block.header))
+BLOCK_HASHES: Final = SealedBlocks(lambda block: shapes.write_data(block.hash))  # for filters

@@ -26,7 +26,7 @@ from foreblock.methods.subscriptions.flashblock_kinds import (
     NewFlashblocks,
     TransactionsWanted,
 )
-from foreblock.methods.subscriptions.kinds import Kind, NewHeads, Wanted
+from foreblock.methods.subscriptions.kinds import NEW_HEADS, Kind, Wanted
 from foreblock.methods.subscriptions.log_kinds import (
     LOGS,
     PENDING_LOGS,
@@ -122,10 +122,10 @@ class SubscriptionMethods:
     ) -> None:
         self._delivery: Final = delivery
         self._subscribers: Final = subscribers
-        heads, transactions = NewHeads(), FlashblockTransactions()
+        transactions = FlashblockTransactions()
         # From the arguments after the name to what is wanted.
         self._kinds: Final[dict[str, Callable[[list[Raw]], Asked]]] = {
-            "newHeads": lambda given: Asked(heads, _nothing(given)),
+            "newHeads": lambda given: Asked(NEW_HEADS, _nothing(given)),
             "logs": lambda given: Asked(LOGS, _logs(given)),
             "pendingLogs": lambda given: Asked(PENDING_LOGS, _logs(given)),
             "newFlashblocks": lambda given: Asked(blocks, _nothing(given)),
