@@ -53,7 +53,8 @@ BELOW = {
     # Where blocks come from.
     "upstream": "backoff clock errors primitives types ledger/rules",
     "sequencer": (
-        "clock errors primitives types ledger/building ledger/genesis ledger/rules ledger/storage"
+        "bus clock errors primitives types"
+        " ledger/building ledger/genesis ledger/rules ledger/storage"
     ),
     "sources": (
         "backoff bus clock errors feed primitives settings types sequencer upstream"
@@ -61,7 +62,7 @@ BELOW = {
     ),
     # Where answers go.
     "methods": (
-        "_engine errors scheduling types"
+        "_engine bus errors scheduling types"
         " ledger/calls ledger/reading ledger/rules ledger/simulation ledger/storage"
         " ledger/tracing"
     ),

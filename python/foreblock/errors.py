@@ -39,6 +39,8 @@
     │   ├── SequencerUnavailable
     │   ├── SequencerBusy
     │   ├── OutcomeUnknown
+    │   ├── RefusedCommand
+    │   ├── CommandUnknown
     │   ├── SyncTimedOut
     │   ├── PoolUnavailable
     │   └── PoolTooLarge
@@ -484,6 +486,23 @@ class OutcomeUnknown(ExecutionError):
 
     def __str__(self) -> str:
         return "it is not known whether the transaction was taken, look for its hash"
+
+
+@dataclass(eq=False)
+class RefusedCommand(ExecutionError):
+    """A command for a dev chain cannot be carried out."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return self.why
+
+
+class CommandUnknown(ExecutionError):
+    """The writer did not answer in time: a command may have been carried out."""
+
+    def __str__(self) -> str:
+        return "it is not known whether the chain was changed"
 
 
 @dataclass(eq=False)

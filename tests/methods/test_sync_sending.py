@@ -11,6 +11,7 @@ import pytest
 from foreblock.errors import RejectedTransaction, StoreClosed
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.methods.options import Options
+from foreblock.methods.sequencing import Sequencing
 from foreblock.scheduling.reply import Reply
 from foreblock.service.app import Service, ServiceOptions, make_scheduler
 from foreblock.types import Transaction
@@ -66,7 +67,7 @@ class Scene:
         self.ledger = RecordingLedger(chain.store, clock=chain.clock)
         self.sequencer = Sequencer(chain)
         self.scheduler = make_scheduler(chosen)
-        self.service = Service(self.ledger, chosen, self.scheduler, self.sequencer)
+        self.service = Service(self.ledger, chosen, self.scheduler, Sequencing(self.sequencer))
 
     async def reply(self, body: bytes) -> Reply:
         answer = self.service.answer(body, ANYBODY)

@@ -5,12 +5,18 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
+from foreblock.bus.commands import AnyCommand, Mine
 from foreblock.bus.frames import (
     Accepted,
     AskPool,
+    Done,
     NextNonce,
+    Order,
     PoolNotRead,
     PoolPart,
+    Refused,
     Rejected,
     Submit,
     TakenUp,
@@ -18,7 +24,7 @@ from foreblock.bus.frames import (
     WaitingTransaction,
 )
 from foreblock.clock import DrivenClock
-from foreblock.errors import RejectedTransaction
+from foreblock.errors import RefusedCommand, RejectedTransaction
 from foreblock.sequencer.pool_look import PoolWindow
 from foreblock.sequencer.transaction_pool import TransactionPool
 from foreblock.sources import pool_questions
@@ -42,6 +48,9 @@ class Source:
         self.pool = TransactionPool(TERMS, Accounts())
         self.threads: set[int] = set()
         self.closed = False
+        self.settled = 0
+        self.commands: list[AnyCommand] = []
+        self.outcome: object = None  # of commands
         self.on_tick: Callable[[], None] = lambda: None
         self.on_submit: Callable[[], None] = lambda: None
 
@@ -54,6 +63,16 @@ class Source:
         self.ticks += 1
         self.due = NEVER
         self.on_tick()
+
+    def settle(self) -> None:
+        self.settled += 1
+
+    def execute(self, command: AnyCommand) -> object:
+        self.threads.add(threading.get_ident())
+        self.commands.append(command)
+        if isinstance(self.outcome, BaseException):
+            raise self.outcome
+        return self.outcome
 
     def submit(self, raw: bytes, sender: bytes) -> None:
         self.threads.add(threading.get_ident())
@@ -247,3 +266,53 @@ def test_questions_that_wait_when_a_network_ends_are_refused() -> None:
         return stage.said
 
     assert asyncio.run(run()) == [PoolNotRead(1)]
+
+
+# --- Commands --------------------------------------------------------------------------
+
+
+def order(stage: Stage, number: int, deadline_ns: int = DEADLINE) -> None:
+    stage.writer.order(Order(number, "main", Mine(number), deadline_ns), stage.said.append)
+
+
+def test_commands_are_carried_out_in_order_after_what_was_submitted() -> None:
+    def scene(stage: Stage) -> None:
+        stage.source.outcome = 7
+        stage.submit(1, b"raw")
+        order(stage, 2)
+        order(stage, 3)
+
+    stage = play(scene, lambda stage: Done(3, 7) in stage.said)
+    assert stage.source.commands == [Mine(2), Mine(3)]
+    assert stage.source.settled == 1
+    said = [each for each in stage.said if isinstance(each, Accepted | Done)]
+    assert said == [Accepted(1), Done(2, 7), Done(3, 7)]
+    assert len(stage.source.threads) == 1
+
+
+def test_command_that_is_refused_or_late_is_answered() -> None:
+    def scene(stage: Stage) -> None:
+        stage.source.outcome = RefusedCommand("no")
+        order(stage, 1, stage.clock.monotonic_ns())
+        order(stage, 2)
+
+    stage = play(scene, lambda stage: Refused(2, "no") in stage.said)
+    assert Refused(1, "sequencer not available") in stage.said
+    assert stage.source.commands == [Mine(2)]
+
+
+def test_command_that_breaks_the_chain_is_answered_and_ends_the_network() -> None:
+    async def run() -> list[ToWorker]:
+        stage = Stage()
+        stage.source.outcome = ZeroDivisionError()
+        order(stage, 1)
+        order(stage, 2)
+        with pytest.raises(ZeroDivisionError):
+            await stage.writer.run()
+        await stage.writer.close()
+        return stage.said
+
+    assert asyncio.run(run()) == [
+        Refused(1, "the command failed, and the chain is begun anew"),
+        Refused(2, "sequencer not available"),
+    ]

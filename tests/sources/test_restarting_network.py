@@ -6,12 +6,16 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from foreblock.backoff import Waits
+from foreblock.bus.commands import Mine
 from foreblock.bus.exchange import Respond
 from foreblock.bus.frames import (
     Accepted,
     AskPool,
+    Done,
+    Order,
     PoolNotRead,
     PoolPart,
+    Refused,
     Rejected,
     SourceFacts,
     Submit,
@@ -42,6 +46,9 @@ class Toy:
 
     def ask(self, message: AskPool, respond: Respond) -> None:
         respond(PoolPart(message.id, (), pending=7))
+
+    def order(self, message: Order, respond: Respond) -> None:
+        respond(Done(message.id, 7))
 
     def hints(self) -> Iterator[ToWorker]:
         yield SourceFacts("a", 0, ("well",))
@@ -147,11 +154,13 @@ def test_while_it_does_not_run_transactions_are_refused_and_new_workers_hear_why
             if stage.said and not any(isinstance(each, SourceFacts) for each in said):
                 said.extend(kept.hints())
             kept.ask(AskPool(0, "a", "numbers", (), 0), asked.append)
+            kept.order(Order(0, "a", Mine(), 0), ordered.append)
             return isinstance(said[-1], Accepted)
 
-        asked = list[ToWorker]()
+        asked, ordered = list[ToWorker](), list[ToWorker]()
         await stage.run(look)
         assert said[0] == Rejected(0, "sequencer not available")
+        assert (ordered[0], ordered[-1]) == (Refused(0, "sequencer not available"), Done(0, 7))
         assert (asked[0], asked[-1]) == (PoolNotRead(0), PoolPart(0, (), pending=7))
         (facts,) = [each for each in said if isinstance(each, SourceFacts)]
         assert facts.facts == (f"failed: {FULL}; it is begun anew",)

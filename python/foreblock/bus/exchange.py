@@ -1,16 +1,32 @@
-"""The writer's end of the bus: receives submissions and questions, sends answers and hints."""
+"""The writer's end of the bus: receives submissions, questions and commands, answers and hints.
+
+After a command nothing that workers remember of the chain may be wrong, so its answer waits
+until each has heard of the change, or is gone.
+"""
 
 import asyncio
 import socket
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import count
 from typing import Final, cast
 
-from foreblock.bus.frames import AskPool, Frames, Submit, ToWorker, ToWriter, frame
+from foreblock.bus.frames import (
+    AskPool,
+    ChainChanged,
+    Frames,
+    Heard,
+    Order,
+    Submit,
+    ToWorker,
+    ToWriter,
+    frame,
+)
 from foreblock.errors import BusBroken
 
 # A worker with more unread bytes misses hints.
 UNREAD_LIMIT: Final = 1 << 20
+HEARD_SECONDS: Final = 2.0  # for a worker to hear of a change; one that hangs is replaced
 
 # Sends a message to one worker; false if the kernel did not take it at once.
 Respond = Callable[[ToWorker], bool | None]
@@ -24,13 +40,18 @@ class Exchange:
         submitted: Callable[[Submit, Respond], None],
         greeting: Callable[[], Iterable[ToWorker]],
         asked: Callable[[AskPool, Respond], None] | None = None,
+        ordered: Callable[[Order, Respond], None] | None = None,
     ) -> None:
         """`submitted` is called for each transaction; a new worker gets the `greeting`.
 
-        `asked` is called for each question about a pool; without it there is no answer.
+        `asked` is called for each question about a pool, `ordered` for each command; without
+        them there is no answer.
         """
         self._submitted: Final = submitted
         self._asked: Final = asked
+        self._ordered: Final = ordered
+        self._hearing: dict[int, _Hearing] = {}
+        self._changes: Final = count(1)
         self._greeting: Final = greeting
         self._workers: set[_Worker] = set()
         self._server: asyncio.Server | None = None
@@ -47,6 +68,22 @@ class Exchange:
             for worker in self._workers:
                 worker.tell(data)
 
+    async def tell_of_change(self, network: str) -> None:
+        """Return when every worker has forgotten what it knew of a network."""
+        number, hearing = next(self._changes), _Hearing(set(self._workers))
+        self._hearing[number] = hearing
+        try:
+            data = frame(ChainChanged(number, network))
+            for worker in list(hearing.missing):
+                worker.send(data)
+            hearing.check()
+            async with asyncio.timeout(HEARD_SECONDS):
+                await hearing.all_heard
+        except TimeoutError:
+            pass  # it hangs, and will be killed
+        finally:
+            del self._hearing[number]
+
     def close(self) -> None:
         if self._server is not None:
             self._server.close()
@@ -61,13 +98,39 @@ class Exchange:
 
     def left(self, worker: "_Worker") -> None:
         self._workers.discard(worker)
+        for hearing in self._hearing.values():
+            hearing.heard(worker)
 
-    def received(self, message: ToWriter, respond: Respond) -> None:
+    def received(self, message: ToWriter, worker: "_Worker") -> None:
         """Hand a message of a worker on."""
-        if isinstance(message, Submit):
-            self._submitted(message, respond)
-        elif self._asked is not None:
-            self._asked(message, respond)
+        match message:
+            case Submit():
+                self._submitted(message, worker.respond)
+            case AskPool():
+                if self._asked is not None:
+                    self._asked(message, worker.respond)
+            case Order():
+                if self._ordered is not None:
+                    self._ordered(message, worker.respond)
+            case Heard(number):
+                if number in self._hearing:
+                    self._hearing[number].heard(worker)
+
+
+class _Hearing:
+    """The workers that have not heard of a change yet."""
+
+    def __init__(self, missing: set["_Worker"]) -> None:
+        self.missing: Final = missing
+        self.all_heard: Final[asyncio.Future[None]] = asyncio.get_running_loop().create_future()
+
+    def heard(self, worker: "_Worker") -> None:
+        self.missing.discard(worker)
+        self.check()
+
+    def check(self) -> None:
+        if not self.missing and not self.all_heard.done():
+            self.all_heard.set_result(None)
 
 
 class _Worker(asyncio.Protocol):
@@ -86,8 +149,8 @@ class _Worker(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         try:
             for message in self._frames.feed(data):
-                assert isinstance(message, Submit | AskPool)
-                self._exchange.received(message, self._respond)
+                assert isinstance(message, ToWriter)
+                self._exchange.received(message, self)
         except BusBroken:
             self._transport.close()
 
@@ -98,10 +161,13 @@ class _Worker(asyncio.Protocol):
         if self._transport.get_write_buffer_size() <= UNREAD_LIMIT:
             self._transport.write(data)
 
+    def send(self, data: bytes) -> None:
+        self._transport.write(data)
+
     def close(self) -> None:
         self._transport.close()
 
-    def _respond(self, message: ToWorker) -> bool:
+    def respond(self, message: ToWorker) -> bool:
         if self._transport.is_closing():
             return False
         self._transport.write(frame(message))

@@ -7,15 +7,19 @@ takes it up, it is not examined, and after its deadline it never will be; so a r
 certain then. After `TakenUp`, without an answer, the outcome is unknown.
 
 A question about the pool (`pool_question`) is answered in parts of a bounded size, or not.
+
+A command for a dev chain (`commands`) is answered when it is carried out and every worker has
+heard that: hints from before are wrong then.
 """
 
 import asyncio
 from collections.abc import Iterator
-from typing import Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from foreblock.bus.commands import AnyCommand
 from foreblock.errors import (
     BusBroken,
     OutcomeUnknown,
@@ -141,7 +145,43 @@ class PoolNotRead(Struct, frozen=True, tag=True, array_like=True):
     id: int
 
 
-ToWriter = Submit | AskPool
+class Order(Struct, frozen=True, tag=True, array_like=True):
+    """A command of a worker; not begun after its deadline."""
+
+    id: int
+    network: str
+    command: AnyCommand
+    deadline_ns: int  # monotonic
+
+
+class Done(Struct, frozen=True, tag=True, array_like=True):
+    """A command is carried out."""
+
+    id: int
+    result: Any = None
+
+
+class Refused(Struct, frozen=True, tag=True, array_like=True):
+    """A command is not carried out, with the reason."""
+
+    id: int
+    why: str
+
+
+class ChainChanged(Struct, frozen=True, tag=True, array_like=True):
+    """A command was carried out: forget hints about this network, and say `Heard`."""
+
+    id: int
+    network: str
+
+
+class Heard(Struct, frozen=True, tag=True, array_like=True):
+    """A worker has forgotten what no longer holds."""
+
+    id: int
+
+
+ToWriter = Submit | AskPool | Order | Heard
 ToWorker = (
     TakenUp
     | Accepted
@@ -152,6 +192,9 @@ ToWorker = (
     | SourceFacts
     | PoolPart
     | PoolNotRead
+    | Done
+    | Refused
+    | ChainChanged
 )
 
 Outcome = TakenUp | Accepted | Rejected | Busy  # what the writer says of one transaction
@@ -173,6 +216,8 @@ def _encodable(message: Struct) -> Struct:
     match message:
         case Rejected(number, why):
             return Rejected(number, _replaced(why))
+        case Refused(number, why):
+            return Refused(number, _replaced(why))
         case SourceFacts(network, told_ns, facts):
             return SourceFacts(network, told_ns, tuple(map(_replaced, facts)))
         case _:

@@ -1,4 +1,4 @@
-"""A worker's end of the bus: submits transactions, asks about pools and keeps hints.
+"""A worker's end of the bus: submits transactions, asks about pools, sends commands, keeps hints.
 
 It reconnects whenever the writer is gone; meanwhile a submission is refused at once and reads
 go on. The same happens when the writer leaves too much unread. `frames.Submission` decides how
@@ -10,17 +10,23 @@ import fcntl
 import sys
 import termios
 from itertools import count
-from typing import Final
+from typing import Any, Final
 
+from foreblock.bus.commands import AnyCommand
 from foreblock.bus.frames import (
     Accepted,
     AskPool,
     Busy,
+    ChainChanged,
+    Done,
     Frames,
+    Heard,
     NextNonce,
+    Order,
     Outcome,
     PoolNotRead,
     PoolPart,
+    Refused,
     Rejected,
     SourceFacts,
     Submission,
@@ -32,12 +38,20 @@ from foreblock.bus.frames import (
 )
 from foreblock.bus.pool_question import PoolContent, PoolQuestion
 from foreblock.clock import Clock, SystemClock
-from foreblock.errors import BusBroken, PoolUnavailable, SequencerBusy, SequencerUnavailable
+from foreblock.errors import (
+    BusBroken,
+    CommandUnknown,
+    PoolUnavailable,
+    RefusedCommand,
+    SequencerBusy,
+    SequencerUnavailable,
+)
 
 ANSWER_SECONDS: Final = 2.0  # until the deadline, also with a stuck writer
 MARGIN_SECONDS: Final = 0.01  # after the deadline, so that it has certainly passed
 GRACE_SECONDS: Final = 1.0  # for the answer after `TakenUp`
 QUESTION_SECONDS: Final = 1.0  # for the whole answer about a pool
+COMMAND_SECONDS: Final = 60.0  # for the answer to a command; thousands of blocks take a while
 UNSENT_LIMIT: Final = 1 << 20  # bytes; beyond it transactions are refused at once
 ROUNDS: Final = 100  # turns of the loop to read what has arrived
 _SECOND_NS: Final = 10**9
@@ -66,6 +80,7 @@ class WriterLink:
         self._ids: Final = count(1)
         self._waiting: dict[int, Submission] = {}
         self._questions: dict[int, PoolQuestion] = {}
+        self._commands: dict[int, asyncio.Future[Any]] = {}
         self._nonces: dict[tuple[str, bytes], int] = {}
         self._facts: dict[str, SourceFacts] = {}
         self._transport: asyncio.Transport | None = None
@@ -136,6 +151,28 @@ class WriterLink:
         finally:
             del self._questions[number]
 
+    async def command(self, network: str, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+        """Let the writer change a dev chain; gives the result when all workers serve it.
+
+        Raises `RefusedCommand` with the reason, `SequencerUnavailable` if it certainly is not
+        carried out, and `CommandUnknown` otherwise.
+        """
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            raise SequencerUnavailable
+        number = next(self._ids)
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        deadline = self._clock.monotonic_ns() + int(COMMAND_SECONDS * _SECOND_NS)
+        self._commands[number] = answer
+        try:
+            transport.write(frame(Order(number, network, command, deadline)))
+            async with asyncio.timeout(COMMAND_SECONDS):
+                return await answer
+        except TimeoutError:
+            raise CommandUnknown from None
+        finally:
+            del self._commands[number]
+
     def next_nonce(self, network: str, sender: bytes) -> int:
         """The next nonce after a sender's transactions in the pool; 0 if unknown."""
         return self._nonces.get((network, sender), 0)
@@ -169,6 +206,9 @@ class WriterLink:
             submission.give_up(heard_all=heard_all)
         for question in self._questions.values():
             question.give_up()
+        for answer in self._commands.values():
+            if not answer.done():
+                answer.set_exception(CommandUnknown())
 
     def hear(self, message: ToWorker) -> None:
         """Apply a message of the writer."""
@@ -188,7 +228,33 @@ class WriterLink:
                 if number in self._questions:
                     self._questions[number].hear(message)
             case _:
+                self._hear_of_commands(message)
+
+    def _hear_of_commands(self, message: ToWorker) -> None:
+        match message:
+            case ChainChanged(number, network):
+                self._forget(network)
+                if self._transport is not None:
+                    self._transport.write(frame(Heard(number)))
+            case Done(number, result):
+                self._end(number, result)
+            case Refused(number, why):
+                self._end(number, RefusedCommand(why))
+            case _:
                 pass  # commits are not used yet
+
+    def _forget(self, network: str) -> None:
+        """Drop the hints about a network whose chain was changed."""
+        self._nonces = {key: nonce for key, nonce in self._nonces.items() if key[0] != network}
+
+    def _end(self, number: int, result: object) -> None:
+        answer = self._commands.get(number)
+        if answer is None or answer.done():
+            return
+        if isinstance(result, Exception):
+            answer.set_exception(result)
+        else:
+            answer.set_result(result)
 
     def _tell(self, number: int, message: Outcome) -> None:
         submission = self._waiting.get(number)

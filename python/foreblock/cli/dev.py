@@ -105,6 +105,7 @@ def _network(
             interval_ms=round(chain.interval * 1000),
             seed=chain.seed + position,
             instant=chain.instant,
+            mining=chain.mining,
             load=chain.load,
             faults=list(chain.faults),
         ),

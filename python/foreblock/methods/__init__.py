@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from foreblock.methods.blocks import block_family
 from foreblock.methods.calls import call_family
+from foreblock.methods.dev import dev_families
 from foreblock.methods.events import Events
 from foreblock.methods.filters import filter_family
 from foreblock.methods.logs import log_family
@@ -17,7 +18,7 @@ from foreblock.methods.node.fees import PriorityFees
 from foreblock.methods.openrpc import openrpc_family
 from foreblock.methods.options import Options
 from foreblock.methods.pool import pool_family
-from foreblock.methods.pool.sending import NoSequencer, Submissions
+from foreblock.methods.sequencing import Sequencing
 from foreblock.methods.state import state_family
 from foreblock.methods.subscriptions import subscription_family
 from foreblock.methods.table import Family, MethodFunction
@@ -49,13 +50,15 @@ def make_shared(
 def make_families(
     options: Options,
     scheduler: Scheduler,
-    submissions: Submissions | None = None,
-    pool: WaitingPool | None = None,
+    sequencing: Sequencing | None = None,
     shared: SharedFamilies | None = None,
     events: Events | None = None,
 ) -> tuple[Family, ...]:
-    """All methods of one view; without submissions it refuses transactions."""
-    submissions, pool = submissions or NoSequencer(), pool or EmptyPool()
+    """All methods of one view; without a sequencer it refuses transactions.
+
+    Only chains that take commands have the methods of development chains.
+    """
+    submissions, pool, commands = sequencing or Sequencing()
     events = events or Events()
     shared = shared or make_shared(options, scheduler, pool)
     families = (
@@ -68,6 +71,7 @@ def make_families(
         pool_family(options, scheduler, submissions, pool, shared.priority_fees),
         shared.node,
         *tracing_families(options, scheduler),
+        *(() if commands is None else dev_families(commands)),
     )
     return (*families, openrpc_family(options, scheduler, families))
 
@@ -75,11 +79,15 @@ def make_families(
 def make_methods(
     options: Options,
     scheduler: Scheduler,
-    submissions: Submissions | None = None,
-    pool: WaitingPool | None = None,
+    sequencing: Sequencing | None = None,
     shared: SharedFamilies | None = None,
     events: Events | None = None,
 ) -> dict[str, MethodFunction]:
     """The table of one view, for its dispatcher."""
-    families = make_families(options, scheduler, submissions, pool, shared, events)
-    return {method.name: method.run for family in families for method in family.methods}
+    families = make_families(options, scheduler, sequencing, shared, events)
+    return {
+        name: method.run
+        for family in families
+        for method in family.methods
+        for name in method.names
+    }

@@ -23,11 +23,17 @@ class Method(NamedTuple):
 
     signature: str
     run: MethodFunction
+    also: tuple[str, ...] = ()  # other names on the wire
 
     @property
     def name(self) -> str:
         """The name on the wire."""
         return self.signature.partition("(")[0]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names on the wire."""
+        return (self.name, *self.also)
 
 
 class Family(NamedTuple):

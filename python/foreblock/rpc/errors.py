@@ -13,6 +13,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from foreblock.errors import (
+    CommandUnknown,
     DroppedPartial,
     Halted,
     InvalidParams,
@@ -27,6 +28,7 @@ from foreblock.errors import (
     PoolUnavailable,
     PrunedState,
     RefusedCall,
+    RefusedCommand,
     RefusedFilter,
     RefusedOverride,
     RefusedSimulation,
@@ -189,6 +191,8 @@ PRECONF: Final[dict[type[Exception], Row]] = {
     SequencerBusy: _says(
         OVERLOADED, "too many transactions wait for the sequencer, try again later"
     ),
+    RefusedCommand: _says(INVALID_PARAMS),
+    CommandUnknown: lambda error: Fault(TIMED_OUT, f"request timed out: {error}"),
     OutcomeUnknown: lambda error: Fault(TIMED_OUT, f"request timed out: {error}"),
     PoolRefusal: _says(REFUSED),
     SyncTimedOut: _sync_timed_out,

@@ -16,7 +16,7 @@ would make its index late is stopped and put aside (`overruns`).
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 import structlog
 
@@ -52,9 +52,6 @@ log = structlog.get_logger()
 class Sequencer:
     """Builds the blocks of one network."""
 
-    # Whether an index in which nothing happened is stored by its place alone.
-    QUIET_INDICES: ClassVar[bool] = True
-
     def __init__(
         self,
         writer: LedgerWriter,
@@ -66,7 +63,7 @@ class Sequencer:
         """Goes on with the block that is open, or begins one; the first `tick` commits it."""
         self._writer: Final = writer
         self._clock: Final = clock
-        self._options: Final = options
+        self._options = options
         self._publish: Final = publish
         self._load: Final = load
 
@@ -97,9 +94,7 @@ class Sequencer:
             raise AlreadyKnown
         self._pool.add(transaction)
         self._may_run_more = True
-        if self._options.instant and self._instant_due_ns is None and self._pool.best() is not None:
-            earliest = self._closed_at_ns + INSTANT_GAP_NS
-            self._instant_due_ns = max(self._clock.monotonic_ns(), earliest)
+        self._close_soon()
 
     def next_nonce(self, sender: bytes) -> int:
         """The nonce of the sender's next transaction: after its account and what can run."""
@@ -141,6 +136,23 @@ class Sequencer:
         if not self._do_what_is_due(now) and not self._fill_ahead(now):
             self._catch_up()
 
+    def _close_soon(self) -> None:
+        """Let an index be due by itself, where transactions close them and one can run."""
+        gap_ns = self._gap_ns
+        if gap_ns is not None and self._instant_due_ns is None and self._pool.best() is not None:
+            earliest = self._closed_at_ns + gap_ns
+            self._instant_due_ns = max(self._clock.monotonic_ns(), earliest)
+
+    @property
+    def _stores_quietly(self) -> bool:
+        """Whether an index in which nothing happened is stored by its place alone."""
+        return True
+
+    @property
+    def _gap_ns(self) -> int | None:
+        """From one index to the next where transactions close them; none where slots do."""
+        return INSTANT_GAP_NS if self._options.instant else None
+
     # --- What is due -------------------------------------------------------------------
 
     @property
@@ -153,9 +165,9 @@ class Sequencer:
     def _fill_from_ns(self) -> int | None:
         """When transactions may start to run before their index is due; none: there are none.
 
-        With `instant` an index is due when there is one.
+        Where transactions close indices, an index is due when there is one.
         """
-        if self._options.instant or not self._may_run_more:
+        if self._gap_ns is not None or not self._may_run_more:
             return None
         fill_from = self._schedule.fill_from_ns(self._slot)
         is_empty = not self._block.open_count
@@ -185,13 +197,13 @@ class Sequencer:
         self._slot = slot
         self._pool.begin_index()
         self._fill(self._budget(slot), due_ns)
-        flashblock = self._writer.extend(self._block, quietly=self.QUIET_INDICES)
+        flashblock = self._writer.extend(self._block, quietly=self._stores_quietly)
         self._announce(flashblock, now_ns, due_ns)
 
     def _budget(self, slot: int) -> Budget:
-        """By the end of a slot; with `instant`, whose indices follow none, of the whole block."""
+        """By the end of a slot; where transactions close indices, of the whole block."""
         limit, slots = self._block.base.gas_limit, self._schedule.slots
-        if self._options.instant or not slots:
+        if self._gap_ns is not None or not slots:
             return Budget(limit)
         return budget(slot, slots, limit)
 
@@ -257,7 +269,7 @@ class Sequencer:
         sealed = writer.header_if_sealed(block)
         base = self._base_on(sealed)
         following = writer.begin_next(block, sealed, base, payload_id(base, self._options.seed))
-        following.run(attributes_deposit(base, self._options))
+        self._start(following)
         flashblock = writer.seal_and_extend(block, sealed, following, builder)
         self._go_on_with(following, flashblock, now_ns, due_ns)
 
@@ -299,11 +311,15 @@ class Sequencer:
     def _begin_on(self, latest: Header) -> BlockInProgress:
         base = self._base_on(latest)
         block = self._writer.begin(base, payload_id(base, self._options.seed))
-        block.run(attributes_deposit(base, self._options))
+        self._start(block)
         return block
 
+    def _start(self, block: BlockInProgress) -> None:
+        """Run the first transaction of a block."""
+        block.run(attributes_deposit(block.base, self._options))
+
     def _base_on(self, parent: Header) -> Base:
-        wall_ns = self._clock.wall_ns()
+        wall_ns = self._wall_ns()
         timestamp = next_timestamp(parent.timestamp, wall_ns, self._options.block_time)
         _tell_about_time(parent, timestamp, wall_ns, self._options.block_time)
         return next_base(parent, timestamp, self._writer.profile, self._options)
@@ -312,10 +328,14 @@ class Sequencer:
         return schedule(
             self._options.pace,
             block.base.timestamp,
-            self._clock.wall_ns(),
+            self._wall_ns(),
             self._clock.monotonic_ns(),
             slots_before=max(block.index - 1, 0),
         )
+
+    def _wall_ns(self) -> int:
+        """The date by which the chain goes."""
+        return self._clock.wall_ns()
 
     def _account(self, address: bytes) -> Account | None:
         return self._block.account(address)

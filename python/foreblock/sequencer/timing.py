@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 SECOND_NS: Final = 10**9
+NEVER_NS: Final = 2**63 - 1
+UNSCHEDULED_NS: Final = 10 * SECOND_NS  # that transactions have where nothing is due
 FILLING_PART: Final = 8  # transactions run in the last 1/8 of a slot
 
 
@@ -72,6 +74,17 @@ def schedule(
         end_ns=monotonic_ns + left,
         slots_before=slots_before,
         slots=slots_before + whole + (1 if rest else 0),
+    )
+
+
+def unscheduled(slots_before: int, end_ns: int = NEVER_NS) -> Schedule:
+    """A block without slots, which ends then or when it is told to."""
+    return Schedule(
+        first_end_ns=NEVER_NS,
+        interval_ns=UNSCHEDULED_NS,
+        end_ns=end_ns,
+        slots_before=slots_before,
+        slots=slots_before,
     )
 
 

@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
+from foreblock.bus.commands import AnyCommand
 from foreblock.bus.link import WriterLink
 from foreblock.clock import SystemClock
 from foreblock.errors import StoreError, StoreReplaced
@@ -26,8 +27,7 @@ from foreblock.methods.calls.call_params import UNCAPPED
 from foreblock.methods.events import Events
 from foreblock.methods.filters.filter_table import FilterTable
 from foreblock.methods.options import Options
-from foreblock.methods.pool.sending import Submissions
-from foreblock.methods.waiting_pool import WaitingPool
+from foreblock.methods.sequencing import Sequencing
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
@@ -79,12 +79,11 @@ class Service:
         ledger: Ledger | AbsentLedger,
         options: ServiceOptions,
         scheduler: Scheduler,
-        submissions: Submissions | None = None,
-        pool: WaitingPool | None = None,
+        sequencing: Sequencing | None = None,
         shared: SharedFamilies | None = None,
         filters: FilterTable | None = None,
     ) -> None:
-        """Without `submissions`, the way to a sequencer, it only reads.
+        """Without `sequencing`, the way to a sequencer, it only reads.
 
         `shared` are the families that it has in common with other views of the network.
         """
@@ -95,7 +94,7 @@ class Service:
         sessions = Sessions(options.subscriptions)
         events = Events(sessions, view, filters)
         dispatcher = Dispatcher(
-            make_methods(options.methods, scheduler, submissions, pool, shared, events),
+            make_methods(options.methods, scheduler, sequencing, shared, events),
             view,
             partial(fault_of, dialect=options.methods.dialect),
             options.limits,
@@ -122,6 +121,18 @@ class WriterSubmissions:
     def next_nonce(self, sender: bytes) -> int:
         """The next nonce of a sender as the writer knows it; 0 if unknown."""
         return self.link.next_nonce(self.network, sender)
+
+
+@dataclass(frozen=True, slots=True)
+class WriterCommands:
+    """Changes a development chain through its sequencer in the writer."""
+
+    link: WriterLink
+    network: str
+
+    async def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+        """Carry out a command; raises as `WriterLink.command` does."""
+        return await self.link.command(self.network, command)
 
 
 def make_served(
@@ -174,14 +185,12 @@ def _served(
     link: WriterLink | None,
     filters: FilterTable,
 ) -> Served:
-    submissions = None if link is None else WriterSubmissions(link, network.name)
-    pool = None if link is None else WriterPool(link, network.name)
+    sequencing = _sequencing(link, network)
     at_root = replace(options, methods=options_at_root(options.methods, network))
     at_node = replace(options, methods=options_of_node(options.methods))
-    shared = make_shared(options.methods, scheduler, pool)
+    shared = make_shared(options.methods, scheduler, sequencing.pool)
     root, node = (
-        Service(ledger, each, scheduler, submissions, pool, shared, filters)
-        for each in (at_root, at_node)
+        Service(ledger, each, scheduler, sequencing, shared, filters) for each in (at_root, at_node)
     )
     served = Served(
         root.answer,
@@ -193,6 +202,18 @@ def _served(
     if isinstance(ledger, AbsentLedger):
         return served
     return served._replace(fast_path=ledger.open_fast_path(fast_path_bounds(options)))
+
+
+def _sequencing(link: WriterLink | None, network: Network) -> Sequencing:
+    """The ways to the sequencer of a network."""
+    if link is None:
+        return Sequencing()
+    takes_commands = network.dev is not None and network.dev.commands
+    return Sequencing(
+        WriterSubmissions(link, network.name),
+        WriterPool(link, network.name),
+        WriterCommands(link, network.name) if takes_commands else None,
+    )
 
 
 def options_at_root(options: Options, network: Network) -> Options:

@@ -18,8 +18,9 @@ from typing import Final
 import msgspec
 
 from foreblock.bus.exchange import Exchange, Respond
-from foreblock.bus.frames import AskPool, PoolPart, Rejected, Submit, ToWorker
+from foreblock.bus.frames import AskPool, Order, PoolPart, Refused, Rejected, Submit, ToWorker
 from foreblock.clock import Clock, SystemClock
+from foreblock.errors import SequencerUnavailable
 from foreblock.feed.feed_options import FeedClientOptions, FeedServerOptions
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.storage.seen_commits import SeenCommit, open_seen
@@ -47,7 +48,7 @@ class Writer:
 
     def __init__(self) -> None:
         self._networks: dict[str, RestartingNetwork] = {}
-        self.exchange = Exchange(self._submitted, self._greeting, self._asked)
+        self.exchange = Exchange(self._submitted, self._greeting, self._asked, self._ordered)
 
     def add(self, network: RestartingNetwork) -> None:
         """Take transactions for one more."""
@@ -77,6 +78,13 @@ class Writer:
         else:
             network.ask(message, respond)
 
+    def _ordered(self, message: Order, respond: Respond) -> None:
+        network = self._networks.get(message.network)
+        if network is None:
+            respond(Refused(message.id, str(SequencerUnavailable())))
+        else:
+            network.order(message, respond)
+
     def _greeting(self) -> Iterator[ToWorker]:
         for network in self._networks.values():
             yield from network.hints()
@@ -103,7 +111,7 @@ async def _write(text: bytes, line: socket.socket) -> None:
                     frames=order.settings.feed.frames,
                     control_frames=order.settings.feed.control_frames,
                 )
-                begin = partial(_begin, network, clock, feed, tell_workers, client_options, seen)
+                begin = partial(_begin, network, clock, feed, writer.exchange, client_options, seen)
                 kept = RestartingNetwork(network.name, begin, clock, tell_workers)
                 if order.is_first:
                     await kept.begin()  # fail the start of the service if it cannot start
@@ -119,14 +127,15 @@ async def _begin(
     network: Network,
     clock: Clock,
     feed: FeedServer | None,
-    tell_workers: Callable[[ToWorker], None],
+    exchange: Exchange,
     client_options: FeedClientOptions,
     seen: SeenCommit,
 ) -> NetworkWriter | FeedNetwork:
     if network.source == "dev":
-        return await open_dev_network(network, clock, feed, tell_workers, seen)
+        tell_of_change = exchange.tell_of_change
+        return await open_dev_network(network, clock, feed, exchange.tell, seen, tell_of_change)
     publish: Callable[[Flashblock], None] = (lambda _: None) if feed is None else feed.publish
-    following = FeedNetwork(network, clock, publish, tell_workers, client_options, seen)
+    following = FeedNetwork(network, clock, publish, exchange.tell, client_options, seen)
     await following.open()
     return following
 

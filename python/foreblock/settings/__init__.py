@@ -250,6 +250,10 @@ class ChainSettings:
         default=False,
         help="close a flashblock when a transaction arrives, at most every 10 ms",
     )
+    mining: Literal["clock", "automine", "manual"] = setting(
+        "clock",
+        "what seals blocks: the clock, each transaction, or evm_mine alone",
+    )
     load: int = setting(
         0, "transactions per second to generate on each network, 0 to 10000", most=MOST_LOAD
     )

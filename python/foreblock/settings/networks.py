@@ -32,6 +32,8 @@ class DevChain(Struct, frozen=True, kw_only=True):
     interval_ms: int
     seed: int
     instant: bool = False
+    commands: bool = True  # that change the chain are taken
+    mining: Literal["clock", "automine", "manual"] = "clock"
     load: int = 0  # generated transactions per second
     faults: list[str] = []  # kinds and rates, as in drop=0.01
 

@@ -1,15 +1,17 @@
 """A development chain: from the settings of its network to a sequencer that runs."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+import secrets
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
+from foreblock.bus.commands import AnyCommand
 from foreblock.bus.frames import ToWorker
 from foreblock.clock import Clock
 from foreblock.errors import BadGenesis, PoolRefusal
@@ -17,18 +19,19 @@ from foreblock.feed.server import FeedServer
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
+from foreblock.ledger.storage.dev_row import DevState
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch
-from foreblock.sequencer.chaos.chaotic_sequencer import ChaoticSequencer
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.chaos.faulty_feed import FaultyFeed
+from foreblock.sequencer.dev.dev_sequencer import DevSequencer, Outlets
+from foreblock.sequencer.dev.execution import execute
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
 from foreblock.sequencer.load import Load, first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.sequencer.pool_look import PoolWindow
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
-from foreblock.sequencer.sequencer import Sequencer
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.settings.networks import DevChain, Network
 from foreblock.sources.network_store import StaleReaders, open_network_store
@@ -71,7 +74,7 @@ class DevChainSource:
             # For followers of the chain.
             (Path(network.data) / GENESIS_FILE).write_bytes(genesis_text(genesis))
             self._writer: Final = LedgerWriter(
-                self._store, clock, keep_partials=network.keep_partials
+                self._store, clock, keep_partials=network.keep_partials, chooses_bases=True
             )
             options = SequencerOptions(
                 block_time=chain.block_time,
@@ -81,10 +84,13 @@ class DevChainSource:
                 transaction_gas=chain.transaction_gas or None,
             )
             load = _load(chain, self._writer.profile.chain_id)
-            plain = (self._writer, clock, options, publish, load)
-            faults = _faults(chain)
-            self._sequencer: Final = (
-                ChaoticSequencer(*plain, faults, contradict) if faults else Sequencer(*plain)
+            self._sequencer: Final = DevSequencer(
+                self._writer,
+                clock,
+                options,
+                Outlets(publish, contradict),
+                load,
+                _first_state(chain),
             )
             self._readers: Final = StaleReaders(self._store, clock)
             self._watch: Final = StoreWatch(self._store, seen or SeenCommit(), clock)
@@ -109,6 +115,14 @@ class DevChainSource:
         """Take a transaction whose sender is known; raises `PoolRefusal`."""
         (transaction,) = decode_transactions([raw], senders=[sender])
         self._sequencer.submit(transaction)
+
+    def settle(self) -> None:
+        """Do what must have happened when those who sent transactions are answered."""
+        self._sequencer.settle()
+
+    def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+        """Carry out a command; raises `RefusedCommand`."""
+        return execute(self._sequencer, command)
 
     @property
     def waiting(self) -> int:
@@ -153,10 +167,12 @@ async def open_dev_network(
     feed: FeedServer | None,
     tell: Callable[[ToWorker], None],
     seen: SeenCommit | None = None,
+    tell_of_change: Callable[[str], Awaitable[None]] | None = None,
 ) -> NetworkWriter:
     """The writer of a development chain; it does not run yet.
 
-    `tell` is called on the running loop; `seen` is what was served of the network.
+    `tell` and `tell_of_change` are called on the running loop; `seen` is what was served of
+    the network.
     Raises `ForeblockError`.
     """
     loop = asyncio.get_running_loop()
@@ -169,7 +185,7 @@ async def open_dev_network(
     except BaseException:
         executor.shutdown()
         raise
-    return NetworkWriter(network.name, source, clock, executor, tell)
+    return NetworkWriter(network.name, source, clock, executor, tell, tell_of_change)
 
 
 def _on(loop: asyncio.AbstractEventLoop, call: Publish) -> Publish:
@@ -214,6 +230,17 @@ def _genesis(chain: DevChain) -> Genesis:
             accounts=chain.accounts,
             balance=chain.balance,
         )
+    )
+
+
+def _first_state(chain: DevChain) -> DevState:
+    """The state of a chain that begins."""
+    return DevState(
+        instance=secrets.token_bytes(32),
+        mining=chain.mining,
+        block_time=chain.block_time,
+        interval_ms=chain.interval_ms,
+        faults=tuple(chain.faults),
     )
 
 

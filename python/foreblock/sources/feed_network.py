@@ -12,7 +12,16 @@ from functools import partial
 from typing import Final, TypeVar
 
 from foreblock.bus.exchange import Respond
-from foreblock.bus.frames import AskPool, PoolPart, Rejected, SourceFacts, Submit, ToWorker
+from foreblock.bus.frames import (
+    AskPool,
+    Order,
+    PoolPart,
+    Refused,
+    Rejected,
+    SourceFacts,
+    Submit,
+    ToWorker,
+)
 from foreblock.clock import Clock
 from foreblock.errors import SequencerUnavailable
 from foreblock.feed.client import FeedClient
@@ -106,6 +115,10 @@ class FeedNetwork:
     def ask(self, message: AskPool, respond: Respond) -> None:
         """Answer that nothing waits: a followed chain takes no transactions."""
         respond(PoolPart(message.id, ()))
+
+    def order(self, message: Order, respond: Respond) -> None:
+        """Refuse: a followed chain cannot be changed."""
+        respond(Refused(message.id, "only a development chain can be changed"))
 
     def hints(self) -> Iterator[ToWorker]:
         """The hints for a worker that has just connected."""

@@ -9,16 +9,28 @@ after transactions (`pool_questions`), so that who has sent one finds it.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import structlog
 
+from foreblock.bus.commands import AnyCommand
 from foreblock.bus.exchange import Respond
-from foreblock.bus.frames import Accepted, AskPool, NextNonce, Rejected, Submit, ToWorker
+from foreblock.bus.frames import (
+    Accepted,
+    AskPool,
+    Done,
+    NextNonce,
+    Order,
+    Refused,
+    Rejected,
+    Submit,
+    ToWorker,
+)
 from foreblock.clock import Clock
-from foreblock.errors import ForeblockError, SequencerUnavailable
+from foreblock.errors import ForeblockError, RefusedCommand, SequencerUnavailable
 from foreblock.sequencer.pool_look import PoolWindow
 from foreblock.sources.pool_questions import PoolQuestions
 from foreblock.sources.submission_queue import SubmissionQueue, Submitted
@@ -42,6 +54,12 @@ class Source(Protocol):
 
     def submit(self, raw: bytes, sender: bytes) -> None:
         """Take a transaction, or raise `ForeblockError` with the reason why not."""
+
+    def settle(self) -> None:
+        """Do what must have happened when those who sent transactions are answered."""
+
+    def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+        """Carry out a command; raises `RefusedCommand`."""
 
     def next_nonce(self, sender: bytes) -> int:
         """The nonce after a sender's transactions that wait."""
@@ -68,13 +86,19 @@ class NetworkWriter:
         clock: Clock,
         executor: ThreadPoolExecutor,
         tell: Callable[[ToWorker], None],
+        tell_of_change: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
-        """`executor` has one thread. `tell` reaches all workers; it is called on the loop."""
+        """`executor` has one thread. `tell` reaches all workers; it is called on the loop.
+
+        `tell_of_change` returns when all workers have heard that the chain was changed.
+        """
         self.name: Final = name
         self._source: Final = source
         self._clock: Final = clock
         self._executor: Final = executor
         self._tell: Final = tell
+        self._tell_of_change: Final = tell_of_change
+        self._orders: Final[deque[tuple[Order, Respond]]] = deque()
         self._nonces: dict[bytes, int] = {}  # what workers were told
         self._submitted: Final = SubmissionQueue()
         self._asked: Final = PoolQuestions(clock)
@@ -84,6 +108,11 @@ class NetworkWriter:
     def submit(self, message: Submit, respond: Respond) -> None:
         """Submit a transaction to the source; `respond` gets the answers."""
         self._submitted.put(Submitted(message, respond), self._clock.monotonic_ns())
+        self._wake.set()
+
+    def order(self, message: Order, respond: Respond) -> None:
+        """Change the chain by a command; `respond` gets the answer."""
+        self._orders.append((message, respond))
         self._wake.set()
 
     def ask(self, message: AskPool, respond: Respond) -> None:
@@ -107,6 +136,8 @@ class NetworkWriter:
             self._wake.clear()
             if self._submitted:
                 await self._take_in(self._submitted.take_up(self._clock.monotonic_ns()))
+            elif self._orders:
+                await self._carry_out(*self._orders.popleft())
             if self._asked:
                 await self._asked.answer(self._on_thread, self._source)
             left = self._source.next_due_ns - self._clock.monotonic_ns()
@@ -119,6 +150,9 @@ class NetworkWriter:
         """Close the source, and end the thread even where that fails."""
         self._submitted.refuse_all()
         self._asked.refuse_all()
+        for message, respond in self._orders:
+            respond(Refused(message.id, str(SequencerUnavailable())))
+        self._orders.clear()
         try:
             await self._on_thread(self._source.close)
         finally:
@@ -129,7 +163,7 @@ class NetworkWriter:
 
     async def _rest(self, seconds: float) -> None:
         """Wait for what is due, or for a transaction."""
-        if self._submitted or self._asked or self._stopping:
+        if self._submitted or self._asked or self._orders or self._stopping:
             return
         handle = asyncio.get_running_loop().call_later(seconds, self._wake.set)
         try:
@@ -143,10 +177,33 @@ class NetworkWriter:
         In this order: a client that has its answer may ask any worker for the next nonce.
         """
         messages = [each.message for each in portion]
-        outcomes = await self._on_thread(lambda: [self._judge(each) for each in messages])
+        outcomes = await self._on_thread(lambda: self._judge_all(messages))
         for (message, respond), (answer, nonce) in zip(portion, outcomes, strict=True):
             self._hint(message.sender, nonce)
             respond(answer)
+
+    async def _carry_out(self, message: Order, respond: Respond) -> None:
+        """Execute a command, then let all workers hear of it, then answer."""
+        if self._clock.monotonic_ns() >= message.deadline_ns:
+            respond(Refused(message.id, str(SequencerUnavailable())))
+            return
+        try:
+            result = await self._on_thread(lambda: self._source.execute(message.command))
+        except RefusedCommand as refusal:
+            respond(Refused(message.id, str(refusal)))
+            return
+        except BaseException:
+            respond(Refused(message.id, "the command failed, and the chain is begun anew"))
+            raise
+        self._nonces.clear()
+        if self._tell_of_change is not None:
+            await self._tell_of_change(self.name)
+        respond(Done(message.id, result))
+
+    def _judge_all(self, messages: list[Submit]) -> list[tuple[Accepted | Rejected, int]]:
+        outcomes = [self._judge(each) for each in messages]
+        self._source.settle()
+        return outcomes
 
     def _judge(self, message: Submit) -> tuple[Accepted | Rejected, int]:
         """On the thread: the answer to a transaction, and its sender's next nonce.

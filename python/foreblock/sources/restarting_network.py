@@ -15,7 +15,16 @@ import structlog
 
 from foreblock.backoff import Backoff, Waits
 from foreblock.bus.exchange import Respond
-from foreblock.bus.frames import AskPool, PoolNotRead, Rejected, SourceFacts, Submit, ToWorker
+from foreblock.bus.frames import (
+    AskPool,
+    Order,
+    PoolNotRead,
+    Refused,
+    Rejected,
+    SourceFacts,
+    Submit,
+    ToWorker,
+)
 from foreblock.clock import Clock
 from foreblock.errors import SequencerUnavailable
 
@@ -37,6 +46,9 @@ class Running(Protocol):
 
     def ask(self, message: AskPool, respond: Respond) -> None:
         """Ask about the pool; `respond` gets the parts of the answer."""
+
+    def order(self, message: Order, respond: Respond) -> None:
+        """Change the chain by a command; `respond` gets the answer."""
 
     def hints(self) -> Iterator[ToWorker]:
         """The hints for a worker that has just connected."""
@@ -89,6 +101,13 @@ class RestartingNetwork:
             respond(PoolNotRead(message.id))
         else:
             self._running.ask(message, respond)
+
+    def order(self, message: Order, respond: Respond) -> None:
+        """Change the chain by a command; refused while it does not run."""
+        if self._running is None:
+            respond(Refused(message.id, str(SequencerUnavailable())))
+        else:
+            self._running.order(message, respond)
 
     def hints(self) -> Iterator[ToWorker]:
         """The hints for a worker that has just connected."""

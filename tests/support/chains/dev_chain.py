@@ -2,21 +2,23 @@
 
 import gc
 from pathlib import Path
+from typing import Any
 
 from foreblock._engine import Block, Message, Store, Transaction, sign_transaction
+from foreblock.bus.commands import AnyCommand
 from foreblock.clock import DrivenClock
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.storage.chain_head import read_header
+from foreblock.ledger.storage.dev_row import DevState, Mining
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.ledger.storage.partial_rows import decode_numbers, made_of_key, transactions_key
 from foreblock.ledger.storage.rows import decode_items
-from foreblock.sequencer.chaos.chaotic_sequencer import ChaoticSequencer
-from foreblock.sequencer.chaos.faults import Faults
+from foreblock.sequencer.dev.dev_sequencer import DevSequencer, Outlets
+from foreblock.sequencer.dev.execution import execute
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, DevAccount, dev_accounts
-from foreblock.sequencer.sequencer import Sequencer
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.types import Flashblock
 
@@ -65,7 +67,8 @@ class DevChain:
         load: Load | None = None,
         begins_ms: int = 0,
         max_readers: int | None = None,
-        faults: Faults | None = None,
+        faults: tuple[str, ...] = (),
+        mining: Mining = "clock",
         keep_states: int | None = None,
         keep_partials: int = 64,
     ) -> None:
@@ -76,7 +79,13 @@ class DevChain:
         self.genesis = genesis or dev_genesis(DevGenesisOptions())
         self.load = load
         self.max_readers = max_readers
-        self.faults = faults
+        self.state = DevState(
+            instance=bytes(32),
+            mining=mining,
+            block_time=self.options.block_time,
+            interval_ms=self.options.interval_ms,
+            faults=faults,
+        )
         self.clock = DrivenClock(GENESIS_TIME * SECOND + begins_ms * MS, 5 * SECOND)
         self.published: list[Flashblock] = []
         self.others: list[Flashblock] = []  # that contradict some of them
@@ -92,12 +101,16 @@ class DevChain:
             keep_partials=self.keep_partials,
         )
         begin_chain(self.store, self.genesis)
-        self.writer = LedgerWriter(self.store, self.clock, keep_partials=self.keep_partials)
-        plain = (self.writer, self.clock, self.options, self.published.append, self.load)
-        self.sequencer = (
-            ChaoticSequencer(*plain, self.faults, self.others.append)
-            if self.faults
-            else Sequencer(*plain)
+        self.writer = LedgerWriter(
+            self.store, self.clock, keep_partials=self.keep_partials, chooses_bases=True
+        )
+        self.sequencer = DevSequencer(
+            self.writer,
+            self.clock,
+            self.options,
+            Outlets(self.published.append, self.others.append),
+            self.load,
+            self.state,
         )
         self.settle()
 
@@ -132,6 +145,11 @@ class DevChain:
     def submit(self, *transactions: Transaction) -> None:
         for transaction in transactions:
             self.sequencer.submit(transaction)
+        self.sequencer.settle()
+
+    def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+        """Carry out a command."""
+        return execute(self.sequencer, command)
 
     def pending_balance(self, address: bytes) -> int:
         with self.store.view() as view:

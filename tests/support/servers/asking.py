@@ -9,8 +9,7 @@ from typing import Any
 
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Dialect, Options
-from foreblock.methods.pool.sending import Submissions
-from foreblock.methods.waiting_pool import WaitingPool
+from foreblock.methods.sequencing import Sequencing
 from foreblock.scheduling.reply import Reply
 from foreblock.service.app import Service, ServiceOptions, make_scheduler
 from support.servers.asked_by import ANYBODY, body_of
@@ -25,12 +24,11 @@ class Asker:
         self,
         ledger: Ledger,
         options: ServiceOptions | None = None,
-        submissions: Submissions | None = None,
-        pool: WaitingPool | None = None,
+        sequencing: Sequencing | None = None,
     ) -> None:
         chosen = options or ServiceOptions()
         self._scheduler = make_scheduler(chosen)
-        self._service = Service(ledger, chosen, self._scheduler, submissions, pool)
+        self._service = Service(ledger, chosen, self._scheduler, sequencing)
         self._loop = asyncio.new_event_loop()
 
     def close(self) -> None:
@@ -78,8 +76,8 @@ def asker(ledger: Ledger, dialect: Dialect = "preconf", **options: Any) -> Itera
     names = set(Options.__dataclass_fields__)
     given = {name: options.pop(name) for name in names & set(options)}
     methods = Options(dialect, **({"call_timeout_ms": UNHURRIED_MS} | given))
-    submissions, pool = options.pop("submissions", None), options.pop("pool", None)
-    client = Asker(ledger, ServiceOptions(methods=methods, **options), submissions, pool)
+    ways = {name: options.pop(name) for name in Sequencing._fields if name in options}
+    client = Asker(ledger, ServiceOptions(methods=methods, **options), Sequencing(**ways))
     try:
         yield client
     finally:

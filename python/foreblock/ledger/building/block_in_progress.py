@@ -68,7 +68,7 @@ class BlockInProgress:
     """A block so far. Its attributes are for reading."""
 
     def __init__(self, parent_state: ParentState, base: Base, payload_id: bytes) -> None:
-        """Use `begin` or `resume`. Raises `BadBlock` for a base that cannot follow."""
+        """Use `begin` or `resume`."""
         profile, parent = parent_state.profile, parent_state.parent
         self.base: Final = base
         self.payload_id: Final = payload_id
@@ -78,10 +78,6 @@ class BlockInProgress:
         self._parent_state: Final = parent_state
         self._overlay: Final = parent_state.overlay
         self._empty: Final = header_of(base, self.rules)
-        named = self._empty
-        if not parent_state.proven:
-            named = named.replace(parent_hash=parent.hash)
-        check_header(named, parent, self.rules, parent_state.parent_rules, profile)
         self._env: Final = environment(self._empty, self.rules, profile)
         # Of the block so far.
         self.gas_used = 0
@@ -101,9 +97,16 @@ class BlockInProgress:
         self._open = _OpenIndex()
 
     @classmethod
-    def begin(cls, parent_state: ParentState, base: Base, payload_id: bytes) -> Self:
-        """A block without transactions, what comes before them done."""
+    def begin(
+        cls, parent_state: ParentState, base: Base, payload_id: bytes, *, chosen: bool = False
+    ) -> Self:
+        """A block without transactions, what comes before them done.
+
+        Raises `BadBlock` for a base that cannot follow. One that is `chosen` by the builder of
+        a dev chain may have any base fee and gas limit.
+        """
         block = cls(parent_state, base, payload_id)
+        block._check(chosen=chosen)
         parent_rules = parent_state.parent_rules
         start_block(block._overlay, block._env, block._empty, block.rules, parent_rules)
         if parent_rules.includes(OptimismFork.ISTHMUS):
@@ -133,6 +136,14 @@ class BlockInProgress:
         block.quiet = stored.quiet
         block._open = _OpenIndex(block._position())
         return block
+
+    def _check(self, *, chosen: bool) -> None:
+        """Check what the block begins with against its parent."""
+        parent_state, header = self._parent_state, self._empty
+        if not parent_state.proven:
+            header = header.replace(parent_hash=self.parent.hash)
+        rules = self.rules, parent_state.parent_rules
+        check_header(header, self.parent, *rules, parent_state.profile, chosen=chosen)
 
     @property
     def number(self) -> int:

@@ -47,8 +47,12 @@ class LedgerWriter:
         prune_heights: int = PRUNE_HEIGHTS,
         safe_distance: int = 32,
         finalized_distance: int = 64,
+        chooses_bases: bool = False,
     ) -> None:
-        """`store` is open for writing and has its genesis: `NoChain` otherwise."""
+        """`store` is open for writing and has its genesis: `NoChain` otherwise.
+
+        With `chooses_bases`, blocks may begin with any base fee and gas limit.
+        """
         self.store: Final = store
         self._clock: Final = clock
         self._boot_id: Final = boot_id()
@@ -56,9 +60,11 @@ class LedgerWriter:
         self._prune_heights: Final = prune_heights
         self._safe_distance: Final = safe_distance
         self._finalized_distance: Final = finalized_distance
+        self.chooses_bases: Final = chooses_bases
         # The block whose indices were committed last; `follow_up` computes its roots.
         self.current: BlockInProgress | None = None
         self._prunable: list[bytes] = []  # keys that go with the next commit
+        self._beside: dict[bytes, bytes] = {}  # rows that go with the next commit
         # Of the last commit, in monotonic time, for the log.
         self.committed_at_ns = 0
         self.commit_took_ns = 0
@@ -66,7 +72,8 @@ class LedgerWriter:
             if view.heads.latest is None:
                 raise NoChain(store.path)
             self.profile: Final[ChainProfile] = stored_profile(view)
-            self._lifetime_ns: Final = FRESH_FOR_BLOCKS * self.profile.block_time * _NANOSECONDS
+            # How long a pending block counts as fresh.
+            self.lifetime_ns = FRESH_FOR_BLOCKS * self.profile.block_time * _NANOSECONDS
             self._heads: Heads = view.heads
             number, _ = view.heads.latest
             self.latest, self.total_difficulty = read_header(view, number)
@@ -82,7 +89,7 @@ class LedgerWriter:
     def begin(self, base: Base, payload_id: bytes) -> BlockInProgress:
         """A block on the latest. Raises `BadBlock` for a base that cannot follow it."""
         parent_state = on_sealed(self.store, self.profile, self.latest.number)
-        return BlockInProgress.begin(parent_state, base, payload_id)
+        return BlockInProgress.begin(parent_state, base, payload_id, chosen=self.chooses_bases)
 
     def header_if_sealed(self, block: BlockInProgress) -> Header:
         """The header of the block if it ends with its last committed index."""
@@ -100,7 +107,7 @@ class LedgerWriter:
         place = FlashblockId(sealed.number, block.index - 1)
         partial = block.partials[-1]
         parent_state = on_partial(self.store, self.profile, place, partial, sealed)
-        return BlockInProgress.begin(parent_state, base, payload_id)
+        return BlockInProgress.begin(parent_state, base, payload_id, chosen=self.chooses_bases)
 
     def extend(self, block: BlockInProgress, *, quietly: bool = False) -> Flashblock:
         """Close the open index of a block and make it the pending one, in one commit.
@@ -149,16 +156,37 @@ class LedgerWriter:
         received, in monotonic time; without one nothing becomes fresher.
         """
         builder.delete(self._prunable)
+        self._put_beside(builder)
         builder.batch.pending(pending)
         if heard_at_ns is not None:
             before = decode_freshness(self._heads.note)
             until = 0 if before is None else before.deadline_ns(self._boot_id)
-            until = max(until, heard_at_ns + self._lifetime_ns)
+            until = max(until, heard_at_ns + self.lifetime_ns)
             builder.batch.note(Freshness(self._boot_id, until).encode())
         self._commit(builder)
         self._prunable = []
         self._upkeep.committed(builder.transactions)
         self.latest = latest
+
+    def put_with_next(self, key: bytes, value: bytes) -> None:
+        """Write a row with the next commit."""
+        self._beside[key] = value
+
+    def refresh(self) -> None:
+        """Let the pending block count as fresh from now on, and write the rows that wait."""
+        builder = CommitBuilder(self.store)
+        before = decode_freshness(self._heads.note)
+        until = self._clock.monotonic_ns() + self.lifetime_ns
+        quiet = None if before is None else before.quiet
+        builder.batch.note(Freshness(self._boot_id, until, quiet).encode())
+        self._put_beside(builder)
+        self._commit(builder)
+
+    def follow_at_distance(self, builder: CommitBuilder, latest: int) -> None:
+        """Let the safe and the final head of a chain that is built here follow the latest."""
+        heads = self._heads
+        builder.batch.safe(_behind(latest, self._safe_distance, heads.safe))
+        builder.batch.finalized(_behind(latest, self._finalized_distance, heads.finalized))
 
     def name_heads(self, safe: bytes | None, finalized: bytes | None) -> None:
         """Make these sealed blocks the safe and the final one, those that are known."""
@@ -202,16 +230,11 @@ class LedgerWriter:
     def _commit_index(
         self, builder: CommitBuilder, block: BlockInProgress, latest: Header
     ) -> Flashblock:
-        """Commit the open index of a block, pending above `latest`.
-
-        The safe and the final head of a chain that is built here follow at a distance.
-        """
+        """Commit the open index of a block, pending above `latest`."""
         closed = block.close_index(builder.next)
         partial = builder.extend(closed, block.partials, self._clock.wall_ns())
         builder.seals_as(block.roots.take_new())
-        heads, number = self._heads, latest.number
-        builder.batch.safe(_behind(number, self._safe_distance, heads.safe))
-        builder.batch.finalized(_behind(number, self._finalized_distance, heads.finalized))
+        self.follow_at_distance(builder, latest.number)
         self.commit(builder, latest, partial, self._clock.monotonic_ns())
         block.committed(partial, closed.header)
         return closed.flashblock()
@@ -221,11 +244,17 @@ class LedgerWriter:
         builder = CommitBuilder(self.store)
         closed = block.close_index(builder.next)
         quiet = Quiet(block.partials[-1], closed.index, self._clock.wall_ns())
-        until = self._clock.monotonic_ns() + self._lifetime_ns
+        until = self._clock.monotonic_ns() + self.lifetime_ns
         builder.batch.note(Freshness(self._boot_id, until, quiet).encode())
+        self._put_beside(builder)
         self._commit(builder)
         block.committed_quietly()
         return closed.flashblock()
+
+    def _put_beside(self, builder: CommitBuilder) -> None:
+        for key, value in self._beside.items():
+            builder.batch.put(key, value)
+        self._beside = {}
 
     def _commit(self, builder: CommitBuilder) -> None:
         begun_ns = self._clock.monotonic_ns()

@@ -48,6 +48,7 @@ from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.body_rows import made_of
 from foreblock.ledger.storage.chain_head import read_row, stored_profile
+from foreblock.ledger.storage.dev_row import DevState, read_dev_state
 from foreblock.ledger.storage.freshness import decode_freshness
 from foreblock.ledger.storage.log_index import read_indexed
 from foreblock.ledger.storage.seen_commits import SeenCommit
@@ -204,6 +205,11 @@ class LedgerView(Struct, frozen=True, gc=False):
     def profile(self) -> ChainProfile:
         """The chain."""
         return self._ledger.profile
+
+    @property
+    def dev_state(self) -> DevState | None:
+        """How a development chain is mined, its time and its liberties; none of other chains."""
+        return read_dev_state(self._view)
 
     @property
     def behind(self) -> Behind:

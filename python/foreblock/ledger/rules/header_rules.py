@@ -30,16 +30,26 @@ LONDON_ELASTICITY: Final = 2  # EIP-1559: the limit doubles so that the target s
 
 
 def check_header(
-    header: Header, parent: Header, rules: Rules, parent_rules: Rules, profile: ChainProfile
+    header: Header,
+    parent: Header,
+    rules: Rules,
+    parent_rules: Rules,
+    profile: ChainProfile,
+    *,
+    chosen: bool = False,
 ) -> None:
-    """Check everything about `header` that follows from its parent and the rules of both."""
+    """Check everything about `header` that follows from its parent and the rules of both.
+
+    The base fee and the gas limit may have been `chosen`, on a chain for development.
+    """
     check = Check(header.number)
     _check_place(check, header, parent)
     _check_fields(check, header, rules)
     _check_proposal(check, header, parent, rules)
     _check_extra_data(check, header, rules)
-    _check_gas_limit(check, header, parent, rules)
-    _check_base_fee(check, header, parent, rules, parent_rules, profile)
+    if not chosen:
+        _check_gas_limit(check, header, parent, rules)
+        _check_base_fee(check, header, parent, rules, parent_rules, profile)
     _check_blob_gas(check, header, parent, rules, profile)
 
 

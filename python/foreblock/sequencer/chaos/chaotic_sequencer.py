@@ -8,13 +8,14 @@ given up go back to the pool. Faults of the feed are elsewhere (`feed_faults`).
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import ClassVar, Final
+from typing import Final
 
 import structlog
 
 from foreblock.clock import Clock
 from foreblock.errors import InvalidTransaction, PoolRefusal
 from foreblock.ledger.building.block_in_progress import BlockInProgress
+from foreblock.ledger.building.block_run import BlockRun
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.parent_state import on_sealed
@@ -29,7 +30,6 @@ from foreblock.sequencer.attributes import (
     stray_deposit,
 )
 from foreblock.sequencer.chaos.faults import FaultKind, Faults
-from foreblock.sequencer.chaos.side_branch import SideBranch
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.sequencer.sequencer_options import SequencerOptions
@@ -43,9 +43,6 @@ log = structlog.get_logger()
 class ChaoticSequencer(Sequencer):
     """Builds the blocks of one network, with faults."""
 
-    # Faults are about partials, so each index has one.
-    QUIET_INDICES: ClassVar[bool] = False
-
     def __init__(
         self,
         writer: LedgerWriter,
@@ -58,9 +55,14 @@ class ChaoticSequencer(Sequencer):
     ) -> None:
         """`contradict` gets another flashblock for the place that is published next."""
         super().__init__(writer, clock, options, publish, load)
-        self._faults: Final = faults
+        self._faults = faults
         self._contradict: Final = contradict
         self._last_struck: Final[dict[FaultKind, int]] = {}  # the last height, by kind
+
+    @property
+    def _stores_quietly(self) -> bool:
+        """Faults are about partials, so each index has one where there are faults."""
+        return not self._faults
 
     # --- Where faults strike -----------------------------------------------------------
 
@@ -122,26 +124,23 @@ class ChaoticSequencer(Sequencer):
             others.append(attributes_deposit(block.base, self._options))
         return [*others, stray_deposit(block.base, self._options)]
 
-    def _restart(self, now_ns: int, due_ns: int) -> None:
+    def _restart(self, now_ns: int, due_ns: int, base: Base | None = None) -> None:
         """Give the block up and begin it anew as another job, in one commit."""
-        writer, block, slot = self._writer, self._block, self._slot
-        again = writer.begin(
-            block.base, payload_id(block.base, self._options.seed, attempt=block.index)
-        )
-        again.run(attributes_deposit(block.base, self._options))
+        block, slot, base = self._block, self._slot, base or self._block.base
         given_up = [*self._transactions_of(block.number, block.partials), *self._ran.values()]
-        with CommitBuilder(writer.store) as builder:
-            builder.drop(block.partials, "its job was begun anew")
-            closed = again.close_index(builder.next)
-            partial = builder.extend(closed, (), self._clock.wall_ns())
-            writer.commit(builder, writer.latest, partial, self._clock.monotonic_ns())
-        again.committed(partial, closed.header)
-        block.close()
-        writer.current = again
+        run = BlockRun(self._writer, self._clock, block)
+        again = run.begin_anew(base, self._another_id(base), "its job was begun anew")
+        self._start(again)
+        run.close_index()
+        (flashblock,) = run.commit()
         self._ran.clear()
-        self._go_on_with(again, closed.flashblock(), now_ns, due_ns)
+        self._go_on_with(again, flashblock, now_ns, due_ns)
         self._slot = slot
         self._put_back(given_up)
+
+    def _another_id(self, base: Base) -> bytes:
+        """A payload id for the block in progress that it does not have."""
+        return payload_id(base, self._options.seed, attempt=self._block.index)
 
     def _turn_over_without_tail(self, now_ns: int) -> None:
         """Seal the block without its last index."""
@@ -167,14 +166,14 @@ class ChaoticSequencer(Sequencer):
         times = [*(header.timestamp for header in old), self._block.base.timestamp]
         given_up = [self._transactions_of(header.number) for header in old]
         left = self._transactions_of(self._block.number, self._block.partials)
-        branch = SideBranch(writer, self._clock, fork, self._block)
+        branch = BlockRun.replacing(writer, self._clock, fork, self._block)
         for timestamp, moved in zip(times, [[], *given_up], strict=True):
             base = next_base(branch.latest, timestamp, writer.profile, options, old[0].hash)
             left = [*self._build(branch, base, moved), *left]
             branch.seal()
         base = self._base_on(branch.latest)
         following = branch.begin(base, payload_id(base, options.seed))
-        following.run(attributes_deposit(base, options))
+        self._start(following)
         branch.close_index()
         *before, last = branch.commit()
         for flashblock in before:
@@ -183,12 +182,12 @@ class ChaoticSequencer(Sequencer):
         self._put_back(left)
 
     def _build(
-        self, branch: SideBranch, base: Base, transactions: list[Transaction]
+        self, branch: BlockRun, base: Base, transactions: list[Transaction]
     ) -> list[Transaction]:
         """Add a block with all of these that can run to a branch; gives those that cannot."""
         seed, attempt = self._options.seed, int.from_bytes(base.prev_randao[:7])
         block, left = branch.begin(base, payload_id(base, seed, attempt)), []
-        block.run(attributes_deposit(base, self._options))
+        self._start(block)
         branch.close_index()
         for transaction in transactions:
             try:

@@ -1,0 +1,83 @@
+"""Methods of development chains: what users may do to a chain of their own."""
+
+from foreblock.methods.dev.commanding import Commands
+from foreblock.methods.dev.mining import MiningMethods
+from foreblock.methods.table import Family, Method
+
+
+def dev_families(commands: Commands) -> tuple[Family, ...]:
+    """The methods of this folder."""
+    return (_mining(MiningMethods(commands)),)
+
+
+def _mining(mining: MiningMethods) -> Family:
+    return Family(
+        "Development chains: blocks and time",
+        (
+            Method("evm_mine(options?: MineOptions) -> Quantity", mining.evm_mine),
+            Method(
+                "anvil_mine(blocks?: Number, interval?: Number) -> Null",
+                mining.mine,
+                ("hardhat_mine",),
+            ),
+            Method(
+                "evm_setAutomine(enabled: Boolean) -> Boolean",
+                mining.set_automine,
+                ("anvil_setAutomine", "hardhat_setAutomine"),
+            ),
+            Method("anvil_getAutomine() -> Boolean", mining.get_automine, ("hardhat_getAutomine",)),
+            Method(
+                "evm_setIntervalMining(seconds: Number) -> Boolean",
+                mining.set_interval_mining,
+                ("anvil_setIntervalMining",),
+            ),
+            Method("anvil_getIntervalMining() -> Integer?", mining.get_interval_mining),
+            Method(
+                "evm_increaseTime(seconds: Number) -> Integer",
+                mining.increase_time,
+                ("anvil_increaseTime",),
+            ),
+            Method(
+                "evm_setNextBlockTimestamp(timestamp: Number) -> Null",
+                mining.set_next_block_timestamp,
+                ("anvil_setNextBlockTimestamp",),
+            ),
+            Method(
+                "evm_setTime(timestamp: Number) -> Integer", mining.set_time, ("anvil_setTime",)
+            ),
+            Method(
+                "anvil_setBlockTimestampInterval(seconds: Number) -> Null",
+                mining.set_timestamp_interval,
+            ),
+            Method(
+                "hardhat_setBlockTimestampInterval(milliseconds: Number) -> Null",
+                mining.set_timestamp_interval_ms,
+            ),
+            Method(
+                "anvil_removeBlockTimestampInterval() -> Boolean",
+                mining.remove_timestamp_interval,
+                ("hardhat_removeBlockTimestampInterval",),
+            ),
+            Method(
+                "anvil_setNextBlockBaseFeePerGas(baseFee: Number) -> Null",
+                mining.set_next_base_fee,
+                ("hardhat_setNextBlockBaseFeePerGas",),
+            ),
+            Method(
+                "anvil_setMinGasPrice(gasPrice: Number) -> Boolean",
+                mining.set_min_gas_price,
+                ("hardhat_setMinGasPrice",),
+            ),
+            Method(
+                "evm_setBlockGasLimit(gasLimit: Number) -> Boolean",
+                mining.set_gas_limit,
+                ("anvil_setBlockGasLimit", "hardhat_setBlockGasLimit"),
+            ),
+            Method(
+                "anvil_setCoinbase(address: Address) -> Null",
+                mining.set_coinbase,
+                ("hardhat_setCoinbase",),
+            ),
+            Method("hardhat_setPrevRandao(value: Hash) -> Null", mining.set_prev_randao),
+        ),
+    )

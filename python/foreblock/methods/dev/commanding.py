@@ -1,0 +1,61 @@
+"""Numbers and answers of methods that change a development chain.
+
+Tools write numbers in three forms: a JSON number, hexadecimal and decimal text. All are read.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Protocol
+
+from foreblock.bus.commands import AnyCommand
+from foreblock.methods.params import refuse
+
+Number = int | str
+U64: Final = 2**64 - 1
+U256: Final = 2**256 - 1
+
+
+class Commands(Protocol):
+    """The connection to the sequencer of one development chain."""
+
+    async def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+        """Return when the command is carried out and all workers serve the change.
+
+        Raises `RefusedCommand` with the reason, `SequencerUnavailable`, `CommandUnknown`.
+        """
+
+
+def number(value: Number, argument: int, path: str = "", most: int = U64) -> int:
+    """A number in any of the forms."""
+    found = value if isinstance(value, int) else _parsed(value, argument, path)
+    if not 0 <= found <= most:
+        refuse(argument, path, f"expected 0 to {most}, found {found}")
+    return found
+
+
+def _parsed(text: str, argument: int, path: str) -> int:
+    try:
+        return int(text, 16 if text[:2] in {"0x", "0X"} else 10)
+    except ValueError:
+        refuse(argument, path, f"expected a number, found {text[:80]!r}")
+
+
+def word(value: int) -> bytes:
+    """A number as commands carry it."""
+    return value.to_bytes(32)
+
+
+async def answered(
+    result: Awaitable[Any], write: Callable[[Any], bytes] = lambda _: b"null"
+) -> bytes:
+    """The JSON text of a command's result."""
+    return write(await result)
+
+
+def write_true(_: object) -> bytes:
+    """True, whatever the result."""
+    return b"true"
+
+
+def write_bool(result: object) -> bytes:
+    """The result as it is."""
+    return b"true" if result else b"false"

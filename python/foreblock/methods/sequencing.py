@@ -1,0 +1,15 @@
+"""The ways from methods to the sequencer of a network: what it takes, shows and lets be done."""
+
+from typing import NamedTuple
+
+from foreblock.methods.dev.commanding import Commands
+from foreblock.methods.pool.sending import NoSequencer, Submissions
+from foreblock.methods.waiting_pool import EmptyPool, WaitingPool
+
+
+class Sequencing(NamedTuple):
+    """The sequencer of one network; by default there is none."""
+
+    submissions: Submissions = NoSequencer()
+    pool: WaitingPool = EmptyPool()
+    commands: Commands | None = None  # of a development chain only

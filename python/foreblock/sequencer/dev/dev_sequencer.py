@@ -1,0 +1,311 @@
+"""The sequencer of a dev chain that is mined by the clock, by transactions, or on command.
+
+    clock      a flashblock every interval, a block every block time
+    automine   a transaction is an index, and its block is sealed in the same commit
+    manual     a transaction is in the next flashblock; blocks are sealed by `mine` only
+
+Beside the clock, nothing happens while nothing is sent: no index without a transaction. A
+block in progress there has the time of its last change; one that a transaction or a command
+ends is begun anew with the time of that moment first, unless its time was asked for.
+
+Time is the clock's plus an offset. What a block begins with cannot be changed once it has
+begun, so a change begins it anew as another job; where it has transactions, it is sealed first.
+
+How the mode is kept is in `ledger.storage.dev_row`. Commands are in `dev_commands`.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from msgspec import structs
+
+from foreblock.clock import Clock
+from foreblock.ledger.building.block_in_progress import BlockInProgress
+from foreblock.ledger.building.block_run import BlockRun
+from foreblock.ledger.building.commit_builder import CommitBuilder
+from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.storage import dev_row
+from foreblock.ledger.storage.dev_row import DevState
+from foreblock.sequencer.attributes import next_base, payload_id
+from foreblock.sequencer.chaos.chaotic_sequencer import ChaoticSequencer
+from foreblock.sequencer.chaos.faults import Faults
+from foreblock.sequencer.load import Load
+from foreblock.sequencer.sequencer_options import SequencerOptions
+from foreblock.sequencer.timing import NEVER_NS, SECOND_NS, Schedule, next_timestamp, unscheduled
+from foreblock.types import Base, Flashblock, Header
+
+MILLISECOND_NS: Final = 10**6
+FRESH_FOR_BLOCKS: Final = 2
+# Beside the clock: how often a pending block is said to be fresh, and for how long.
+REFRESH_NS: Final = 10 * SECOND_NS
+REFRESHED_FOR_NS: Final = 30 * SECOND_NS
+
+
+class Outlets(NamedTuple):
+    """Where flashblocks go: those that are said, and those that contradict them."""
+
+    publish: Callable[[Flashblock], None]
+    contradict: Callable[[Flashblock], None]
+
+
+class DevSequencer(ChaoticSequencer):
+    """Builds the blocks of a dev chain, and changes it as it is told."""
+
+    def __init__(
+        self,
+        writer: LedgerWriter,
+        clock: Clock,
+        options: SequencerOptions,
+        outlets: Outlets,
+        load: Load | None,
+        state: DevState,
+    ) -> None:
+        """`state` is what a chain begins with that has none of its own."""
+        with writer.store.view() as view:
+            found = dev_row.read_dev_state(view)
+        self._state = found or state
+        self._refreshed_at_ns = 0
+        self._set_lifetime(writer)
+        options = self._options_by_state(options)
+        faults = Faults.parse(self._state.faults, options.seed)
+        publish, contradict = outlets
+        super().__init__(writer, clock, options, publish, load, faults, contradict)
+        if found is None:
+            self.change()
+
+    # --- The state beside the blocks ---------------------------------------------------
+
+    @property
+    def state(self) -> DevState:
+        """How the chain is mined, its time, its liberties."""
+        return self._state
+
+    def change(self, **fields: Any) -> None:  # noqa: ANN401, fields of the state
+        """Change the state; it is stored with the next commit."""
+        self._state = structs.replace(self._state, **fields)
+        self._options = self._options_by_state(self._options)
+        self._set_lifetime(self._writer)
+        self._writer.put_with_next(dev_row.KEY, dev_row.encode_dev_state(self._state))
+
+    def commit_state(self) -> None:
+        """Commit what was changed, where no block was."""
+        self._writer.refresh()
+
+    def _options_by_state(self, options: SequencerOptions) -> SequencerOptions:
+        state = self._state
+        return replace(
+            options,
+            block_time=state.block_time,
+            interval_ms=state.interval_ms or options.interval_ms,
+            gas_limit=state.gas_limit if state.gas_limit is not None else options.gas_limit,
+            minimum_base_fee=(
+                options.minimum_base_fee
+                if state.minimum_base_fee is None
+                else state.minimum_base_fee
+            ),
+        )
+
+    def _set_lifetime(self, writer: LedgerWriter) -> None:
+        """How long its pending block counts as fresh."""
+        writer.lifetime_ns = FRESH_FOR_BLOCKS * self._state.block_time * SECOND_NS
+        if not self._by_clock:
+            writer.lifetime_ns = max(writer.lifetime_ns, REFRESHED_FOR_NS)
+
+    @property
+    def _by_clock(self) -> bool:
+        return self._state.mining == "clock"
+
+    @property
+    def _seals_with_transactions(self) -> bool:
+        return self._state.mining == "automine"
+
+    # --- Time and pace -----------------------------------------------------------------
+
+    def _wall_ns(self) -> int:
+        return self._clock.wall_ns() + self._state.offset * SECOND_NS
+
+    def _schedule_of(self, block: BlockInProgress) -> Schedule:
+        if self._by_clock and self._state.interval_ms:
+            return super()._schedule_of(block)
+        timed = super()._schedule_of(block)
+        ends = self._by_clock or self._state.also_clock
+        return unscheduled(timed.slots_before, timed.end_ns if ends else NEVER_NS)
+
+    @property
+    def _gap_ns(self) -> int | None:
+        if self._seals_with_transactions:
+            return 0
+        if self._by_clock and self._state.interval_ms:
+            return super()._gap_ns
+        # On demand only, where there is no interval.
+        return self._state.interval_ms * MILLISECOND_NS or None
+
+    @property
+    def next_due_ns(self) -> int:
+        """When there is something to do, on the monotonic clock; 0 for at once."""
+        due = super().next_due_ns
+        return due if self._by_clock else min(due, self._refreshed_at_ns + REFRESH_NS)
+
+    def settle(self) -> None:
+        """Do what must have happened when those who sent transactions are answered."""
+        if self._seals_with_transactions:
+            self._do_what_is_due(self._clock.monotonic_ns())
+
+    def _do_what_is_due(self, now_ns: int) -> bool:
+        done = super()._do_what_is_due(now_ns)
+        if not self._by_clock and now_ns >= self._refreshed_at_ns + REFRESH_NS:
+            self._refreshed_at_ns = now_ns
+            if not done:
+                self._writer.refresh()
+        return done
+
+    def _base_on(self, parent: Header) -> Base:
+        timestamp = self._timestamp_after(parent.timestamp)
+        return self._with_wishes(next_base(parent, timestamp, self._writer.profile, self._options))
+
+    def _timestamp_after(self, parent: int) -> int:
+        state = self._state
+        if state.timestamp_interval is not None:
+            return parent + max(state.timestamp_interval, 1)
+        if self._by_clock:
+            return next_timestamp(parent, self._wall_ns(), state.block_time)
+        return max(parent + 1, self._wall_ns() // SECOND_NS)
+
+    def _with_wishes(self, base: Base) -> Base:
+        coinbase = self._state.coinbase
+        return base if coinbase is None else replace(base, fee_recipient=coinbase)
+
+    def _another_id(self, base: Base) -> bytes:
+        self.change(attempts=self._state.attempts + 1)
+        return payload_id(base, self._options.seed, attempt=self._state.attempts)
+
+    # --- Blocks on demand --------------------------------------------------------------
+
+    def _end_index(self, slot: int, now_ns: int) -> None:
+        if self._seals_with_transactions:
+            while self._pool.best() is not None and self.mine():
+                pass
+            self._instant_due_ns = None
+        else:
+            super()._end_index(slot, now_ns)
+
+    def _turn_over(self, now_ns: int, builder: CommitBuilder | None = None) -> None:
+        self._end_block()
+        super()._turn_over(now_ns, builder)
+
+    def _end_block(self) -> None:
+        """Forget what was said of the block in progress."""
+        if self._state.keeps_time or self._state.is_cheated:
+            self.change(keeps_time=False, is_cheated=False)
+
+    def mine(
+        self, blocks: int = 1, timestamp: int | None = None, interval: int | None = None
+    ) -> int:
+        """Seal the block in progress with what can run, and more after it, in one commit.
+
+        The first has the timestamp, if one is given; others are `interval` seconds apart.
+        Gives how many transactions ran.
+        """
+        now_ns = self._clock.monotonic_ns()
+        run = BlockRun(self._writer, self._clock, self._block)
+        self._renew(run, timestamp)
+        self._fill(self._budget(self._slot), now_ns)
+        ran = len(self._ran)
+        if run.block.open_count or not run.block.index:
+            run.close_index()
+        self._end_block()
+        for left in reversed(range(blocks)):
+            base = self._base_on(run.seal())
+            if interval is not None and left:
+                later = run.latest.timestamp + max(interval, 1)
+                base = replace(base, timestamp=later)
+            self._start(run.begin(base, payload_id(base, self._options.seed)))
+            run.close_index()
+        *before, last = run.commit()
+        for flashblock in before:
+            self._publish(flashblock)
+        self._go_on_with(run.block, last, now_ns, now_ns)
+        return ran
+
+    def _renew(self, run: BlockRun, timestamp: int | None) -> None:
+        """Let the block in progress have this timestamp, or that of now, where it can."""
+        block = self._block
+        wanted = block.base.timestamp
+        if timestamp is not None:
+            wanted = timestamp
+        elif not (self._by_clock or self._state.keeps_time):
+            wanted = self._timestamp_after(block.parent.timestamp)
+        if wanted != block.base.timestamp and not self.has_transactions:
+            base = replace(block.base, timestamp=wanted)
+            self._block = run.begin_anew(base, self._another_id(base), "its time has changed")
+            self._start(self._block)
+            run.close_index()
+
+    def begin_anew(self, base: Base) -> None:
+        """Begin the block in progress anew with another base; where it has transactions, the next.
+
+        `base` is made from that of the block in progress; of the next one, it gives what is
+        not decided by the parent.
+        """
+        now_ns = self._clock.monotonic_ns()
+        if self.has_transactions:
+            self.mine()
+            now = self._block.base
+            base = replace(
+                base,
+                parent_hash=now.parent_hash,
+                parent_beacon_block_root=now.parent_beacon_block_root,
+                block_number=now.block_number,
+                extra_data=now.extra_data,
+                timestamp=max(base.timestamp, self._block.parent.timestamp + 1),
+            )
+        self._restart(now_ns, now_ns, base)
+
+    def begin_at(self, timestamp: int | None) -> None:
+        """Let the block in progress have this timestamp, or that of now; else the next block."""
+        if self.has_transactions:
+            self.mine()
+        wanted = timestamp or self._timestamp_after(self.parent.timestamp)
+        if wanted == self.base.timestamp:
+            self.commit_state()
+        else:
+            self.begin_anew(replace(self.base, timestamp=wanted))
+
+    def follow_time(self, timestamp: int) -> None:
+        """Let this be the time of the chain now."""
+        self.change(offset=timestamp - self._clock.wall_ns() // SECOND_NS)
+
+    def catch_up_with_blocks(self) -> None:
+        """Let the time be that of the latest block, where that is ahead of it."""
+        ahead = self.parent.timestamp - self._wall_ns() // SECOND_NS
+        if ahead > 0:
+            self.change(offset=self._state.offset + ahead)
+
+    def reschedule(self) -> None:
+        """Go on as the state says, after it has changed."""
+        self._schedule = self._schedule_of(self._block)
+        self._slot = self._schedule.slots_before
+        self._instant_due_ns = None
+        self._close_soon()
+        self.commit_state()
+
+    @property
+    def next_parent_timestamp(self) -> int:
+        """The timestamp that the next block to be begun has to be above."""
+        return self.base.timestamp if self.has_transactions else self.parent.timestamp
+
+    @property
+    def base(self) -> Base:
+        """What the block in progress begins with."""
+        return self._block.base
+
+    @property
+    def parent(self) -> Header:
+        """The latest sealed block."""
+        return self._block.parent
+
+    @property
+    def has_transactions(self) -> bool:
+        """Whether the block in progress has more than what every block begins with."""
+        return self._block.count > 1 or bool(self._ran)

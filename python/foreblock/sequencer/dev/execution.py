@@ -1,0 +1,29 @@
+"""Which function carries out which command."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from foreblock.bus import commands
+from foreblock.bus.commands import AnyCommand
+from foreblock.errors import RefusedCommand
+from foreblock.sequencer.dev import mining
+from foreblock.sequencer.dev.dev_sequencer import DevSequencer
+
+_TABLE: Final[dict[type, Callable[[DevSequencer, Any], Any]]] = {
+    commands.Mine: mining.mine,
+    commands.SetMining: mining.set_mining,
+    commands.SetFlashblockInterval: mining.set_flashblock_interval,
+    commands.IncreaseTime: mining.increase_time,
+    commands.SetTime: mining.set_time,
+    commands.SetNextTimestamp: mining.set_next_timestamp,
+    commands.SetTimestampInterval: mining.set_timestamp_interval,
+    commands.NextBlock: mining.next_block,
+}
+
+
+def execute(sequencer: DevSequencer, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+    """Carry out a command, committed when this returns; raises `RefusedCommand`."""
+    carry_out = _TABLE.get(type(command))
+    if carry_out is None:
+        raise RefusedCommand(f"{type(command).__name__} is not available")
+    return carry_out(sequencer, command)

@@ -1,0 +1,119 @@
+"""Commands about blocks and time: when blocks are sealed, and what they begin with."""
+
+from dataclasses import replace
+from typing import Final
+
+from foreblock.bus.commands import (
+    IncreaseTime,
+    Mine,
+    NextBlock,
+    SetFlashblockInterval,
+    SetMining,
+    SetNextTimestamp,
+    SetTime,
+    SetTimestampInterval,
+)
+from foreblock.errors import RefusedCommand
+from foreblock.sequencer.dev.dev_sequencer import DevSequencer
+
+MOST_BLOCKS: Final = 100_000  # of one command
+PORTION: Final = 1_000  # blocks of one commit
+
+
+def mine(sequencer: DevSequencer, command: Mine) -> int:
+    """Seal blocks; gives the number of the last."""
+    if command.blocks > MOST_BLOCKS:
+        raise RefusedCommand(f"{command.blocks} blocks are too many, the most is {MOST_BLOCKS}")
+    if command.timestamp is not None:
+        _check_time(sequencer, command.timestamp)
+        sequencer.follow_time(command.timestamp)
+    left, timestamp = command.blocks, command.timestamp
+    while left:
+        portion = min(left, PORTION)
+        sequencer.mine(portion, timestamp, command.interval)
+        left, timestamp = left - portion, None
+        if command.interval is not None:
+            sequencer.catch_up_with_blocks()
+            if left:
+                timestamp = sequencer.parent.timestamp + max(command.interval, 1)
+    return sequencer.parent.number
+
+
+def set_mining(sequencer: DevSequencer, command: SetMining) -> None:
+    """Change what seals blocks, from the block in progress on."""
+    block_time = command.block_time or sequencer.state.block_time
+    sequencer.change(mining=command.mining, also_clock=command.also_clock, block_time=block_time)
+    sequencer.reschedule()
+
+
+def set_flashblock_interval(sequencer: DevSequencer, command: SetFlashblockInterval) -> None:
+    """Change how often indices are closed; 0 closes them on demand."""
+    longest = sequencer.state.block_time * 1000
+    if command.milliseconds and not 10 <= command.milliseconds <= longest:
+        raise RefusedCommand(f"the interval is 0, or 10 to {longest} ms")
+    sequencer.change(interval_ms=command.milliseconds)
+    sequencer.reschedule()
+
+
+def increase_time(sequencer: DevSequencer, command: IncreaseTime) -> int:
+    """Let time run further ahead; gives by how much it is ahead in all."""
+    offset = sequencer.state.offset + command.seconds
+    sequencer.change(offset=offset, keeps_time=False)
+    sequencer.begin_at(None)
+    return offset
+
+
+def set_time(sequencer: DevSequencer, command: SetTime) -> int:
+    """Set the time; gives by how much it changed."""
+    before = sequencer.state.offset
+    sequencer.follow_time(command.timestamp)
+    sequencer.change(keeps_time=False)
+    sequencer.begin_at(None)
+    return sequencer.state.offset - before
+
+
+def set_next_timestamp(sequencer: DevSequencer, command: SetNextTimestamp) -> None:
+    """Give the block in progress this timestamp, and let time go on from there."""
+    _check_time(sequencer, command.timestamp)
+    sequencer.follow_time(command.timestamp)
+    sequencer.change(keeps_time=True)
+    sequencer.begin_at(command.timestamp)
+
+
+def set_timestamp_interval(sequencer: DevSequencer, command: SetTimestampInterval) -> None:
+    """Fix the distance of timestamps, from the block in progress on."""
+    sequencer.change(timestamp_interval=command.seconds, keeps_time=False)
+    sequencer.begin_at(None)
+
+
+def next_block(sequencer: DevSequencer, command: NextBlock) -> None:
+    """Change what the block in progress begins with, and what all do that follow."""
+    lasting = {
+        name: value
+        for name in ("coinbase", "gas_limit", "minimum_base_fee")
+        if (value := getattr(command, name)) is not None
+    }
+    sequencer.change(**lasting)
+    base = sequencer.base
+    if command.base_fee is not None:
+        base = replace(base, base_fee_per_gas=command.base_fee)
+    if command.prev_randao is not None:
+        base = replace(base, prev_randao=command.prev_randao)
+    if command.coinbase is not None:
+        base = replace(base, fee_recipient=command.coinbase)
+    if command.gas_limit is not None:
+        base = replace(base, gas_limit=command.gas_limit)
+    if base != sequencer.base:
+        sequencer.begin_anew(base)
+    else:
+        sequencer.commit_state()
+
+
+def _check_time(sequencer: DevSequencer, timestamp: int) -> None:
+    """Blocks have rising timestamps; the words are anvil's."""
+    last = sequencer.next_parent_timestamp
+    if timestamp <= last:
+        raise RefusedCommand(
+            f"Timestamp error: {timestamp} is lower than or equal to previous block's timestamp "
+            f"{last}"
+        )

@@ -1,0 +1,121 @@
+"""Commands over a real socket: answered when every worker has heard of the change."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from foreblock.bus.commands import Mine, SetAccount
+from foreblock.bus.exchange import Exchange, Respond
+from foreblock.bus.frames import Done, NextNonce, Order, Refused
+from foreblock.bus.link import WriterLink
+from foreblock.errors import CommandUnknown, RefusedCommand, SequencerUnavailable
+from support.servers.bus_sockets import closed, listening
+from support.servers.waiting import PATIENCE
+
+ALICE = b"\1" * 20
+
+
+class Chain:
+    """Takes commands, and tells all workers before it answers."""
+
+    def __init__(self) -> None:
+        self.orders: list[Order] = []
+        self.silent = False
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.exchange = Exchange(
+            lambda *_: None, lambda: [NextNonce("main", ALICE, 7)], None, self.ordered
+        )
+
+    def ordered(self, message: Order, respond: Respond) -> None:
+        self.orders.append(message)
+        if not self.silent:
+            self.tasks.add(asyncio.create_task(self.carry_out(message, respond)))
+
+    async def carry_out(self, message: Order, respond: Respond) -> None:
+        if message.command == Mine(0):
+            respond(Refused(message.id, "nothing to mine"))
+            return
+        await self.exchange.tell_of_change(message.network)
+        respond(Done(message.id, [1, b"two"]))
+
+
+@asynccontextmanager
+async def connected(path: str, chain: Chain, workers: int = 2) -> AsyncIterator[list[WriterLink]]:
+    await chain.exchange.listen(listening(path))
+    links = [WriterLink(path) for _ in range(workers)]
+    try:
+        async with asyncio.timeout(PATIENCE):
+            for link in links:
+                link.start()
+                while link.next_nonce("main", ALICE) != 7:  # noqa: ASYNC110, it has no event
+                    await asyncio.sleep(0)
+            yield links
+    finally:
+        for link in links:
+            link.close()
+        chain.exchange.close()
+        await closed()
+
+
+def test_answer_comes_when_all_workers_have_forgotten_their_hints(tmp_path: Path) -> None:
+    async def scene() -> None:
+        chain = Chain()
+        async with connected(str(tmp_path / "bus"), chain) as (one, other):
+            balance = (2**256 - 1).to_bytes(32)
+            result = await one.command("main", SetAccount(ALICE, balance, storage={b"\1": b"\2"}))
+            assert result == [1, b"two"]
+            assert [link.next_nonce("main", ALICE) for link in (one, other)] == [0, 0]
+        (order,) = chain.orders
+        assert order.command == SetAccount(ALICE, balance, storage={b"\1": b"\2"})
+
+    asyncio.run(scene())
+
+
+def test_hints_about_other_networks_stay(tmp_path: Path) -> None:
+    async def scene() -> None:
+        chain = Chain()
+        async with connected(str(tmp_path / "bus"), chain) as (one, _):
+            await one.command("test", Mine())
+            assert one.next_nonce("main", ALICE) == 7
+
+    asyncio.run(scene())
+
+
+def test_refusal_has_its_reason(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with connected(str(tmp_path / "bus"), Chain()) as (one, _):
+            with pytest.raises(RefusedCommand, match="nothing to mine"):
+                await one.command("main", Mine(0))
+
+    asyncio.run(scene())
+
+
+def test_worker_that_leaves_is_not_waited_for(tmp_path: Path) -> None:
+    async def scene() -> None:
+        chain = Chain()
+        async with connected(str(tmp_path / "bus"), chain) as (one, other):
+            asked = asyncio.create_task(one.command("main", Mine()))
+            other.close()
+            assert await asked == [1, b"two"]
+
+    asyncio.run(scene())
+
+
+def test_nobody_knows_what_became_of_a_command_when_the_writer_is_gone(tmp_path: Path) -> None:
+    async def scene() -> None:
+        chain = Chain()
+        chain.silent = True
+        async with connected(str(tmp_path / "bus"), chain) as (one, _):
+            asked = asyncio.create_task(one.command("main", Mine()))
+            while not chain.orders:  # noqa: ASYNC110, it has no event
+                await asyncio.sleep(0)
+            chain.exchange.close()
+            with pytest.raises(CommandUnknown):
+                await asked
+            with pytest.raises(SequencerUnavailable):
+                await one.command("main", Mine())
+
+    asyncio.run(scene())
