@@ -8,6 +8,7 @@ import pytest
 
 from foreblock._engine import Store
 from foreblock.bus.commands import (
+    AnyCommand,
     IncreaseTime,
     Mine,
     NextBlock,
@@ -22,10 +23,13 @@ from foreblock.ledger.importing.chain import Chain
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.dev_row import Mining
 from foreblock.ledger.storage.open_store import begin_chain
+from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, GWEI, NOBODY, DevChain, indices, send
+from support.payloads.bytecode import code
 
 ALICE, BOB = ACCOUNTS[:2]
+SMALL = dev_genesis(DevGenesisOptions(gas_limit=2_000_000))
 
 
 @pytest.fixture
@@ -230,12 +234,74 @@ def test_a_time_that_does_not_rise_is_refused(auto: DevChain) -> None:
         auto.execute(Mine(1, None, GENESIS_TIME))
 
 
-def test_transactions_of_the_block_are_sealed_before_its_time_changes(manual: DevChain) -> None:
-    manual.submit(send(ALICE, 0))
+def test_transactions_run_again_when_the_time_of_their_block_changes(
+    manual: DevChain, tmp_path: Path
+) -> None:
+    manual.submit(send(ALICE, 0), send(ALICE, 1))
     manual.run(1_000)
     manual.execute(SetNextTimestamp(GENESIS_TIME + 500))
-    assert manual.latest_balance(NOBODY) == 1
-    assert manual.sequencer.base.timestamp == GENESIS_TIME + 500
+    assert manual.sealed() == [], "only a command seals"
+    manual.run(1_000)
+    assert manual.pending_balance(NOBODY) == 2
+    manual.execute(Mine(1, None, GENESIS_TIME + 600))
+    assert times(manual) == [600]
+    assert manual.latest_balance(NOBODY) == 2
+    check_by_import(manual, tmp_path / "check")
+
+
+def test_blocks_mined_at_once_take_what_one_cannot(tmp_path: Path) -> None:
+    chain = DevChain(tmp_path / "store", mining="manual", genesis=SMALL)
+    chain.execute(SetFlashblockInterval(0))
+    for who in ACCOUNTS[:5]:
+        for nonce in range(50):
+            chain.submit(send(who, nonce))
+    chain.execute(Mine(5))
+    counts = [len(block.transactions) - 1 for block in chain.sealed()]
+    assert sum(counts) == 250
+    assert all(counts[:3])
+    check_by_import(chain, tmp_path / "check")
+
+
+def test_what_never_ends_seals_no_block(auto: DevChain) -> None:
+    forever = send(
+        ALICE, 0, None, 0, data=bytes.fromhex(code("JUMPDEST", 0, "JUMP")[2:]), gas=16_000_000
+    )
+    auto.submit(forever)
+    assert len(auto.sealed()) == 1, "it runs out of gas, in a block"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        IncreaseTime(2**63),
+        SetTime(2**63),
+        SetNextTimestamp(2**63),
+        SetTimestampInterval(2**63),
+        Mine(100, 2**62),
+        Mine(1, None, 2**63),
+        NextBlock(gas_limit=21_000),
+        SetFlashblockInterval(5),
+        SetFlashblockInterval(60_000),
+    ],
+)
+def test_what_no_chain_survives_is_refused_and_the_chain_goes_on(
+    auto: DevChain, command: AnyCommand
+) -> None:
+    with pytest.raises(RefusedCommand):
+        auto.execute(command)
+    auto.submit(send(ALICE, 0))
+    assert auto.latest_balance(NOBODY) == 1
+    auto.kill()
+    auto.open()
+    auto.submit(send(ALICE, 1))
+    assert auto.latest_balance(NOBODY) == 2
+
+
+def test_a_shorter_block_time_than_the_interval(tmp_path: Path) -> None:
+    chain = DevChain(tmp_path / "store", SequencerOptions(block_time=5, interval_ms=3_000))
+    chain.execute(SetMining("clock", 1))
+    chain.run(5_000)
+    assert chain.writer.latest.number >= 3
 
 
 def test_a_fixed_distance_of_blocks(auto: DevChain) -> None:

@@ -83,6 +83,12 @@ class BlockRun:
             self.builder.end_quietly(block.number, block.index - 1, block.partials[-1])
         return self.latest
 
+    def abandon(self) -> None:
+        """Leave the chain as it is; the block that the run began with goes on."""
+        if self._given_up:
+            self.block.close()
+        self.builder.close()
+
     def commit(self) -> list[Flashblock]:
         """Make the run the chain, in one commit; gives its flashblocks."""
         pending, writer = self.block, self._writer

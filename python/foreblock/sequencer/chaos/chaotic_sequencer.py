@@ -127,7 +127,7 @@ class ChaoticSequencer(Sequencer):
     def _restart(self, now_ns: int, due_ns: int, base: Base | None = None) -> None:
         """Give the block up and begin it anew as another job, in one commit."""
         block, slot, base = self._block, self._slot, base or self._block.base
-        given_up = [*self._transactions_of(block.number, block.partials), *self._ran.values()]
+        given_up = self._given_up()
         run = BlockRun(self._writer, self._clock, block)
         again = run.begin_anew(base, self._another_id(base), "its job was begun anew")
         self._start(again)
@@ -137,6 +137,11 @@ class ChaoticSequencer(Sequencer):
         self._go_on_with(again, flashblock, now_ns, due_ns)
         self._slot = slot
         self._put_back(given_up)
+
+    def _given_up(self) -> list[Transaction]:
+        """The users' transactions in the block in progress, those that are not committed too."""
+        block = self._block
+        return [*self._transactions_of(block.number, block.partials), *self._ran.values()]
 
     def _another_id(self, base: Base) -> bytes:
         """A payload id for the block in progress that it does not have."""

@@ -9,7 +9,7 @@ block in progress there has the time of its last change; one that a transaction 
 ends is begun anew with the time of that moment first, unless its time was asked for.
 
 Time is the clock's plus an offset. What a block begins with cannot be changed once it has
-begun, so a change begins it anew as another job; where it has transactions, it is sealed first.
+begun, so a change begins it anew as another job, in which its transactions run again.
 
 How the mode is kept is in `ledger.storage.dev_row`. Commands are in `dev_commands`.
 """
@@ -27,9 +27,10 @@ from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.storage import dev_row
 from foreblock.ledger.storage.dev_row import DevState
-from foreblock.sequencer.attributes import next_base, payload_id
+from foreblock.sequencer.attributes import next_base, payload_id, terms_of
 from foreblock.sequencer.chaos.chaotic_sequencer import ChaoticSequencer
 from foreblock.sequencer.chaos.faults import Faults
+from foreblock.sequencer.index_limits import Budget
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.sequencer.timing import NEVER_NS, SECOND_NS, Schedule, next_timestamp, unscheduled
@@ -184,7 +185,7 @@ class DevSequencer(ChaoticSequencer):
 
     def _end_index(self, slot: int, now_ns: int) -> None:
         if self._seals_with_transactions:
-            while self._pool.best() is not None and self.mine():
+            while self._pool.best() is not None and self.mine(only_with_transactions=True):
                 pass
             self._instant_due_ns = None
         else:
@@ -200,72 +201,79 @@ class DevSequencer(ChaoticSequencer):
             self.change(keeps_time=False, is_cheated=False)
 
     def mine(
-        self, blocks: int = 1, timestamp: int | None = None, interval: int | None = None
+        self,
+        blocks: int = 1,
+        timestamp: int | None = None,
+        interval: int | None = None,
+        *,
+        only_with_transactions: bool = False,
     ) -> int:
         """Seal the block in progress with what can run, and more after it, in one commit.
 
         The first has the timestamp, if one is given; others are `interval` seconds apart.
-        Gives how many transactions ran.
+        Gives how many transactions ran; where there has to be one, none seals nothing.
         """
-        now_ns = self._clock.monotonic_ns()
-        run = BlockRun(self._writer, self._clock, self._block)
+        now_ns, before = self._clock.monotonic_ns(), self._block
+        run = BlockRun(self._writer, self._clock, before)
         self._renew(run, timestamp)
-        self._fill(self._budget(self._slot), now_ns)
-        ran = len(self._ran)
-        if run.block.open_count or not run.block.index:
-            run.close_index()
+        self._fill_whole(run)
+        if only_with_transactions and not self._ran:
+            run.abandon()
+            self._block = before
+            return 0
         self._end_block()
         for left in reversed(range(blocks)):
             base = self._base_on(run.seal())
             if interval is not None and left:
-                later = run.latest.timestamp + max(interval, 1)
-                base = replace(base, timestamp=later)
-            self._start(run.begin(base, payload_id(base, self._options.seed)))
+                base = replace(base, timestamp=run.latest.timestamp + max(interval, 1))
+            self._block = run.begin(base, payload_id(base, self._options.seed))
+            self._start(self._block)
             run.close_index()
-        *before, last = run.commit()
-        for flashblock in before:
+            if left and self._pool.best() is not None:
+                self._pool.begin_block(terms_of(base, self._writer.profile, self._options))
+                self._fill_whole(run)
+        ran = len(self._ran)
+        *earlier, last = run.commit()
+        for flashblock in earlier:
             self._publish(flashblock)
         self._go_on_with(run.block, last, now_ns, now_ns)
         return ran
 
+    def _fill_whole(self, run: BlockRun) -> None:
+        """Run all that fits into the block in progress, and close its index."""
+        self._pool.begin_index()
+        self._fill(Budget(self.base.gas_limit), self._clock.monotonic_ns())
+        if run.block.open_count or not run.block.index:
+            run.close_index()
+
     def _renew(self, run: BlockRun, timestamp: int | None) -> None:
-        """Let the block in progress have this timestamp, or that of now, where it can."""
+        """Let the block in progress have this timestamp, or that of now; all in it runs again."""
         block = self._block
         wanted = block.base.timestamp
         if timestamp is not None:
             wanted = timestamp
-        elif not (self._by_clock or self._state.keeps_time):
+        elif not (self._by_clock or self._state.keeps_time or self.has_transactions):
             wanted = self._timestamp_after(block.parent.timestamp)
-        if wanted != block.base.timestamp and not self.has_transactions:
-            base = replace(block.base, timestamp=wanted)
-            self._block = run.begin_anew(base, self._another_id(base), "its time has changed")
-            self._start(self._block)
-            run.close_index()
+        if wanted == block.base.timestamp:
+            return
+        given_up = self._given_up()
+        base = replace(block.base, timestamp=wanted)
+        self._block = run.begin_anew(base, self._another_id(base), "its time has changed")
+        self._start(self._block)
+        run.close_index()
+        self._ran.clear()
+        self._put_back(given_up)
 
     def begin_anew(self, base: Base) -> None:
-        """Begin the block in progress anew with another base; where it has transactions, the next.
-
-        `base` is made from that of the block in progress; of the next one, it gives what is
-        not decided by the parent.
-        """
+        """Begin the block in progress anew with another base; all in it will run again."""
         now_ns = self._clock.monotonic_ns()
-        if self.has_transactions:
-            self.mine()
-            now = self._block.base
-            base = replace(
-                base,
-                parent_hash=now.parent_hash,
-                parent_beacon_block_root=now.parent_beacon_block_root,
-                block_number=now.block_number,
-                extra_data=now.extra_data,
-                timestamp=max(base.timestamp, self._block.parent.timestamp + 1),
-            )
         self._restart(now_ns, now_ns, base)
+        self._schedule = self._schedule_of(self._block)
+        self._slot = self._schedule.slots_before
+        self._close_soon()
 
     def begin_at(self, timestamp: int | None) -> None:
-        """Let the block in progress have this timestamp, or that of now; else the next block."""
-        if self.has_transactions:
-            self.mine()
+        """Let the block in progress have this timestamp, or that of now."""
         wanted = timestamp or self._timestamp_after(self.parent.timestamp)
         if wanted == self.base.timestamp:
             self.commit_state()
@@ -289,11 +297,6 @@ class DevSequencer(ChaoticSequencer):
         self._instant_due_ns = None
         self._close_soon()
         self.commit_state()
-
-    @property
-    def next_parent_timestamp(self) -> int:
-        """The timestamp that the next block to be begun has to be above."""
-        return self.base.timestamp if self.has_transactions else self.parent.timestamp
 
     @property
     def base(self) -> Base:

@@ -17,6 +17,8 @@ from foreblock.errors import RefusedCommand
 from foreblock.sequencer.dev.dev_sequencer import DevSequencer
 
 MOST_BLOCKS: Final = 100_000  # of one command
+LATEST_TIME: Final = 10**12  # the year 33658; above it, numbers of seconds do not fit everywhere
+LEAST_GAS: Final = 2_000_000  # of a block: twice what its first transaction may use
 PORTION: Final = 1_000  # blocks of one commit
 
 
@@ -27,6 +29,8 @@ def mine(sequencer: DevSequencer, command: Mine) -> int:
     if command.timestamp is not None:
         _check_time(sequencer, command.timestamp)
         sequencer.follow_time(command.timestamp)
+    if command.interval is not None:
+        _check_range(sequencer.parent.timestamp + command.blocks * command.interval)
     left, timestamp = command.blocks, command.timestamp
     while left:
         portion = min(left, PORTION)
@@ -42,7 +46,12 @@ def mine(sequencer: DevSequencer, command: Mine) -> int:
 def set_mining(sequencer: DevSequencer, command: SetMining) -> None:
     """Change what seals blocks, from the block in progress on."""
     block_time = command.block_time or sequencer.state.block_time
-    sequencer.change(mining=command.mining, also_clock=command.also_clock, block_time=block_time)
+    sequencer.change(
+        mining=command.mining,
+        also_clock=command.also_clock,
+        block_time=block_time,
+        interval_ms=min(sequencer.state.interval_ms, block_time * 1000),
+    )
     sequencer.reschedule()
 
 
@@ -58,6 +67,7 @@ def set_flashblock_interval(sequencer: DevSequencer, command: SetFlashblockInter
 def increase_time(sequencer: DevSequencer, command: IncreaseTime) -> int:
     """Let time run further ahead; gives by how much it is ahead in all."""
     offset = sequencer.state.offset + command.seconds
+    _check_range(sequencer.parent.timestamp + offset)
     sequencer.change(offset=offset, keeps_time=False)
     sequencer.begin_at(None)
     return offset
@@ -65,6 +75,7 @@ def increase_time(sequencer: DevSequencer, command: IncreaseTime) -> int:
 
 def set_time(sequencer: DevSequencer, command: SetTime) -> int:
     """Set the time; gives by how much it changed."""
+    _check_range(command.timestamp)
     before = sequencer.state.offset
     sequencer.follow_time(command.timestamp)
     sequencer.change(keeps_time=False)
@@ -82,12 +93,15 @@ def set_next_timestamp(sequencer: DevSequencer, command: SetNextTimestamp) -> No
 
 def set_timestamp_interval(sequencer: DevSequencer, command: SetTimestampInterval) -> None:
     """Fix the distance of timestamps, from the block in progress on."""
+    _check_range(sequencer.parent.timestamp + (command.seconds or 0))
     sequencer.change(timestamp_interval=command.seconds, keeps_time=False)
     sequencer.begin_at(None)
 
 
 def next_block(sequencer: DevSequencer, command: NextBlock) -> None:
     """Change what the block in progress begins with, and what all do that follow."""
+    if command.gas_limit is not None and command.gas_limit < LEAST_GAS:
+        raise RefusedCommand(f"a block needs at least {LEAST_GAS} gas")
     lasting = {
         name: value
         for name in ("coinbase", "gas_limit", "minimum_base_fee")
@@ -111,9 +125,15 @@ def next_block(sequencer: DevSequencer, command: NextBlock) -> None:
 
 def _check_time(sequencer: DevSequencer, timestamp: int) -> None:
     """Blocks have rising timestamps; the words are anvil's."""
-    last = sequencer.next_parent_timestamp
+    _check_range(timestamp)
+    last = sequencer.parent.timestamp
     if timestamp <= last:
         raise RefusedCommand(
             f"Timestamp error: {timestamp} is lower than or equal to previous block's timestamp "
             f"{last}"
         )
+
+
+def _check_range(timestamp: int) -> None:
+    if timestamp > LATEST_TIME:
+        raise RefusedCommand(f"Timestamp error: {timestamp} is above {LATEST_TIME}")
