@@ -17,8 +17,9 @@ from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.building.state_roots import SealsAs
 from foreblock.ledger.reading.partials import begun_with
 from foreblock.ledger.rules.verification import Verified
-from foreblock.ledger.storage import log_index, partial_rows, removed_rows, rows
+from foreblock.ledger.storage import partial_rows, removed_rows, rows
 from foreblock.ledger.storage.body_rows import made_of
+from foreblock.ledger.storage.log_index import LOGS
 
 _ALL: Final = 1 << 20  # more rows than a height can have
 
@@ -194,9 +195,9 @@ class CommitBuilder:
     def _lower_log_index(self, block: int) -> None:
         """Seen by a view of this moment: the index may have grown since the rewind was added."""
         with self._store.view() as view:
-            row = log_index.rewound(view, block)
+            row = LOGS.rewound(view, block)
         if row is not None:
-            self.batch.put(log_index.INDEX_KEY, row)
+            self.batch.put(*row)
 
     def _put(self, new: Iterable[tuple[bytes, bytes]]) -> None:
         for key, value in new:
