@@ -2,8 +2,8 @@
 
 Sections of 16 blocks are merged into sections of 256, and those into sections of 4,096: so a
 query over a million blocks looks into some 270 of them, and each entry is written three times,
-one beside the other. `section_indexing` writes them. An index has a key of its own; `log_index`
-says what its terms are.
+one beside the other. `section_indexing` writes them. A store has two such indices, each under a
+key of its own: `log_index` and `address_index` say what their terms are.
 
     rows             key                                          value
     index            its key (1)                                  the ends of the three sizes,
@@ -106,6 +106,10 @@ class SectionIndex(NamedTuple):
     """One index of a store."""
 
     key: bytes  # one letter
+
+    def exists(self, view: View) -> bool:
+        """Whether the store has it, if only its first row."""
+        return view.row(self.key) is not None
 
     def read(self, view: View) -> Indexed:
         """How far the chain of a view is indexed."""
