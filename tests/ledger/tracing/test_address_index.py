@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from foreblock._engine import Transaction
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.reading.availability import readiness
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage import section_index, section_indexing
 from foreblock.ledger.storage.address_index import ADDRESSES, OF_CALLS, OF_TRANSACTIONS, touched_key
@@ -230,14 +231,20 @@ def test_blocks_that_are_not_indexed_are_refused_when_they_are_reached(chain: Ch
         assert len(client.ask("ots_searchTransactionsBefore", sender, 0, 25)["txs"]) == 7
 
 
+def facts(chain: Chain) -> tuple[str, ...]:
+    """What `/readyz?verbose` says."""
+    view = Ledger(chain.store, clock=chain.clock).view()
+    try:
+        return readiness(view, chain.clock.wall_ns(), moves=True)[1]
+    finally:
+        view.close()
+
+
 def test_a_writer_indexes_behind_the_head_and_says_how_far_it_is(tmp_path: Path) -> None:
     chain = Chain(tmp_path / "store")
     for _ in range(3):
         grow(chain, [0])
-    ledger = Ledger(chain.store, clock=chain.clock)
-    view = ledger.view()
-    assert view.behind.addresses_to_index is None, "it is not kept yet"
-    view.close()
+    assert not [each for each in facts(chain) if "addresses" in each], "it is not kept yet"
     chain.options["address_index"] = True
     chain.reopen()
     for _ in range(3):
@@ -246,12 +253,9 @@ def test_a_writer_indexes_behind_the_head_and_says_how_far_it_is(tmp_path: Path)
     def indexed() -> bool:
         while chain.writer.follow_up():
             pass
-        view = Ledger(chain.store).view()
-        try:
-            return view.behind.addresses_to_index == 1
-        finally:
-            view.close()
+        return "addresses: 1 blocks to index" in facts(chain)
 
+    assert "addresses: 7 blocks to index" in facts(chain)
     until(indexed, "all sections are written")
     assert check(chain) > 20
     chain.store.close()
