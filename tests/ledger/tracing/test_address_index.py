@@ -212,6 +212,14 @@ def test_sections_and_rows_are_read(chain: Chain) -> None:
         assert blocks() == ["0x5", "0x4"]
 
 
+def test_searches_give_others_a_turn(chain: Chain) -> None:
+    for kind in (0, 6, 9, 3, 1, 7):
+        grow(chain, [kind, 0])
+    AddressIndexing(chain.store).catch_up(chain.writer.latest.number)
+    with thresholds(slice_seconds=0.0, looked_up_terms=1):
+        assert check(chain) > 50
+
+
 def test_blocks_that_are_not_indexed_are_refused_when_they_are_reached(chain: Chain) -> None:
     indexing = AddressIndexing(chain.store)
     for _ in range(3):

@@ -16,7 +16,7 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.storage.address_index import ADDRESSES, touched_key
 from foreblock.ledger.storage.section_index import Indexed
 from foreblock.ledger.tracing.touched import Touched, touched_by
-from foreblock.scheduling.steps import Steps
+from foreblock.scheduling.steps import UNHURRIED, Pace, Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 
@@ -37,7 +37,7 @@ class AddressPage:
 
 
 def search_addresses(
-    view: LedgerView, address: bytes, numbers: range, most: int
+    view: LedgerView, address: bytes, numbers: range, most: int, pace: Pace = UNHURRIED
 ) -> Steps[AddressPage]:
     """The next transactions that touch an address: `most`, and the rest of the last block.
 
@@ -53,7 +53,8 @@ def search_addresses(
     count = 0
     for number in search.candidates(numbers):
         if number is None:
-            yield None
+            if pace.is_over():
+                yield None
             continue
         block = view.resolve(number) if number <= view.latest.number else view.unsealed(number)
         places = yield from search.places(block)

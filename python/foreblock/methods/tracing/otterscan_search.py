@@ -6,6 +6,7 @@ block stay together, so a page may be longer than was asked for.
 """
 
 from collections.abc import Awaitable
+from functools import partial
 from typing import Final
 
 from msgspec import Raw
@@ -21,7 +22,7 @@ from foreblock.methods.shapes import write_quantity
 from foreblock.methods.tracing.otterscan import plain_number
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
-from foreblock.scheduling.steps import Pace, Steps, paced
+from foreblock.scheduling.steps import Pace, Steps
 
 MOST_OF_A_PAGE: Final = 25  # transactions, but for the rest of a block
 
@@ -61,17 +62,22 @@ class OtterscanSearchMethods:
     def _give(
         self, view: LedgerView, wanted: bytes, numbers: range, size: int, *, is_edge: bool
     ) -> bytes | Awaitable[Text]:
-        def begin(pace: Pace) -> Steps[Text]:
-            return paced(self._search(view, wanted, numbers, size, is_edge=is_edge), pace)
-
+        begin = partial(self._search, view, wanted, numbers, size, is_edge=is_edge)
         text = self._scheduler.run(begin, view.client, self._scheduler.searches)
         return self._scheduler.give(text) if isinstance(text, list) else text
 
     def _search(
-        self, view: LedgerView, wanted: bytes, numbers: range, size: int, *, is_edge: bool
+        self,
+        view: LedgerView,
+        wanted: bytes,
+        numbers: range,
+        size: int,
+        pace: Pace,
+        *,
+        is_edge: bool,
     ) -> Steps[Text]:
         """The page; `is_edge` says that it begins at an end of the chain."""
-        page = yield from search_addresses(view, wanted, numbers, size)
+        page = yield from search_addresses(view, wanted, numbers, size, pace)
         upwards = numbers.step > 0
         blocks = page.blocks[::-1] if upwards else page.blocks
         transactions: list[bytes] = []
@@ -81,7 +87,8 @@ class OtterscanSearchMethods:
                 transaction, receipt = yield from self._show(view, found.block, place)
                 transactions.append(transaction)
                 receipts.append(receipt)
-                yield None
+                if pace.is_over():
+                    yield None
         is_first, is_last = (
             (not page.has_more, is_edge) if upwards else (is_edge, not page.has_more)
         )
