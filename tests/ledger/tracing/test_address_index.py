@@ -5,6 +5,7 @@ Sections are made small, so that a few blocks fill and merge all sizes.
 
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from pathlib import Path
@@ -18,7 +19,7 @@ from foreblock._engine import Transaction
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.reading.availability import readiness
-from foreblock.ledger.reading.view import Ledger
+from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import section_index, section_indexing
 from foreblock.ledger.storage.address_index import ADDRESSES, OF_CALLS, OF_TRANSACTIONS, touched_key
 from foreblock.ledger.tracing import address_indexing
@@ -34,7 +35,7 @@ from support.chains.writing import (
     Chain,
 )
 from support.servers.asking import asker, error
-from support.servers.waiting import until
+from support.servers.waiting import PATIENCE, until
 from support.thresholds import thresholds
 from support.touching import check_pages, scan
 
@@ -266,6 +267,34 @@ def test_a_writer_indexes_behind_the_head_and_says_how_far_it_is(tmp_path: Path)
     assert "addresses: 7 blocks to index" in facts(chain)
     until(indexed, "all sections are written")
     assert check(chain) > 20
+    chain.writer.close()
+    chain.store.close()
+
+
+def test_a_writer_that_is_closed_waits_for_the_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered, released, order = threading.Event(), threading.Event(), list[str]()
+    make = address_indexing._row
+
+    def held(view: LedgerView, number: int) -> bytes:
+        entered.set()
+        assert released.wait(PATIENCE)
+        row = make(view, number)
+        order.append("made")
+        return row
+
+    monkeypatch.setattr(address_indexing, "_row", held)
+    chain = Chain(tmp_path / "store", address_index=True)
+    grow(chain, [0])
+    while chain.writer.follow_up() or not entered.is_set():
+        pass
+    released.set()
+    chain.writer.close()
+    assert order == ["made"], "it is not running any more"
+    chain.reopen()
+    assert check(chain) > 10
+    chain.writer.close()
     chain.store.close()
 
 

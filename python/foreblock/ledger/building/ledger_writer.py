@@ -204,7 +204,9 @@ class LedgerWriter:
         return False
 
     def close(self) -> None:
-        """Close the block in progress and its view; the store stays open."""
+        """Close the block in progress and its view; the store stays open, and nothing uses it."""
+        if self._address_indexing is not None:
+            self._address_indexing.close()
         if self.current is not None:
             self.current.close()
             self.current = None

@@ -11,7 +11,7 @@ from its first block on.
 
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, wait
 from typing import Final, NamedTuple
 
 from foreblock._engine import Store, View, touched_row
@@ -70,6 +70,12 @@ class AddressIndexing:
         """Take turns until nothing is due; there is no thread."""
         while self.turn(latest):
             pass
+
+    def close(self) -> None:
+        """Wait for the job and drop what it made; the next turn makes it again."""
+        if self._job is not None:
+            wait([self._job])
+            self._job = None
 
     def _begin(self) -> bool:
         """Begin a job, if blocks lack rows; gives whether it is done already."""
