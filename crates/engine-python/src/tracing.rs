@@ -98,6 +98,11 @@ impl Tracer {
     }
 
     #[staticmethod]
+    fn touched() -> Self {
+        Self(EngineTracer::Touched)
+    }
+
+    #[staticmethod]
     #[pyo3(signature = (*, trace = true, state_diff = false))]
     fn replay(trace: bool, state_diff: bool) -> Self {
         Self(EngineTracer::Replay { trace, state_diff })

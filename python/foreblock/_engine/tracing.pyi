@@ -60,6 +60,10 @@ class Tracer:
         """The data of a revert, quoted; empty for any other end."""
 
     @staticmethod
+    def touched() -> Tracer:
+        """The addresses that a transaction touches, as entries for `touched_row`."""
+
+    @staticmethod
     def replay(*, trace: bool = True, state_diff: bool = False) -> Tracer:
         """Parity's object for a replayed transaction."""
 

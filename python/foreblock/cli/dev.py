@@ -90,6 +90,7 @@ def _network(
         keep_states=settings.keep.states,
         keep_partials=settings.keep.partials,
         keep_nodes=settings.keep.nodes,
+        address_index=settings.address_index,
         map_size=settings.service.store.map_size,
         max_readers=settings.service.store.max_readers,
         dev=DevChain(

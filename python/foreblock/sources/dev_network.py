@@ -71,7 +71,10 @@ class DevChainSource:
             # For followers of the chain.
             (Path(network.data) / GENESIS_FILE).write_bytes(genesis_text(genesis))
             self._writer: Final = LedgerWriter(
-                self._store, clock, keep_partials=network.keep_partials
+                self._store,
+                clock,
+                keep_partials=network.keep_partials,
+                address_index=network.address_index,
             )
             options = SequencerOptions(
                 block_time=chain.block_time,

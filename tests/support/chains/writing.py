@@ -124,7 +124,7 @@ class Chain:
         config: dict[str, Any] = JOVIAN,
         *,
         document: bytes | None = None,
-        **options: int,
+        **options: Any,  # noqa: ANN401, of the writer
     ) -> None:
         """`document` is another genesis file than that of the configuration."""
         self.folder = folder

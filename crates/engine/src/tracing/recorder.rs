@@ -15,7 +15,7 @@ use revm::{
 
 use super::{
     access_list::Accesses, context::Traced, frames::Frames, prestate::Prestate,
-    selectors::Selectors, struct_logs::StructLogs, text::Held,
+    selectors::Selectors, struct_logs::StructLogs, text::Held, touched::Touched,
 };
 
 /// What a recorder does for each instruction, at most, besides what it writes.
@@ -47,6 +47,7 @@ pub(crate) enum Kind {
     Prestate(Prestate),
     Selectors(Selectors),
     Accesses(Accesses),
+    Touched(Touched),
 }
 
 impl Recorder {
@@ -62,6 +63,7 @@ impl Recorder {
             Kind::Prestate(prestate) => prestate.held(),
             Kind::Selectors(selectors) => selectors.held(),
             Kind::Accesses(accesses) => accesses.held(),
+            Kind::Touched(touched) => touched.held(),
         }
     }
 }
@@ -79,6 +81,7 @@ impl<CTX: Traced> Inspector<CTX, EthInterpreter> for Recorder {
             Kind::Frames(frames) => frames.step(interpreter, context),
             Kind::Prestate(prestate) => prestate.step(interpreter, context),
             Kind::Accesses(accesses) => accesses.step(interpreter, context),
+            Kind::Touched(touched) => touched.step(interpreter),
         }
     }
 
@@ -87,6 +90,7 @@ impl<CTX: Traced> Inspector<CTX, EthInterpreter> for Recorder {
         match &mut self.kind {
             Kind::Nothing | Kind::Selectors(_) => {}
             Kind::Accesses(accesses) => accesses.step_end(interpreter),
+            Kind::Touched(touched) => touched.step_end(interpreter),
             Kind::Steps(steps) => work += 2 * steps.step_end(interpreter) as u64,
             Kind::Frames(frames) => frames.step_end(interpreter),
             Kind::Prestate(prestate) => prestate.step_end(interpreter),
@@ -108,6 +112,7 @@ impl<CTX: Traced> Inspector<CTX, EthInterpreter> for Recorder {
             Kind::Steps(steps) => steps.enter(),
             Kind::Frames(frames) => frames.call(context, inputs),
             Kind::Selectors(selectors) => selectors.call(context, inputs),
+            Kind::Touched(touched) => touched.call(inputs),
             Kind::Nothing | Kind::Prestate(_) | Kind::Accesses(_) => {}
         }
         None
@@ -125,6 +130,7 @@ impl<CTX: Traced> Inspector<CTX, EthInterpreter> for Recorder {
         match &mut self.kind {
             Kind::Steps(steps) => steps.enter(),
             Kind::Frames(frames) => frames.create(context, inputs),
+            Kind::Touched(touched) => touched.create(context, inputs),
             _ => {}
         }
         None

@@ -19,6 +19,7 @@ use super::{
     state_diff,
     struct_logs::StructLogs,
     text::Text,
+    touched::Touched,
 };
 pub use super::{flat_calls::Selection, prestate::PrestateOptions, struct_logs::StructLogOptions};
 use crate::{
@@ -63,6 +64,8 @@ pub enum Tracer {
     Operations,
     /// What a revert gave as its reason; nothing for any other end.
     RevertData,
+    /// The addresses that a transaction touches, as entries of a row (`stored::touched`).
+    Touched,
     /// Parity's object of a replayed transaction.
     Replay {
         trace: bool,
@@ -270,6 +273,7 @@ impl<'a> Session<'a> {
             }
             Tracer::Prestate(options) => Kind::Prestate(Prestate::new(options, spec)),
             Tracer::Selectors => Kind::Selectors(Selectors::new(self.env.rules.precompiles())),
+            Tracer::Touched => Kind::Touched(Touched::default()),
             Tracer::Nothing | Tracer::RevertData | Tracer::Replay { trace: false, .. } => {
                 Kind::Nothing
             }
@@ -302,6 +306,12 @@ impl<'a> Session<'a> {
             for authorization in transaction.recovered_authorizations() {
                 authorization.authority().into_iter().for_each(|signer| prestate.note(signer));
             }
+        }
+        if let Kind::Touched(touched) = &mut watching.recorder.kind {
+            // A deposit that fails makes no call.
+            let nonce = overlay.account(&sender)?.map_or(0, |account| account.nonce);
+            touched.note(sender);
+            touched.note(transaction.fields().to().unwrap_or_else(|| sender.create(nonce)));
         }
         Ok(watching)
     }
@@ -355,6 +365,9 @@ impl<'a> Session<'a> {
                 prestate.write(&mut self.text, overlay)?;
             }
             (Kind::Selectors(selectors), _) => selectors.write(&mut self.text),
+            (Kind::Touched(touched), _) => {
+                touched.write(&mut self.text, transaction.map_or(0, |(_, place)| place));
+            }
             _ => self.text.push(b"{}"),
         }
         if self.text.is_over() {

@@ -5,6 +5,7 @@ from foreblock.methods.table import Family, Method
 from foreblock.methods.tracing.debug_traces import TraceMethods
 from foreblock.methods.tracing.otterscan import OtterscanMethods
 from foreblock.methods.tracing.otterscan_blocks import OtterscanBlockMethods
+from foreblock.methods.tracing.otterscan_search import OtterscanSearchMethods
 from foreblock.methods.tracing.parity_traces import ParityMethods
 from foreblock.scheduling.scheduler import Scheduler
 
@@ -55,6 +56,7 @@ def tracing_families(options: Options, scheduler: Scheduler) -> tuple[Family, ..
 
 def _otterscan(options: Options, scheduler: Scheduler) -> Family:
     about, blocks = OtterscanMethods(options, scheduler), OtterscanBlockMethods(scheduler)
+    search = OtterscanSearchMethods(scheduler)
     page = "address: Address, block: Quantity, pageSize: Quantity"
     return Family(
         "Otterscan",
@@ -94,14 +96,8 @@ def _otterscan(options: Options, scheduler: Scheduler) -> Family:
                 "ots_getContractCreator(address: Address) -> ContractCreator?",
                 about.contract_creator,
             ),
-            Method(
-                f"ots_searchTransactionsBefore({page}) -> TransactionPage",
-                about.search_transactions,
-            ),
-            Method(
-                f"ots_searchTransactionsAfter({page}) -> TransactionPage",
-                about.search_transactions,
-            ),
+            Method(f"ots_searchTransactionsBefore({page}) -> TransactionPage", search.before),
+            Method(f"ots_searchTransactionsAfter({page}) -> TransactionPage", search.after),
             Method(
                 "erigon_getHeaderByNumber(block: BlockParameter) -> Header?",
                 blocks.header_by_number,
