@@ -60,7 +60,7 @@ class Tracer:
         """The data of a revert, quoted; empty for any other end."""
 
     @staticmethod
-    def replay(*, trace: bool = True, state_diff: bool = False) -> Tracer:
+    def replay(*, trace: bool = True, state_diff: bool = False, vm_trace: bool = False) -> Tracer:
         """Parity's object for a replayed transaction."""
 
 @final

@@ -25,3 +25,4 @@ mod selectors;
 mod state_diff;
 mod struct_logs;
 pub mod text;
+mod vm_trace;

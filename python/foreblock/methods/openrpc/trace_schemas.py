@@ -59,8 +59,29 @@ TRACES: Final[dict[str, Schema]] = {
         "transactionHash:Hash",
         stateDiff={"anyOf": [_ANYTHING, {"type": "null"}]},
         trace={"anyOf": [array("FlatTrace"), {"type": "null"}]},
-        vmTrace={"type": "null"},
+        vmTrace={"anyOf": [ref("VmTrace"), {"type": "null"}]},
     ),
+    "VmTrace": record("code:Data ops:VmOperation[]"),
+    "VmOperation": record(
+        "op:Text idx:Text",
+        pc=_NUMBER,
+        cost=_NUMBER,
+        ex={"anyOf": [ref("VmEffects"), {"type": "null"}]},
+        sub={"anyOf": [ref("VmTrace"), {"type": "null"}]},
+    ),
+    "VmEffects": record(
+        "push:Quantity[]",
+        used=_NUMBER,
+        mem={"anyOf": [record("data:Data", off=_NUMBER), {"type": "null"}]},
+        store={"anyOf": [record("key:Quantity val:Quantity"), {"type": "null"}]},
+    ),
+    "TracedCall": {
+        "type": "array",
+        "title": "a call, and the types of its traces",
+        "items": {"anyOf": [ref("Call"), array("Text")]},
+        "minItems": 2,
+        "maxItems": 2,
+    },
     "TraceFilter": record(
         "",
         "fromBlock:BlockTag? toBlock:BlockTag? fromAddress:Address[] toAddress:Address[] "
