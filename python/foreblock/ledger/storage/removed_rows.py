@@ -10,10 +10,11 @@ client that has seen them: which block it was, and where its logs are.
                                               and, of a block that came as a whole,
                                               count (4) ‖ hashes of its transactions (32 each)
                                               items: receipts as in their trie
+    its place  g ‖ hash (32)                  number (8)
 
 A block that came as a whole may begin with partials, which were announced before it.
-Partials keep their own rows, which no other block overwrites. Such a row is written only when
-a block is removed, and is pruned when the partials of its height are.
+Partials keep their own rows, which no other block overwrites. Such rows are written only when
+a block is removed, and are pruned when the partials of its height are.
 """
 
 import struct
@@ -26,7 +27,9 @@ from foreblock.ledger.storage.partial_rows import decode_numbers, encode_numbers
 from foreblock.ledger.storage.rows import body_key, decode_body, receipts_key
 
 PREFIX: Final = b"G"
+PLACES: Final = b"g"
 _PLACE: Final = struct.Struct(">Q32s")
+_NUMBER: Final = struct.Struct(">Q")
 _U32: Final = struct.Struct(">I")
 HASH_BYTES: Final = 32
 NUMBER_BYTES: Final = 8
@@ -75,6 +78,15 @@ def removed_key(number: int, block_hash: bytes) -> bytes:
     return PREFIX + _PLACE.pack(number, block_hash)
 
 
+def removed_rows(removed: RemovedRow) -> list[tuple[bytes, bytes]]:
+    """The rows of a removed block."""
+    number, block_hash = removed.header.number, removed.header.hash
+    return [
+        (removed_key(number, block_hash), removed.encode()),
+        (PLACES + block_hash, _NUMBER.pack(number)),
+    ]
+
+
 def removed_row(
     view: View, number: int, made_of: tuple[int, ...], begun_with: tuple[int, ...]
 ) -> RemovedRow:
@@ -93,8 +105,17 @@ def read_removed(view: View, number: int, block_hash: bytes) -> RemovedRow | Non
     return None if row is None else decode_removed(row)
 
 
+def find_removed(view: View, block_hash: bytes) -> RemovedRow | None:
+    """A removed block by its hash alone, while it is kept."""
+    place = view.row(PLACES + block_hash)
+    return None if place is None else read_removed(view, _NUMBER.unpack(place)[0], block_hash)
+
+
 def prunable_removed(view: View, below: int, most: int) -> list[bytes]:
     """The keys of up to so many removed blocks below a height, the lowest first."""
-    found = view.rows(PREFIX, most)
-    places = ((key, _PLACE.unpack_from(key, 1)[0]) for key, _ in found)
-    return [key for key, number in places if number < below]
+    keys: list[bytes] = []
+    for key, _ in view.rows(PREFIX, most):
+        number, block_hash = _PLACE.unpack_from(key, 1)
+        if number < below:
+            keys += [key, PLACES + block_hash]
+    return keys
