@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from foreblock._engine import View
+from foreblock.errors import StoreDamaged
 
 INDEX_KEY: Final = b"L"
 SIZES: Final = (16, 256, 4096)  # blocks in a section
@@ -108,10 +109,12 @@ NOTHING: Final = Indexed()
 
 
 def read_indexed(view: View) -> Indexed:
-    """How far the chain of a view is indexed."""
+    """How far the chain of a view is indexed; raises `StoreDamaged`."""
     row = view.row(INDEX_KEY)
     if row is None:
         return NOTHING
+    if len(row) != _ENDS.size:
+        raise StoreDamaged("the index of logs has a row of another length")
     *ends, block_hash = _ENDS.unpack(row)
     indexed = Indexed((ends[0], ends[1], ends[2]), block_hash)
     return indexed if indexed == at(view, indexed.ends) else NOTHING

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from foreblock._engine import Header, View, decode_header, keccak256
+from foreblock.errors import StoreDamaged, Undecodable
 from foreblock.ledger.storage.chain_head import read_header, read_row
 from foreblock.ledger.storage.partial_rows import decode_numbers, encode_numbers
 from foreblock.ledger.storage.rows import body_key, decode_body, receipts_key
@@ -55,21 +56,25 @@ class RemovedRow:
 
 
 def decode_removed(row: bytes) -> RemovedRow:
-    """A removed block from its row."""
+    """A removed block from its row; raises `StoreDamaged`."""
     header, at = _take(row, 0, 1)
     partials, at = _take(row, at, NUMBER_BYTES)
     whole = None
     if at < len(row):
         hashes, at = _take(row, at, HASH_BYTES)
         whole = hashes, row[at:]
-    return RemovedRow(decode_header(header), decode_numbers(partials), whole)
+    try:
+        return RemovedRow(decode_header(header), decode_numbers(partials), whole)
+    except Undecodable as failure:
+        raise StoreDamaged(f"the header of a removed block: {failure.why}") from None
 
 
 def _take(row: bytes, at: int, size: int) -> tuple[bytes, int]:
     """The bytes after a count of things of this size, and the offset after them."""
-    (count,) = _U32.unpack_from(row, at)
     start = at + _U32.size
-    end = start + count * size
+    end = start + int.from_bytes(row[at:start]) * size
+    if max(start, end) > len(row):
+        raise StoreDamaged("the row of a removed block is cut short")
     return row[start:end], end
 
 
@@ -108,7 +113,7 @@ def read_removed(view: View, number: int, block_hash: bytes) -> RemovedRow | Non
 def find_removed(view: View, block_hash: bytes) -> RemovedRow | None:
     """A removed block by its hash alone, while it is kept."""
     place = view.row(PLACES + block_hash)
-    return None if place is None else read_removed(view, _NUMBER.unpack(place)[0], block_hash)
+    return None if place is None else read_removed(view, int.from_bytes(place), block_hash)
 
 
 def prunable_removed(view: View, below: int, most: int) -> list[bytes]:
