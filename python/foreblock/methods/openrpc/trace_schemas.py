@@ -46,7 +46,7 @@ TRACES: Final[dict[str, Schema]] = {
             "subtraces": _NUMBER,
             "traceAddress": {"type": "array", "items": _NUMBER},
             "type": {"enum": ["call", "create", "suicide", "reward"]},
-            "blockHash": ref("Hash"),
+            "blockHash": {"anyOf": [ref("Hash"), {"type": "null"}]},
             "blockNumber": _NUMBER,
             "transactionHash": {"anyOf": [ref("Hash"), {"type": "null"}]},
             "transactionPosition": {"anyOf": [_NUMBER, {"type": "null"}]},
