@@ -39,6 +39,7 @@ OF_OTHER_CHAINS = (
     "eth_getFilterLogs",
     "debug_traceTransaction",
     "debug_traceBlockByHash",
+    "trace_rawTransaction",
     "trace_replayTransaction",
     "ots_searchTransactionsBefore",
     "ots_searchTransactionsAfter",

@@ -64,7 +64,7 @@ class Tracer:
         """The addresses that a transaction touches, as entries for `touched_row`."""
 
     @staticmethod
-    def replay(*, trace: bool = True, state_diff: bool = False) -> Tracer:
+    def replay(*, trace: bool = True, state_diff: bool = False, vm_trace: bool = False) -> Tracer:
         """Parity's object for a replayed transaction."""
 
 @final

@@ -26,3 +26,4 @@ mod state_diff;
 mod struct_logs;
 pub mod text;
 mod touched;
+mod vm_trace;

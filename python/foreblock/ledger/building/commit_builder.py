@@ -132,7 +132,7 @@ class CommitBuilder:
         removed = removed_rows.removed_row(
             view, number, made_of(view, number), begun_with(view, number)
         )
-        self.batch.put(removed_rows.removed_key(number, removed.header.hash), removed.encode())
+        self._put(removed_rows.removed_rows(removed))
 
     def live_partials(self, block: int) -> list[int]:
         """The stored partials of a height that can be reached, but for a sealed one."""

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from foreblock._engine import View
+from foreblock.errors import StoreDamaged
 
 SIZES: Final = (16, 256, 4096)  # blocks in a section
 FIRST_ENTRY: Final = bytes(10)
@@ -112,10 +113,12 @@ class SectionIndex(NamedTuple):
         return view.row(self.key) is not None
 
     def read(self, view: View) -> Indexed:
-        """How far the chain of a view is indexed."""
+        """How far the chain of a view is indexed; raises `StoreDamaged`."""
         row = view.row(self.key)
         if row is None:
             return Indexed(self.key)
+        if len(row) != _ENDS.size:
+            raise StoreDamaged("an index in sections has a row of another length")
         *ends, block_hash = _ENDS.unpack(row)
         indexed = Indexed(self.key, (ends[0], ends[1], ends[2]), block_hash)
         return indexed if indexed == self.at(view, indexed.ends) else Indexed(self.key)
