@@ -131,6 +131,7 @@ def _say(
         click.echo(f"{each.network.name:<5} http://{address}{identity}")
         if feed:
             click.echo(f"      ws://{feed}/ws   flashblocks")
+    click.echo("JSON-RPC also as ws:// at the same addresses; at /eth each is an ordinary node")
     click.echo()
     click.echo(
         f"a block every {chain.block_time} s, a flashblock every {chain.interval * 1e3:g} ms"

@@ -97,3 +97,4 @@ def _say(names: Sequence[str], started: launch.Started) -> None:
         click.echo(f"{name}listening on http://{address} with {started.workers} {noun}")
         if feed:
             click.echo(f"{name}flashblocks at ws://{feed}/ws")
+    click.echo("JSON-RPC also as ws:// at the same address; an ordinary node at /eth")
