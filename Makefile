@@ -17,6 +17,8 @@ SEED ?= 0
 CALLS ?= 200
 TARGETS ?=
 SMALL ?=
+# Tests keep temporary files in memory; these verbs are about what is on a disk.
+ON_DISK := $(or $(TMPDIR),/tmp)
 # The stub is a package, the engine one module: its chapters are not there when it runs.
 STUB_ONLY := __all__ $(filter-out __init__,$(basename $(notdir $(wildcard python/foreblock/_engine/*.pyi))))
 ETHCLIENT_SOURCES := $(wildcard tests/clients/ethclient/*.go tests/clients/ethclient/go.*)
@@ -72,7 +74,7 @@ abuse: build ## attack the service at full scale, and see that others are served
 	@PYTHONPATH=tests $(BIN)/python tests/abuse/run.py
 
 crash: build ## kill writers KILLS times, with clients watching what they lose
-	@FOREBLOCK_DEV_KILLS=$(KILLS) FOREBLOCK_BLOCK_KILLS=$(KILLS) FOREBLOCK_SOAK=$(KILLS) \
+	@TMPDIR=$(ON_DISK) FOREBLOCK_DEV_KILLS=$(KILLS) FOREBLOCK_BLOCK_KILLS=$(KILLS) FOREBLOCK_SOAK=$(KILLS) \
 	  FOREBLOCK_FOLLOWER_KILLS=$$(($(KILLS) / 4)) \
 	  $(BIN)/python -m pytest tests/crash
 
@@ -90,7 +92,7 @@ weather: build ## follow a chain through every fault for MINUTES each, and judge
 	@PYTHONPATH=tests $(BIN)/python tests/weather/run.py --minutes $(MINUTES) --seed $(SEED)
 
 faults: build ## let the disk fail at each of CALLS calls, be full and be read-only, and see that networks come back
-	@FOREBLOCK_FAULTS=$(CALLS) $(BIN)/python -m pytest tests/faults
+	@TMPDIR=$(ON_DISK) FOREBLOCK_FAULTS=$(CALLS) $(BIN)/python -m pytest tests/faults
 	@PYTHONPATH=tests $(BIN)/python tests/faults/run.py --calls $(CALLS)
 
 fuzz: build ## let inputs look for what breaks a promise, for MINUTES in all; TARGETS names some
