@@ -110,10 +110,8 @@ fn logs(row: &[u8]) {
         let all = read_logs(&filter, portion, Allowance { items: usize::MAX, bytes: usize::MAX });
         let each = read_logs(&filter, portion, Allowance { items: 1, bytes: 1 });
         assert_eq!(all, each);
-        if all.is_some() && filter.size() == 0 {
-            assert_eq!(add_terms(receipts, &mut Default::default()), Ok(()));
-        }
     }
+    damage_only(add_terms(receipts, &mut Default::default()));
 }
 
 fn read_logs(
