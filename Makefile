@@ -2,7 +2,7 @@
 # checkout; stamp files in it say what it was made from, so nothing is built twice.
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev test busy lint bench abuse crash soak clients consistency weather faults fuzz clean
+.PHONY: help build dev test busy lint bench measure abuse crash soak clients consistency weather faults fuzz clean
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MAKEFLAGS += --no-builtin-rules --no-print-directory
@@ -16,6 +16,9 @@ MINUTES ?= 1
 SEED ?= 0
 CALLS ?= 200
 TARGETS ?=
+SMALL ?=
+# Tests keep temporary files in memory; these verbs are about what is on a disk.
+ON_DISK := $(or $(TMPDIR),/tmp)
 # The stub is a package, the engine one module: its chapters are not there when it runs.
 STUB_ONLY := __all__ $(filter-out __init__,$(basename $(notdir $(wildcard python/foreblock/_engine/*.pyi))))
 ETHCLIENT_SOURCES := $(wildcard tests/clients/ethclient/*.go tests/clients/ethclient/go.*)
@@ -62,11 +65,16 @@ lint: build ## check format, style and types of both languages, and the engine's
 bench: build ## measure the engine on this machine
 	@$(BIN)/foreblock bench engine
 
+measure: build ## measure logs, their index and subscribers, beside geth and anvil; SMALL=1 for a quick look
+	@PYTHONPATH=tests $(BIN)/python tests/measures/log_commits.py $(if $(SMALL),--blocks 30 --rounds 1)
+	@PYTHONPATH=tests $(BIN)/python tests/measures/logs.py $(if $(SMALL),--blocks 100 --long 1000 --settle 5)
+	@PYTHONPATH=tests $(BIN)/python tests/abuse/subscribers.py $(if $(SMALL),--subscribers 100 --load 50 --seconds 4 --idle 200)
+
 abuse: build ## attack the service at full scale, and see that others are served meanwhile
 	@PYTHONPATH=tests $(BIN)/python tests/abuse/run.py
 
 crash: build ## kill writers KILLS times, with clients watching what they lose
-	@FOREBLOCK_DEV_KILLS=$(KILLS) FOREBLOCK_BLOCK_KILLS=$(KILLS) FOREBLOCK_SOAK=$(KILLS) \
+	@TMPDIR=$(ON_DISK) FOREBLOCK_DEV_KILLS=$(KILLS) FOREBLOCK_BLOCK_KILLS=$(KILLS) FOREBLOCK_SOAK=$(KILLS) \
 	  FOREBLOCK_FOLLOWER_KILLS=$$(($(KILLS) / 4)) \
 	  $(BIN)/python -m pytest tests/crash
 
@@ -84,7 +92,7 @@ weather: build ## follow a chain through every fault for MINUTES each, and judge
 	@PYTHONPATH=tests $(BIN)/python tests/weather/run.py --minutes $(MINUTES) --seed $(SEED)
 
 faults: build ## let the disk fail at each of CALLS calls, be full and be read-only, and see that networks come back
-	@FOREBLOCK_FAULTS=$(CALLS) $(BIN)/python -m pytest tests/faults
+	@TMPDIR=$(ON_DISK) FOREBLOCK_FAULTS=$(CALLS) $(BIN)/python -m pytest tests/faults
 	@PYTHONPATH=tests $(BIN)/python tests/faults/run.py --calls $(CALLS)
 
 fuzz: build ## let inputs look for what breaks a promise, for MINUTES in all; TARGETS names some

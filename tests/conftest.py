@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from foreblock.ledger.importing.chain_file import read_items
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
+from support import run_faster
 from support.chains import long_chain as made
 from support.servers.asking import Asker, asker
 
@@ -26,20 +27,18 @@ settings.register_profile(
 )
 settings.load_profile("foreblock")
 
-PROCESSES = ("crash", "system")  # tests that start processes, and share some with their file
-LONG = (*PROCESSES, "checker", "weather")
+run_faster.keep_bytecode(CHECKOUT / ".pytest_cache" / "bytecode")
+run_faster.keep_files_in_memory()
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """More than cores: tests of processes wait for most of their time."""
+    return run_faster.processes_of_tests()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run on several cores, begin with what takes long, each file on one core."""
-
-    def part(item: pytest.Item) -> str:
-        return item.path.relative_to(CHECKOUT / "tests").parts[0]
-
-    for item in items:
-        if part(item) in PROCESSES:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
-    items.sort(key=lambda item: part(item) not in LONG)
+    """Where tests run in several processes, begin with what takes long."""
+    run_faster.group_and_order(items, CHECKOUT / "tests")
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ import pytest
 
 from foreblock import errors
 from foreblock.cli import main
+from foreblock.cli.verb import VerbGroup
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
 from foreblock.settings import EverySetting
@@ -39,18 +40,19 @@ OF_OTHER_CHAINS = (
     "eth_getFilterLogs",
     "debug_traceTransaction",
     "debug_traceBlockByHash",
+    "trace_rawTransaction",
     "trace_replayTransaction",
     "ots_searchTransactionsBefore",
     "ots_searchTransactionsAfter",
 )
 
 
-def commands(group: click.Group, prefix: str = "foreblock") -> dict[str, click.Command]:
+def commands(group: VerbGroup, prefix: str = "foreblock") -> dict[str, click.Command]:
     """Every verb by its full name."""
     found: dict[str, click.Command] = {}
-    for name, command in group.commands.items():
+    for name, command in group.verbs().items():
         found[f"{prefix} {name}"] = command
-        if isinstance(command, click.Group):
+        if isinstance(command, VerbGroup):
             found |= commands(command, f"{prefix} {name}")
     return found
 
@@ -60,7 +62,7 @@ def test_every_verb_and_option_is_documented(checkout: Path, verb: str) -> None:
     sections = (checkout / "docs" / "cli.md").read_text("utf-8").split("\n## ")
     section = next((each for each in sections if each.startswith(f"`{verb}`\n")), None)
     assert section is not None, f"docs/cli.md has no section for {verb}"
-    if isinstance(commands(main)[verb], click.Group):
+    if isinstance(commands(main)[verb], VerbGroup):
         return
     if "`docs/settings.md` has them all" in section:
         section += "".join(

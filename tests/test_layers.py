@@ -39,9 +39,12 @@ BELOW = {
     "ledger/simulation": (
         "_engine errors primitives scheduling ledger/calls ledger/reading ledger/rules"
     ),
-    "ledger/tracing": "_engine errors scheduling ledger/calls ledger/reading ledger/rules",
+    "ledger/tracing": (
+        "_engine errors scheduling ledger/calls ledger/reading ledger/rules ledger/storage"
+    ),
     "ledger/building": (
         "_engine clock errors primitives types ledger/reading ledger/rules ledger/storage"
+        " ledger/tracing"
     ),
     "ledger/following": (
         "_engine clock errors primitives types ledger/building ledger/reading ledger/rules"
@@ -49,6 +52,7 @@ BELOW = {
     ),
     "ledger/importing": (
         "_engine errors primitives ledger/building ledger/genesis ledger/rules ledger/storage"
+        " ledger/tracing"
     ),
     # Where blocks come from.
     "upstream": "backoff clock errors primitives types ledger/rules",

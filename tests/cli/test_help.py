@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from foreblock.cli import main
-from foreblock.cli.verb import SectionedOption
+from foreblock.cli.verb import SectionedOption, VerbGroup
 from foreblock.settings import SECTIONS, ServeSettings
 from foreblock.settings.loading import declared
 
@@ -16,10 +16,10 @@ def help_of(*words: str, columns: int = 80) -> str:
     return done.output
 
 
-def verbs(group: click.Group, *prefix: str) -> list[tuple[str, ...]]:
+def verbs(group: VerbGroup, *prefix: str) -> list[tuple[str, ...]]:
     found: list[tuple[str, ...]] = []
-    for name, command in group.commands.items():
-        inner = verbs(command, *prefix, name) if isinstance(command, click.Group) else []
+    for name, command in group.verbs().items():
+        inner = verbs(command, *prefix, name) if isinstance(command, VerbGroup) else []
         found += inner or [(*prefix, name)]
     return found
 
@@ -57,8 +57,8 @@ def test_every_option_shows_its_type() -> None:
     for words in verbs(main):
         command: click.Command = main
         for word in words:
-            assert isinstance(command, click.Group)
-            command = command.commands[word]
+            assert isinstance(command, VerbGroup)
+            command = command.verbs()[word]
         for parameter in command.params:
             if isinstance(parameter, SectionedOption) and not parameter.is_flag:
                 metavar = parameter.make_metavar(click.Context(command))

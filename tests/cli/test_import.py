@@ -10,6 +10,7 @@ import pytest
 
 from conftest import ChainFiles
 from foreblock._engine import Store
+from foreblock.ledger.storage.address_index import ADDRESSES
 
 FOREBLOCK = [sys.executable, "-m", "foreblock"]
 
@@ -36,6 +37,16 @@ def test_summary_for_scripts(example: ChainFiles, tmp_path: Path) -> None:
     assert summary["skipped"] == 12
     assert summary["latest"]["number"] == 12
     assert summary["finalized"]["number"] == 10
+
+
+def test_transactions_by_address_are_indexed_where_that_is_wanted(
+    example: ChainFiles, tmp_path: Path
+) -> None:
+    for options in ([], ["--address-index"]):
+        done = run("import", *options, *example.options(tmp_path / "store"))
+        assert (done.returncode, done.stderr) == (0, "")
+        with Store(str(tmp_path / "store")) as store, store.view() as view:
+            assert ADDRESSES.exists(view) == bool(options)
 
 
 def test_bad_block_is_one_line_and_exit_code_1(example: ChainFiles, tmp_path: Path) -> None:

@@ -64,6 +64,9 @@ from foreblock._engine import (
     receipt_at,
     receipts_end,
     row_part,
+    touched_places,
+    touched_row,
+    touched_terms,
     trace_call,
     trace_transactions,
 )
@@ -393,7 +396,7 @@ def test_methods_raise_what_is_documented(
         StoredItems, Bids, BlockTips, read_call, read_simulation, row_part, item_at, receipt_at,
         receipts_end, TraceSelection, Tracer.struct_logs, trace_transactions, trace_call,
         create_access_list, LogFilter, LogSearch, BlockLogs, log_terms, log_section,
-        merge_log_sections,
+        merge_log_sections, touched_row, touched_terms, touched_places,
     ],
 )  # fmt: skip
 @many

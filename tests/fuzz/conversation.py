@@ -45,6 +45,11 @@ class TwoWays:
                 return said
         return None
 
+    def broken(self, data: bytes) -> str | None:
+        """The same in words."""
+        said = self.disagreement(data)
+        return None if said is None else f"the engine says {said[0]!r}, Python {said[1]!r}"
+
     def is_short(self, data: bytes) -> bool:
         """Whether the engine answers a request by itself, once it was asked before."""
         self.disagreement(data)

@@ -16,8 +16,8 @@ from fuzz import building
 
 TESTS = building.ROOT / "tests"
 PROGRAMS = ("decoders", "readers", "rows", "store")
-FAST_PATH = "fast_path"
-TARGETS = (*PROGRAMS, FAST_PATH)
+GUIDED = ("fast_path", "requests", "websocket")  # by atheris
+TARGETS = (*PROGRAMS, *GUIDED)
 SHOWN_EVERY = 10  # seconds
 
 # An input may take long on a busy machine; one that takes this long does not end.
@@ -55,10 +55,11 @@ def built(targets: list[str]) -> dict[str, list[str]]:
     wanted = [name for name in targets if name in PROGRAMS]
     programs = building.programs(wanted) if wanted else {}
     commands = {name: [str(path)] for name, path in programs.items()}
-    if FAST_PATH in targets:
+    guided = [name for name in targets if name in GUIDED]
+    if guided:
         building.atheris()
-        script = str(TESTS / "fuzz" / "fast_path.py")
-        commands[FAST_PATH] = [sys.executable, script, str(building.engine())]
+        script, engine = str(TESTS / "fuzz" / "guided.py"), str(building.engine())
+        commands |= {name: [sys.executable, script, name, engine] for name in guided}
     return commands
 
 

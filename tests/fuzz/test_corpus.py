@@ -1,4 +1,4 @@
-"""The requests that fuzzing began with or found: both ways answer each with the same bytes."""
+"""The inputs that fuzzing began with or found: none of them breaks a promise."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,11 +6,19 @@ from pathlib import Path
 import pytest
 
 from foreblock.methods.options import Options
+from fuzz.answering import Answering
 from fuzz.conversation import TwoWays
+from fuzz.talking import Talking
 
-CORPUS = sorted((Path(__file__).parents[2] / "fuzz" / "corpus" / "fast_path").iterdir())
+CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus"
 SHORT = ("balance-latest", "balance-pending", "block-latest", "block-pending-full", "call-latest",
          "call-pending-data", "batch", "spaces")  # fmt: skip
+
+
+def corpus(target: str) -> pytest.MarkDecorator:
+    """All inputs of a target."""
+    paths = sorted((CORPUS / target).iterdir())
+    return pytest.mark.parametrize("path", paths, ids=lambda path: path.name)
 
 
 @pytest.fixture(scope="module", params=["preconf", "ethereum"])
@@ -22,11 +30,25 @@ def ways(
     found.close()
 
 
+@pytest.fixture(scope="module")
+def answering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answering]:
+    found = Answering(tmp_path_factory.mktemp("fuzz") / "store")
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def talking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talking]:
+    found = Talking(tmp_path_factory.mktemp("fuzz") / "store")
+    yield found
+    found.close()
+
+
 def test_corpus_is_there() -> None:
-    assert {path.name for path in CORPUS} >= set(SHORT)
+    assert {path.name for path in (CORPUS / "fast_path").iterdir()} >= set(SHORT)
 
 
-@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.name)
+@corpus("fast_path")
 def test_both_ways_answer_the_same(ways: TwoWays, path: Path) -> None:
     assert ways.disagreement(path.read_bytes()) is None
 
@@ -34,5 +56,14 @@ def test_both_ways_answer_the_same(ways: TwoWays, path: Path) -> None:
 @pytest.mark.parametrize("name", SHORT)
 def test_engine_does_answer_what_is_usual(ways: TwoWays, name: str) -> None:
     """Else the two ways would be one."""
-    (path,) = (path for path in CORPUS if path.name == name)
-    assert ways.is_short(path.read_bytes())
+    assert ways.is_short((CORPUS / "fast_path" / name).read_bytes())
+
+
+@corpus("requests")
+def test_requests_have_answers_of_their_shape(answering: Answering, path: Path) -> None:
+    assert answering.broken(path.read_bytes()) is None
+
+
+@corpus("websocket")
+def test_conversations_end_well(talking: Talking, path: Path) -> None:
+    assert talking.broken(path.read_bytes()) is None

@@ -1,12 +1,13 @@
 """Measure eth_getLogs: over 10,000 blocks beside geth and anvil, and over a million.
 
     PYTHONPATH=tests python tests/measures/logs.py [--blocks 10000] [--long 1000000]
-        [--geth FILE] [--anvil FILE] [--data DIR]
+        [--peers DIR] [--data DIR] [--settle 60]
 
 Each block has one log of a contract that nobody asks for, with a topic of its own; ten blocks at
 equal distances have one more, which the filter finds by its address and topic. The short chain
-is built and imported by foreblock and geth, and anvil makes the same blocks. The long one is
-written as rows, without being executed, for foreblock alone.
+is built and imported by foreblock and geth, and anvil makes the same blocks; they are left out
+where `bench/peers.sh` has not installed them. The long one is written as rows, without being
+executed, for foreblock alone.
 Figures are the CPU time of all processes of the server for each request, and the median time to
 the answer, of one client that asks one request after the other; of eight rounds the best, because
 other work on the machine only adds to them.
@@ -36,6 +37,7 @@ from foreblock._engine import (
     keccak256,
     sign_transaction,
 )
+from foreblock.bench.rpc.peers import find
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.storage import rows
@@ -63,8 +65,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--blocks", type=int, default=10_000)
     parser.add_argument("--long", type=int, default=1_000_000)
-    parser.add_argument("--geth")
-    parser.add_argument("--anvil")
+    parser.add_argument("--peers", type=Path, default=Path("build/peers"), help="other servers")
+    parser.add_argument("--settle", type=float, default=60.0, help="seconds for geth's own index")
     parser.add_argument("--data", help="where temporary stores go")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=chosen.data) as name, ExitStack() as stack:
@@ -78,13 +80,13 @@ def main() -> None:
             import_files(*files, None, lambda _: None)
             with serving(folder / "store") as (url, pid):
                 report("foreblock", url, pid, chosen.blocks)
-            if chosen.geth:
-                url = stack.enter_context(geth(chosen.geth, folder, folder / "geth"))
-                time.sleep(60)  # it indexes logs after it has begun to serve
+            if program := find("geth", chosen.peers):
+                url = stack.enter_context(geth(str(program), folder, folder / "geth"))
+                time.sleep(chosen.settle)  # it indexes logs after it has begun to serve
                 report("geth", url, child("geth"), chosen.blocks)
                 stack.close()
-            if chosen.anvil:
-                with anvil(chosen.anvil, folder, chosen.blocks) as (url, pid):
+            if program := find("anvil", chosen.peers):
+                with anvil(str(program), folder, chosen.blocks) as (url, pid):
                     report("anvil", url, pid, chosen.blocks)
         if chosen.long:
             begun = time.monotonic()

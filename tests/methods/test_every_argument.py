@@ -21,8 +21,10 @@ from foreblock.ledger.importing.importer import import_files
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods import make_methods
 from foreblock.methods.options import Options
+from foreblock.scheduling.thresholds import THRESHOLDS
 from support.servers.asking import Asker, asker
 from support.servers.long_work import scheduler
+from support.thresholds import thresholds
 
 Params = list[Any]
 
@@ -67,9 +69,10 @@ SPOILED: tuple[Any, ...] = (
     None, True, 0, -1, 1.5, "", "x", "0x", "0xffffffffffffffffff", "\u0660", [], [None], {},
     {"x": None},
 )  # fmt: skip
-# Blanks before the first argument, and how deep its parts are spoiled: parameters of 64 KiB are
-# read in steps, and bodies of 256 KiB, before anybody looks what the parameters are.
-WAYS = {"at once": (0, 9), "long parameters": (70_000, 9), "long body": (270_000, 1)}
+# Blanks before the first argument, and how deep its parts are spoiled: long parameters, here of
+# 1 KiB, are read in steps, and bodies of 256 KiB, before anybody looks what the parameters are.
+WAYS = {"at once": (0, 9), "long parameters": (1_100, 9), "long body": (270_000, 1)}
+LONG_PARAMS = 1024
 
 
 def examples() -> dict[str, list[Params]]:
@@ -140,11 +143,13 @@ def test_no_spoiled_argument_is_an_internal_error(
 ) -> None:
     caplog.set_level(logging.ERROR)
     blanks, depth = WAYS[way]
-    for body in requests(method, blanks, depth):
-        answer = json.loads(client.reply(body.encode()).body)
-        shown = body.replace(" " * blanks, "", 1)
-        assert answer.get("error", {}).get("code") != -32603, shown
-        assert not caplog.records, shown
+    limit = LONG_PARAMS if way == "long parameters" else THRESHOLDS.long_params_bytes
+    with thresholds(long_params_bytes=limit):
+        for body in requests(method, blanks, depth):
+            answer = json.loads(client.reply(body.encode()).body)
+            code = answer.get("error", {}).get("code")
+            assert code != -32603, body.replace(" " * blanks, "", 1)
+            assert not caplog.records, body.replace(" " * blanks, "", 1)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -138,7 +138,7 @@ def test_creators_are_those_of_the_receipts(published_ethereum: Asker) -> None:
 
 
 def test_what_needs_an_index_is_refused_in_words(published_ethereum: Asker) -> None:
-    why = "transactions by address need an index, which is not kept here"
+    why = "transactions by address need an index, which is not kept here (setting address_index)"
     for method in ("ots_searchTransactionsBefore", "ots_searchTransactionsAfter"):
         assert published_ethereum.ask(method, "0x" + "77" * 20, 0, 25) == error(-32000, why)
 

@@ -57,6 +57,32 @@ def test_a_block_in_progress_is_traced_by_every_name(
     assert traces(client, place) == early
 
 
+def test_a_block_in_progress_is_replayed_by_every_name(
+    chain: PreconfirmingChain, client: Asker
+) -> None:
+    def replay(block: Any) -> Any:  # noqa: ANN401, any form of a block
+        kinds = ["trace", "stateDiff", "vmTrace"]
+        return client.ask("trace_replayBlockTransactions", block, kinds)
+
+    chain.begin()
+    chain.extend([chain.pay(), chain.pay(COUNTER, 5)])
+    first = client.ask("eth_getBlockByNumber", "pending", False)
+    early = replay("pending")
+    assert [each["transactionHash"] for each in early] == first["transactions"]
+    chain.extend([chain.pay(PASSER, 3)])
+    late = replay("pending")
+    assert late[: len(early)] == early
+    assert "LOG0" in [op["op"] for op in late[-1]["vmTrace"]["ops"]]
+    place = {"blockNumber": first["number"], "flashblockIndex": "0x1"}
+    assert replay({"blockHash": first["hash"]}) == replay(place) == early
+    for each in late:
+        one = client.ask("trace_replayTransaction", each["transactionHash"], ["vmTrace"])
+        assert one["vmTrace"] == each["vmTrace"]
+    chain.begin()
+    assert replay(first["number"]) == late, "the sealed block"
+    assert replay(place) == early
+
+
 def test_deposits_are_traced(chain: PreconfirmingChain, client: Asker) -> None:
     chain.begin()
     chain.extend([chain.pay()])

@@ -30,6 +30,8 @@ from support.servers.dev_processes import (
 )
 from support.servers.waiting import PATIENCE, until
 
+ONE = ("--block-time=1", "--test-listen=", "--workers=1")  # network, served by one process
+
 
 @pytest.fixture
 def stack() -> Iterator[ExitStack]:
@@ -39,8 +41,7 @@ def stack() -> Iterator[ExitStack]:
 
 @pytest.fixture
 def dev(stack: ExitStack, tmp_path: Path) -> Dev:
-    options = ("--block-time=1", "--test-listen=", "--load=50", f"--data={tmp_path / 'dev'}")
-    return stack.enter_context(dev_chain(*options))
+    return stack.enter_context(dev_chain(*ONE, "--load=50", f"--data={tmp_path / 'dev'}"))
 
 
 @pytest.fixture
@@ -147,8 +148,8 @@ def test_in_bad_weather_an_instance_converges_to_the_chain_it_follows(
     stack: ExitStack, tmp_path: Path, faults: str
 ) -> None:
     data = tmp_path / "dev"
-    options = ("--block-time=1", "--test-listen=", "--load=20", f"--data={data}")
-    dev = stack.enter_context(dev_chain(*options, f"--faults={faults}")).main
+    options = (*ONE, "--load=20", f"--data={data}", f"--faults={faults}")
+    dev = stack.enter_context(dev_chain(*options)).main
     instance = stack.enter_context(
         following(data / "main" / "genesis.json", tmp_path / "a", dev.feed, canonical=dev.url)
     )
@@ -188,7 +189,7 @@ def has_begun(recorder: Recorder, block: int) -> bool:
 def begun_and_recorded(data: Path, file: Path, block_time: int, stack: ExitStack) -> Network:
     """A chain whose feed was recorded until its third block had begun."""
     feed = f"127.0.0.1:{free_port()}"
-    options = (f"--block-time={block_time}", "--test-listen=", "--load=50", f"--data={data}")
+    options = (*ONE, f"--block-time={block_time}", "--load=50", f"--data={data}")
     with ThreadPoolExecutor(1) as beside:  # it is there before the chain is
         recording = beside.submit(record, f"ws://{feed}/ws", file, lambda it: has_begun(it, 3))
         dev = stack.enter_context(dev_chain(*options, f"--feed-listen={feed}")).main

@@ -25,7 +25,8 @@ CURL = ["curl", "-s", "http://127.0.0.1:8545", "-H", "Content-Type: application/
 def endpoint(example: ChainFiles, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
     """The service over the example chain."""
     store: Path = tmp_path_factory.mktemp("docs") / "store"
-    import_files(example.genesis, example.chain, store, example.fork_choice, lambda _: None)
+    files = (example.genesis, example.chain, store, example.fork_choice)
+    import_files(*files, lambda _: None, address_index=True)
     with serving(store, ["--workers=1"]) as service, Endpoint(service.url) as opened:
         yield opened
 

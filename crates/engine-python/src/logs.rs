@@ -224,7 +224,7 @@ fn merge_log_sections<'py>(
     Ok((chunks, next.map(|next| PyBytes::new(py, &next))))
 }
 
-fn terms_bytes(terms: &[Term]) -> Vec<u8> {
+pub fn terms_bytes(terms: &[Term]) -> Vec<u8> {
     terms.iter().flat_map(|term| term.to_be_bytes()).collect()
 }
 

@@ -2,19 +2,21 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use alloy_primitives::{U256, keccak256};
+use alloy_primitives::{Address, B256, U256, keccak256};
 use foreblock_engine::codec::block::{encode_transaction, transaction_length};
 use foreblock_engine::codec::json;
 use foreblock_engine::error::{Error, Result};
 use foreblock_engine::stored::fragments::{Shown, fragments};
 use foreblock_engine::stored::items::{self, Items};
 use foreblock_engine::stored::tips::{self, Bid};
+use foreblock_engine::stored::touched::{self, TouchedRow};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::codec::Header;
 use crate::convert::{Arg, Integer, Pair, invalid};
 use crate::error::to_python;
+use crate::logs::terms_bytes;
 use crate::store::View;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -24,7 +26,54 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(row_part, module)?)?;
     module.add_function(wrap_pyfunction!(item_at, module)?)?;
     module.add_function(wrap_pyfunction!(receipt_at, module)?)?;
-    module.add_function(wrap_pyfunction!(receipts_end, module)?)
+    module.add_function(wrap_pyfunction!(receipts_end, module)?)?;
+    module.add_function(wrap_pyfunction!(touched_row, module)?)?;
+    module.add_function(wrap_pyfunction!(touched_terms, module)?)?;
+    module.add_function(wrap_pyfunction!(touched_places, module)?)
+}
+
+/// The row of a block's touched addresses.
+#[pyfunction]
+fn touched_row<'py>(
+    py: Python<'py>,
+    block_hash: Arg<B256>,
+    note: Arg<u8>,
+    entries: &[u8],
+) -> PyResult<Bound<'py, PyBytes>> {
+    let made = py.detach(|| touched::row(block_hash.0, note.0, entries));
+    let made = made.ok_or_else(|| invalid("touched addresses are not whole entries"))?;
+    Ok(PyBytes::new(py, &made))
+}
+
+/// The terms of a block's touched addresses; none where there is no row of this block.
+#[pyfunction]
+fn touched_terms<'py>(
+    py: Python<'py>,
+    view: &View,
+    key: &[u8],
+    block_hash: Arg<B256>,
+) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    let found = view.view.with_rows([key], |[row]| {
+        let Some(row) = row else { return Ok(None) };
+        let found = TouchedRow::new(row, &block_hash.0)?;
+        Ok(found.map(|found| terms_bytes(&found.terms())))
+    });
+    Ok(found.map_err(to_python)?.map(|terms| PyBytes::new(py, &terms)))
+}
+
+/// The transactions of a block that touch an address; none where there is no row of this block.
+#[pyfunction]
+fn touched_places(
+    view: &View,
+    key: &[u8],
+    block_hash: Arg<B256>,
+    address: Arg<Address>,
+) -> PyResult<Option<Vec<u32>>> {
+    let found = view.view.with_rows([key], |[row]| {
+        let Some(row) = row else { return Ok(None) };
+        Ok(TouchedRow::new(row, &block_hash.0)?.map(|found| found.places(&address.0)))
+    });
+    found.map_err(to_python)
 }
 
 /// A part of a row and the length of all of it.

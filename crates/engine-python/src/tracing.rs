@@ -98,9 +98,14 @@ impl Tracer {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (*, trace = true, state_diff = false))]
-    fn replay(trace: bool, state_diff: bool) -> Self {
-        Self(EngineTracer::Replay { trace, state_diff })
+    fn touched() -> Self {
+        Self(EngineTracer::Touched)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (*, trace = true, state_diff = false, vm_trace = false))]
+    fn replay(trace: bool, state_diff: bool, vm_trace: bool) -> Self {
+        Self(EngineTracer::Replay { trace, state_diff, vm_trace })
     }
 }
 

@@ -29,6 +29,15 @@ def receipt_at(view: View, key: bytes, index: int) -> tuple[bytes, int | None, i
 def receipts_end(view: View, key: bytes) -> tuple[int, int, int | None]:
     """The number of receipts in a row, of their logs, and the gas of the block up to the last."""
 
+def touched_row(block_hash: bytes, note: int, entries: bytes) -> bytes:
+    """The row of a block: its hash, a byte, and entries of an address and a place (4), sorted."""
+
+def touched_terms(view: View, key: bytes, block_hash: bytes) -> bytes | None:
+    """The terms of the addresses in such a row; None where there is none of this block."""
+
+def touched_places(view: View, key: bytes, block_hash: bytes, address: bytes) -> list[int] | None:
+    """The places of the transactions that touch an address, in order; None as above."""
+
 @final
 class StoredItems:
     """A row of transactions or receipts, read some at a time.

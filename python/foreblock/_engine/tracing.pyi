@@ -60,7 +60,11 @@ class Tracer:
         """The data of a revert, quoted; empty for any other end."""
 
     @staticmethod
-    def replay(*, trace: bool = True, state_diff: bool = False) -> Tracer:
+    def touched() -> Tracer:
+        """The addresses that a transaction touches, as entries for `touched_row`."""
+
+    @staticmethod
+    def replay(*, trace: bool = True, state_diff: bool = False, vm_trace: bool = False) -> Tracer:
         """Parity's object for a replayed transaction."""
 
 @final

@@ -1,22 +1,12 @@
-"""The command line: one module for each verb. What verbs share is in `verb` and `asking`."""
+"""The command line: one module for each verb. What verbs share is in `verb` and `asking`.
+
+A verb is imported when it is asked for: a command that serves does not wait for those that
+measure.
+"""
 
 import click
 
-from foreblock.cli.bench import bench
-from foreblock.cli.bench_preconf import preconf
-from foreblock.cli.bench_rpc import rpc as bench_rpc
-from foreblock.cli.config import config
-from foreblock.cli.conformance import conformance
-from foreblock.cli.copy import copy
-from foreblock.cli.dev import dev
-from foreblock.cli.import_ import import_
-from foreblock.cli.read import balance, block, call, rpc
-from foreblock.cli.record import record, replay
-from foreblock.cli.send import send
-from foreblock.cli.serve import serve
-from foreblock.cli.simulate import simulate
 from foreblock.cli.verb import VerbGroup
-from foreblock.cli.watch import watch
 
 CONTEXT = {
     "help_option_names": ["-h", "--help"],
@@ -35,9 +25,22 @@ def main() -> None:
     """
 
 
-bench.add_command(bench_rpc)
-bench.add_command(preconf)
-main.add_section("Run a network", dev, serve, watch, config)
-main.add_section("Ask an endpoint", block, balance, call, simulate, send, rpc)
-main.add_section("Stores and feeds", import_, copy, record, replay)
-main.add_section("Measure and verify", bench, conformance)
+main.add_section(
+    "Run a network", {"dev": "dev", "serve": "serve", "watch": "watch", "config": "config"}
+)
+main.add_section(
+    "Ask an endpoint",
+    {
+        "block": "read",
+        "balance": "read",
+        "call": "read",
+        "simulate": "simulate",
+        "send": "send",
+        "rpc": "read",
+    },
+)
+main.add_section(
+    "Stores and feeds",
+    {"import": "import_", "copy": "copy", "record": "record", "replay": "record"},
+)
+main.add_section("Measure and verify", {"bench": "bench", "conformance": "conformance"})

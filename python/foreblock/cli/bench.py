@@ -1,119 +1,15 @@
-"""`foreblock bench`: measurements of this machine, as tables or JSON."""
-
-import json
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+"""`foreblock bench`: measurements, one module for each."""
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-from rich.progress import Progress as Bar
-from rich.table import Table
 
-from foreblock.bench.engine import Sizes, answers
-from foreblock.bench.measure import Figure, describe
-from foreblock.cli.verb import (
-    DIRECTORY,
-    FILE,
-    OUTPUT,
-    Verb,
-    failing_in_one_line,
-    in_section,
-    json_option,
-    option,
-)
-
-to_import, sizes = in_section("Import"), in_section("Sizes")
+from foreblock.cli.verb import VerbGroup
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def bench() -> None:
     """Measure foreblock on this machine."""
 
 
-@bench.command(cls=Verb)
-@to_import("--genesis", type=FILE, help="Genesis in geth's JSON format.")
-@to_import("--chain", type=FILE, help="Blocks to import, in RLP.")
-@sizes("--accounts", metavar="N", default=Sizes.accounts, help="Accounts of the main store.")
-@sizes("--small", metavar="N", default=Sizes.small, help="Accounts of the small state.")
-@sizes("--large", metavar="N", default=Sizes.large, help="Accounts of the large state.")
-@option("--data", type=DIRECTORY, section=OUTPUT,
-        help="Directory for temporary stores; the system's by default.")  # fmt: skip
-@json_option()
-def engine(
-    *,
-    genesis: Path | None,
-    chain: Path | None,
-    data: Path | None,
-    accounts: int,
-    small: int,
-    large: int,
-    as_json: bool,
-) -> None:
-    """Measure the engine.
-
-    Reads, calls, commits, state roots, sender recovery and, with --genesis and --chain, import.
-    Takes a few minutes and about 3 GB of disk with the default sizes. Rates are per second of
-    CPU time; commits, roots and import are in wall time, since they wait for the disk.
-    """
-    if (genesis is None) != (chain is None):
-        raise click.UsageError("--genesis and --chain go together")
-    counts = Sizes(accounts, small, large)
-    files = (genesis, chain) if genesis is not None and chain is not None else None
-    console = Console(stderr=True)
-    with failing_in_one_line(), _folder(data) as folder, _filling(console, counts) as filled:
-        machine = describe(folder)
-        found = list(answers(folder, counts, files, filled))
-    if as_json:
-        click.echo(json.dumps({"machine": machine, "answers": [_plain(it) for it in found]}))
-    else:
-        _print(Console(), machine, found)
-
-
-@contextmanager
-def _folder(data: Path | None) -> Iterator[Path]:
-    if data is not None:
-        data.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="foreblock-bench-", dir=data) as folder:
-        yield Path(folder)
-
-
-@contextmanager
-def _filling(console: Console, sizes: Sizes) -> Iterator[Callable[[int], None]]:
-    columns = (TextColumn("accounts made"), BarColumn(), MofNCompleteColumn())
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("fill", total=sizes.filled)
-        yield lambda count: bar.advance(task, count)
-
-
-def _print(console: Console, machine: dict[str, str], found: list[Figure | str]) -> None:
-    for name, value in machine.items():
-        console.print(f"{name:<10} {value}", highlight=False)
-    table = Table("question", "median", "spread", "aim", box=None, pad_edge=False)
-    for figure in found:
-        if isinstance(figure, Figure):
-            table.add_row(*_row(figure))
-    console.print(table)
-    for remark in found:
-        if isinstance(remark, str):
-            console.print(remark, highlight=False)
-
-
-def _row(figure: Figure) -> tuple[str, str, str, str]:
-    low, high = min(figure.samples), max(figure.samples)
-    met = {None: "", True: "met: ", False: "missed: "}[figure.met]
-    aim = "; ".join([met + figure.aim, *figure.remarks]).removeprefix("; ")
-    spread = f"{_number(low)} to {_number(high)} ({len(figure.samples)})"
-    return figure.question, f"{_number(figure.median)} {figure.unit}", spread, aim
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
-
-
-def _plain(answer: Figure | str) -> dict[str, object] | str:
-    if isinstance(answer, str):
-        return answer
-    return {**vars(answer), "median": answer.median}
+bench.add_section(
+    "Commands", {"engine": "bench_engine", "preconf": "bench_preconf", "rpc": "bench_rpc"}
+)

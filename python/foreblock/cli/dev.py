@@ -90,6 +90,7 @@ def _network(
         keep_states=settings.keep.states,
         keep_partials=settings.keep.partials,
         keep_nodes=settings.keep.nodes,
+        address_index=settings.address_index,
         map_size=settings.service.store.map_size,
         max_readers=settings.service.store.max_readers,
         dev=DevChain(
@@ -131,6 +132,7 @@ def _say(
         click.echo(f"{each.network.name:<5} http://{address}{identity}")
         if feed:
             click.echo(f"      ws://{feed}/ws   flashblocks")
+    click.echo("JSON-RPC also as ws:// at the same addresses; at /eth each is an ordinary node")
     click.echo()
     click.echo(
         f"a block every {chain.block_time} s, a flashblock every {chain.interval * 1e3:g} ms"

@@ -39,9 +39,17 @@ source = in_section("Input")
         "head, and the safe and finalized blocks.")  # fmt: skip
 @option("--data", required=True, type=DIRECTORY, section=OUTPUT,
         help="Directory of the store, created if missing.")  # fmt: skip
+@option("--address-index", is_flag=True, section=OUTPUT,
+        help="Also index transactions by address.")  # fmt: skip
 @json_option("Print the summary as one JSON object.")
 def import_(
-    *, genesis: Path, chain: Path, data: Path, fork_choice: Path | None, as_json: bool
+    *,
+    genesis: Path,
+    chain: Path,
+    data: Path,
+    fork_choice: Path | None,
+    address_index: bool,
+    as_json: bool,
 ) -> None:
     """Verify a chain and store it with all its states.
 
@@ -54,7 +62,9 @@ def import_(
     stored = _LastStored()
     try:
         with failing_in_one_line(), _progress_bar(chain, stored) as report:
-            imported = import_files(genesis, chain, data, fork_choice, report)
+            imported = import_files(
+                genesis, chain, data, fork_choice, report, address_index=address_index
+            )
     except KeyboardInterrupt:
         stop(f"interrupted; {stored}; run the same command again to go on", INTERRUPTED)
     seconds = time.monotonic() - begun

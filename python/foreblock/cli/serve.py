@@ -26,8 +26,8 @@ def serve(given: Given) -> None:
     To serve several networks, give each its own settings, as in
     --network main.listen=127.0.0.1:8545 --network test.listen=127.0.0.1:9545, or a table
     [network.NAME] in foreblock.toml. A network may have its own data, listen, source, genesis,
-    feed, canonical, feed_listen, keep_states, keep_partials, keep_nodes, map_size and
-    max_readers.
+    feed, canonical, feed_listen, keep_states, keep_partials, keep_nodes, address_index, map_size
+    and max_readers.
 
     Ctrl-C or SIGTERM stops it after accepted requests are answered; a second one stops it at once.
 
@@ -81,6 +81,7 @@ def _network(wanted: NetworkSettings, *, alone: bool) -> launch.ServedNetwork:
         keep_states=wanted.keep_states,
         keep_partials=wanted.keep_partials,
         keep_nodes=wanted.keep_nodes,
+        address_index=wanted.address_index,
         map_size=wanted.map_size,
         max_readers=wanted.max_readers,
         dialect=wanted.dialect,
@@ -96,3 +97,4 @@ def _say(names: Sequence[str], started: launch.Started) -> None:
         click.echo(f"{name}listening on http://{address} with {started.workers} {noun}")
         if feed:
             click.echo(f"{name}flashblocks at ws://{feed}/ws")
+    click.echo("JSON-RPC also as ws:// at the same address; an ordinary node at /eth")

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -59,29 +61,44 @@ class Verb(click.Command):
 
 
 class VerbGroup(click.Group):
-    """A group whose help lists verbs by section."""
+    """A group whose help lists verbs by section, and which imports them when they are needed."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
         super().__init__(*arguments, **options)
-        self._sections: dict[str, Sequence[click.Command]] = {}
+        self._sections: dict[str, Mapping[str, str]] = {}
+        self._modules: dict[str, str] = {}
 
-    def add_section(self, heading: str, *verbs: click.Command) -> None:
-        """Add verbs under a heading."""
-        self._sections[heading] = verbs
-        for each in verbs:
-            self.add_command(each)
+    def add_section(self, heading: str, modules: Mapping[str, str]) -> None:
+        """Add verbs under a heading: their names, each with its module of this package."""
+        self._sections[heading] = modules
+        self._modules |= modules
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def verbs(self) -> dict[str, click.Command]:
+        """All verbs by name."""
+        return {name: _verb_of(module, name) for name, module in self._modules.items()}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002, click's signature
+        return list(self._modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        module = self._modules.get(cmd_name)
+        return None if module is None else _verb_of(module, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the sections in the order in which they were added."""
         room = formatter.width - 20
+        verbs = self.verbs()
         rows = {
-            heading: [(each.name or "", each.get_short_help_str(room)) for each in verbs]
-            for heading, verbs in self._sections.items()
+            heading: [(name, verbs[name].get_short_help_str(room)) for name in modules]
+            for heading, modules in self._sections.items()
         }
-        if rows:
-            _write_sections(formatter, rows)
-        else:
-            super().format_commands(ctx, formatter)
+        _write_sections(formatter, rows)
+
+
+def _verb_of(module: str, name: str) -> click.Command:
+    found = getattr(import_module(f"foreblock.cli.{module}"), name + "_" * iskeyword(name))
+    assert isinstance(found, click.Command)
+    return found
 
 
 def _write_sections(

@@ -94,6 +94,9 @@ class Thresholds(Struct, frozen=True):
     # Text of all logs that a query over several blocks may find, and half-done queries.
     logs_bytes: int = 32 * 1024 * 1024
     begun_searches: int = 4
+    # Blocks that a search by address runs again because they have no row yet; each is one job of
+    # a thread. A block has its row soon after it is sealed.
+    searched_traces: int = 8
     # Part of its time after which a query of logs says how far it came.
     logs_time: float = 0.8
 

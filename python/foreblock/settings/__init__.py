@@ -14,6 +14,10 @@ from foreblock.setting import setting, settings_of
 MOST_NICE: Final = 19  # of the system
 MOST_LOAD: Final = 10_000  # the size of a pool, which one missed second of load fills
 
+ADDRESS_INDEX: Final = (
+    "keep an index of transactions by address, which ots_searchTransactions… needs"
+)
+
 # Sections of help and docs/settings.md, in their order.
 SOURCE: Final = "Source"
 SERVICE: Final = "Service"
@@ -300,6 +304,7 @@ class DevSettings:
     )
     chain: ChainSettings = settings_of(ChainSettings, CHAIN)
     keep: KeepSettings = settings_of(KeepSettings, HISTORY, "keep_")
+    address_index: bool = setting(default=False, help=ADDRESS_INDEX, section=HISTORY)
 
 
 @dataclass(frozen=True)
@@ -334,6 +339,7 @@ class ServeSettings:
         section=SOURCE,
     )
     keep: KeepSettings = settings_of(KeepSettings, HISTORY, "keep_")
+    address_index: bool = setting(default=False, help=ADDRESS_INDEX, section=HISTORY)
 
 
 @dataclass(frozen=True)

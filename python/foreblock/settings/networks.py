@@ -55,6 +55,7 @@ class Network(Struct, frozen=True, kw_only=True):
     keep_states: int = 0  # blocks; 0 keeps all
     keep_partials: int = 64
     keep_nodes: int = 128
+    address_index: bool = False
     map_size: int = 1 << 38  # initial, in bytes
     max_readers: int = 16_384
     dialect: Literal["preconf", "ethereum"] | None = None  # at its root; the service's
@@ -82,6 +83,7 @@ class NetworkSettings(NamedTuple):
     keep_states: int
     keep_partials: int
     keep_nodes: int
+    address_index: bool
     map_size: int
     max_readers: int
     dialect: Literal["preconf", "ethereum"]

@@ -74,7 +74,11 @@ class DevChainSource:
             # For followers of the chain.
             (Path(network.data) / GENESIS_FILE).write_bytes(genesis_text(genesis))
             self._writer: Final = LedgerWriter(
-                self._store, clock, keep_partials=network.keep_partials, chooses_bases=True
+                self._store,
+                clock,
+                keep_partials=network.keep_partials,
+                address_index=network.address_index,
+                chooses_bases=True,
             )
             options = SequencerOptions(
                 block_time=chain.block_time,

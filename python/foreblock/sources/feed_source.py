@@ -56,7 +56,10 @@ class FeedSource:
         self._store: Final[Store] = open_network_store(network, read_genesis(text), seen)
         try:
             self._writer: Final = LedgerWriter(
-                self._store, clock, keep_partials=network.keep_partials
+                self._store,
+                clock,
+                keep_partials=network.keep_partials,
+                address_index=network.address_index,
             )
             self._follower: Final = Follower(self._writer, clock, BufferBounds(), publish, wanted)
             self._watch: Final = StoreWatch(self._store, seen or SeenCommit(), clock)

@@ -17,9 +17,10 @@ from foreblock._engine import Store, View
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.storage import log_index, log_indexing
-from foreblock.ledger.storage.log_index import INDEX_KEY, Indexed, Section, read_indexed
+from foreblock.ledger.storage import section_index, section_indexing
+from foreblock.ledger.storage.log_index import LOGS, read_indexed
 from foreblock.ledger.storage.log_indexing import LogIndexing
+from foreblock.ledger.storage.section_index import Indexed, Section
 from support.chains.writing import PASSER, SCRIBE, Chain
 from support.servers.asking import Asker, asker
 from support.strategies.log_queries import Json, all_logs, matching
@@ -32,12 +33,12 @@ SLOTS = 3
 
 @pytest.fixture(autouse=True)
 def small_sections(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (log_index, log_indexing):
+    for module in (section_index, section_indexing):
         monkeypatch.setattr(module, "SIZES", SMALL)
-    monkeypatch.setattr(log_indexing, "MERGE_DISTANCE", (0, 1, 2))
-    monkeypatch.setattr(log_indexing, "NOTED_BLOCKS", 4)
-    monkeypatch.setattr(log_indexing, "MERGED_ENTRIES", 1)
-    monkeypatch.setattr(log_indexing, "DELETED_ROWS", 2)
+    monkeypatch.setattr(section_indexing, "MERGE_DISTANCE", (0, 1, 2))
+    monkeypatch.setattr(section_indexing, "NOTED_BLOCKS", 4)
+    monkeypatch.setattr(section_indexing, "MERGED_ENTRIES", 1)
+    monkeypatch.setattr(section_indexing, "DELETED_ROWS", 2)
 
 
 def grow(chain: Chain, logs: list[tuple[int, int]]) -> None:
@@ -108,12 +109,12 @@ def check(store: Store) -> None:
             assert client.ask("eth_getLogs", wanted) == matching(logs, plain), wanted
 
 
-LOGS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, SLOTS - 1)), max_size=3)
+BLOCKS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, SLOTS - 1)), max_size=3)
 STEPS = st.lists(
     st.one_of(
-        LOGS,
-        LOGS,
-        LOGS,
+        BLOCKS,
+        BLOCKS,
+        BLOCKS,
         st.just("turn"),
         st.just("all turns"),
         st.integers(1, 9),
@@ -165,8 +166,12 @@ def ends(store: Store) -> tuple[int, int, int]:
 
 def sections(view: View) -> list[Section]:
     """Those that have rows, each once."""
-    found = view.rows(INDEX_KEY, 1000)
-    return list(dict.fromkeys(log_index.section_of_key(key) for key, _ in found[1:]))
+    found = view.rows(LOGS.key, 1000)
+    return list(dict.fromkeys(section_index.section_of_key(key) for key, _ in found[1:]))
+
+
+def section(size: int, first: int) -> Section:
+    return Section(LOGS.key, size, first)
 
 
 def test_sections_are_merged_and_their_parts_deleted(chain: Chain) -> None:
@@ -175,7 +180,7 @@ def test_sections_are_merged_and_their_parts_deleted(chain: Chain) -> None:
     LogIndexing(chain.store).catch_up(chain.writer.latest.number)
     with chain.store.view() as view:
         assert read_indexed(view).ends == (14, 12, 8)
-        assert sections(view) == [Section(0, 12), Section(1, 8), Section(2, 0)]
+        assert sections(view) == [section(0, 12), section(1, 8), section(2, 0)]
 
 
 def test_the_index_is_read_and_the_headers_behind_it_are_not(chain: Chain) -> None:
@@ -185,7 +190,7 @@ def test_the_index_is_read_and_the_headers_behind_it_are_not(chain: Chain) -> No
     LogIndexing(chain.store).catch_up(chain.writer.latest.number)
     assert ends(chain.store)[0] == 4
     with chain.store.view() as view:
-        lost = [key for key, _ in view.rows(Section(0, 2).prefix, 9)]
+        lost = [key for key, _ in view.rows(section(0, 2).prefix, 9)]
     chain.store.put_rows([], lost)
     with asking(chain.store) as client:
         asked = {"fromBlock": "0x0", "toBlock": "latest", "topics": [hex_word(0)]}
@@ -226,7 +231,7 @@ def test_an_index_of_another_branch_counts_for_nothing(chain: Chain) -> None:
     with chain.store.view() as view:
         former = read_indexed(view)
     assert former.end == 4
-    chain.store.put_rows([(INDEX_KEY, Indexed(former.ends, b"\7" * 32).encode())], [])
+    chain.store.put_rows([Indexed(LOGS.key, former.ends, b"\7" * 32).row], [])
     assert ends(chain.store) == (0, 0, 0)
     check(chain.store)
     LogIndexing(chain.store).catch_up(chain.writer.latest.number)

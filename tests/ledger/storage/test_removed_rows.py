@@ -1,13 +1,24 @@
 """Rows of removed blocks: written by a rewind, kept as long as partials, then pruned."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from foreblock._engine import Header
+from foreblock.errors import StoreDamaged
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.storage.body_rows import made_of
-from foreblock.ledger.storage.removed_rows import PREFIX, RemovedRow, decode_removed, read_removed
+from foreblock.ledger.storage.removed_rows import (
+    PLACES,
+    PREFIX,
+    RemovedRow,
+    decode_removed,
+    find_removed,
+    read_removed,
+)
 from support.chains.writing import SCRIBE, Chain
 from support.payloads.headers import MINED
 
@@ -19,6 +30,15 @@ def test_a_row_is_read_as_it_was_written(
 ) -> None:
     row = RemovedRow(Header(**MINED), partials, whole)
     assert decode_removed(row.encode()) == row
+
+
+@given(st.binary(max_size=80), st.integers(0, 700), st.integers(0, 700))
+def test_any_other_row_is_read_or_damage(other: bytes, start: int, stop: int) -> None:
+    row = RemovedRow(Header(**MINED), (3,), (b"h" * 32, b"receipts")).encode()
+    with suppress(StoreDamaged):
+        decode_removed(row[:start] + other + row[stop:])
+    with suppress(StoreDamaged):
+        decode_removed(other)
 
 
 def grow(chain: Chain, blocks: int) -> None:
@@ -56,6 +76,8 @@ def test_a_rewind_keeps_what_it_removes_and_an_ordinary_commit_nothing(tmp_path:
             assert removed is not None
             assert (removed.header.hash, removed.partials) == (sealed[0], partials)
             assert removed.whole is None
+            assert find_removed(view, sealed[0]) == removed
+        assert find_removed(view, bytes(32)) is None
 
 
 def test_removed_blocks_are_pruned_with_the_partials_of_their_height(tmp_path: Path) -> None:
@@ -70,3 +92,4 @@ def test_removed_blocks_are_pruned_with_the_partials_of_their_height(tmp_path: P
     grow(chain, 6)
     with chain.store.view() as view:
         assert view.rows(PREFIX, 9) == []
+        assert view.rows(PLACES, 9) == []

@@ -22,12 +22,16 @@ def import_bytes(
     chain: bytes,
     fork_choice: bytes | None = None,
     report: Report = lambda _: None,
+    *,
+    address_index: bool = False,
 ) -> Progress:
     """Import a chain that is not in a file."""
     choice = None if fork_choice is None else read_fork_choice(fork_choice)
     with Store(str(data), write=True) as store:
         items = read_items(io.BytesIO(chain))
-        return import_chain(store, read_genesis(genesis), items, choice, report)
+        return import_chain(
+            store, read_genesis(genesis), items, choice, report, address_index=address_index
+        )
 
 
 @contextmanager

@@ -10,13 +10,15 @@ from typing import TypeVar
 
 PATIENCE = 180.0  # seconds; many times what anything takes on a machine that is busy
 LOOK_SECONDS = 0.005  # between two looks at other processes, which have no event to wait for
+LONGEST_LOOK = 0.03  # between two looks after a while: looking costs both sides a millisecond
 T = TypeVar("T")
 
 
 def until(condition: Callable[[], T | None], what: str) -> T:
     """What the condition gives once it gives something."""
-    end = time.monotonic() + PATIENCE
+    begun = time.monotonic()
     while not (found := condition()):
-        assert time.monotonic() < end, f"waited for {PATIENCE:g} s until {what}"
-        threading.Event().wait(LOOK_SECONDS)
+        waited = time.monotonic() - begun
+        assert waited < PATIENCE, f"waited for {PATIENCE:g} s until {what}"
+        threading.Event().wait(min(max(LOOK_SECONDS, waited / 20), LONGEST_LOOK))
     return found

@@ -4,6 +4,7 @@ use crate::error::Result;
 use crate::stored::items::{damaged, take_item, take_list};
 
 const TOPIC: usize = 32;
+const MOST_TOPICS: usize = 4;
 
 /// What of a receipt logs need.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +50,9 @@ impl<'a> ReceiptLogs<'a> {
         let topics = take_list(&mut fields)?;
         if !topics.len().is_multiple_of(TOPIC + 1) {
             return Err(damaged("a topic of another length"));
+        }
+        if topics.len() > MOST_TOPICS * (TOPIC + 1) {
+            return Err(damaged("a log with more than four topics"));
         }
         Ok(Some(Log { address, topics, data: take_item(&mut fields)? }))
     }

@@ -170,6 +170,10 @@ fn text_of(value: Option<&[u8]>) -> Reading<Option<Cow<'_, [u8]>>> {
 
 type Fields<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>, Cow<'a, [u8]>, Cow<'a, [u8]>);
 
+/// Withdrawals of one block: far more than the 16 of a real one (EIP-4895), and few enough to be
+/// paid and shown in half a millisecond.
+const MOST_WITHDRAWALS: usize = 1024;
+
 const WITHDRAWAL: [&str; 4] = ["index", "validatorIndex", "address", "amount"];
 
 fn withdrawals(text: &[u8]) -> Reading<Vec<Withdrawal>> {
@@ -191,6 +195,10 @@ fn withdrawals(text: &[u8]) -> Reading<Vec<Withdrawal>> {
     });
     if read.is_err() {
         return Err(refusal("expected index, validatorIndex, address and amount each"));
+    }
+    if texts.len() > MOST_WITHDRAWALS {
+        let found = texts.len();
+        return Err(refusal(format!("expected at most {MOST_WITHDRAWALS}, found {found}")));
     }
     let read = |(at, (index, validator, address, amount)): (usize, Fields<'_>)| {
         let place = Index(at);

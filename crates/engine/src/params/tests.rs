@@ -237,6 +237,20 @@ fn simulations_are_read_up_to_their_limits() {
 }
 
 #[test]
+fn withdrawals_of_a_block_are_bounded() {
+    let one = r#"{"index":"0x1","validatorIndex":"0x1","address":"0x0000000000000000000000000000000000000001","amount":"0x1"}"#;
+    let payload = |count| {
+        let all = vec![one; count].join(",");
+        format!(r#"{{"blockStateCalls":[{{"blockOverrides":{{"withdrawals":[{all}]}}}}]}}"#)
+    };
+    assert!(simulation(&payload(1024)).is_ok());
+    assert_eq!(
+        simulation(&payload(1025)).err().unwrap_or_default(),
+        "0 $.blockStateCalls[0].blockOverrides.withdrawals expected at most 1024, found 1025",
+    );
+}
+
+#[test]
 fn calls_are_plain_where_all_are() {
     let payload = r#"{"blockStateCalls":[{"calls":[{},{"gas":"0x1","nonce":null}]},
         {"calls":[{"nonce":"0x0"}],"blockOverrides":{}}],"traceTransfers":true}"#;

@@ -97,6 +97,9 @@ impl View {
             }
             Ok(())
         })?;
+        if end.is_some_and(|end| end <= term) {
+            return Err(damaged("entries of the index are out of order"));
+        }
         read.retain(|(found, _)| end.is_none_or(|end| parts(*found).0 < end));
         let moved = |(found, shift): (u128, u16)| {
             let (term, place) = parts(found);

@@ -3,3 +3,4 @@
 pub mod fragments;
 pub mod items;
 pub mod tips;
+pub mod touched;

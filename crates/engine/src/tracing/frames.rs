@@ -130,17 +130,12 @@ impl Frames {
     }
 
     pub(crate) fn call(&mut self, context: &mut impl ContextTr, inputs: &CallInputs) {
-        let scheme = inputs.scheme;
-        let (from, to) = match scheme {
-            CallScheme::DelegateCall => (inputs.target_address, inputs.bytecode_address),
-            CallScheme::CallCode => (inputs.caller, inputs.bytecode_address),
-            CallScheme::Call | CallScheme::StaticCall => (inputs.caller, inputs.target_address),
-        };
+        let (from, to) = ends(inputs);
         let frame = Frame {
             value: inputs.call_value(),
             gas: inputs.gas_limit,
             input: inputs.input.bytes(context),
-            ..self.frame(Kind::Call(scheme), from, to)
+            ..self.frame(Kind::Call(inputs.scheme), from, to)
         };
         self.enter(frame);
     }
@@ -248,6 +243,15 @@ impl Frame {
             Kind::Create2 => "CREATE2",
             Kind::SelfDestruct => "SELFDESTRUCT",
         }
+    }
+}
+
+/// Which account calls, and which one is called or lends its code.
+pub(crate) fn ends(inputs: &CallInputs) -> (Address, Address) {
+    match inputs.scheme {
+        CallScheme::DelegateCall => (inputs.target_address, inputs.bytecode_address),
+        CallScheme::CallCode => (inputs.caller, inputs.bytecode_address),
+        CallScheme::Call | CallScheme::StaticCall => (inputs.caller, inputs.target_address),
     }
 }
 

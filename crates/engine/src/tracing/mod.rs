@@ -25,3 +25,5 @@ mod selectors;
 mod state_diff;
 mod struct_logs;
 pub mod text;
+mod touched;
+mod vm_trace;

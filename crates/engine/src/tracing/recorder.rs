@@ -15,7 +15,7 @@ use revm::{
 
 use super::{
     access_list::Accesses, context::Traced, frames::Frames, prestate::Prestate,
-    selectors::Selectors, struct_logs::StructLogs, text::Held,
+    selectors::Selectors, struct_logs::StructLogs, text::Held, touched::Touched, vm_trace::VmTrace,
 };
 
 /// What a recorder does for each instruction, at most, besides what it writes.
@@ -25,12 +25,16 @@ const STOPPED: &str = "the trace was stopped";
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     pub(crate) kind: Kind,
+    /// Parity's instructions, which are recorded beside frames.
+    pub(crate) vm_trace: Option<VmTrace>,
     /// Bytes that may be held and written.
     pub(crate) limit: usize,
     pub(crate) is_full: bool,
     /// All traces of the process together hold too much.
     pub(crate) is_crowded: bool,
     late: bool,
+    /// Bytes that were written before the step in progress ran.
+    written: usize,
     counted: Held,
     next_count: usize,
 }
@@ -47,6 +51,7 @@ pub(crate) enum Kind {
     Prestate(Prestate),
     Selectors(Selectors),
     Accesses(Accesses),
+    Touched(Touched),
 }
 
 impl Recorder {
@@ -55,6 +60,11 @@ impl Recorder {
     }
 
     fn held(&self) -> usize {
+        let written = self.vm_trace.as_ref().map_or(0, |vm_trace| vm_trace.text.len());
+        written + self.held_by_kind()
+    }
+
+    fn held_by_kind(&self) -> usize {
         match &self.kind {
             Kind::Nothing => 0,
             Kind::Steps(steps) => steps.held() + steps.text.len(),
@@ -62,6 +72,7 @@ impl Recorder {
             Kind::Prestate(prestate) => prestate.held(),
             Kind::Selectors(selectors) => selectors.held(),
             Kind::Accesses(accesses) => accesses.held(),
+            Kind::Touched(touched) => touched.held(),
         }
     }
 }
@@ -79,6 +90,16 @@ impl<CTX: Traced> Inspector<CTX, EthInterpreter> for Recorder {
             Kind::Frames(frames) => frames.step(interpreter, context),
             Kind::Prestate(prestate) => prestate.step(interpreter, context),
             Kind::Accesses(accesses) => accesses.step(interpreter, context),
+            Kind::Touched(touched) => touched.step(interpreter),
+        }
+        if let Some(vm_trace) = &mut self.vm_trace {
+            self.written += vm_trace.step(interpreter, context);
+        }
+    }
+
+    fn initialize_interp(&mut self, interpreter: &mut Interpreter<EthInterpreter>, _: &mut CTX) {
+        if let Some(vm_trace) = &mut self.vm_trace {
+            self.written += vm_trace.begin(interpreter);
         }
     }
 
@@ -87,9 +108,14 @@ impl<CTX: Traced> Inspector<CTX, EthInterpreter> for Recorder {
         match &mut self.kind {
             Kind::Nothing | Kind::Selectors(_) => {}
             Kind::Accesses(accesses) => accesses.step_end(interpreter),
+            Kind::Touched(touched) => touched.step_end(interpreter),
             Kind::Steps(steps) => work += 2 * steps.step_end(interpreter) as u64,
             Kind::Frames(frames) => frames.step_end(interpreter),
             Kind::Prestate(prestate) => prestate.step_end(interpreter),
+        }
+        if let Some(vm_trace) = &mut self.vm_trace {
+            let written = std::mem::take(&mut self.written) + vm_trace.step_end(interpreter);
+            work += STEP_NS + 2 * written as u64;
         }
         let held = self.held();
         self.is_full = held > self.limit;
@@ -97,23 +123,31 @@ impl<CTX: Traced> Inspector<CTX, EthInterpreter> for Recorder {
             self.next_count = held + COUNT_AFTER;
             self.is_crowded = match &self.kind {
                 Kind::Steps(steps) => steps.text.is_crowded(),
-                _ => !self.counted.grow_to(held),
+                _ => !self.counted.grow_to(self.held_by_kind()),
             };
+            self.is_crowded |= self.vm_trace.as_ref().is_some_and(|it| it.text.is_crowded());
         }
         self.late = context.watch().work(work);
     }
 
     fn call(&mut self, context: &mut CTX, inputs: &mut CallInputs) -> Option<CallOutcome> {
+        if let Some(vm_trace) = &mut self.vm_trace {
+            vm_trace.enter();
+        }
         match &mut self.kind {
             Kind::Steps(steps) => steps.enter(),
             Kind::Frames(frames) => frames.call(context, inputs),
             Kind::Selectors(selectors) => selectors.call(context, inputs),
+            Kind::Touched(touched) => touched.call(inputs),
             Kind::Nothing | Kind::Prestate(_) | Kind::Accesses(_) => {}
         }
         None
     }
 
     fn call_end(&mut self, context: &mut CTX, _: &CallInputs, outcome: &mut CallOutcome) {
+        if let Some(vm_trace) = &mut self.vm_trace {
+            vm_trace.leave(outcome.result.result, &[]);
+        }
         match &mut self.kind {
             Kind::Steps(steps) => steps.leave(),
             Kind::Frames(frames) => frames.call_end(context, outcome),
@@ -122,15 +156,22 @@ impl<CTX: Traced> Inspector<CTX, EthInterpreter> for Recorder {
     }
 
     fn create(&mut self, context: &mut CTX, inputs: &mut CreateInputs) -> Option<CreateOutcome> {
+        if let Some(vm_trace) = &mut self.vm_trace {
+            vm_trace.enter();
+        }
         match &mut self.kind {
             Kind::Steps(steps) => steps.enter(),
             Kind::Frames(frames) => frames.create(context, inputs),
+            Kind::Touched(touched) => touched.create(context, inputs),
             _ => {}
         }
         None
     }
 
-    fn create_end(&mut self, _: &mut CTX, _: &CreateInputs, outcome: &mut CreateOutcome) {
+    fn create_end(&mut self, _: &mut CTX, inputs: &CreateInputs, outcome: &mut CreateOutcome) {
+        if let Some(vm_trace) = &mut self.vm_trace {
+            vm_trace.leave(outcome.result.result, inputs.init_code());
+        }
         match &mut self.kind {
             Kind::Steps(steps) => steps.leave(),
             Kind::Frames(frames) => frames.create_end(outcome),

@@ -19,6 +19,8 @@ use super::{
     state_diff,
     struct_logs::StructLogs,
     text::Text,
+    touched::Touched,
+    vm_trace::VmTrace,
 };
 pub use super::{flat_calls::Selection, prestate::PrestateOptions, struct_logs::StructLogOptions};
 use crate::{
@@ -39,6 +41,9 @@ use crate::{
         transact::{self, Progress},
     },
 };
+
+/// The beginning of Parity's object, before the instructions, which are written as they run.
+const VM_TRACE: &[u8] = b"{\"vmTrace\":";
 
 /// What is recorded and how it is shown.
 #[derive(Debug, Clone, Copy)]
@@ -63,10 +68,13 @@ pub enum Tracer {
     Operations,
     /// What a revert gave as its reason; nothing for any other end.
     RevertData,
+    /// The addresses that a transaction touches, as entries of a row (`stored::touched`).
+    Touched,
     /// Parity's object of a replayed transaction.
     Replay {
         trace: bool,
         state_diff: bool,
+        vm_trace: bool,
     },
 }
 
@@ -136,7 +144,7 @@ pub fn transactions<'a>(
             let gas_limit = transaction.fields().gas_limit();
             let place = Some((transaction.hash, index as u64));
             session.write(watching, overlay, &executed.outcome, gas_limit, place)?;
-            if session.request.shown == Shown::Each {
+            if session.is_wrapping() {
                 session.text.push(b"}");
             }
         }
@@ -239,10 +247,20 @@ impl<'a> Session<'a> {
         Self { env, text: Text::new(request.limit), request, logs: 0, first: true }
     }
 
+    /// Whether each transaction is an object with its hash and its trace. Parity's objects
+    /// have the hash inside.
+    fn is_wrapping(&self) -> bool {
+        let replays = matches!(self.request.tracer, Tracer::Replay { .. });
+        self.request.shown == Shown::Each && !replays
+    }
+
     fn begin(&mut self, index: usize, transaction: &Transaction) {
-        if self.request.shown == Shown::Each {
+        if self.request.shown == Shown::Each && index > 0 {
+            self.text.push(b",");
+        }
+        if self.is_wrapping() {
             let out = self.text.out();
-            out.extend_from_slice(if index == 0 { b"{" } else { b",{" });
+            out.push(b'{');
             member(out, b"\"txHash\":", |out| data(out, transaction.hash));
             out.extend_from_slice(b",\"result\":");
         }
@@ -270,15 +288,20 @@ impl<'a> Session<'a> {
             }
             Tracer::Prestate(options) => Kind::Prestate(Prestate::new(options, spec)),
             Tracer::Selectors => Kind::Selectors(Selectors::new(self.env.rules.precompiles())),
+            Tracer::Touched => Kind::Touched(Touched::default()),
             Tracer::Nothing | Tracer::RevertData | Tracer::Replay { trace: false, .. } => {
                 Kind::Nothing
             }
         };
         let state_diff = matches!(self.request.tracer, Tracer::Replay { state_diff: true, .. });
-        Watching {
-            recorder: Recorder::new(kind, limit),
-            state_diff: state_diff.then(|| Text::new(room)),
+        let mut recorder = Recorder::new(kind, limit);
+        if let Tracer::Replay { vm_trace: true, .. } = self.request.tracer {
+            recorder.limit = self.request.limit;
+            let mut text = std::mem::take(&mut self.text);
+            text.push(VM_TRACE);
+            recorder.vm_trace = Some(VmTrace::new(text, spec));
         }
+        Watching { recorder, state_diff: state_diff.then(|| Text::new(room)) }
     }
 
     fn watching_transaction(
@@ -302,6 +325,12 @@ impl<'a> Session<'a> {
             for authorization in transaction.recovered_authorizations() {
                 authorization.authority().into_iter().for_each(|signer| prestate.note(signer));
             }
+        }
+        if let Kind::Touched(touched) = &mut watching.recorder.kind {
+            // A deposit that fails makes no call.
+            let nonce = overlay.account(&sender)?.map_or(0, |account| account.nonce);
+            touched.note(sender);
+            touched.note(transaction.fields().to().unwrap_or_else(|| sender.create(nonce)));
         }
         Ok(watching)
     }
@@ -350,11 +379,27 @@ impl<'a> Session<'a> {
                 let reason: &[u8] = if reverted { &outcome.output } else { &[] };
                 data(self.text.out(), reason);
             }
-            (kind, Tracer::Replay { .. }) => self.write_replay(kind, state_diff, outcome),
+            (kind, Tracer::Replay { .. }) => {
+                let steps = recorder.vm_trace.map(VmTrace::finish);
+                let has_steps = steps.is_some();
+                self.text = steps.unwrap_or_else(|| std::mem::take(&mut self.text));
+                self.text.push(if has_steps { b"," } else { b"{" });
+                self.write_replay(kind, state_diff, outcome);
+                if !has_steps {
+                    self.text.push(b",\"vmTrace\":null");
+                }
+                if let (Shown::Each, Some((hash, _))) = (self.request.shown, transaction) {
+                    member(self.text.out(), b",\"transactionHash\":", |out| data(out, hash));
+                }
+                self.text.push(b"}");
+            }
             (Kind::Prestate(prestate), _) => {
                 prestate.write(&mut self.text, overlay)?;
             }
             (Kind::Selectors(selectors), _) => selectors.write(&mut self.text),
+            (Kind::Touched(touched), _) => {
+                touched.write(&mut self.text, transaction.map_or(0, |(_, place)| place));
+            }
             _ => self.text.push(b"{}"),
         }
         if self.text.is_over() {
@@ -363,9 +408,10 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    /// The members of Parity's object besides `vmTrace`.
     fn write_replay(&mut self, kind: Kind, state_diff: Option<Text>, outcome: &Outcome) {
         let text = &mut self.text;
-        member(text.out(), b"{\"output\":", |out| data(out, &outcome.output));
+        member(text.out(), b"\"output\":", |out| data(out, &outcome.output));
         text.push(b",\"stateDiff\":");
         match state_diff {
             None => text.push(b"null"),
@@ -376,7 +422,7 @@ impl<'a> Session<'a> {
             let mut all = Selection::default();
             flat_calls::write(text, &frames, &parity(None), &mut all, &mut true);
         }
-        text.push(b"],\"vmTrace\":null}");
+        text.push(b"]");
     }
 }
 

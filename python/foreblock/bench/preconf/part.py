@@ -31,6 +31,10 @@ class ClientProcess:
             text=True,
         )
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def wait_until_ready(self) -> None:
         assert self._process.stdout is not None
         if self._process.stdout.readline() != READY:

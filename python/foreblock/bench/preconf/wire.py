@@ -25,13 +25,21 @@ class RawConnection:
     def __init__(self, url: str) -> None:
         self.url: Final = url
         parts = urlsplit(url)
-        self._socket: Final = socket.create_connection((parts.hostname, parts.port), TIMEOUT)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket: Final = socket.create_connection((parts.hostname, parts.port), TIMEOUT)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def ask(self, message: bytes) -> tuple[int, bytes, bytes]:
         """Send a request; gives time, head and body of the answer."""
-        self._socket.sendall(message)
-        data = self._socket.recv(1 << 16)
+        self.send(message)
+        return self.receive()
+
+    def send(self, message: bytes) -> None:
+        """Send a request, and do not wait."""
+        self.socket.sendall(message)
+
+    def receive(self) -> tuple[int, bytes, bytes]:
+        """Wait for an answer; gives its time, head and body."""
+        data = self.socket.recv(1 << 16)
         while (end := data.find(b"\r\n\r\n")) < 0:
             data += self._more()
         length = _LENGTH.search(data, 0, end)
@@ -42,7 +50,7 @@ class RawConnection:
         return time.monotonic_ns(), data[:end], data[end + 4 :]
 
     def _more(self) -> bytes:
-        data = self._socket.recv(1 << 16)
+        data = self.socket.recv(1 << 16)
         if not data:
             raise NotAnAnswer(self.url, "it closed the connection")
         return data
@@ -52,8 +60,9 @@ def request(url: str, method: str, params: Sequence[object]) -> bytes:
     """A whole HTTP request."""
     envelope = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     body = json.dumps(envelope).encode()
+    parts = urlsplit(url)
     head = (
-        f"POST / HTTP/1.1\r\nHost: {urlsplit(url).netloc}\r\n"
+        f"POST {parts.path or '/'} HTTP/1.1\r\nHost: {parts.netloc}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body

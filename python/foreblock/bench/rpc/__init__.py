@@ -8,6 +8,10 @@
     load        wrk, and the scripts it runs
     rounds      one measurement, and when it does not count
     answers     all of it, interleaved
+    deliveries  notifications of subscriptions: rows, rounds, figures
+    growing     servers whose chains grow
+    subscriber  the client that takes the times of a delivery
+    subscription its WebSocket connection
 
 Servers and the load generator have a core each. The figure is CPU time of the server per
 request; requests a second stand beside it.

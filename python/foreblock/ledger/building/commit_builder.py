@@ -6,7 +6,7 @@ stored, so a later step may name what an earlier one adds. Nothing is written be
 
 Nothing is decided here about the chain. What is kept right are the rows that find partials:
 a hash means the first partial with it that can be reached, a place the one that was added
-or revived last; and the index of logs, whose end a rewind lowers.
+or revived last; and the indices of logs and of addresses, whose ends a rewind lowers.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,8 +17,10 @@ from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.building.state_roots import SealsAs
 from foreblock.ledger.reading.partials import begun_with
 from foreblock.ledger.rules.verification import Verified
-from foreblock.ledger.storage import log_index, partial_rows, removed_rows, rows
+from foreblock.ledger.storage import partial_rows, removed_rows, rows
+from foreblock.ledger.storage.address_index import ADDRESSES
 from foreblock.ledger.storage.body_rows import made_of
+from foreblock.ledger.storage.log_index import LOGS
 
 _ALL: Final = 1 << 20  # more rows than a height can have
 
@@ -130,7 +132,7 @@ class CommitBuilder:
         removed = removed_rows.removed_row(
             view, number, made_of(view, number), begun_with(view, number)
         )
-        self.batch.put(removed_rows.removed_key(number, removed.header.hash), removed.encode())
+        self._put(removed_rows.removed_rows(removed))
 
     def live_partials(self, block: int) -> list[int]:
         """The stored partials of a height that can be reached, but for a sealed one."""
@@ -175,7 +177,7 @@ class CommitBuilder:
         """Make all steps durable, in one transaction; gives the new heads."""
         self.close()
         if self._rewound_to is not None:
-            self._lower_log_index(self._rewound_to)
+            self._lower_indices(self._rewound_to)
         return self._store.commit(self.batch)
 
     def close(self) -> None:
@@ -191,12 +193,11 @@ class CommitBuilder:
             self._opened = self._store.view()
         return self._opened
 
-    def _lower_log_index(self, block: int) -> None:
-        """Seen by a view of this moment: the index may have grown since the rewind was added."""
+    def _lower_indices(self, block: int) -> None:
+        """Seen by a view of this moment: they may have grown since the rewind was added."""
         with self._store.view() as view:
-            row = log_index.rewound(view, block)
-        if row is not None:
-            self.batch.put(log_index.INDEX_KEY, row)
+            lowered = [index.rewound(view, block) for index in (LOGS, ADDRESSES)]
+        self._put(row for row in lowered if row is not None)
 
     def _put(self, new: Iterable[tuple[bytes, bytes]]) -> None:
         for key, value in new:

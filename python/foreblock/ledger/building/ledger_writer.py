@@ -5,7 +5,8 @@ together with the first index of the next, so that `pending` never falls back to
 between two blocks. What a method returns is durable and may be announced.
 
 Work behind the head is done by `follow_up`, in slices between the commits; the store's own
-part of it is `upkeep`, the index of logs is `log_indexing`. No reader can tell these slices:
+part of it is `upkeep`, the index of logs is `log_indexing`, and that of transactions by address,
+where it is kept, `address_indexing`. No reader can tell these slices:
 rows that they find out or find superfluous go along with the next index.
 
 A sequencer calls `extend` and `seal_and_extend`; a follower decides more than one index at
@@ -13,6 +14,7 @@ a time and hands its steps to `commit`. After an exception from a commit the blo
 progress must be thrown away; `open_block` reads the pending one back.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from foreblock._engine import Header, Heads, Store
@@ -29,6 +31,7 @@ from foreblock.ledger.storage.freshness import Freshness, Quiet, decode_freshnes
 from foreblock.ledger.storage.log_indexing import LogIndexing
 from foreblock.ledger.storage.removed_rows import prunable_removed
 from foreblock.ledger.storage.upkeep import PRUNE_HEIGHTS, Upkeep, prunable
+from foreblock.ledger.tracing.address_indexing import AddressIndexing
 from foreblock.types import Base, Flashblock, FlashblockId
 
 FRESH_FOR_BLOCKS: Final = 2  # how many block times a pending block counts as fresh
@@ -48,6 +51,7 @@ class LedgerWriter:
         safe_distance: int = 32,
         finalized_distance: int = 64,
         chooses_bases: bool = False,
+        address_index: bool = False,
     ) -> None:
         """`store` is open for writing and has its genesis: `NoChain` otherwise.
 
@@ -79,6 +83,9 @@ class LedgerWriter:
             self.latest, self.total_difficulty = read_header(view, number)
             self._upkeep: Final = Upkeep(store, number)
             self._log_indexing: Final = LogIndexing(store)
+        self._address_indexing: Final = (
+            AddressIndexing(store, ThreadPoolExecutor(1, "addresses")) if address_index else None
+        )
 
     def open_block(self) -> BlockInProgress | None:
         """The pending block as of its last committed index; none where there is none."""
@@ -210,7 +217,10 @@ class LedgerWriter:
         """A slice of the work behind the head; true while there is more."""
         if self.current is not None and self.current.roots.step():
             return True
-        if self._upkeep.turn(self.latest.number) or self._log_indexing.turn(self.latest.number):
+        number = self.latest.number
+        if self._upkeep.turn(number) or self._log_indexing.turn(number):
+            return True
+        if self._address_indexing is not None and self._address_indexing.turn(number):
             return True
         if not self._prunable:
             with self.store.view() as view:
@@ -222,7 +232,9 @@ class LedgerWriter:
         return False
 
     def close(self) -> None:
-        """Close the block in progress and its view; the store stays open."""
+        """Close the block in progress and its view; the store stays open, and nothing uses it."""
+        if self._address_indexing is not None:
+            self._address_indexing.close()
         if self.current is not None:
             self.current.close()
             self.current = None

@@ -3,7 +3,7 @@
 Blocks that the store has already are compared by hash and skipped, so an import that was
 interrupted goes on where its last commit was. Commits come after a number of blocks, bytes
 or seconds. `chain` verifies and stores; here is only the flow. At the end the logs are indexed,
-those of an earlier import included.
+those of an earlier import included, and so are transactions by address where that is wanted.
 """
 
 import time
@@ -22,6 +22,7 @@ from foreblock.ledger.rules.check import Check
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.log_indexing import LogIndexing
 from foreblock.ledger.storage.open_store import begin_chain
+from foreblock.ledger.tracing.address_indexing import AddressIndexing
 from foreblock.primitives import format_data
 
 # A commit costs a flush to disk whatever it holds; a batch costs memory and, when the
@@ -56,7 +57,13 @@ class Imported:
 
 
 def import_files(
-    genesis: Path, chain: Path, data: Path, fork_choice: Path | None, report: Report
+    genesis: Path,
+    chain: Path,
+    data: Path,
+    fork_choice: Path | None,
+    report: Report,
+    *,
+    address_index: bool = False,
 ) -> Imported:
     """Import the blocks of a file; raises `ForeblockError` or `OSError`.
 
@@ -66,7 +73,10 @@ def import_files(
     beginning = read_genesis(genesis.read_bytes())
     choice = None if fork_choice is None else read_fork_choice(fork_choice.read_bytes())
     with chain.open("rb") as file, Store(str(data), write=True) as store:
-        progress = import_chain(store, beginning, read_items(file), choice, report)
+        items = read_items(file)
+        progress = import_chain(
+            store, beginning, items, choice, report, address_index=address_index
+        )
         with store.view() as view:
             return Imported(progress, view.heads)
 
@@ -77,6 +87,8 @@ def import_chain(
     items: Iterable[ChainItem],
     fork_choice: ForkChoice | None = None,
     report: Report = lambda _: None,
+    *,
+    address_index: bool = False,
 ) -> Progress:
     """Bring the store from where it is to the end of `items`.
 
@@ -93,6 +105,8 @@ def import_chain(
     finally:
         run.chain.close()
     LogIndexing(store).catch_up(run.progress.stored)
+    if address_index:
+        AddressIndexing(store).catch_up(run.progress.stored)
     if fork_choice is not None:
         _apply_fork_choice(store, fork_choice)
     return run.progress

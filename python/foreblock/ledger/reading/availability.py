@@ -84,6 +84,8 @@ def readiness(view: LedgerView, wall_ns: int, *, moves: bool) -> tuple[bool, tup
     behind = view.behind
     facts.append(f"states: from block {behind.earliest} on")
     facts.append(f"logs: {behind.to_index} blocks to index")
+    if behind.addresses_to_index is not None:
+        facts.append(f"addresses: {behind.addresses_to_index} blocks to index")
     if moves:
         facts.append(_maintenance(behind))
     return (pending is not None or not moves), tuple(facts)

@@ -2,20 +2,24 @@
 
 Sealed blocks are found by their index, and those that are not indexed yet by the blooms of their
 headers; each is then read, so that the answer is exact either way. Blocks in progress are read
-if their bloom allows it. Steps are short, and what is found goes out as it is found.
+if their bloom allows it. A block that a reorganisation removed is found by its hash as long as
+its logs are kept. Steps are short, and what is found goes out as it is found.
 """
 
 from dataclasses import dataclass
 from typing import Protocol
 
 from foreblock._engine import BlockLogs, LogFilter, LogSearch
-from foreblock.errors import InvalidParams, NoSuchHead, NotHere, RefusedFilter
+from foreblock.errors import CursorTooOld, InvalidParams, NoSuchHead, NotHere, RefusedFilter
 from foreblock.ledger.reading.blocks import BlockId, ByHash, PreconfirmedBlock, ReadableBlock
+from foreblock.ledger.reading.event_items import PlacedLog, read_logs
+from foreblock.ledger.reading.events import BlockRemoved
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.body_rows import body_keys, made_of
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.log_index import read_indexed
+from foreblock.ledger.storage.removed_rows import RemovedRow, find_removed
 from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS
 
@@ -24,11 +28,12 @@ __all__ = ["FoundLogs", "LogFilter", "LogRange", "block_range", "find_logs", "nu
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """Sealed blocks from `first` up to `stop`, then unsealed ones."""
+    """Sealed blocks from `first` up to `stop`, then unsealed ones; or a removed one."""
 
     first: int
     stop: int
     unsealed: tuple[PreconfirmedBlock, ...] = ()
+    removed: RemovedRow | None = None
 
     @property
     def last(self) -> int:
@@ -48,13 +53,20 @@ class FoundLogs(Protocol):
     def add(self, text: bytes, count: int) -> None:
         """Some logs of that block, joined by commas."""
 
+    def take(self, log: PlacedLog) -> None:
+        """One log of it."""
+
 
 def block_range(view: LedgerView, block_hash: bytes) -> LogRange:
-    """The block of this hash, sealed or in progress; raises `RefusedFilter`."""
+    """The block of this hash, sealed, in progress or removed; raises `RefusedFilter`."""
     try:
         block = view.resolve(ByHash(block_hash))
     except NotHere:
-        raise RefusedFilter("unknown block") from None
+        removed = find_removed(view.stored, block_hash)
+        if removed is None:
+            raise RefusedFilter("unknown block") from None
+        number = removed.header.number
+        return LogRange(number, number + 1, removed=removed)
     if isinstance(block, PreconfirmedBlock):
         return LogRange(block.number, block.number, (block,))
     return LogRange(block.number, block.number + 1)
@@ -83,6 +95,9 @@ def find_logs(
     view: LedgerView, log_filter: LogFilter, where: LogRange, found: FoundLogs
 ) -> Steps[None]:
     """Give all logs that match to `found`, in order; raises what it raises."""
+    if where.removed is not None:
+        yield from _read_removed(view, log_filter, where.removed, found)
+        return
     indexed = read_indexed(view.stored)
     runs = indexed.runs(where.first, where.stop)
     search = LogSearch(log_filter, runs, where.first, where.stop)
@@ -144,6 +159,24 @@ def _read_unsealed(
     end = found.begin(block.hash, block.number, block.header.timestamp)
     keys = body_keys(block.number, block.made_of)
     yield from _read(view, BlockLogs(log_filter, keys, end), _bloom_items(log_filter), found)
+
+
+def _read_removed(
+    view: LedgerView, log_filter: LogFilter, removed: RemovedRow, found: FoundLogs
+) -> Steps[None]:
+    header = removed.header
+    if not log_filter.in_bloom(header.logs_bloom):
+        return
+    found.begin(header.hash, header.number, header.timestamp)
+
+    def take(placed: PlacedLog) -> None:
+        if log_filter.matches(placed.log):
+            found.take(placed)
+
+    try:
+        yield from read_logs(view, BlockRemoved(removed), take)
+    except CursorTooOld:  # its flashblocks are pruned already
+        raise RefusedFilter("unknown block") from None
 
 
 def _bloom_items(log_filter: LogFilter) -> int:

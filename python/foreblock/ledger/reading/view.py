@@ -46,6 +46,7 @@ from foreblock.ledger.reading.partials import check_reachable, partial_at, pendi
 from foreblock.ledger.reading.visibility import PRECONFIRMED, Visibility
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage import partial_rows, rows
+from foreblock.ledger.storage.address_index import ADDRESSES
 from foreblock.ledger.storage.body_rows import made_of
 from foreblock.ledger.storage.chain_head import read_row, stored_profile
 from foreblock.ledger.storage.dev_row import DevState, read_dev_state
@@ -173,6 +174,8 @@ class Behind(NamedTuple):
     to_fold: int  # blocks
     to_clear: int  # items of the past that are not cleared yet
     to_index: int  # blocks whose logs are not indexed yet
+    # The same of the transactions by address; none where that index is not kept.
+    addresses_to_index: int | None = None
 
 
 class LedgerView(Struct, frozen=True, gc=False):
@@ -216,8 +219,11 @@ class LedgerView(Struct, frozen=True, gc=False):
         """The backlog of the store."""
         heads = self._view.heads
         to_fold = self.latest.number - heads.folded
-        to_index = self.latest.number + 1 - read_indexed(self._view).end
-        return Behind(heads.earliest, to_fold, self._view.to_be_cleared, to_index)
+        stop = self.latest.number + 1
+        to_index, addresses = stop - read_indexed(self._view).end, None
+        if ADDRESSES.exists(self._view):
+            addresses = stop - ADDRESSES.read(self._view).end
+        return Behind(heads.earliest, to_fold, self._view.to_be_cleared, to_index, addresses)
 
     def remember_block(self, tag: str, text: bytes, *, full: bool) -> None:
         """Give the fast path the text of the block at a tag, for this snapshot."""

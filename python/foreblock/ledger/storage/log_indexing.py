@@ -1,197 +1,21 @@
-"""Write the index of logs behind the head, in turns that no commit waits for.
-
-A turn reads the receipts of sealed blocks for a bounded time and writes the sections that are
-whole, then merges sections into a larger one, then deletes those that were merged: one durable
-transaction at most. It draws no number, since no answer depends on how far the index is.
-
-Small sections are written as soon as their blocks are sealed; they are merged when a rewind to
-below their end has become unlikely, because such a rewind gives up the whole section. Blocks
-without logs are noted only now and then: an idle chain writes nothing here for minutes.
-
-What is gathered is kept with the hashes of its blocks, and a merger with the sections that it
-began with; each turn compares them with the store first. After a crash both start again.
-"""
+"""Write the index of logs behind the head: its terms are those of a block's receipts."""
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Final
 
-from foreblock._engine import Store, View, log_section, log_terms, merge_log_sections
+from foreblock._engine import Store, View, log_terms
 from foreblock.ledger.storage.body_rows import body_keys, made_of
-from foreblock.ledger.storage.log_index import (
-    FIRST_ENTRY,
-    INDEX_KEY,
-    SIZES,
-    Indexed,
-    Section,
-    at,
-    read_indexed,
-    section_of_key,
-    size_prefix,
-)
-
-TURN_S: Final = 0.01
-GATHERED_BLOCKS: Final = 4096  # in memory at most
-NOTED_BLOCKS: Final = 256  # without logs, that are noted together
-# Blocks above a section of each size before its parts are merged into it.
-MERGE_DISTANCE: Final = (0, 64, 1024)
-MERGED_ENTRIES: Final = 4096  # of each part, in a turn
-DELETED_ROWS: Final = 64  # in a turn
-
-_ALL: Final = 1 << 20  # more rows than a small section can have
+from foreblock.ledger.storage.log_index import LOGS
+from foreblock.ledger.storage.section_indexing import SectionIndexing
 
 
-@dataclass(slots=True)
-class _Gathered:
-    """Terms of blocks from the end of the index on."""
-
-    first: int = 0
-    terms: list[bytes] = field(default_factory=list)
-    last_hash: bytes = b""
-
-    @property
-    def stop(self) -> int:
-        return self.first + len(self.terms)
-
-    def is_of(self, view: View, indexed: Indexed) -> bool:
-        """Whether it goes on where the index ends, on the chain of the view."""
-        if self.first != indexed.end:
-            return False
-        last = view.sealed(self.stop - 1) if self.terms else None
-        return not self.terms or (last is not None and last[0] == self.last_hash)
-
-
-@dataclass(slots=True)
-class _Merger:
-    """A section that is being merged, and the entry from which the next turn goes on."""
-
-    section: Section
-    start: bytes = FIRST_ENTRY
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """The rows of a turn."""
-
-    put: list[tuple[bytes, bytes]]
-    deleted: list[bytes]
-
-
-class LogIndexing:
-    """The writer of the index of one store."""
+class LogIndexing(SectionIndexing):
+    """The writer of the index of logs of one store."""
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
-        self._store: Final = store
-        self._clock: Final = clock
-        self._gathered = _Gathered()
-        self._merger: _Merger | None = None
-        self._has_more = True  # an earlier process may have left work
-
-    def turn(self, latest: int) -> bool:
-        """Take a turn, if one is due up to this block; gives whether there may be more."""
-        if not self._has_more and latest + 1 < _following(self._gathered.stop):
-            return False
-        with self._store.view() as view:
-            indexed = read_indexed(view)
-            if not self._gathered.is_of(view, indexed):
-                self._gathered, self._merger = _Gathered(indexed.end), None
-            is_behind = self._gather(view, latest)
-            written = (
-                self._whole_sections(view, indexed)
-                or self._merge(view, indexed, latest)
-                or _leftovers(view, indexed)
-            )
-        if written is not None:
-            self._store.put_rows(written.put, written.deleted)
-        self._has_more = is_behind or written is not None
-        return self._has_more
-
-    def catch_up(self, latest: int) -> None:
-        """Take turns until nothing is due."""
-        while self.turn(latest):
-            pass
-
-    def _gather(self, view: View, latest: int) -> bool:
-        """Read terms of further blocks; gives whether there are more."""
-        gathered, until = self._gathered, self._clock() + TURN_S
-        while gathered.stop <= latest and len(gathered.terms) < GATHERED_BLOCKS:
-            block = gathered.stop
-            sealed = view.sealed(block)
-            if sealed is None:  # the caller's latest block is not in this view yet
-                return False
-            keys = [receipts for _, receipts in body_keys(block, made_of(view, block))]
-            gathered.terms.append(log_terms(view, keys))
-            gathered.last_hash = sealed[0]
-            if self._clock() >= until:
-                break
-        return gathered.stop <= latest
-
-    def _whole_sections(self, view: View, indexed: Indexed) -> _Written | None:
-        """The sections whose blocks are gathered, if they are to be written now."""
-        gathered, size = self._gathered, SIZES[0]
-        whole = len(gathered.terms) // size * size
-        if whole < NOTED_BLOCKS and not any(gathered.terms[:whole]):
-            return None
-        put: list[tuple[bytes, bytes]] = []
-        deleted: list[bytes] = []
-        for start in range(0, whole, size):
-            section = Section(0, gathered.first + start)
-            deleted += _keys(view, section.prefix, _ALL)
-            put += section.rows(log_section(gathered.terms[start : start + size]))
-        end = gathered.first + whole
-        put.append((INDEX_KEY, at(view, (end, *indexed.ends[1:])).encode()))
-        gathered.first = end
-        del gathered.terms[:whole]
-        return _Written(put, deleted)
-
-    def _merge(self, view: View, indexed: Indexed, latest: int) -> _Written | None:
-        """The next rows of a section that is merged from smaller ones."""
-        section = _mergeable(indexed, latest)
-        if section is None:
-            return None
-        if self._merger is None or self._merger.section != section:
-            leftovers = _keys(view, section.prefix, DELETED_ROWS)
-            if leftovers:
-                return _Written([], leftovers)
-            self._merger = _Merger(section)
-        parts = [(part.prefix, part.first - section.first) for part in section.parts()]
-        chunks, start = merge_log_sections(view, parts, self._merger.start, MERGED_ENTRIES)
-        put = section.rows(chunks)
-        if start is None:
-            ends = list(indexed.ends)
-            ends[section.size] = section.stop
-            put.append((INDEX_KEY, at(view, (ends[0], ends[1], ends[2])).encode()))
-            self._merger = None
-        else:
-            self._merger.start = start
-        return _Written(put, [])
+        super().__init__(store, LOGS, _terms_of, clock)
 
 
-def _following(block: int) -> int:
-    """The first end of a small section after this block."""
-    return block - block % SIZES[0] + SIZES[0]
-
-
-def _mergeable(indexed: Indexed, latest: int) -> Section | None:
-    """The next section to be merged; none while its parts are few or may be rewound."""
-    for size in range(1, len(SIZES)):
-        section = Section(size, indexed.ends[size])
-        distance = MERGE_DISTANCE[size]
-        if section.stop <= indexed.ends[size - 1] and section.stop + distance <= latest:
-            return section
-    return None
-
-
-def _leftovers(view: View, indexed: Indexed) -> _Written | None:
-    """Rows of sections that were merged into larger ones."""
-    for size in range(len(SIZES) - 1):
-        found = view.rows(size_prefix(size), DELETED_ROWS)
-        merged = [key for key, _ in found if section_of_key(key).first < indexed.ends[size + 1]]
-        if merged:
-            return _Written([], merged)
-    return None
-
-
-def _keys(view: View, prefix: bytes, limit: int) -> list[bytes]:
-    return [key for key, _ in view.rows(prefix, limit)]
+def _terms_of(view: View, block: int) -> bytes:
+    keys = [receipts for _, receipts in body_keys(block, made_of(view, block))]
+    return log_terms(view, keys)

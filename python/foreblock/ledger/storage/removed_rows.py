@@ -10,10 +10,11 @@ client that has seen them: which block it was, and where its logs are.
                                               and, of a block that came as a whole,
                                               count (4) ‖ hashes of its transactions (32 each)
                                               items: receipts as in their trie
+    its place  g ‖ hash (32)                  number (8)
 
 A block that came as a whole may begin with partials, which were announced before it.
-Partials keep their own rows, which no other block overwrites. Such a row is written only when
-a block is removed, and is pruned when the partials of its height are.
+Partials keep their own rows, which no other block overwrites. Such rows are written only when
+a block is removed, and are pruned when the partials of its height are.
 """
 
 import struct
@@ -21,12 +22,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from foreblock._engine import Header, View, decode_header, keccak256
+from foreblock.errors import StoreDamaged, Undecodable
 from foreblock.ledger.storage.chain_head import read_header, read_row
 from foreblock.ledger.storage.partial_rows import decode_numbers, encode_numbers
 from foreblock.ledger.storage.rows import body_key, decode_body, receipts_key
 
 PREFIX: Final = b"G"
+PLACES: Final = b"g"
 _PLACE: Final = struct.Struct(">Q32s")
+_NUMBER: Final = struct.Struct(">Q")
 _U32: Final = struct.Struct(">I")
 HASH_BYTES: Final = 32
 NUMBER_BYTES: Final = 8
@@ -52,27 +56,40 @@ class RemovedRow:
 
 
 def decode_removed(row: bytes) -> RemovedRow:
-    """A removed block from its row."""
+    """A removed block from its row; raises `StoreDamaged`."""
     header, at = _take(row, 0, 1)
     partials, at = _take(row, at, NUMBER_BYTES)
     whole = None
     if at < len(row):
         hashes, at = _take(row, at, HASH_BYTES)
         whole = hashes, row[at:]
-    return RemovedRow(decode_header(header), decode_numbers(partials), whole)
+    try:
+        return RemovedRow(decode_header(header), decode_numbers(partials), whole)
+    except Undecodable as failure:
+        raise StoreDamaged(f"the header of a removed block: {failure.why}") from None
 
 
 def _take(row: bytes, at: int, size: int) -> tuple[bytes, int]:
     """The bytes after a count of things of this size, and the offset after them."""
-    (count,) = _U32.unpack_from(row, at)
     start = at + _U32.size
-    end = start + count * size
+    end = start + int.from_bytes(row[at:start]) * size
+    if max(start, end) > len(row):
+        raise StoreDamaged("the row of a removed block is cut short")
     return row[start:end], end
 
 
 def removed_key(number: int, block_hash: bytes) -> bytes:
     """The key of a removed block."""
     return PREFIX + _PLACE.pack(number, block_hash)
+
+
+def removed_rows(removed: RemovedRow) -> list[tuple[bytes, bytes]]:
+    """The rows of a removed block."""
+    number, block_hash = removed.header.number, removed.header.hash
+    return [
+        (removed_key(number, block_hash), removed.encode()),
+        (PLACES + block_hash, _NUMBER.pack(number)),
+    ]
 
 
 def removed_row(
@@ -93,8 +110,17 @@ def read_removed(view: View, number: int, block_hash: bytes) -> RemovedRow | Non
     return None if row is None else decode_removed(row)
 
 
+def find_removed(view: View, block_hash: bytes) -> RemovedRow | None:
+    """A removed block by its hash alone, while it is kept."""
+    place = view.row(PLACES + block_hash)
+    return None if place is None else read_removed(view, int.from_bytes(place), block_hash)
+
+
 def prunable_removed(view: View, below: int, most: int) -> list[bytes]:
     """The keys of up to so many removed blocks below a height, the lowest first."""
-    found = view.rows(PREFIX, most)
-    places = ((key, _PLACE.unpack_from(key, 1)[0]) for key, _ in found)
-    return [key for key, number in places if number < below]
+    keys: list[bytes] = []
+    for key, _ in view.rows(PREFIX, most):
+        number, block_hash = _PLACE.unpack_from(key, 1)
+        if number < below:
+            keys += [key, PLACES + block_hash]
+    return keys

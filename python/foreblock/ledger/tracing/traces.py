@@ -10,22 +10,34 @@ from typing import Any
 from msgspec import Struct
 
 from foreblock._engine import (
+    Env,
     Outcome,
+    State,
     Tracer,
     TraceSelection,
     TraceText,
+    Transaction,
     create_access_list,
     trace_call,
     trace_transactions,
 )
-from foreblock.errors import DeadlineExceeded, InvalidMessage, RefusedTrace
+from foreblock.errors import DeadlineExceeded, InvalidMessage, InvalidTransaction, RefusedTrace
 from foreblock.ledger.calls.call import Run
 from foreblock.ledger.rules.addresses import created_address
 from foreblock.ledger.rules.execution import environment
 from foreblock.ledger.tracing.replay import Replay
 from foreblock.scheduling.steps import Work
 
-__all__ = ["TraceBounds", "TraceSelection", "TraceText", "Tracer", "access_list", "block", "call"]
+__all__ = [
+    "TraceBounds",
+    "TraceSelection",
+    "TraceText",
+    "Tracer",
+    "access_list",
+    "block",
+    "call",
+    "signed",
+]
 
 
 class TraceBounds(Struct, frozen=True):
@@ -83,6 +95,29 @@ def call(run: Run, tracer: Tracer, bounds: TraceBounds) -> Work:
             )
         except InvalidMessage as refused:
             raise run.refused(refused) from None
+
+    return _bounded(trace, bounds)
+
+
+def signed(
+    state: State, env: Env, transaction: Transaction, tracer: Tracer, bounds: TraceBounds
+) -> Work:
+    """Trace a transaction that is in no block; raises `RefusedTrace` where it may not run."""
+
+    def trace(timeout_us: int | None, step_us: int | None) -> TraceText:
+        try:
+            return trace_transactions(
+                state.overlay(),
+                env,
+                [transaction],
+                tracer,
+                limit=bounds.output,
+                only=0,
+                timeout_us=timeout_us,
+                step_us=step_us,
+            )
+        except InvalidTransaction as refused:
+            raise RefusedTrace(refused.why) from None
 
     return _bounded(trace, bounds)
 

@@ -5,12 +5,14 @@ long; the refusal names the blocks up to the one at which it happened. One block
 refused: its logs could not be had otherwise, and a block is limited by its gas.
 """
 
+from binascii import hexlify
 from collections.abc import Callable
 from typing import Final
 
 from foreblock.errors import TooManyLogs
+from foreblock.ledger.reading.event_items import PlacedLog
 from foreblock.ledger.reading.logs import LogRange
-from foreblock.methods.shapes import members, write_data, write_quantity
+from foreblock.methods.shapes import array, members, write_data, write_quantity
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.thresholds import THRESHOLDS
 
@@ -27,6 +29,23 @@ def log_end(block_hash: bytes, number: int, timestamp: int, *, removed: bool = F
     )
 
 
+def log_text(placed: PlacedLog, end: bytes) -> bytes:
+    """A log object; `end` are the members that all logs of its block share."""
+    log = placed.log
+    return (
+        b'{"address":"0x%b","topics":%b,"data":"0x%b","logIndex":"0x%x",'
+        b'"transactionHash":"0x%b","transactionIndex":"0x%x",%b}'
+    ) % (
+        hexlify(log.address),
+        array(list(map(write_data, log.topics))),
+        hexlify(log.data),
+        placed.log_index,
+        hexlify(placed.transaction_hash),
+        placed.transaction_index,
+        end,
+    )
+
+
 class LogTexts:
     """The logs of one query, as far as they are found."""
 
@@ -36,6 +55,7 @@ class LogTexts:
         self._time_is_up: Final = time_is_up
         self._is_limited: Final = where.first != where.last
         self._block = where.first  # that is being read
+        self._end = b""  # the last members of its logs
         self._pieces: Final[list[bytes]] = []
         self._texts: list[bytes] = []  # since the last piece
         self._unjoined = 0  # bytes of these
@@ -51,7 +71,12 @@ class LogTexts:
     def begin(self, block_hash: bytes, number: int, timestamp: int) -> bytes:
         """A block in which there may be logs."""
         self.reach(number)
-        return log_end(block_hash, number, timestamp)
+        self._end = log_end(block_hash, number, timestamp)
+        return self._end
+
+    def take(self, log: PlacedLog) -> None:
+        """One log of it; raises `TooManyLogs`."""
+        self.add(log_text(log, self._end), 1)
 
     def add(self, text: bytes, count: int) -> None:
         """Some logs of it; raises `TooManyLogs`."""

@@ -19,8 +19,9 @@ from foreblock.ledger.reading.events import Event, FlashblockAdded
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import shapes
 from foreblock.methods.blocks.block_texts import BlockTexts
+from foreblock.methods.logs.log_texts import log_text
 from foreblock.methods.subscriptions.kinds import FLASHBLOCKS, Notice, Wanted, to_all
-from foreblock.methods.subscriptions.log_kinds import log_text, shared_log_members
+from foreblock.methods.subscriptions.log_kinds import shared_log_members
 from foreblock.scheduling.reply import whole
 from foreblock.scheduling.steps import Steps
 from foreblock.scheduling.thresholds import THRESHOLDS

@@ -3,7 +3,6 @@
 Logs of blocks that leave the chain come again with `removed: true`, the last one first.
 """
 
-from binascii import hexlify
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, TypeVar, cast
 
@@ -17,6 +16,7 @@ from foreblock.ledger.reading.logs import LogFilter
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods import shapes
 from foreblock.methods.logs.log_filter import FilterObject, make_query
+from foreblock.methods.logs.log_texts import log_text
 from foreblock.methods.params import DECODING, address, refuse
 from foreblock.methods.subscriptions.kinds import FLASHBLOCKS, SEALED, Notice, Track, Wanted
 from foreblock.scheduling.steps import Steps
@@ -171,23 +171,6 @@ def _portions(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 LOGS: Final = LogKind("l", SEALED)
 PENDING_LOGS: Final = LogKind("p", FLASHBLOCKS)
-
-
-def log_text(placed: PlacedLog, end: bytes) -> bytes:
-    """A log object; `end` are the members that all logs of its block share."""
-    log = placed.log
-    return (
-        b'{"address":"0x%b","topics":%b,"data":"0x%b","logIndex":"0x%x",'
-        b'"transactionHash":"0x%b","transactionIndex":"0x%x",%b}'
-    ) % (
-        hexlify(log.address),
-        shapes.array(list(map(shapes.write_data, log.topics))),
-        hexlify(log.data),
-        placed.log_index,
-        hexlify(placed.transaction_hash),
-        placed.transaction_index,
-        end,
-    )
 
 
 def _end(header: Header, *, removed: bool) -> bytes:

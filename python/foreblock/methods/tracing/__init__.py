@@ -5,13 +5,16 @@ from foreblock.methods.table import Family, Method
 from foreblock.methods.tracing.debug_traces import TraceMethods
 from foreblock.methods.tracing.otterscan import OtterscanMethods
 from foreblock.methods.tracing.otterscan_blocks import OtterscanBlockMethods
+from foreblock.methods.tracing.otterscan_search import OtterscanSearchMethods
 from foreblock.methods.tracing.parity_traces import ParityMethods
+from foreblock.methods.tracing.replays import ReplayMethods
 from foreblock.scheduling.scheduler import Scheduler
 
 
 def tracing_families(options: Options, scheduler: Scheduler) -> tuple[Family, ...]:
     """The methods of this folder."""
     traces, parity = TraceMethods(options, scheduler), ParityMethods(options, scheduler)
+    replays = ReplayMethods(options, scheduler)
     debug = (
         Method(
             "debug_traceTransaction(transactionHash: Hash, config?: TraceConfig) -> Trace",
@@ -36,13 +39,27 @@ def tracing_families(options: Options, scheduler: Scheduler) -> tuple[Family, ..
         Method("trace_transaction(transactionHash: Hash) -> FlatTrace[]?", parity.transaction),
         Method("trace_block(block: BlockParameter) -> FlatTrace[]?", parity.block),
         Method(
-            "trace_call(transaction: Call, traceTypes: Text[], block?: BlockParameter) "
+            "trace_call(transaction: Call, traceTypes: Text[], block?: BlockParameter, "
+            "stateOverrides?: StateOverrides, blockOverrides?: BlockOverrides) -> ReplayedTrace",
+            replays.call,
+        ),
+        Method(
+            "trace_callMany(calls: TracedCall[], block?: BlockParameter) -> ReplayedTrace[]",
+            replays.call_many,
+        ),
+        Method(
+            "trace_rawTransaction(transaction: Data, traceTypes: Text[], block?: BlockParameter) "
             "-> ReplayedTrace",
-            parity.call,
+            replays.raw_transaction,
         ),
         Method(
             "trace_replayTransaction(transactionHash: Hash, traceTypes: Text[]) -> ReplayedTrace",
-            parity.replay_transaction,
+            replays.transaction,
+        ),
+        Method(
+            "trace_replayBlockTransactions(block: BlockParameter, traceTypes: Text[]) "
+            "-> ReplayedTrace[]?",
+            replays.block,
         ),
         Method("trace_filter(filter: TraceFilter) -> FlatTrace[]", parity.filter),
     )
@@ -55,6 +72,7 @@ def tracing_families(options: Options, scheduler: Scheduler) -> tuple[Family, ..
 
 def _otterscan(options: Options, scheduler: Scheduler) -> Family:
     about, blocks = OtterscanMethods(options, scheduler), OtterscanBlockMethods(scheduler)
+    search = OtterscanSearchMethods(scheduler)
     page = "address: Address, block: Quantity, pageSize: Quantity"
     return Family(
         "Otterscan",
@@ -94,14 +112,8 @@ def _otterscan(options: Options, scheduler: Scheduler) -> Family:
                 "ots_getContractCreator(address: Address) -> ContractCreator?",
                 about.contract_creator,
             ),
-            Method(
-                f"ots_searchTransactionsBefore({page}) -> TransactionPage",
-                about.search_transactions,
-            ),
-            Method(
-                f"ots_searchTransactionsAfter({page}) -> TransactionPage",
-                about.search_transactions,
-            ),
+            Method(f"ots_searchTransactionsBefore({page}) -> TransactionPage", search.before),
+            Method(f"ots_searchTransactionsAfter({page}) -> TransactionPage", search.after),
             Method(
                 "erigon_getHeaderByNumber(block: BlockParameter) -> Header?",
                 blocks.header_by_number,

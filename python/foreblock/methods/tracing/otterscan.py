@@ -1,7 +1,6 @@
 """ots_*: what the explorer Otterscan asks of a transaction or an account, at API level 8.
 
-Blocks in its format are in `otterscan_blocks`. Searches by address need an index that is not
-kept; they are refused in words, and the explorer then shows the rest.
+Blocks in its format are in `otterscan_blocks`, searches by address in `otterscan_search`.
 """
 
 from collections.abc import Awaitable
@@ -11,7 +10,6 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
-from foreblock.errors import RefusedTrace
 from foreblock.ledger.reading.stored_block import Portion, read_stored
 from foreblock.ledger.reading.transaction_lookup import find_transaction
 from foreblock.ledger.reading.view import LedgerView
@@ -59,14 +57,6 @@ class SenderAndNonceParams(Params):
     nonce: int | str
 
 
-class SearchParams(Params):
-    """The arguments of ots_searchTransactionsBefore and After."""
-
-    address: str
-    block: int | str
-    page_size: int
-
-
 class _Action(Struct, frozen=True):
     """The part of a trace that tells who created."""
 
@@ -84,7 +74,6 @@ _read_has_code: Final = reader(HasCodeParams)
 _read_transaction: Final = reader(OtsTransactionParams)
 _read_address: Final = reader(AddressParams)
 _read_sender_and_nonce: Final = reader(SenderAndNonceParams)
-_read_search: Final = reader(SearchParams)
 
 
 class OtterscanMethods:
@@ -122,7 +111,7 @@ class OtterscanMethods:
     ) -> bytes | Awaitable[bytes]:
         """The hash of the transaction that a sender sent with a nonce, or null."""
         params = _read_sender_and_nonce(raw)
-        sender, nonce = address(params.sender, 0), _number(params.nonce, 1)
+        sender, nonce = address(params.sender, 0), plain_number(params.nonce, 1)
         steps = partial(self._by_nonce, view, sender, nonce)
         return self._scheduler.run(steps, view.client)
 
@@ -130,12 +119,6 @@ class OtterscanMethods:
         """The transaction that created a contract and the account that did, or null."""
         contract = address(_read_address(raw).address, 0)
         return self._scheduler.run(partial(self._creator, view, contract), view.client)
-
-    def search_transactions(self, _view: LedgerView, raw: Raw) -> bytes:
-        """Refused: no index of transactions by address is kept."""
-        params = _read_search(raw)
-        address(params.address, 0)
-        raise RefusedTrace("transactions by address need an index, which is not kept here")
 
     def _trace(self, view: LedgerView, raw: Raw, tracer: Tracer) -> bytes | Awaitable[Text]:
         wanted = hash32(_read_transaction(raw).transaction_hash, 0)
@@ -185,7 +168,7 @@ def _sent(portions: list[Portion], sender: bytes, nonce: int) -> Work:
     return look
 
 
-def _number(given: int | str, argument: int) -> int:
+def plain_number(given: int | str, argument: int) -> int:
     """A quantity, or a plain number, as the explorer sends it."""
     if isinstance(given, str):
         return quantity(given, 64, argument)

@@ -1,17 +1,16 @@
-"""trace_transaction, trace_block, trace_call, trace_replayTransaction, trace_filter.
+"""trace_transaction, trace_block, trace_filter: frames of transactions.
 
 The format is Parity's, as reth and erigon have it: all frames of a transaction as one list.
+Runs with what they returned and changed are in `replays`.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
 
 from msgspec import Raw, Struct
 
-from foreblock.errors import NotHere, RefusedTrace, TraceTooLong
-from foreblock.ledger.calls.block_overrides import state_and_context
-from foreblock.ledger.calls.call import prepare
+from foreblock.errors import NotHere, TraceTooLong
 from foreblock.ledger.reading.blocks import ReadableBlock
 from foreblock.ledger.reading.stored_block import read_stored
 from foreblock.ledger.reading.transaction_lookup import find_transaction
@@ -20,11 +19,10 @@ from foreblock.ledger.tracing import traces
 from foreblock.ledger.tracing.replay import read_replay
 from foreblock.ledger.tracing.traces import TraceBounds, Tracer, TraceSelection
 from foreblock.methods.block_param import BlockName, BlockParam, find_block
-from foreblock.methods.calls.call_params import CallReader
 from foreblock.methods.options import Options
-from foreblock.methods.params import Params, address, hash32, quantity, read_in_turn, reader, refuse
+from foreblock.methods.params import Params, address, hash32, quantity, reader, refuse
 from foreblock.methods.shapes import write_quantity
-from foreblock.methods.tracing.debug_traces import encode_hash, find_placed
+from foreblock.methods.tracing.debug_traces import encode_hash
 from foreblock.methods.tracing.trace_text import pieces_of, whole_text
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
@@ -43,21 +41,6 @@ class BlockParams(Params):
     """The arguments of trace_block."""
 
     block: BlockName
-
-
-class ReplayParams(Params):
-    """The arguments of trace_replayTransaction."""
-
-    transaction_hash: str
-    trace_types: list[str]
-
-
-class CallTraceParams(Params):
-    """The arguments of trace_call, the call and the block as JSON."""
-
-    transaction: Raw
-    trace_types: list[str]
-    block: Raw = Raw(b"null")
 
 
 class TraceFilter(Struct, rename="camel", frozen=True):
@@ -80,8 +63,6 @@ class TraceFilterParams(Params):
 
 _read_transaction: Final = reader(TransactionParams)
 _read_block: Final = reader(BlockParams)
-_read_replay: Final = reader(ReplayParams)
-_read_call: Final = reader(CallTraceParams)
 _read_filter: Final = reader(TraceFilterParams)
 
 
@@ -92,7 +73,6 @@ class ParityMethods:
         self._bounds: Final = TraceBounds(options.trace_output)
         self._most_blocks: Final = options.trace_blocks
         self._scheduler: Final = scheduler
-        self._reader: Final = CallReader(options.gas_cap, 1, "latest", creates=True)
 
     def transaction(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The traces of a transaction, or null where it is in no block."""
@@ -108,16 +88,6 @@ class ParityMethods:
             return b"null"
         selection = TraceSelection()
         return self._run(view, partial(self._block, view, block, selection))
-
-    def replay_transaction(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
-        """What a transaction returned, its traces, and the changes it made."""
-        params = _read_replay(raw)
-        wanted, tracer = hash32(params.transaction_hash, 0), _tracer(params.trace_types)
-        return self._run(view, partial(self._replay, view, wanted, tracer))
-
-    def call(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
-        """The same of a call on the state after a block."""
-        return self._run(view, partial(self._call, view, raw))
 
     def filter(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The traces of a range of blocks, from and to certain addresses."""
@@ -150,21 +120,6 @@ class ParityMethods:
         replay = read_replay(view, block)
         text = yield traces.block(replay, Tracer.parity(), self._bounds, only=place)
         return (yield from whole_text(text, pace, b"[", b"]"))
-
-    def _replay(self, view: LedgerView, wanted: bytes, tracer: Tracer, pace: Pace) -> Steps[Text]:
-        block, place = find_placed(view, wanted)
-        text = yield traces.block(read_replay(view, block), tracer, self._bounds, only=place)
-        return (yield from whole_text(text, pace))
-
-    def _call(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[Text]:
-        params = yield from read_in_turn(_read_call, raw)
-        tracer = _tracer(params.trace_types)
-        parts = Raw(b"[%b,%b]" % (bytes(params.transaction), bytes(params.block)))
-        asked = yield from read_in_turn(self._reader.read, parts)
-        state, context = state_and_context(view, asked.block, asked.changes)
-        run = prepare(asked.call, state, context, asked.overrides)
-        text = yield traces.call(run, tracer, self._bounds)
-        return (yield from whole_text(text, pace))
 
     def _block(
         self, view: LedgerView, block: ReadableBlock, selection: TraceSelection, pace: Pace
@@ -202,15 +157,6 @@ class ParityMethods:
                 pieces += yield from pieces_of(text, pace)
                 size += len(text)
         return in_pieces([b"[", *pieces, b"]"])
-
-
-def _tracer(types: Sequence[str]) -> Tracer:
-    for each in types:
-        if each == "vmTrace":
-            raise RefusedTrace("vmTrace is not supported; debug_traceTransaction has the steps")
-        if each not in ("trace", "stateDiff"):
-            refuse(1, "", f"unknown trace type '{each}', want 'trace' or 'stateDiff'")
-    return Tracer.replay(trace="trace" in types, state_diff="stateDiff" in types)
 
 
 def _selection(asked: TraceFilter) -> TraceSelection:

@@ -42,6 +42,15 @@ fn a_block_without_logs_has_no_terms() {
 }
 
 #[test]
+fn a_log_with_more_than_four_topics_is_damage() {
+    for (topics, is_sound) in [(4, true), (5, false), (300, false)] {
+        let data = LogData::new_unchecked(vec![B256::ZERO; topics], Bytes::new());
+        let log = alloy_primitives::Log { address: Address::ZERO, data };
+        assert_eq!(add_terms(&row(vec![log]), &mut HashSet::new()).is_ok(), is_sound);
+    }
+}
+
+#[test]
 fn a_row_that_is_no_chunk_is_damage() {
     assert!(Chunk::new(&[]).is_err());
     assert!(Chunk::new(&[0; ENTRY + 1]).is_err());

@@ -11,8 +11,10 @@ use alloy_primitives::{B256, U256};
 use heed::RwTxn;
 
 use super::is_about_the_store;
-use super::sample::{ACCOUNTS, address, options};
+use super::sample::{self, ACCOUNTS, HEADERS, SECTION, SECTIONS, address, options};
 use crate::error::{Error, Result};
+use crate::logs::index::ENTRY;
+use crate::logs::search::{Run, Search};
 use crate::state::{Changes, StateReader};
 use crate::store::delta::Table;
 use crate::store::open::Tables;
@@ -118,8 +120,11 @@ fn change(bytes: &mut [u8], place: u8, to: u8) {
     }
 }
 
-/// Code and Python's rows are nothing that is taken apart here.
+/// Code is nothing that is taken apart here, nor are Python's rows but for those of logs.
 fn table(tables: &Tables, choice: u8) -> Table {
+    if choice >= 0xf0 {
+        return tables.rows;
+    }
     let all = [
         tables.meta,
         tables.deltas,
@@ -136,12 +141,45 @@ fn table(tables: &Tables, choice: u8) -> Table {
 fn use_all(folder: &Path) -> Result<()> {
     let store = Arc::new(Store::open(folder, &options())?);
     read_all(&store.view()?);
+    read_logs(&store.view()?);
     judge(HeadTrie::open(store.clone()).and_then(|mut trie| trie.root()).map(drop));
     judge(write(&store));
     judge(maintain(&store));
     read_all(&store.view()?);
     judge(rewind(&store));
     Ok(())
+}
+
+/// The index of logs is searched and merged, and blooms are looked at.
+fn read_logs(view: &View) {
+    let (filter, stop) = (sample::filter(), 2 * u64::from(SECTION));
+    let run = Run { prefix: SECTIONS.to_vec(), size: SECTION, first: 0, stop };
+    let mut search = Search::new(&filter, vec![run], 0, stop);
+    for _ in 0..1_000 {
+        if search.reached().is_none() {
+            break;
+        }
+        match view.search_logs(&mut search, 1) {
+            Ok(blocks) => assert!(blocks.iter().all(|block| *block < stop)),
+            Err(error) => return judge(Err(error)),
+        }
+    }
+    assert!(search.reached().is_none(), "a search does not end");
+    let section = |number: u64| [SECTIONS, &number.to_be_bytes()].concat();
+    let (first, second) = (section(0), section(u64::from(SECTION)));
+    let sources = [(&first[..], 0), (&second[..], SECTION)];
+    let mut from = [0; ENTRY];
+    for _ in 0..1_000 {
+        match view.merge_log_sections(&sources, &from, 1) {
+            Ok((_, Some(next))) => {
+                assert!(next > from, "no merger without progress");
+                from = next;
+            }
+            Ok((_, None)) => break,
+            Err(error) => return judge(Err(error)),
+        }
+    }
+    judge(view.blocks_in_bloom(&filter, HEADERS, 0, stop).map(drop));
 }
 
 fn read_all(view: &View) {

@@ -1,10 +1,13 @@
 //! Single rows: what is read is written again as it was, what is not read is damage.
 
-use alloy_primitives::{B256, keccak256};
+use alloy_primitives::{Address, B256, keccak256};
 use alloy_trie::Nibbles;
 
 use super::is_about_the_store;
 use crate::error::{Error, Result};
+use crate::logs::filter::LogFilter;
+use crate::logs::found::{Allowance, Found, Reached, read_on};
+use crate::logs::index::{Chunk, add_terms};
 use crate::store::delta;
 use crate::store::entry;
 use crate::store::heads::Heads;
@@ -29,6 +32,8 @@ pub fn row(bytes: &[u8]) {
         b'n' => changes(row),
         b'l' => drop(damage_only(leaf::storage_root_of(row))),
         b'w' => trie(row),
+        b'i' => index_chunk(row),
+        b'r' => logs(row),
         _ => {}
     }
 }
@@ -82,6 +87,50 @@ fn trie(row: &[u8]) {
             trie.take_writes(&Owner::Accounts, &mut NodeWrites::default().nodes);
         }
     }
+}
+
+/// Any entry can be sought in a chunk of the index of logs.
+fn index_chunk(row: &[u8]) {
+    let Some(chunk) = damage_only(Chunk::new(row)) else { return };
+    for at in 0..chunk.len().min(64) {
+        assert!(chunk.seek(chunk.at(at)) <= chunk.len());
+    }
+    assert!(!chunk.is_empty());
+}
+
+/// The logs of a block are the same, read at once and one by one. The first two bytes are the
+/// length of the row of transactions, which that of receipts follows.
+fn logs(row: &[u8]) {
+    let Some((length, rest)) = row.split_first_chunk::<2>() else { return };
+    let (transactions, receipts) =
+        rest.split_at(usize::from(u16::from_be_bytes(*length)).min(rest.len()));
+    for addresses in [Vec::new(), vec![Address::repeat_byte(0x11)]] {
+        let filter = LogFilter::new(addresses, Vec::new());
+        let portion = (transactions, receipts);
+        let all = read_logs(&filter, portion, Allowance { items: usize::MAX, bytes: usize::MAX });
+        let each = read_logs(&filter, portion, Allowance { items: 1, bytes: 1 });
+        assert_eq!(all, each);
+    }
+    damage_only(add_terms(receipts, &mut Default::default()));
+}
+
+fn read_logs(
+    filter: &LogFilter,
+    portion: (&[u8], &[u8]),
+    most: Allowance,
+) -> Option<(Vec<u8>, usize)> {
+    let (mut reached, mut text, mut count) = (Reached::default(), Vec::new(), 0);
+    while reached.portion == 0 {
+        let (before, mut left, mut found) = (reached, most, Found::default());
+        damage_only(read_on(filter, portion, b"", &mut reached, &mut left, &mut found))?;
+        assert_ne!(before, reached, "no step without progress");
+        if found.count > 0 && count > 0 {
+            text.push(b',');
+        }
+        text.extend_from_slice(&found.text);
+        count += found.count;
+    }
+    Some((text, count))
 }
 
 fn fine(done: Result<()>) -> bool {

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 
 use crate::error::Result;
+use crate::logs::filter::LogFilter;
+use crate::logs::index;
 use crate::state::{AccountChange, AccountState, Changes};
 use crate::store::{Batch, HeadTrie, Mode, Options, Parent, Retention, Store};
 
@@ -76,7 +78,41 @@ fn partials(store: &Arc<Store>, accounts: &mut Accounts) -> Result<()> {
     batch.drop_partials(vec![other], "another was sealed".into());
     batch.pending(Some(stacked));
     batch.put(b"row".to_vec(), b"of Python's".to_vec())?;
+    logs(&mut batch)?;
     store.commit(batch)?;
+    Ok(())
+}
+
+/// Before the number of a section of the index of logs, and before that of a header.
+pub(super) const SECTIONS: &[u8] = b"i";
+pub(super) const HEADERS: &[u8] = b"H";
+/// Blocks of a section.
+pub(super) const SECTION: u16 = 4;
+
+/// The filter whose terms are in the index: all blocks have its address.
+pub(super) fn filter() -> LogFilter {
+    LogFilter::new(vec![address(0)], Vec::new())
+}
+
+/// Two sections of the index of logs, and headers with blooms.
+fn logs(batch: &mut Batch) -> Result<()> {
+    for section in [0, u64::from(SECTION)] {
+        let terms = [index::ANY, index::term(0, address(0).as_slice()), index::term(1, &[7; 32])];
+        let entries = terms.iter().flat_map(|it| (0..SECTION).map(|at| index::entry(*it, at)));
+        for chunk in index::chunks(entries.collect()) {
+            let first = &chunk[..index::ENTRY];
+            batch.put([SECTIONS, &section.to_be_bytes(), first].concat(), chunk.clone())?;
+        }
+    }
+    for number in 0..2 * u64::from(SECTION) {
+        let fields =
+            [vec![1_u8; 32], vec![2; 256]].map(|field| alloy_rlp::encode(Bytes::from(field)));
+        let fields = [&fields[0].repeat(6)[..], &fields[1]].concat();
+        let mut row = vec![0; 32];
+        alloy_rlp::Header { list: true, payload_length: fields.len() }.encode(&mut row);
+        row.extend_from_slice(&fields);
+        batch.put([HEADERS, &number.to_be_bytes()].concat(), row)?;
+    }
     Ok(())
 }
 

@@ -1,0 +1,74 @@
+//! The row of a block that says which of its transactions touch an address.
+//!
+//! It has the hash of the block (32) and a byte of Python's, then an entry for each address and
+//! each transaction that touches it: the address (20) and the place of the transaction (4),
+//! sorted. A row with another hash is of another block of that height, and is not read.
+
+#[cfg(test)]
+mod tests;
+
+use alloy_primitives::{Address, B256};
+
+use super::items::damaged;
+use crate::error::Result;
+use crate::logs::index::{Term, term};
+
+const ADDRESS: usize = 20;
+const ENTRY: usize = ADDRESS + 4;
+const HASH: usize = 32;
+
+type Entry = [u8; ENTRY];
+
+/// A row of these entries, which come in any order; none when they are not whole.
+pub fn row(hash: B256, note: u8, entries: &[u8]) -> Option<Vec<u8>> {
+    let mut sorted = whole(entries)?.to_vec();
+    sorted.sort_unstable();
+    Some([hash.as_slice(), &[note], sorted.as_flattened()].concat())
+}
+
+/// A stored row.
+#[derive(Debug, Clone, Copy)]
+pub struct TouchedRow<'a>(&'a [Entry]);
+
+impl<'a> TouchedRow<'a> {
+    /// None for the row of another block.
+    ///
+    /// # Errors
+    ///
+    /// `StoreDamaged` when it has no whole entries.
+    pub fn new(row: &'a [u8], hash: &B256) -> Result<Option<Self>> {
+        let Some((found, [_, entries @ ..])) = row.split_first_chunk::<HASH>() else {
+            return Err(damaged("a row of touched addresses is cut short"));
+        };
+        let entries =
+            whole(entries).ok_or_else(|| damaged("touched addresses are not whole entries"))?;
+        Ok((found == hash).then_some(Self(entries)))
+    }
+
+    /// The transactions that touch an address, in order.
+    pub fn places(&self, address: &Address) -> Vec<u32> {
+        let first = self.0.partition_point(|entry| entry[..ADDRESS] < address[..]);
+        let of_it = self.0[first..].iter().take_while(|entry| entry[..ADDRESS] == address[..]);
+        let place = |entry: &Entry| {
+            entry[ADDRESS..].iter().fold(0, |all, byte| all << 8 | u32::from(*byte))
+        };
+        of_it.map(place).collect()
+    }
+
+    /// The terms of its addresses in an index, each once.
+    pub fn terms(&self) -> Vec<Term> {
+        let same = |one: &Entry, other: &Entry| one[..ADDRESS] == other[..ADDRESS];
+        let addresses = self.0.chunk_by(same).map(|some| term(0, &some[0][..ADDRESS]));
+        let mut terms: Vec<Term> = addresses.collect();
+        terms.sort_unstable();
+        terms.dedup();
+        terms
+    }
+}
+
+fn whole(entries: &[u8]) -> Option<&[Entry]> {
+    match entries.as_chunks::<ENTRY>() {
+        (entries, []) => Some(entries),
+        _ => None,
+    }
+}

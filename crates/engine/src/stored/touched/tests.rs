@@ -1,0 +1,34 @@
+use super::*;
+
+const HASH_A: B256 = B256::repeat_byte(0xa);
+
+fn entry(address: u8, place: u32) -> Vec<u8> {
+    [&[address; ADDRESS][..], &place.to_be_bytes()].concat()
+}
+
+fn at(row: &[u8], address: u8) -> Vec<u32> {
+    TouchedRow::new(row, &HASH_A).unwrap().unwrap().places(&Address::repeat_byte(address))
+}
+
+#[test]
+fn places_are_found_by_address() {
+    let entries = [entry(7, 300), entry(2, 1), entry(7, 2), entry(9, 0)].concat();
+    let made = row(HASH_A, 1, &entries).unwrap();
+    assert_eq!(at(&made, 7), [2, 300]);
+    assert_eq!(at(&made, 2), [1]);
+    assert_eq!(at(&made, 9), [0]);
+    assert!(at(&made, 8).is_empty() && at(&made, 0).is_empty() && at(&made, 255).is_empty());
+    let mut terms: Vec<Term> = [7, 2, 9].map(|it| term(0, &[it; ADDRESS])).to_vec();
+    terms.sort_unstable();
+    assert_eq!(TouchedRow::new(&made, &HASH_A).unwrap().unwrap().terms(), terms);
+}
+
+#[test]
+fn rows_of_other_blocks_and_damaged_ones_are_not_read() {
+    let made = row(HASH_A, 0, &[]).unwrap();
+    assert!(TouchedRow::new(&made, &HASH_A).unwrap().unwrap().terms().is_empty());
+    assert!(TouchedRow::new(&made, &B256::ZERO).unwrap().is_none());
+    assert!(TouchedRow::new(&made[..32], &HASH_A).is_err());
+    assert!(TouchedRow::new(&[&made[..], b"x"].concat(), &HASH_A).is_err());
+    assert!(row(HASH_A, 0, b"x").is_none());
+}

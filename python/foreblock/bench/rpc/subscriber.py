@@ -1,0 +1,171 @@
+"""A client that sends transactions and waits for what they cause, told and read.
+
+It subscribes on one connection, by WebSocket. For each transaction it takes three times: when it
+is sent, when the first reply shows what it causes, to a client that asks again after each reply
+on an HTTP connection, and when the notification of the same arrives. Transactions follow each
+other at random distances. One thread waits for both connections, so that neither is seen late.
+
+    python -m foreblock.bench.rpc.subscriber URL KIND SECONDS LEAST
+"""
+
+import json
+import random
+import select
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from foreblock.bench.preconf.part import tell, wait_to_begin
+from foreblock.bench.preconf.wire import RawConnection, request
+from foreblock.bench.rpc import chain
+from foreblock.bench.rpc.subscription import BenchSubscription, Json
+from foreblock.errors import NotAnAnswer
+from foreblock.ledger.rules.transaction_types import DYNAMIC_FEE
+from foreblock.primitives import format_data
+from foreblock.types import Message, Transaction, sign_transaction
+
+KEY: Final = b"\x46" * 32  # of the sender of `chain`
+GWEI: Final = 10**9
+PAUSES: Final = (0.015, 0.035)  # seconds between two transactions
+WARM_UP: Final = 3  # transactions that are not counted
+PATIENCE_MS: Final = 30_000
+
+
+@dataclass(frozen=True)
+class DeliveryKind:
+    """What is subscribed to, how the same is read, and how both show what was waited for.
+
+    That is named by a text: the hash of the transaction, or the number of the next block.
+    """
+
+    params: Sequence[Json]
+    awaits_head: bool
+
+    def look(self, awaited: str) -> tuple[str, list[Json]]:
+        """The request that reads it."""
+        return ("eth_blockNumber", []) if self.awaits_head else (
+            "eth_getTransactionReceipt", [awaited],
+        )  # fmt: skip
+
+    def is_read(self, result: Json, awaited: str) -> bool:
+        """Whether a reply shows it; geth has errors for a receipt that it does not have yet."""
+        if result is None:
+            return False
+        return not self.awaits_head or int(result, 16) >= int(awaited, 16)
+
+    def is_told(self, result: Json, awaited: str) -> bool:
+        """Whether a notification is the one about it."""
+        return bool(result["number" if self.awaits_head else "transactionHash"] == awaited)
+
+
+_FILTER: Final = {"address": format_data(chain.EMITTER_ADDRESS)}
+KINDS: Final = {
+    "newHeads": DeliveryKind(["newHeads"], awaits_head=True),
+    "logs": DeliveryKind(["logs", _FILTER], awaits_head=False),
+    "pendingLogs": DeliveryKind(["pendingLogs", _FILTER], awaits_head=False),
+}
+
+
+class BenchSubscriber:
+    """A client with both connections."""
+
+    def __init__(self, url: str, kind: DeliveryKind) -> None:
+        self._url: Final = url
+        self._kind: Final = kind
+        self._http: Final = RawConnection(url)
+        self._subscription: Final = BenchSubscription(url, kind.params)
+        self._poll: Final = select.poll()
+        for each in (self._http.socket, self._subscription.socket):
+            self._poll.register(each, select.POLLIN)
+
+    def ask(self, method: str, *params: Json) -> Json:
+        """The result of a request, without a look at the subscription."""
+        return self._result(self._http.ask(request(self._url, method, params))[2])
+
+    def send(self, transaction: Transaction) -> tuple[int, int, int]:
+        """Send it; gives when it was sent, when what it causes was read, and when it was told."""
+        awaited = format_data(transaction.hash)
+        if self._kind.awaits_head:
+            awaited = hex(int(self.ask("eth_blockNumber"), 16) + 1)
+        look = request(self._url, *self._kind.look(awaited))
+        send = request(self._url, "eth_sendRawTransaction", [format_data(transaction.raw)])
+        read = told = 0
+        sent = time.monotonic_ns()
+        self._http.send(send)
+        is_accepted = False
+        while not read or not told:
+            for descriptor in self._ready():
+                at = time.monotonic_ns()
+                if descriptor == self._subscription.socket.fileno():
+                    results = self._subscription.told()
+                    if any(self._kind.is_told(each, awaited) for each in results):
+                        told = at
+                    continue
+                body = self._http.receive()[2]
+                if not is_accepted:
+                    self._result(body)
+                    is_accepted = True
+                elif self._kind.is_read(json.loads(body).get("result"), awaited):
+                    read = at
+                    continue
+                self._http.send(look)
+        return sent, read, told
+
+    def close(self) -> None:
+        for each in (self._http, self._subscription):
+            each.socket.close()
+
+    def _ready(self) -> list[int]:
+        ready = [descriptor for descriptor, _ in self._poll.poll(PATIENCE_MS)]
+        if not ready:
+            raise NotAnAnswer(self._url, "what was sent is neither read nor told")
+        return ready
+
+    def _result(self, body: bytes) -> Json:
+        answer = json.loads(body)
+        if "error" in answer:
+            raise NotAnAnswer(self._url, body.decode())
+        return answer["result"]
+
+
+def transaction(nonce: int) -> Transaction:
+    """A call of the contract that logs."""
+    message = Message(
+        sender=chain.SENDER,
+        to=chain.EMITTER_ADDRESS,
+        data=nonce.to_bytes(32),
+        gas=50_000,
+        max_fee_per_gas=1_000 * GWEI,
+        max_priority_fee_per_gas=GWEI,
+    )
+    return sign_transaction(message, DYNAMIC_FEE, chain.CHAIN_ID, nonce, KEY)
+
+
+def samples(
+    client: BenchSubscriber, seconds: float, least: int, pause: Callable[[], None]
+) -> list[tuple[int, int, int]]:
+    """Send for some seconds, and at least some transactions."""
+    nonce = int(client.ask("eth_getTransactionCount", format_data(chain.SENDER), "pending"), 16)
+    found: list[tuple[int, int, int]] = []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end or len(found) < least + WARM_UP:
+        signed = transaction(nonce + len(found))
+        pause()
+        found.append(client.send(signed))
+    return found[WARM_UP:]
+
+
+def main() -> None:
+    """Print for each transaction when it was sent, and when its effect was read and told."""
+    url, kind, seconds, least = sys.argv[1:]
+    client = BenchSubscriber(url, KINDS[kind])
+    generator = random.Random(15)  # noqa: S311 - the same moments each time
+    wait_to_begin()
+    tell(samples(client, float(seconds), int(least),
+                 lambda: time.sleep(generator.uniform(*PAUSES))))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

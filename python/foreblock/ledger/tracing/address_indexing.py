@@ -1,0 +1,129 @@
+"""Write the index of transactions by address behind the head.
+
+Sealed blocks are run again to find the addresses that they touch. That takes longer than a turn
+may, so it is done on a thread, some blocks at a time; a turn then stores their rows, and writes
+the sections that these make whole (`section_indexing`). No commit waits for either.
+
+Each row is valid by the hash in it, so after a crash or a rewind the rows that hold are found
+again, and only the others are made anew. A store gets its index when this is made for it first,
+from its first block on.
+"""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, wait
+from typing import Final, NamedTuple
+
+from foreblock._engine import Store, View, touched_row
+from foreblock.ledger.reading.view import Ledger, LedgerView
+from foreblock.ledger.storage.address_index import ADDRESSES, terms_of, touched_key
+from foreblock.ledger.storage.section_indexing import SectionIndexing
+from foreblock.ledger.tracing.touched import touched_unbounded
+
+JOB_S: Final = 0.1  # after which no further block is begun
+JOB_BYTES: Final = 4 << 20  # the same, of rows
+
+
+class _Rows(NamedTuple):
+    """What a job has made, and the block from which the next one goes on."""
+
+    rows: list[tuple[bytes, bytes]]
+    stop: int
+
+
+class AddressIndexing:
+    """The writer of the index of one store."""
+
+    def __init__(
+        self,
+        store: Store,
+        thread: Executor | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`thread` runs jobs; without one they are run in place."""
+        self._store: Final = store
+        self._thread: Final = thread
+        self._clock: Final = clock
+        self._ledger: Final = Ledger(store, announce=False)
+        self._sections: Final = SectionIndexing(store, ADDRESSES, terms_of, clock)
+        self._has_more_sections = True
+        self._next = 0  # the first block that may have no row
+        self._job: Future[_Rows] | None = None
+        with store.view() as view:
+            first = [] if ADDRESSES.exists(view) else [ADDRESSES.read(view).row]
+        if first:
+            store.put_rows(first, [])
+
+    def turn(self, latest: int) -> bool:
+        """Take a turn, if one is due up to this block; gives whether there may be more."""
+        if self._job is not None:
+            if not self._job.done():
+                return False
+            self._store_rows(self._job.result())
+            return True
+        if self._has_more_sections:
+            self._has_more_sections = self._sections.turn(latest)
+            return True
+        return self._begin()
+
+    def catch_up(self, latest: int) -> None:
+        """Take turns until nothing is due; there is no thread."""
+        while self.turn(latest):
+            pass
+
+    def close(self) -> None:
+        """Wait for the job and drop what it made; the next turn makes it again."""
+        if self._job is not None:
+            wait([self._job])
+            self._job = None
+
+    def _begin(self) -> bool:
+        """Begin a job, if blocks lack rows; gives whether it is done already."""
+        with self._store.view() as view:
+            self._next = self._first_without_row(view)
+            latest = view.heads.latest
+        assert latest is not None, "a chain never loses its first block"
+        if self._next > latest[0]:
+            return False
+        if self._thread is None:
+            self._store_rows(self._make_rows(self._next))
+            return True
+        self._job = self._thread.submit(self._make_rows, self._next)
+        return False
+
+    def _first_without_row(self, view: View) -> int:
+        """Where to go on; a rewind may have led below the last job."""
+        end = ADDRESSES.read(view).end
+        if self._next <= end or terms_of(view, self._next - 1) is None:
+            return end
+        return self._next
+
+    def _make_rows(self, first: int) -> _Rows:
+        """Make rows of sealed blocks from one on, for some time."""
+        until, made, size = self._clock() + JOB_S, list[tuple[bytes, bytes]](), 0
+        view = self._ledger.view()
+        try:
+            number = first
+            while number <= view.latest.number and size < JOB_BYTES:
+                if terms_of(view.stored, number) is None:
+                    row = _row(view, number)
+                    made.append((touched_key(number), row))
+                    size += len(row)
+                number += 1
+                if self._clock() >= until:
+                    break
+            return _Rows(made, number)
+        finally:
+            view.close()
+
+    def _store_rows(self, made: _Rows) -> None:
+        if made.rows:
+            self._store.put_rows(made.rows, [])
+        self._job, self._next = None, made.stop
+        self._has_more_sections = True
+
+
+def _row(view: LedgerView, number: int) -> bytes:
+    block = view.resolve(number)
+    entries, made = touched_unbounded(view, block)
+    return touched_row(block.hash, made, entries)

@@ -1,0 +1,127 @@
+"""Find the transactions that touch an address, from a block on, upwards or downwards.
+
+Sealed blocks are found by the index of addresses; those after its last section each have a row,
+and the few that have none yet, like the blocks in progress, are run again. A block's transactions
+stay together, so a page may have more of them than were asked for.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from foreblock._engine import LogFilter, LogSearch, touched_places
+from foreblock.errors import RefusedTrace
+from foreblock.ledger.reading.blocks import ReadableBlock
+from foreblock.ledger.reading.transaction_lookup import count_transactions
+from foreblock.ledger.reading.view import LedgerView
+from foreblock.ledger.storage.address_index import ADDRESSES, touched_key
+from foreblock.ledger.storage.section_index import Indexed
+from foreblock.ledger.tracing.touched import Touched, touched_by
+from foreblock.scheduling.steps import UNHURRIED, Pace, Steps
+from foreblock.scheduling.thresholds import THRESHOLDS
+
+
+@dataclass(frozen=True, slots=True)
+class TouchingBlock:
+    """A block and the places of its transactions that touch the address, in order."""
+
+    block: ReadableBlock
+    places: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class AddressPage:
+    """Blocks in the order of the search, and whether there are more."""
+
+    blocks: list[TouchingBlock]
+    has_more: bool
+
+
+def search_addresses(
+    view: LedgerView, address: bytes, numbers: range, most: int, pace: Pace = UNHURRIED
+) -> Steps[AddressPage]:
+    """The next transactions that touch an address: `most`, and the rest of the last block.
+
+    Blocks are searched in the order of `numbers`, one step of 1 or -1 after the other. Raises
+    `RefusedTrace` where the store has no index, or blocks that are not indexed yet are reached.
+    """
+    if not ADDRESSES.exists(view.stored):
+        raise RefusedTrace(
+            "transactions by address need an index, which is not kept here (setting address_index)"
+        )
+    search = _Search(view, address, ADDRESSES.read(view.stored))
+    found: list[TouchingBlock] = []
+    count = 0
+    for number in search.candidates(numbers):
+        if number is None:
+            if pace.is_over():
+                yield None
+            continue
+        block = view.resolve(number) if number <= view.latest.number else view.unsealed(number)
+        places = yield from search.places(block)
+        if not places:
+            continue
+        if count >= most:
+            return AddressPage(found, has_more=True)
+        found.append(TouchingBlock(block, places))
+        count += len(places)
+    return AddressPage(found, has_more=False)
+
+
+class _Search:
+    """A search for one address in one view."""
+
+    def __init__(self, view: LedgerView, address: bytes, indexed: Indexed) -> None:
+        self._view = view
+        self._address = address
+        self._indexed = indexed
+        self._run_again = 0
+
+    def candidates(self, numbers: range) -> Iterator[int | None]:
+        """The blocks that may have some, in order; none where others may have a turn."""
+        end = self._indexed.end
+        if numbers.step > 0:
+            yield from self._in_sections(numbers.start, min(numbers.stop, end), backwards=False)
+            yield from _with_pauses(range(max(numbers.start, end), numbers.stop))
+        else:
+            first, stop = numbers.stop + 1, numbers.start + 1
+            yield from _with_pauses(range(numbers.start, max(first, end) - 1, -1))
+            yield from self._in_sections(first, min(stop, end), backwards=True)
+
+    def _in_sections(self, first: int, stop: int, *, backwards: bool) -> Iterator[int | None]:
+        """Look into one section after the other."""
+        wanted = LogFilter([self._address], [])
+        runs = self._indexed.runs(first, stop)
+        for kind, (start, end) in reversed(runs) if backwards else runs:
+            starts = range(start, end, kind[1])
+            for section in reversed(starts) if backwards else starts:
+                search = LogSearch(wanted, [(kind, (section, section + kind[1]))], first, stop)
+                found: list[int] = []
+                while search.reached is not None:
+                    found += search.go_on(self._view.stored, THRESHOLDS.looked_up_terms)
+                yield from reversed(found) if backwards else found
+                yield None
+
+    def places(self, block: ReadableBlock) -> Steps[list[int]]:
+        """The places of a block's transactions that touch the address."""
+        if block.number <= self._view.latest.number:
+            key = touched_key(block.number)
+            places = touched_places(self._view.stored, key, block.hash, self._address)
+            if places is not None:
+                return places
+        if not count_transactions(self._view, block):
+            return []
+        self._run_again += 1
+        if self._run_again > THRESHOLDS.searched_traces:
+            end = self._indexed.end
+            left = self._view.latest.number + 1 - end
+            raise RefusedTrace(
+                f"transactions by address are indexed below block {end}, {left} blocks are left"
+            )
+        touched: Touched = yield touched_by(self._view, block)
+        return touched.places(self._address)
+
+
+def _with_pauses(numbers: range) -> Iterator[int | None]:
+    for number in numbers:
+        yield number
+        yield None

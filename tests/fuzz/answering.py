@@ -1,0 +1,101 @@
+"""Bodies of requests to a service: whatever they ask for, the answer is one that clients can read.
+
+`Answering.broken` is what fuzzing looks for: a body that has no answer, one that is no JSON-RPC,
+an internal error, or a result in another shape than `rpc.discover` says.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from foreblock.ledger.reading.view import Ledger
+from foreblock.methods import make_families
+from foreblock.methods.openrpc.schemas import SCHEMAS
+from foreblock.methods.openrpc.signatures import read_signature
+from foreblock.methods.options import Dialect, Options
+from foreblock.scheduling.reply import Reply
+from foreblock.service.app import Service, ServiceOptions, make_scheduler
+from support.chains.preconfirming import COUNTER, PreconfirmingChain
+from support.json_schema import Validator
+from support.servers.asked_by import ANYBODY, body_of
+
+INTERNAL = -32603
+DIALECTS: tuple[Dialect, ...] = ("preconf", "ethereum")
+TIMEOUT_MS = 100  # a call may be endless
+
+
+class Answering:
+    """A chain with logs, sealed and in progress, and a service of it in each dialect."""
+
+    def __init__(self, folder: Path) -> None:
+        self._chain = PreconfirmingChain(folder)
+        for value in (1, 2, 3):
+            self._chain.begin()
+            self._chain.extend([self._chain.pay(COUNTER, value), self._chain.pay(value=10)])
+        ledger = Ledger(self._chain.store, clock=self._chain.clock)
+        self._services = []
+        for dialect in DIALECTS:
+            options = ServiceOptions(Options(dialect, call_timeout_ms=TIMEOUT_MS))
+            scheduler = make_scheduler(options)
+            families = make_families(options.methods, scheduler)
+            shapes = {
+                method.name: read_signature(method.signature).result.schema
+                for family in families
+                for method in family.methods
+            }
+            self._services.append((Service(ledger, options, scheduler), scheduler, shapes))
+        self._runner = asyncio.Runner()
+        self._validator = Validator()
+
+    def close(self) -> None:
+        self._runner.close()
+        for _, scheduler, _ in self._services:
+            scheduler.close()
+        self._chain.close()
+
+    def broken(self, body: bytes) -> str | None:
+        """What is wrong with an answer to this body, if anything is."""
+        for service, _, shapes in self._services:
+            answered = self._runner.run(self._answer(service, body))
+            for why in self._failures(body, answered, shapes):
+                return f"{why} in {answered[:1000]!r}"
+        return None
+
+    @staticmethod
+    async def _answer(service: Service, body: bytes) -> bytes:
+        reply = service.answer(body, ANYBODY)
+        return body_of(reply if isinstance(reply, Reply) else await reply)
+
+    def _failures(self, body: bytes, answered: bytes, shapes: dict[str, Any]) -> Iterator[str]:
+        if not answered:
+            return  # there were notifications only
+        answers = json.loads(answered)
+        asked = _requests(body)
+        for answer in answers if isinstance(answers, list) else [answers]:
+            if answer.get("jsonrpc") != "2.0" or "id" not in answer:
+                yield "no answer of JSON-RPC"
+            if "error" in answer:
+                if answer["error"]["code"] == INTERNAL:
+                    yield "an internal error"
+                continue
+            shape = shapes.get(asked.get(json.dumps(answer["id"]), ""))
+            if shape is not None:
+                components = {"components": {"schemas": SCHEMAS}}
+                yield from self._validator.failures(answer["result"], shape, components)
+
+
+def _requests(body: bytes) -> dict[str, str]:
+    """Methods by the id of their request, where no other has it."""
+    try:
+        given = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    found: dict[str, str] = {}
+    requests = given if isinstance(given, list) else [given]
+    for each in requests:
+        if isinstance(each, dict) and isinstance(each.get("method"), str):
+            key = json.dumps(each.get("id"))
+            found[key] = "" if key in found else each["method"]
+    return found

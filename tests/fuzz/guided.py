@@ -1,0 +1,115 @@
+"""Inputs that look for one by which a promise of the service is broken.
+
+Atheris brings libFuzzer's mutations and sees which lines of Python an input reaches, and which
+branches of the engine if that was built to tell. `make fuzz` runs it; the arguments are the name
+of a target, the path of such an engine or an empty text, and libFuzzer's.
+"""
+
+import importlib
+import importlib.util
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import atheris
+
+from fuzz.json_mutation import other_params
+
+_LENGTH = re.compile(rb"Content-Length: \d+")
+_RARELY = 16
+_OFTEN = 3
+
+Mutator = Callable[[bytes, int, int], bytes]
+
+
+class Target(NamedTuple):
+    """Where a class is whose `broken` says what an input breaks, and what it should reach."""
+
+    module: str
+    name: str
+    reaches: list[str]
+    mutate: Mutator
+
+
+def load_engine(path: Path) -> None:
+    """Use the engine at this path wherever the built one would be.
+
+    Its counters are libFuzzer's, so that has to be there first, for everybody to see.
+    """
+    flags = sys.getdlopenflags()
+    sys.setdlopenflags(os.RTLD_NOW | os.RTLD_GLOBAL)
+    importlib.import_module("atheris.core_with_libfuzzer")
+    sys.setdlopenflags(flags)
+    spec = importlib.util.spec_from_file_location("foreblock._engine", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+
+
+def mutate_request(data: bytes, max_size: int, seed: int) -> bytes:
+    """Another request: mostly another body under the right length, now and then other bytes."""
+    head, end, body = data.partition(b"\r\n\r\n")
+    if not end or seed % _RARELY == 0:
+        return bytes(atheris.Mutate(data, max_size))
+    room = max_size - len(head) - len(end) - 8
+    body = bytes(atheris.Mutate(body, max(room, 1)))
+    return _LENGTH.sub(b"Content-Length: %d" % len(body), head) + end + body
+
+
+def mutate_params(data: bytes, max_size: int, seed: int) -> bytes:
+    """Other params of the same method, now and then another body."""
+    head, start, params = data.partition(b'"params":')
+    if not start or not params.endswith(b"}") or seed % _RARELY == 0:
+        return bytes(atheris.Mutate(data, max_size))
+    room = max_size - len(head) - len(start) - 1
+    other = other_params(params[:-1], seed) if seed % _OFTEN else None
+    if other is None or len(other) > room:
+        other = bytes(atheris.Mutate(params[:-1], max(room, 1)))
+    return head + start + other + b"}"
+
+
+def mutate_frames(data: bytes, max_size: int, seed: int) -> bytes:
+    """Other frames after the same head, now and then another head."""
+    head, end, frames = data.partition(b"\r\n\r\n")
+    if not end or seed % _RARELY == 0:
+        return bytes(atheris.Mutate(data, max_size))
+    room = max_size - len(head) - len(end)
+    return head + end + bytes(atheris.Mutate(frames, max(room, 1)))
+
+
+_SERVED = ["foreblock.rpc", "foreblock.methods"]
+TARGETS = {
+    "fast_path": Target("fuzz.conversation", "TwoWays", _SERVED, mutate_request),
+    "requests": Target("fuzz.answering", "Answering", _SERVED, mutate_params),
+    "websocket": Target("fuzz.talking", "Talking", ["foreblock.server"], mutate_frames),
+}
+
+
+def main() -> None:
+    """Run until libFuzzer has had enough, or something is broken."""
+    target, engine = TARGETS[sys.argv.pop(1)], sys.argv.pop(1)
+    if engine:
+        load_engine(Path(engine))
+    with atheris.instrument_imports(include=target.reaches):
+        module = importlib.import_module(target.module)
+
+    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: PTH112, S108, where there is one
+    with tempfile.TemporaryDirectory(prefix="foreblock-fuzz-", dir=memory) as folder:
+        tried = getattr(module, target.name)(Path(folder) / "store")
+
+        def one(data: bytes) -> None:
+            why = tried.broken(data)
+            assert why is None, f"{data!r}: {why}"
+
+        atheris.Setup(sys.argv, one, custom_mutator=target.mutate, internal_libfuzzer=True)
+        atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()
