@@ -38,8 +38,9 @@ class BlockRun:
     ) -> "BlockRun":
         """A run on the sealed block `fork`; `given_up` is pending until the commit."""
         run = cls(writer, clock, given_up)
+        writer.forget_prunable()
         run.builder.drop(given_up.partials, "it stood on what was given up")
-        run.builder.rewind(fork)
+        run.builder.rewind(fork, built_here=True)
         run._given_up.append(given_up)
         run._parent_state = on_sealed(writer.store, writer.profile, fork)
         run._keeps_nodes = False
@@ -83,12 +84,22 @@ class BlockRun:
             self.builder.end_quietly(block.number, block.index - 1, block.partials[-1])
         return self.latest
 
+    def close(self) -> None:
+        """Throw the run away; the block that it went on with, or replaced, stays open."""
+        self.builder.close()
+        if self._parent_state is not None:
+            self._parent_state.view.close()
+        elif self.block is not self._writer.current:
+            self.block.close()
+
     def commit(self) -> list[Flashblock]:
         """Make the run the chain, in one commit; gives its flashblocks."""
         pending, writer = self.block, self._writer
         self.builder.seals_as(pending.roots.take_new())
         if self._keeps_nodes:
             writer.follow_at_distance(self.builder, self.latest.number)
+        else:
+            writer.name_at_distance(self.builder, self.latest.number)
         now_ns = self._clock.monotonic_ns()
         writer.commit(self.builder, self.latest, pending.partials[-1], now_ns)
         pending.roots.restart(writer.store.trie)

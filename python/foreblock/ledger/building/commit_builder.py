@@ -113,31 +113,45 @@ class CommitBuilder:
         executed = verified.transactions, verified.receipts
         self._put(rows.block_rows(block, total_difficulty, *executed))
 
-    def rewind(self, block: int) -> None:
-        """Make a sealed block the latest again, and drop all that stands above it."""
+    def rewind(self, block: int, *, built_here: bool = False) -> None:
+        """Make a sealed block the latest again, and drop all that stands above it.
+
+        Of a chain that is `built_here`, no partials of a sealed height can be reached but
+        those that it is made of: only these are looked for.
+        """
         self.is_empty = False
         latest = self._view.heads.latest
         assert latest is not None, "a store is begun with its genesis"
         for height in range(block + 1, latest[0] + 1):
-            self._keep_removed(height)
-            self.drop(self.live_partials(height), "its block was given up")
+            parts = made_of(self._view, height)
+            self._keep_removed(height, parts)
+            found = parts[:-1] if built_here else self._partials_of(height)
+            live = [each for each in found if self._status(each) == "live"]
+            self.drop(live, "its block was given up")
+            self._dropped.update(parts)
         self.batch.rewind(block)
         self._rewound_to = block if self._rewound_to is None else min(block, self._rewound_to)
 
-    def _keep_removed(self, number: int) -> None:
+    def _keep_removed(self, number: int, parts: tuple[int, ...]) -> None:
         """Keep what subscribers are told about a sealed block that is given up."""
         view = self._view
-        removed = removed_rows.removed_row(
-            view, number, made_of(view, number), begun_with(view, number)
-        )
-        self.batch.put(removed_rows.removed_key(number, removed.header.hash), removed.encode())
+        if parts:
+            key, row = removed_rows.removed_of_partials(view, number, parts)
+        else:
+            removed = removed_rows.removed_row(view, number, begun_with(view, number))
+            key = removed_rows.removed_key(number, removed.header.hash)
+            row = removed.encode()
+        self.batch.put(key, row)
 
     def live_partials(self, block: int) -> list[int]:
         """The stored partials of a height that can be reached, but for a sealed one."""
+        return [each for each in self._partials_of(block) if self._status(each) == "live"]
+
+    def _partials_of(self, block: int) -> list[int]:
+        """The stored partials of a height."""
         found = self._view.rows(partial_rows.block_prefix(block), _ALL)
         kinds = (partial_rows.partial_of_key(key) for key, _ in found)
-        numbers = [partial for partial, kind in kinds if kind == b"h"]
-        return [number for number in numbers if self._status(number) == "live"]
+        return [partial for partial, kind in kinds if kind == b"h"]
 
     def drop(self, partials: Sequence[int], why: str) -> None:
         """Make these partials unreachable from this commit on."""
@@ -146,6 +160,23 @@ class CommitBuilder:
             self.batch.drop(list(partials), why)
             self._dropped.update(partials)
             self._revived.difference_update(partials)
+
+    def revive_as(self, partials: Sequence[int], payload_id: bytes) -> None:
+        """Take back a drop of the first partials of a block, which are of another job now.
+
+        Places after the last of them mean nothing any more.
+        """
+        self.revive(partials)
+        last = self._view.partial(partials[-1])
+        assert last is not None, "it was stored before it was dropped"
+        for number in partials:
+            key = partial_rows.partial_key(last.block, number)
+            row = self._view.row(key)
+            assert row is not None, "a partial that is kept has its rows"
+            self.batch.put(key, partial_rows.with_payload_id(row, payload_id))
+        for key, _ in self._view.rows(partial_rows.places_prefix(last.block), _ALL):
+            if partial_rows.place_of_key(key)[1] > last.index:
+                self.batch.delete(key)
 
     def revive(self, partials: Sequence[int]) -> None:
         """Take back a drop, so that hashes and places mean these partials again."""

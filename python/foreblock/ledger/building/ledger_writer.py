@@ -64,7 +64,9 @@ class LedgerWriter:
         # The block whose indices were committed last; `follow_up` computes its roots.
         self.current: BlockInProgress | None = None
         self._prunable: list[bytes] = []  # keys that go with the next commit
-        self._beside: dict[bytes, bytes] = {}  # rows that go with the next commit
+        # Rows that go with the next commit; those that are none are deleted.
+        self._beside: dict[bytes, bytes | None] = {}
+        self._held: int | None = None  # the oldest block that the chain may be taken back to
         # Of the last commit, in monotonic time, for the log.
         self.committed_at_ns = 0
         self.commit_took_ns = 0
@@ -172,6 +174,31 @@ class LedgerWriter:
         """Write a row with the next commit."""
         self._beside[key] = value
 
+    def delete_with_next(self, key: bytes) -> None:
+        """Delete a row with the next commit."""
+        self._beside[key] = None
+
+    def hold(self, block: int | None) -> None:
+        """Keep all that it takes to go back to this sealed block, and to any partial above it.
+
+        None leaves it to what is kept anyway. It is for this process.
+        """
+        self._held = block
+        self.store.hold(block)
+
+    def take_back(self, builder: CommitBuilder, latest: Header, quiet: Quiet | None) -> None:
+        """Make steps durable after which the chain ends lower, and a former partial is pending.
+
+        The pending partial is that of the steps; `quiet` is the last index at which it stood.
+        """
+        self.forget_prunable()
+        self.name_at_distance(builder, latest.number)
+        until = self._clock.monotonic_ns() + self.lifetime_ns
+        builder.batch.note(Freshness(self._boot_id, until, quiet).encode())
+        self._put_beside(builder)
+        self._commit(builder)
+        self.latest = latest
+
     def refresh(self) -> None:
         """Let the pending block count as fresh from now on, and write the rows that wait."""
         builder = CommitBuilder(self.store)
@@ -181,6 +208,15 @@ class LedgerWriter:
         builder.batch.note(Freshness(self._boot_id, until, quiet).encode())
         self._put_beside(builder)
         self._commit(builder)
+
+    def name_at_distance(self, builder: CommitBuilder, latest: int) -> None:
+        """Let the safe and the final head come down with the latest."""
+        builder.batch.safe(max(latest - self._safe_distance, 0))
+        builder.batch.finalized(max(latest - self._finalized_distance, 0))
+
+    def forget_prunable(self) -> None:
+        """Look again for what is to be pruned: the chain is about to end lower."""
+        self._prunable = []
 
     def follow_at_distance(self, builder: CommitBuilder, latest: int) -> None:
         """Let the safe and the final head of a chain that is built here follow the latest."""
@@ -215,6 +251,8 @@ class LedgerWriter:
         if not self._prunable:
             with self.store.view() as view:
                 below = self.latest.number - self._keep_partials
+                if self._held is not None:
+                    below = min(below, self._held + 1)
                 self._prunable = [
                     *prunable(view, below, self._prune_heights),
                     *prunable_removed(view, below, self._prune_heights),
@@ -253,7 +291,10 @@ class LedgerWriter:
 
     def _put_beside(self, builder: CommitBuilder) -> None:
         for key, value in self._beside.items():
-            builder.batch.put(key, value)
+            if value is None:
+                builder.batch.delete(key)
+            else:
+                builder.batch.put(key, value)
         self._beside = {}
 
     def _commit(self, builder: CommitBuilder) -> None:
