@@ -297,6 +297,25 @@ def test_a_rewound_partial_can_be_revived(store: Store, cleared: str) -> None:
         assert view.heads.folded == 1
 
 
+def test_only_dropped_partials_are_forgotten(store: Store) -> None:
+    append(store, balance(ALICE, 1))
+    number = extend(store, 2, on_block=0)
+    batch = store.batch()
+    batch.forget([number])
+    with pytest.raises(RefusedCommit, match="is not dropped"):
+        store.commit(batch)
+    batch = store.batch()
+    batch.drop([number], "test")
+    batch.forget([number])
+    batch.forget([number, 99])
+    store.commit(batch)
+    while store.maintain(100):
+        pass
+    with store.view() as view:
+        assert view.partial(number) is None
+        assert view.to_be_cleared == 0
+
+
 def test_what_is_held_is_not_pruned(tmp_path: Path) -> None:
     kept = {"keep_states": 3, "keep_partials": 2, "keep_nodes": 1}
     with Store(str(tmp_path / "held"), write=True, **kept) as store:

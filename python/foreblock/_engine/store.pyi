@@ -225,6 +225,9 @@ class Batch:
     def revive(self, partials: list[int]) -> None:
         """Take back a drop, also of a partial that was sealed and rewound."""
 
+    def forget(self, partials: list[int]) -> None:
+        """Forget dropped partials for good, before their heights are pruned."""
+
     def rewind(self, block: int) -> None:
         """Make `block` the latest again; blocks above it are out of reach at once."""
 

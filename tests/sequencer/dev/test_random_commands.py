@@ -8,6 +8,7 @@ heard every message, has the same blocks once it is given those of the chain.
 import random
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -267,7 +268,7 @@ def test_any_commands_leave_a_chain_as_the_model_says(actions: list[tuple[object
 def test_a_long_life(tmp_path: Path) -> None:
     chance = random.Random(7)
     trial = Trial(tmp_path)
-    kinds = [
+    kinds: list[tuple[Any, ...]] = [
         *[("send",)] * 8,
         *[("mine", 1, None), ("snapshot",), ("revert", 0), ("revert", 1), ("pass", 1_000)] * 2,
         *[("rollback", 1), ("reorg", 2, True), ("restart",), ("tail",), ("kill",)],

@@ -15,6 +15,7 @@ from foreblock.bus.commands import (
     TakeSnapshot,
 )
 from foreblock.ledger.reading.view import Ledger
+from foreblock.ledger.storage import given_up
 from foreblock.ledger.storage.dev_row import Mining
 from support.chains.checking import check_by_import
 from support.chains.dev_chain import (
@@ -169,3 +170,29 @@ def test_what_an_old_snapshot_needs_is_kept(tmp_path: Path) -> None:
         chain.run(1_000)
     with chain.store.view() as view:
         assert view.heads.earliest > 30, "nothing is held any more"
+
+
+def test_what_is_given_up_at_the_same_height_is_forgotten(
+    auto: DevChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(given_up, "KEPT", 20)
+    monkeypatch.setattr(given_up, "PORTION", 4)
+    auto.submit(send(ALICE, 0))
+    first, at_first = auto.execute(TakeSnapshot()), everything(auto)
+    auto.submit(send(ALICE, 1))
+    kept, sizes = auto.execute(TakeSnapshot()), []
+    before = everything(auto)
+    for turn in range(60):
+        auto.submit(*(send(BOB, nonce, value=turn + 1) for nonce in range(3)))
+        auto.settle()
+        assert auto.execute(Revert(kept))
+        auto.settle()
+        assert everything(auto) == before
+        kept = auto.execute(TakeSnapshot())
+        with auto.store.view() as view:
+            sizes.append(len(view.rows(b"p", 10_000)) + len(view.rows(b"G", 10_000)))
+    assert max(sizes[30:]) <= max(sizes[10:30]), "it does not grow"
+    assert auto.execute(Revert(kept))
+    assert everything(auto) == before
+    assert auto.execute(Revert(first))
+    assert everything(auto) == at_first

@@ -93,6 +93,7 @@ impl Applying<'_, '_> {
             }
             Step::Drop { partials, reason } => self.drop_partials(partials, reason),
             Step::Revive { partials } => self.revive(partials),
+            Step::Forget { partials } => self.forget(partials),
             Step::Rewind { block } => self.rewind(*block),
             Step::Pending(partial) => self.pending(*partial),
             Step::Safe(block) => {
@@ -235,6 +236,18 @@ impl Applying<'_, '_> {
             check(partial.status != Status::Rewound, || format!("partial {number} was rewound"))?;
             partial.status = Status::Live;
             self.put_partial(number, &partial)?;
+        }
+        Ok(())
+    }
+
+    /// The record goes first: a partial that can be found has its whole delta.
+    fn forget(&mut self, numbers: &[u64]) -> Result<()> {
+        for &number in numbers {
+            let Some(partial) = self.tables.partial(self.txn, number)? else { continue };
+            let is_dropped = matches!(partial.status, Status::Dropped { .. } | Status::Rewound);
+            check(is_dropped, || format!("partial {number} is not dropped"))?;
+            self.tables.partials.delete(self.txn, &number.to_be_bytes()).map_err(lmdb)?;
+            self.tables.discard(self.txn, Trash::Delta(number))?;
         }
         Ok(())
     }

@@ -39,7 +39,7 @@ class BlockRun:
         """A run on the sealed block `fork`; `given_up` is pending until the commit."""
         run = cls(writer, clock, given_up)
         writer.forget_prunable()
-        run.builder.drop(given_up.partials, "it stood on what was given up")
+        run.builder.give_up(given_up.number, given_up.partials, "it stood on what was given up")
         run.builder.rewind(fork, built_here=True)
         run._given_up.append(given_up)
         run._parent_state = on_sealed(writer.store, writer.profile, fork)
@@ -58,7 +58,7 @@ class BlockRun:
 
     def begin_anew(self, base: Base, payload_id: bytes, why: str) -> BlockInProgress:
         """Give up the block in progress, which no block of the run stands on, for another."""
-        self.builder.drop(self.block.partials, why)
+        self.builder.give_up(self.block.number, self.block.partials, why)
         self._given_up.append(self.block)
         self.block = self._writer.begin(base, payload_id)
         return self.block

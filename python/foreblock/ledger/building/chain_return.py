@@ -95,7 +95,7 @@ def take_back(
     """
     partials = place.partials
     with CommitBuilder(writer.store) as builder:
-        builder.drop(given_up.partials, GIVEN_UP)
+        builder.give_up(given_up.number, given_up.partials, GIVEN_UP)
         builder.rewind(place.latest.number, built_here=True)
         builder.revive_as(partials, payload_id)
         builder.batch.pending(partials[-1])

@@ -9,7 +9,7 @@ a hash means the first partial with it that can be reached, a place the one that
 or revived last; and the index of logs, whose end a rewind lowers.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Self
 
 from foreblock._engine import Batch, Header, Heads, NodeWrites, Store, View
@@ -19,6 +19,7 @@ from foreblock.ledger.reading.partials import begun_with
 from foreblock.ledger.rules.verification import Verified
 from foreblock.ledger.storage import log_index, partial_rows, removed_rows, rows
 from foreblock.ledger.storage.body_rows import made_of
+from foreblock.ledger.storage.given_up import GivenUp
 
 _ALL: Final = 1 << 20  # more rows than a height can have
 
@@ -36,6 +37,7 @@ class CommitBuilder:
         self._revived: set[int] = set()
         self._hashes: set[bytes] = set()  # of partials that this commit adds or revives
         self._rewound_to: int | None = None  # the lowest block that a step rewinds to
+        self._given_up: Final[list[GivenUp]] = []  # for good, on a chain that is built here
 
     def __enter__(self) -> Self:
         return self
@@ -124,16 +126,29 @@ class CommitBuilder:
         assert latest is not None, "a store is begun with its genesis"
         for height in range(block + 1, latest[0] + 1):
             parts = made_of(self._view, height)
-            self._keep_removed(height, parts)
+            removed = self._keep_removed(height, parts)
             found = parts[:-1] if built_here else self._partials_of(height)
             live = [each for each in found if self._status(each) == "live"]
             self.drop(live, "its block was given up")
             self._dropped.update(parts)
+            if built_here:
+                self._given_up.append(GivenUp(height, parts, removed))
         self.batch.rewind(block)
         self._rewound_to = block if self._rewound_to is None else min(block, self._rewound_to)
 
-    def _keep_removed(self, number: int, parts: tuple[int, ...]) -> None:
-        """Keep what subscribers are told about a sealed block that is given up."""
+    def give_up(self, block: int, partials: tuple[int, ...], why: str) -> None:
+        """Drop the block in progress of a chain that is built here."""
+        self.drop(partials, why)
+        self._given_up.append(GivenUp(block, partials))
+
+    @property
+    def given_up(self) -> Iterator[GivenUp]:
+        """What was given up and not revived."""
+        for each in self._given_up:
+            yield each._replace(partials=tuple(self._dropped.intersection(each.partials)))
+
+    def _keep_removed(self, number: int, parts: tuple[int, ...]) -> bytes:
+        """Keep what subscribers are told about a sealed block that is given up; gives the key."""
         view = self._view
         if parts:
             key, row = removed_rows.removed_of_partials(view, number, parts)
@@ -142,6 +157,7 @@ class CommitBuilder:
             key = removed_rows.removed_key(number, removed.header.hash)
             row = removed.encode()
         self.batch.put(key, row)
+        return key
 
     def live_partials(self, block: int) -> list[int]:
         """The stored partials of a height that can be reached, but for a sealed one."""

@@ -26,6 +26,7 @@ from foreblock.ledger.reading.partials import sealed_number
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage.chain_head import read_header, stored_profile
 from foreblock.ledger.storage.freshness import Freshness, Quiet, decode_freshness
+from foreblock.ledger.storage.given_up import GivenUpBlocks, given_up_keys
 from foreblock.ledger.storage.log_indexing import LogIndexing
 from foreblock.ledger.storage.removed_rows import prunable_removed
 from foreblock.ledger.storage.upkeep import PRUNE_HEIGHTS, Upkeep, prunable
@@ -67,6 +68,8 @@ class LedgerWriter:
         # Rows that go with the next commit; those that are none are deleted.
         self._beside: dict[bytes, bytes | None] = {}
         self._held: int | None = None  # the oldest block that the chain may be taken back to
+        self._last_held = 0  # no partial above this one is revived any more, once it is given up
+        self._given_up: Final = GivenUpBlocks()
         # Of the last commit, in monotonic time, for the log.
         self.committed_at_ns = 0
         self.commit_took_ns = 0
@@ -178,12 +181,13 @@ class LedgerWriter:
         """Delete a row with the next commit."""
         self._beside[key] = None
 
-    def hold(self, block: int | None) -> None:
-        """Keep all that it takes to go back to this sealed block, and to any partial above it.
+    def hold(self, block: int | None, last_partial: int = 0) -> None:
+        """Keep all that it takes to go back to this sealed block, and to partials above it.
 
-        None leaves it to what is kept anyway. It is for this process.
+        `last_partial` is the last one that the chain may be taken back to. None leaves it to
+        what is kept anyway. It is for this process.
         """
-        self._held = block
+        self._held, self._last_held = block, last_partial
         self.store.hold(block)
 
     def take_back(self, builder: CommitBuilder, latest: Header, quiet: Quiet | None) -> None:
@@ -257,7 +261,23 @@ class LedgerWriter:
                     *prunable(view, below, self._prune_heights),
                     *prunable_removed(view, below, self._prune_heights),
                 ]
-        return False
+        return self._forget_given_up()
+
+    def _forget_given_up(self) -> bool:
+        """Forget what was given up long ago; gives whether there was any.
+
+        In a commit of its own: hashes in the next one may be the same again.
+        """
+        given_up = self._given_up.take()
+        if not given_up:
+            return False
+        builder = CommitBuilder(self.store)
+        with self.store.view() as view:
+            for each in given_up:
+                builder.delete(given_up_keys(view, each))
+                builder.batch.forget(list(each.partials))
+        self._commit(builder)
+        return True
 
     def close(self) -> None:
         """Close the block in progress and its view; the store stays open."""
@@ -300,6 +320,9 @@ class LedgerWriter:
     def _commit(self, builder: CommitBuilder) -> None:
         begun_ns = self._clock.monotonic_ns()
         self._heads = builder.commit()
+        for each in builder.given_up:
+            if all(partial > self._last_held for partial in each.partials):
+                self._given_up.add(each)
         self.committed_at_ns = self._clock.monotonic_ns()
         self.commit_took_ns = self.committed_at_ns - begun_ns
 

@@ -4,11 +4,12 @@ A snapshot names blocks and partials, which stay in the store for as long as it 
 (`LedgerWriter.hold`), and has a copy of everything that is not in them.
 
     rows        key             value
-    snapshot    Y ‖ id (8)      the block that was latest (8) ‖ MessagePack of `ChainSnapshot`
+    snapshot    Y ‖ id (8)      the block that was latest (8) ‖ the partial that was pending (8)
+                                MessagePack of `ChainSnapshot`
 """
 
 import struct
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -19,7 +20,14 @@ from foreblock.ledger.storage.dev_row import DevState
 PREFIX: Final = b"Y"
 MOST: Final = 10_000  # snapshots of a chain
 _KEY: Final = struct.Struct(">cQ")
-_LATEST: Final = struct.Struct(">Q")
+_HELD: Final = struct.Struct(">QQ")
+
+
+class Held(NamedTuple):
+    """What the store must keep for a snapshot."""
+
+    latest: int
+    partial: int
 
 
 class ChainSnapshot(Struct, frozen=True, array_like=True):
@@ -41,19 +49,18 @@ def snapshot_key(number: int) -> bytes:
     return _KEY.pack(PREFIX, number)
 
 
-def encode_snapshot(latest: int, snapshot: ChainSnapshot) -> bytes:
+def encode_snapshot(held: Held, snapshot: ChainSnapshot) -> bytes:
     """The row."""
-    return _LATEST.pack(latest) + _encode(snapshot)
+    return _HELD.pack(*held) + _encode(snapshot)
 
 
 def read_snapshot(view: View, number: int) -> ChainSnapshot | None:
     """The snapshot with this id; none where there is none."""
     row = view.row(snapshot_key(number))
-    return None if row is None else _decode(row[_LATEST.size :])
+    return None if row is None else _decode(row[_HELD.size :])
 
 
-def latest_of_snapshots(view: View) -> dict[int, int]:
-    """The ids of all snapshots in their order, each with the block that was latest."""
-    return {
-        _KEY.unpack(key)[1]: _LATEST.unpack_from(row)[0] for key, row in view.rows(PREFIX, MOST)
-    }
+def held_by_snapshots(view: View) -> dict[int, Held]:
+    """The ids of all snapshots in their order, each with what it needs."""
+    found = view.rows(PREFIX, MOST)
+    return {_KEY.unpack(key)[1]: Held(*_HELD.unpack_from(row)) for key, row in found}
