@@ -21,6 +21,7 @@ from foreblock.bus.commands import (
     TakeSnapshot,
 )
 from foreblock.errors import RefusedCommand
+from foreblock.sequencer.dev import branches
 from foreblock.types import Flashblock
 from support.chains.checking import check_by_import
 from support.chains.dev_chain import (
@@ -175,6 +176,37 @@ def test_what_cannot_run_in_its_block_is_refused(auto: DevChain) -> None:
     assert auto.sealed() == before
     auto.submit(send(ALICE, 2))
     assert auto.latest_balance(NOBODY) == 3
+
+
+def test_no_job_has_the_id_of_another(manual: DevChain) -> None:
+    """Those who follow the feed know jobs by their ids, also those of branches given up."""
+    manual.execute(Mine(3))
+    said: dict[tuple[bytes, int], bytes] = {}
+    for turn in range(4):
+        snapshot = manual.execute(TakeSnapshot())
+        placed = send(ALICE, 0, value=1 + turn)
+        manual.execute(Reorganize(2, ((0, placed.raw, placed.sender),)))
+        manual.submit(send(BOB, 0, value=1 + turn))
+        manual.execute(Mine(2))
+        assert manual.execute(Revert(snapshot)) is False, "it stood on what was replaced"
+        snapshot = manual.execute(TakeSnapshot())
+        manual.submit(send(CAROL, 0, value=1 + turn))
+        manual.execute(Mine(2))
+        assert manual.execute(Revert(snapshot)) is True
+        manual.execute(Rollback(4))
+        manual.execute(Mine(4))
+    for each in manual.published:
+        place = each.payload_id, each.index
+        assert said.setdefault(place, each.diff.block_hash) == each.diff.block_hash
+
+
+def test_snapshots_are_limited(auto: DevChain, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branches, "MOST", 2)
+    assert [auto.execute(TakeSnapshot()) for _ in range(2)] == [0, 1]
+    with pytest.raises(RefusedCommand, match="there are 2 snapshots, which is the most"):
+        auto.execute(TakeSnapshot())
+    assert auto.execute(Revert(1)) is True
+    assert auto.execute(TakeSnapshot()) == 2
 
 
 def test_in_automine_what_is_put_back_is_mined_at_once(auto: DevChain) -> None:

@@ -190,7 +190,8 @@ class ChaoticSequencer(Sequencer):
         branch = BlockRun.replacing(writer, self._clock, fork, self._block)
         for timestamp, moved in zip(times, [[], *given_up], strict=True):
             base = next_base(branch.latest, timestamp, writer.profile, options, old[0].hash)
-            left = [*self._build(branch, base, moved), *left]
+            job = payload_id(base, options.seed, int.from_bytes(base.prev_randao[:7]))
+            left = [*self._build(branch, base, job, moved), *left]
             branch.seal()
         base = self._base_on(branch.latest)
         following = branch.begin(base, self._id_of(base))
@@ -206,11 +207,10 @@ class ChaoticSequencer(Sequencer):
         """Sealed blocks above this one are about to be replaced."""
 
     def _build(
-        self, branch: BlockRun, base: Base, transactions: list[Transaction]
+        self, branch: BlockRun, base: Base, job: bytes, transactions: list[Transaction]
     ) -> list[Transaction]:
         """Add a block with all of these that can run to a branch; gives those that cannot."""
-        seed, attempt = self._options.seed, int.from_bytes(base.prev_randao[:7])
-        block, left = branch.begin(base, payload_id(base, seed, attempt)), []
+        block, left = branch.begin(base, job), []
         self._start(block)
         branch.close_index()
         for transaction in transactions:

@@ -391,7 +391,8 @@ class DevSequencer(ChaoticSequencer):
     ) -> list[Transaction]:
         """Add a sealed block to a run, instead of another one; gives what could not run."""
         base = next_base(run.latest, timestamp, self._writer.profile, self._options, instead_of)
-        left = self._build(run, self._with_wishes(base), transactions)
+        base = self._with_wishes(base)
+        left = self._build(run, base, self.another_id(base), transactions)
         run.seal()
         return left
 
