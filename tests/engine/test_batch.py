@@ -262,36 +262,83 @@ def test_dropped_partials_are_out_of_reach_until_they_are_revived(store: Store) 
     assert alice(store, partial=number) == 2
 
 
-def test_rewound_partial_cannot_be_revived(store: Store) -> None:
-    """Its delta is cleared in slices, so it would read as something it never was."""
+@pytest.mark.parametrize("cleared", ["before", "after", "never"])
+def test_a_rewound_partial_can_be_revived(store: Store, cleared: str) -> None:
+    """It reads as it was, whether its flat entries are there or gone, and can be sealed again."""
     append(store, balance(ALICE, 1))
     number = extend(store, 2, on_block=0)
     batch = store.batch()
     batch.seal(number, word(1))
     store.commit(batch)
+    store.maintain(100)
     batch = store.batch()
     batch.rewind(0)
     store.commit(batch)
-    for before in (nothing_more, drop_again):
-        before(store, number)
-        batch = store.batch()
-        batch.revive([number])
-        with pytest.raises(RefusedCommit, match="was rewound"):
-            store.commit(batch)
-        with store.view() as view:
-            partial = view.partial(number)
-            assert partial is not None
-            assert (partial.status, partial.reason) == ("dropped", "rewound")
-
-
-def nothing_more(_store: Store, _number: int) -> None:
-    pass
-
-
-def drop_again(store: Store, number: int) -> None:
+    with store.view() as view:
+        partial = view.partial(number)
+        assert partial is not None
+        assert (partial.status, partial.reason) == ("dropped", "rewound")
+    if cleared == "before":
+        store.maintain(100)
     batch = store.batch()
-    batch.drop([number], "another reason")
+    batch.revive([number])
+    batch.pending(number)
     store.commit(batch)
+    if cleared == "after":
+        store.maintain(100)
+    assert alice(store, partial=number) == 2
+    batch = store.batch()
+    batch.seal(number, word(1))
+    store.commit(batch)
+    while store.maintain(100):
+        pass
+    with store.view() as view:
+        assert view.state(1).balance(ALICE) == 2
+        assert view.heads.folded == 1
+
+
+def test_only_dropped_partials_are_forgotten(store: Store) -> None:
+    append(store, balance(ALICE, 1))
+    number = extend(store, 2, on_block=0)
+    batch = store.batch()
+    batch.forget([number])
+    with pytest.raises(RefusedCommit, match="is not dropped"):
+        store.commit(batch)
+    batch = store.batch()
+    batch.drop([number], "test")
+    batch.forget([number])
+    batch.forget([number, 99])
+    store.commit(batch)
+    while store.maintain(100):
+        pass
+    with store.view() as view:
+        assert view.partial(number) is None
+        assert view.to_be_cleared == 0
+
+
+def test_what_is_held_is_not_pruned(tmp_path: Path) -> None:
+    kept = {"keep_states": 3, "keep_partials": 2, "keep_nodes": 1}
+    with Store(str(tmp_path / "held"), write=True, **kept) as store:
+        append(store, balance(ALICE, 1))
+        early = extend(store, 2, on_block=0)
+        store.hold(0)
+        for block in range(1, 12):
+            number = extend(store, 10 + block, on_block=block - 1)
+            batch = store.batch()
+            batch.seal(number, word(block))
+            store.commit(batch)
+            while store.maintain(100):
+                pass
+        with store.view() as view:
+            assert view.heads.earliest == 0
+            assert view.state(0).balance(ALICE) == 1
+            assert view.state_of_partial(early).balance(ALICE) == 2
+        store.hold(None)
+        while store.maintain(100):
+            pass
+        with store.view() as view:
+            assert view.heads.earliest == 8
+            assert view.partial(early) is None
 
 
 def test_oldest_partials_that_are_kept_can_be_read_though_stacked(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from foreblock.clock import DrivenClock
 from foreblock.errors import PoolRefusal
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_writer import genesis_text
+from foreblock.sequencer.dev.dev_sequencer import Outlets
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.sequencer.sequencer import Sequencer
@@ -20,6 +21,7 @@ from foreblock.sources import dev_network
 from foreblock.sources.dev_network import POOL_FILE, DevChainSource
 from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, SECOND, send
 
+QUIET = Outlets(lambda _: None, lambda _: None)
 GAPPED = [send(ACCOUNTS[0], nonce) for nonce in (1, 2, 3)]
 
 
@@ -31,7 +33,7 @@ def started(folder: Path, genesis: str = "") -> DevChainSource:
         instant=False, load=0, faults=[],
     )  # fmt: skip
     network = Network(name="main", data=str(folder), source="dev", dev=chain)
-    return DevChainSource(network, DrivenClock(GENESIS_TIME * SECOND, 5 * SECOND), lambda _: None)
+    return DevChainSource(network, DrivenClock(GENESIS_TIME * SECOND, 5 * SECOND), QUIET)
 
 
 def test_a_start_that_fails_loses_nothing_of_the_saved_pool(

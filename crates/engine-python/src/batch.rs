@@ -139,6 +139,10 @@ impl Batch {
         self.change(|batch| batch.revive(numbers(partials)))
     }
 
+    fn forget(&self, partials: Vec<Arg<u64>>) -> PyResult<()> {
+        self.change(|batch| batch.forget(numbers(partials)))
+    }
+
     fn rewind(&self, block: Arg<u64>) -> PyResult<()> {
         self.change(|batch| batch.rewind(block.0))
     }

@@ -117,6 +117,11 @@ impl Store {
         py.detach(|| store.maintain_within(entries.0, time, prune)).map_err(to_python)
     }
 
+    #[pyo3(signature = (block))]
+    fn hold(&self, block: Option<Arg<u64>>) -> PyResult<()> {
+        self.opened()?.hold(block.map(|it| it.0)).map_err(to_python)
+    }
+
     /// Rows that change no answer.
     fn put_rows(
         &self,

@@ -74,6 +74,12 @@ class Store:
         fit, `StoreFull`, `DiskFull`. A batch can be committed once, even if that failed.
         """
 
+    def hold(self, block: int | None) -> None:
+        """Prune nothing that a rewind to this block needs, nor a partial above it.
+
+        None leaves it to what is kept anyway. It is for this opening of the store.
+        """
+
     def maintain(self, entries: int, seconds: float = 0.0, *, prune: bool = True) -> int:
         """Do slices of the work behind the heads, of up to `entries` entries each.
 
@@ -217,7 +223,10 @@ class Batch:
         """Put these partials out of reach."""
 
     def revive(self, partials: list[int]) -> None:
-        """Take back a drop. A partial that was sealed and rewound stays dropped."""
+        """Take back a drop, also of a partial that was sealed and rewound."""
+
+    def forget(self, partials: list[int]) -> None:
+        """Forget dropped partials for good, before their heights are pruned."""
 
     def rewind(self, block: int) -> None:
         """Make `block` the latest again; blocks above it are out of reach at once."""

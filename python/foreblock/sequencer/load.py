@@ -93,6 +93,11 @@ class Load:
             return None
         return self._since_ns + (self._sent + PORTION) * SECOND_NS // self._tps
 
+    def start_again(self) -> None:
+        """Forget what was signed: the chain was taken back, and nonces with it."""
+        self._ready.clear()
+        self._nonces.clear()
+
     def refused(self, transaction: Transaction) -> None:
         """The account has another user too: start again from its nonce."""
         sender = transaction.sender

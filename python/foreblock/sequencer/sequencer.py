@@ -268,7 +268,7 @@ class Sequencer:
         block, writer, due_ns = self._block, self._writer, self._schedule.end_ns
         sealed = writer.header_if_sealed(block)
         base = self._base_on(sealed)
-        following = writer.begin_next(block, sealed, base, payload_id(base, self._options.seed))
+        following = writer.begin_next(block, sealed, base, self._id_of(base))
         self._start(following)
         flashblock = writer.seal_and_extend(block, sealed, following, builder)
         self._go_on_with(following, flashblock, now_ns, due_ns)
@@ -310,13 +310,17 @@ class Sequencer:
 
     def _begin_on(self, latest: Header) -> BlockInProgress:
         base = self._base_on(latest)
-        block = self._writer.begin(base, payload_id(base, self._options.seed))
+        block = self._writer.begin(base, self._id_of(base))
         self._start(block)
         return block
 
     def _start(self, block: BlockInProgress) -> None:
         """Run the first transaction of a block."""
         block.run(attributes_deposit(block.base, self._options))
+
+    def _id_of(self, base: Base) -> bytes:
+        """The payload id of a block that is begun for the first time."""
+        return payload_id(base, self._options.seed)
 
     def _base_on(self, parent: Header) -> Base:
         wall_ns = self._wall_ns()

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import structlog
 
@@ -43,7 +43,7 @@ log = structlog.get_logger()
 POOL_FILE: Final = "pool"  # in the store's folder, from a clean stop to the next start
 
 
-Publish = Callable[[Flashblock], None]
+T = TypeVar("T")
 
 
 def _ignore(_: Flashblock) -> None:
@@ -57,14 +57,10 @@ class DevChainSource:
         self,
         network: Network,
         clock: Clock,
-        publish: Publish,
+        outlets: Outlets,
         seen: SeenCommit | None = None,
-        contradict: Publish = _ignore,
     ) -> None:
-        """Begin the chain or go on with it. Raises `ForeblockError`.
-
-        A chain with faults hands `contradict` what else it says of a place.
-        """
+        """Begin the chain or go on with it. Raises `ForeblockError`."""
         chain = network.dev
         assert chain is not None, "a development chain has its settings"
         self._pool_file: Final = Path(network.data) / POOL_FILE
@@ -92,7 +88,7 @@ class DevChainSource:
                 self._writer,
                 clock,
                 options,
-                Outlets(publish, contradict),
+                outlets,
                 load,
                 _first_state(chain),
             )
@@ -180,11 +176,11 @@ async def open_dev_network(
     Raises `ForeblockError`.
     """
     loop = asyncio.get_running_loop()
-    publish, contradict = (_on(loop, each) for each in _outlets(network, clock, feed))
     executor = ThreadPoolExecutor(1, f"foreblock-{network.name}")
     try:
         source = await loop.run_in_executor(
-            executor, partial(DevChainSource, network, clock, publish, seen, contradict)
+            executor,
+            partial(DevChainSource, network, clock, _outlets(network, clock, feed), seen),
         )
     except BaseException:
         executor.shutdown()
@@ -192,29 +188,25 @@ async def open_dev_network(
     return NetworkWriter(network.name, source, clock, executor, tell, tell_of_change)
 
 
-def _on(loop: asyncio.AbstractEventLoop, call: Publish) -> Publish:
+def _on(loop: asyncio.AbstractEventLoop, call: Callable[[T], None]) -> Callable[[T], None]:
     """The same, callable on any thread."""
 
-    def call_soon(flashblock: Flashblock) -> None:
-        loop.call_soon_threadsafe(call, flashblock)
+    def call_soon(argument: T) -> None:
+        loop.call_soon_threadsafe(call, argument)
 
     return call_soon
 
 
-def _outlets(network: Network, clock: Clock, feed: FeedServer | None) -> tuple[Publish, Publish]:
+def _outlets(network: Network, clock: Clock, feed: FeedServer | None) -> Outlets:
     """The calls that publish and contradict on the feed, through its faults."""
     if feed is None:
-        return _ignore, _ignore
-    faults = _faults(network.dev)
-    if not faults:
-        return feed.publish, _ignore
-    faulty = FaultyFeed(feed, faults, clock)
-    return faulty.publish, faulty.contradict
-
-
-def _faults(chain: DevChain | None) -> Faults:
-    assert chain is not None, "a development chain has its settings"
-    return Faults.parse(chain.faults, chain.seed)
+        return Outlets(_ignore, _ignore)
+    assert network.dev is not None, "a development chain has its settings"
+    faulty = FaultyFeed(feed, Faults({}, network.dev.seed), clock)
+    loop = asyncio.get_running_loop()
+    return Outlets(
+        _on(loop, faulty.publish), _on(loop, faulty.contradict), _on(loop, faulty.strike)
+    )
 
 
 def _genesis(chain: DevChain) -> Genesis:

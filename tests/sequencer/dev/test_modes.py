@@ -6,7 +6,6 @@ from typing import get_args
 
 import pytest
 
-from foreblock._engine import Store
 from foreblock.bus.commands import (
     AnyCommand,
     IncreaseTime,
@@ -19,12 +18,11 @@ from foreblock.bus.commands import (
     SetTimestampInterval,
 )
 from foreblock.errors import RefusedCommand
-from foreblock.ledger.importing.chain import Chain
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.dev_row import Mining
-from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.sequencer_options import SequencerOptions
+from support.chains.checking import check_by_import
 from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, GWEI, NOBODY, DevChain, indices, send
 from support.payloads.bytecode import code
 
@@ -40,17 +38,6 @@ def auto(tmp_path: Path) -> DevChain:
 @pytest.fixture
 def manual(tmp_path: Path) -> DevChain:
     return DevChain(tmp_path / "store", mining="manual")
-
-
-def check_by_import(chain: DevChain, folder: Path) -> None:
-    """Every sealed block passes every rule of the import, on a store of its own."""
-    with Store(str(folder), write=True) as store:
-        begin_chain(store, chain.genesis)
-        importing = Chain(store, chain.writer.profile)
-        for block in chain.sealed():
-            importing.add(block)
-        importing.commit()
-        importing.close()
 
 
 def times(chain: DevChain) -> list[int]:

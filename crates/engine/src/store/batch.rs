@@ -45,6 +45,7 @@ pub(super) enum Step {
     Nodes { block: u64, writes: Arc<NodeWrites> },
     Drop { partials: Vec<u64>, reason: String },
     Revive { partials: Vec<u64> },
+    Forget { partials: Vec<u64> },
     Rewind { block: u64 },
     Pending(Option<u64>),
     Safe(u64),
@@ -131,6 +132,11 @@ impl Batch {
     /// Take back a drop: the same partials answer again.
     pub fn revive(&mut self, partials: Vec<u64>) {
         self.steps.push(Step::Revive { partials });
+    }
+
+    /// Forget dropped partials for good, before their heights are pruned.
+    pub fn forget(&mut self, partials: Vec<u64>) {
+        self.steps.push(Step::Forget { partials });
     }
 
     /// Make `block` the latest again. What was above it is out of reach at once and

@@ -64,6 +64,9 @@ impl Store {
     }
 }
 
+/// Why a partial was dropped that had been sealed.
+const REWOUND: &str = "rewound";
+
 /// A batch in the middle of being applied.
 struct Applying<'a, 'e> {
     tables: Tables,
@@ -90,6 +93,7 @@ impl Applying<'_, '_> {
             }
             Step::Drop { partials, reason } => self.drop_partials(partials, reason),
             Step::Revive { partials } => self.revive(partials),
+            Step::Forget { partials } => self.forget(partials),
             Step::Rewind { block } => self.rewind(*block),
             Step::Pending(partial) => self.pending(*partial),
             Step::Safe(block) => {
@@ -236,6 +240,18 @@ impl Applying<'_, '_> {
         Ok(())
     }
 
+    /// The record goes first: a partial that can be found has its whole delta.
+    fn forget(&mut self, numbers: &[u64]) -> Result<()> {
+        for &number in numbers {
+            let Some(partial) = self.tables.partial(self.txn, number)? else { continue };
+            let is_dropped = matches!(partial.status, Status::Dropped { .. } | Status::Rewound);
+            check(is_dropped, || format!("partial {number} is not dropped"))?;
+            self.tables.partials.delete(self.txn, &number.to_be_bytes()).map_err(lmdb)?;
+            self.tables.discard(self.txn, Trash::Delta(number))?;
+        }
+        Ok(())
+    }
+
     fn rewind(&mut self, block: u64) -> Result<()> {
         let latest = self.heads.latest.ok_or_else(|| refused("the store is empty"))?;
         check((self.heads.earliest..=latest.number).contains(&block), || {
@@ -271,13 +287,20 @@ impl Applying<'_, '_> {
     fn unseal(&mut self, block: u64, has_flat_entries: bool) -> Result<()> {
         let delta = self.sealed(block)?.delta;
         self.tables.sealed.delete(self.txn, &block.to_be_bytes()).map_err(lmdb)?;
-        if let Ok(mut partial) = self.partial(delta) {
-            partial.status = Status::Rewound;
-            self.put_partial(delta, &partial)?;
+        // The delta of a partial goes with the partial, which may be revived until then.
+        let is_partial = match self.partial(delta) {
+            Ok(mut partial) => {
+                partial.status = Status::Dropped { reason: REWOUND.to_owned() };
+                self.put_partial(delta, &partial)?;
+                true
+            }
+            Err(_) => false,
+        };
+        match (has_flat_entries, is_partial) {
+            (true, _) => self.tables.discard(self.txn, Trash::Flat { delta, block }),
+            (false, false) => self.tables.discard(self.txn, Trash::Delta(delta)),
+            (false, true) => Ok(()),
         }
-        let trash =
-            if has_flat_entries { Trash::Flat { delta, block } } else { Trash::Delta(delta) };
-        self.tables.discard(self.txn, trash)
     }
 
     /// Nodes above `block` are stale. Those of the block being written may be stored

@@ -60,8 +60,9 @@ impl Store {
             let layers = &mut next_layers;
             let mut slice = Slice { tables: self.tables, txn, heads, layers, left: 0 };
             let mut worked = 0;
+            let keep = Keep { retention: self.retention, held: self.held() };
             loop {
-                let round = slice.round(entries, prune.then_some(&self.retention))?;
+                let round = slice.round(entries, prune.then_some(&keep))?;
                 worked += round;
                 if round == 0 || begun.elapsed() >= time {
                     break;
@@ -94,6 +95,12 @@ pub(super) fn settle(
     Ok(())
 }
 
+/// What pruning leaves: a window behind `latest`, and all that a rewind to `held` needs.
+struct Keep {
+    retention: Retention,
+    held: u64,
+}
+
 pub(super) struct Slice<'a, 'e> {
     pub tables: Tables,
     pub txn: &'a mut RwTxn<'e>,
@@ -105,7 +112,7 @@ pub(super) struct Slice<'a, 'e> {
 impl Slice<'_, '_> {
     /// One slice: every kind of work gets its share, then what is left goes to the kinds
     /// that have more. Gives how many entries were worked on.
-    fn round(&mut self, entries: usize, retention: Option<&Retention>) -> Result<usize> {
+    fn round(&mut self, entries: usize, keep: Option<&Keep>) -> Result<usize> {
         self.left = entries;
         for share in [entries.div_ceil(KINDS), entries] {
             // Folding waits for stale flat entries, and storing nodes for stale nodes.
@@ -114,8 +121,8 @@ impl Slice<'_, '_> {
             self.within(share, |slice| slice.clear(Trash::is_of_nodes))?;
             self.within(share, Self::write_nodes)?;
             self.within(share, |slice| slice.clear(|_| true))?;
-            if let Some(retention) = retention {
-                self.within(share, |slice| slice.prune(retention))?;
+            if let Some(keep) = keep {
+                self.within(share, |slice| slice.prune(keep))?;
             }
         }
         Ok(entries - self.left)
@@ -139,11 +146,13 @@ impl Slice<'_, '_> {
                 Trash::Nodes { block } => self.clear_nodes(block)?,
                 Trash::AllNodes => self.clear_all_nodes()?,
                 Trash::Flat { delta, block } => {
-                    if self.clear_flat(delta, block)? {
+                    let cleared = self.clear_flat(delta, block)?;
+                    let is_partial = self.tables.partial(self.txn, delta)?.is_some();
+                    if cleared && !is_partial {
                         let rest = Trash::Delta(delta).encode();
                         self.tables.trash.put(self.txn, &key, &rest).map_err(lmdb)?;
                     }
-                    false
+                    cleared && is_partial
                 }
             };
             if done {
@@ -212,18 +221,20 @@ impl Slice<'_, '_> {
         })
     }
 
-    fn prune(&mut self, retention: &Retention) -> Result<()> {
+    fn prune(&mut self, keep: &Keep) -> Result<()> {
         let Some(latest) = self.heads.latest else { return Ok(()) };
+        let Keep { retention, held } = keep;
         // One block more: the first partials that are kept may be stacked on its last.
         let partials = retention.partials.saturating_add(1);
-        self.prune_partials(latest.number.saturating_sub(partials))?;
+        let above_held = held.saturating_add(1);
+        self.prune_partials(latest.number.saturating_sub(partials).min(above_held))?;
         if let Some(states) = retention.states {
             // Nodes that are not stored yet may have to be computed from older states.
             let nodes = self.heads.nodes.or(self.layers.first()).unwrap_or(u64::MAX);
             let needed = self.heads.folded.min(nodes);
-            self.prune_states(latest.number.saturating_sub(states).min(needed))?;
+            self.prune_states(latest.number.saturating_sub(states).min(needed).min(*held))?;
         }
-        self.prune_nodes(retention.nodes)
+        self.prune_nodes(retention.nodes, *held)
     }
 
     /// Forget partials of blocks below `oldest`, and discard their deltas unless a

@@ -204,9 +204,10 @@ impl Slice<'_, '_> {
         Ok(self.left > 0)
     }
 
-    /// Raise `nodes_earliest`, keeping `window` blocks of versions.
-    pub fn prune_nodes(&mut self, window: u64) -> Result<()> {
+    /// Raise `nodes_earliest`, keeping `window` blocks of versions, and those from `held` on.
+    pub fn prune_nodes(&mut self, window: u64, held: u64) -> Result<()> {
         let Some(stored) = self.heads.nodes else { return Ok(()) };
+        let oldest = stored.saturating_sub(window).min(held);
         while self.left > 0 {
             let block = self.heads.nodes_earliest;
             let done = self.walk_changes(block, |slice, kind, key| {
@@ -216,7 +217,7 @@ impl Slice<'_, '_> {
                 }
                 slice.delete_prefix(slice.tables.nodes, key)
             })?;
-            if !done || block >= stored.saturating_sub(window) {
+            if !done || block >= oldest {
                 return Ok(());
             }
             self.heads.nodes_earliest += 1;

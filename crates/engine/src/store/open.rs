@@ -3,6 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use heed::types::Bytes;
@@ -123,6 +124,8 @@ pub struct Store {
 /// What only the writing process has.
 struct Writer {
     layers: Mutex<UnstoredNodes>,
+    /// The oldest block that the chain may be rewound to, whatever retention says.
+    held: AtomicU64,
 }
 
 impl Store {
@@ -183,7 +186,9 @@ impl Store {
     ) -> Self {
         let path = path.to_path_buf();
         let (retention, shared) = (options.retention, Mutex::default());
-        let writer = lock.as_ref().map(|_| Writer { layers: Mutex::default() });
+        let writer = lock
+            .as_ref()
+            .map(|_| Writer { layers: Mutex::default(), held: AtomicU64::new(u64::MAX) });
         let env = Environment::new(env, lock);
         Self { env, tables, retention, shared, path, writer }
     }
@@ -237,6 +242,22 @@ impl Store {
     pub fn close(&self) {
         self.forget_shared();
         self.env.close();
+    }
+
+    /// From now on nothing is pruned that a rewind to this block needs, or a partial above it;
+    /// `None` leaves it to retention again. It is for this opening of the store.
+    ///
+    /// # Errors
+    ///
+    /// `StoreReadOnly`.
+    pub fn hold(&self, block: Option<u64>) -> Result<()> {
+        let writer = self.writer.as_ref().ok_or(Error::StoreReadOnly)?;
+        writer.held.store(block.unwrap_or(u64::MAX), Ordering::Relaxed);
+        Ok(())
+    }
+
+    pub(super) fn held(&self) -> u64 {
+        self.writer.as_ref().map_or(u64::MAX, |writer| writer.held.load(Ordering::Relaxed))
     }
 
     pub(super) fn layers(&self) -> Result<MutexGuard<'_, UnstoredNodes>> {

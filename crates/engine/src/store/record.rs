@@ -55,8 +55,8 @@ pub enum Status {
     Dropped {
         reason: String,
     },
-    /// It was sealed and the chain was rewound below it. Its delta is being cleared, so
-    /// there is no way back.
+    /// It was sealed and the chain was rewound below it, by a version that cleared its delta
+    /// then, so there is no way back.
     Rewound,
 }
 

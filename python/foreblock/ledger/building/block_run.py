@@ -38,8 +38,9 @@ class BlockRun:
     ) -> "BlockRun":
         """A run on the sealed block `fork`; `given_up` is pending until the commit."""
         run = cls(writer, clock, given_up)
-        run.builder.drop(given_up.partials, "it stood on what was given up")
-        run.builder.rewind(fork)
+        writer.forget_prunable()
+        run.builder.give_up(given_up.number, given_up.partials, "it stood on what was given up")
+        run.builder.rewind(fork, built_here=True)
         run._given_up.append(given_up)
         run._parent_state = on_sealed(writer.store, writer.profile, fork)
         run._keeps_nodes = False
@@ -57,7 +58,7 @@ class BlockRun:
 
     def begin_anew(self, base: Base, payload_id: bytes, why: str) -> BlockInProgress:
         """Give up the block in progress, which no block of the run stands on, for another."""
-        self.builder.drop(self.block.partials, why)
+        self.builder.give_up(self.block.number, self.block.partials, why)
         self._given_up.append(self.block)
         self.block = self._writer.begin(base, payload_id)
         return self.block
@@ -83,11 +84,13 @@ class BlockRun:
             self.builder.end_quietly(block.number, block.index - 1, block.partials[-1])
         return self.latest
 
-    def abandon(self) -> None:
-        """Leave the chain as it is; the block that the run began with goes on."""
-        if self._given_up:
-            self.block.close()
+    def close(self) -> None:
+        """Throw the run away; the block that it went on with, or replaced, stays open."""
         self.builder.close()
+        if self._parent_state is not None:
+            self._parent_state.view.close()
+        elif self.block is not self._writer.current:
+            self.block.close()
 
     def commit(self) -> list[Flashblock]:
         """Make the run the chain, in one commit; gives its flashblocks."""
@@ -95,6 +98,8 @@ class BlockRun:
         self.builder.seals_as(pending.roots.take_new())
         if self._keeps_nodes:
             writer.follow_at_distance(self.builder, self.latest.number)
+        else:
+            writer.name_at_distance(self.builder, self.latest.number)
         now_ns = self._clock.monotonic_ns()
         writer.commit(self.builder, self.latest, pending.partials[-1], now_ns)
         pending.roots.restart(writer.store.trie)

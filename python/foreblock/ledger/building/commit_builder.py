@@ -9,7 +9,7 @@ a hash means the first partial with it that can be reached, a place the one that
 or revived last; and the indices of logs and of addresses, whose ends a rewind lowers.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Self
 
 from foreblock._engine import Batch, Header, Heads, NodeWrites, Store, View
@@ -20,6 +20,7 @@ from foreblock.ledger.rules.verification import Verified
 from foreblock.ledger.storage import partial_rows, removed_rows, rows
 from foreblock.ledger.storage.address_index import ADDRESSES
 from foreblock.ledger.storage.body_rows import made_of
+from foreblock.ledger.storage.given_up import GivenUp
 from foreblock.ledger.storage.log_index import LOGS
 
 _ALL: Final = 1 << 20  # more rows than a height can have
@@ -38,6 +39,7 @@ class CommitBuilder:
         self._revived: set[int] = set()
         self._hashes: set[bytes] = set()  # of partials that this commit adds or revives
         self._rewound_to: int | None = None  # the lowest block that a step rewinds to
+        self._given_up: Final[list[GivenUp]] = []  # for good, on a chain that is built here
 
     def __enter__(self) -> Self:
         return self
@@ -115,31 +117,62 @@ class CommitBuilder:
         executed = verified.transactions, verified.receipts
         self._put(rows.block_rows(block, total_difficulty, *executed))
 
-    def rewind(self, block: int) -> None:
-        """Make a sealed block the latest again, and drop all that stands above it."""
+    def rewind(self, block: int, *, built_here: bool = False, findable: bool = True) -> None:
+        """Make a sealed block the latest again, and drop all that stands above it.
+
+        Of a chain that is `built_here`, no partials of a sealed height can be reached but
+        those that it is made of: only these are looked for. Logs of removed blocks are found
+        by the hashes of these for a while, unless nothing of them is to be `findable`.
+        """
         self.is_empty = False
         latest = self._view.heads.latest
         assert latest is not None, "a store is begun with its genesis"
         for height in range(block + 1, latest[0] + 1):
-            self._keep_removed(height)
-            self.drop(self.live_partials(height), "its block was given up")
+            parts = made_of(self._view, height)
+            removed = self._keep_removed(height, parts, findable=findable)
+            found = parts[:-1] if built_here else self._partials_of(height)
+            live = [each for each in found if self._status(each) == "live"]
+            self.drop(live, "its block was given up")
+            self._dropped.update(parts)
+            if built_here:
+                self._given_up.append(GivenUp(height, parts, removed))
         self.batch.rewind(block)
         self._rewound_to = block if self._rewound_to is None else min(block, self._rewound_to)
 
-    def _keep_removed(self, number: int) -> None:
-        """Keep what subscribers are told about a sealed block that is given up."""
+    def give_up(self, block: int, partials: tuple[int, ...], why: str) -> None:
+        """Drop the block in progress of a chain that is built here."""
+        self.drop(partials, why)
+        self._given_up.append(GivenUp(block, partials))
+
+    @property
+    def given_up(self) -> Iterator[GivenUp]:
+        """What was given up and not revived."""
+        for each in self._given_up:
+            yield each._replace(partials=tuple(self._dropped.intersection(each.partials)))
+
+    def _keep_removed(self, number: int, parts: tuple[int, ...], *, findable: bool) -> bytes:
+        """Keep what subscribers are told about a sealed block that is given up; gives the key."""
         view = self._view
-        removed = removed_rows.removed_row(
-            view, number, made_of(view, number), begun_with(view, number)
-        )
-        self._put(removed_rows.removed_rows(removed))
+        if parts:
+            key, row = removed_rows.removed_of_partials(view, number, parts)
+        else:
+            removed = removed_rows.removed_row(view, number, begun_with(view, number))
+            key = removed_rows.removed_key(number, removed.header.hash)
+            row = removed.encode()
+        self.batch.put(key, row)
+        if findable:
+            self.batch.put(*removed_rows.place_row(key))
+        return key
 
     def live_partials(self, block: int) -> list[int]:
         """The stored partials of a height that can be reached, but for a sealed one."""
+        return [each for each in self._partials_of(block) if self._status(each) == "live"]
+
+    def _partials_of(self, block: int) -> list[int]:
+        """The stored partials of a height."""
         found = self._view.rows(partial_rows.block_prefix(block), _ALL)
         kinds = (partial_rows.partial_of_key(key) for key, _ in found)
-        numbers = [partial for partial, kind in kinds if kind == b"h"]
-        return [number for number in numbers if self._status(number) == "live"]
+        return [partial for partial, kind in kinds if kind == b"h"]
 
     def drop(self, partials: Sequence[int], why: str) -> None:
         """Make these partials unreachable from this commit on."""
@@ -148,6 +181,23 @@ class CommitBuilder:
             self.batch.drop(list(partials), why)
             self._dropped.update(partials)
             self._revived.difference_update(partials)
+
+    def revive_as(self, partials: Sequence[int], payload_id: bytes) -> None:
+        """Take back a drop of the first partials of a block, which are of another job now.
+
+        Places after the last of them mean nothing any more.
+        """
+        self.revive(partials)
+        last = self._view.partial(partials[-1])
+        assert last is not None, "it was stored before it was dropped"
+        for number in partials:
+            key = partial_rows.partial_key(last.block, number)
+            row = self._view.row(key)
+            assert row is not None, "a partial that is kept has its rows"
+            self.batch.put(key, partial_rows.with_payload_id(row, payload_id))
+        for key, _ in self._view.rows(partial_rows.places_prefix(last.block), _ALL):
+            if partial_rows.place_of_key(key)[1] > last.index:
+                self.batch.delete(key)
 
     def revive(self, partials: Sequence[int]) -> None:
         """Take back a drop, so that hashes and places mean these partials again."""

@@ -28,6 +28,7 @@ from foreblock.ledger.reading.partials import sealed_number
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage.chain_head import read_header, stored_profile
 from foreblock.ledger.storage.freshness import Freshness, Quiet, decode_freshness
+from foreblock.ledger.storage.given_up import GivenUpBlocks, given_up_keys
 from foreblock.ledger.storage.log_indexing import LogIndexing
 from foreblock.ledger.storage.removed_rows import prunable_removed
 from foreblock.ledger.storage.upkeep import PRUNE_HEIGHTS, Upkeep, prunable
@@ -68,7 +69,11 @@ class LedgerWriter:
         # The block whose indices were committed last; `follow_up` computes its roots.
         self.current: BlockInProgress | None = None
         self._prunable: list[bytes] = []  # keys that go with the next commit
-        self._beside: dict[bytes, bytes] = {}  # rows that go with the next commit
+        # Rows that go with the next commit; those that are none are deleted.
+        self._beside: dict[bytes, bytes | None] = {}
+        self._held: int | None = None  # the oldest block that the chain may be taken back to
+        self._last_held = 0  # no partial above this one is revived any more, once it is given up
+        self._given_up: Final = GivenUpBlocks()
         # Of the last commit, in monotonic time, for the log.
         self.committed_at_ns = 0
         self.commit_took_ns = 0
@@ -179,6 +184,32 @@ class LedgerWriter:
         """Write a row with the next commit."""
         self._beside[key] = value
 
+    def delete_with_next(self, key: bytes) -> None:
+        """Delete a row with the next commit."""
+        self._beside[key] = None
+
+    def hold(self, block: int | None, last_partial: int = 0) -> None:
+        """Keep all that it takes to go back to this sealed block, and to partials above it.
+
+        `last_partial` is the last one that the chain may be taken back to. None leaves it to
+        what is kept anyway. It is for this process.
+        """
+        self._held, self._last_held = block, last_partial
+        self.store.hold(block)
+
+    def take_back(self, builder: CommitBuilder, latest: Header, quiet: Quiet | None) -> None:
+        """Make steps durable after which the chain ends lower, and a former partial is pending.
+
+        The pending partial is that of the steps; `quiet` is the last index at which it stood.
+        """
+        self.forget_prunable()
+        self.name_at_distance(builder, latest.number)
+        until = self._clock.monotonic_ns() + self.lifetime_ns
+        builder.batch.note(Freshness(self._boot_id, until, quiet).encode())
+        self._put_beside(builder)
+        self._commit(builder)
+        self.latest = latest
+
     def refresh(self) -> None:
         """Let the pending block count as fresh from now on, and write the rows that wait."""
         builder = CommitBuilder(self.store)
@@ -188,6 +219,15 @@ class LedgerWriter:
         builder.batch.note(Freshness(self._boot_id, until, quiet).encode())
         self._put_beside(builder)
         self._commit(builder)
+
+    def name_at_distance(self, builder: CommitBuilder, latest: int) -> None:
+        """Let the safe and the final head come down with the latest."""
+        builder.batch.safe(max(latest - self._safe_distance, 0))
+        builder.batch.finalized(max(latest - self._finalized_distance, 0))
+
+    def forget_prunable(self) -> None:
+        """Look again for what is to be pruned: the chain is about to end lower."""
+        self._prunable = []
 
     def follow_at_distance(self, builder: CommitBuilder, latest: int) -> None:
         """Let the safe and the final head of a chain that is built here follow the latest."""
@@ -225,11 +265,29 @@ class LedgerWriter:
         if not self._prunable:
             with self.store.view() as view:
                 below = self.latest.number - self._keep_partials
+                if self._held is not None:
+                    below = min(below, self._held + 1)
                 self._prunable = [
                     *prunable(view, below, self._prune_heights),
                     *prunable_removed(view, below, self._prune_heights),
                 ]
-        return False
+        return self._forget_given_up()
+
+    def _forget_given_up(self) -> bool:
+        """Forget what was given up long ago; gives whether there was any.
+
+        In a commit of its own: hashes in the next one may be the same again.
+        """
+        given_up = self._given_up.take()
+        if not given_up:
+            return False
+        builder = CommitBuilder(self.store)
+        with self.store.view() as view:
+            for each in given_up:
+                builder.delete(given_up_keys(view, each))
+                builder.batch.forget(list(each.partials))
+        self._commit(builder)
+        return True
 
     def close(self) -> None:
         """Close the block in progress and its view; the store stays open, and nothing uses it."""
@@ -265,12 +323,18 @@ class LedgerWriter:
 
     def _put_beside(self, builder: CommitBuilder) -> None:
         for key, value in self._beside.items():
-            builder.batch.put(key, value)
+            if value is None:
+                builder.batch.delete(key)
+            else:
+                builder.batch.put(key, value)
         self._beside = {}
 
     def _commit(self, builder: CommitBuilder) -> None:
         begun_ns = self._clock.monotonic_ns()
         self._heads = builder.commit()
+        for each in builder.given_up:
+            if all(partial > self._last_held for partial in each.partials):
+                self._given_up.add(each)
         self.committed_at_ns = self._clock.monotonic_ns()
         self.commit_took_ns = self.committed_at_ns - begun_ns
 

@@ -43,6 +43,7 @@ class DevState(Struct, frozen=True, array_like=True):
     impersonates_all: bool = False
     next_snapshot: int = 0
     faults: tuple[str, ...] = ()
+    branches: int = 0  # how often the chain was taken back, for payload ids
 
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -91,6 +91,11 @@ def decode_partial_row(row: bytes) -> PartialRow:
     )
 
 
+def with_payload_id(row: bytes, payload_id: bytes) -> bytes:
+    """The row of the same partial in another job."""
+    return payload_id + row[len(payload_id) :]
+
+
 def block_prefix(block: int) -> bytes:
     """The prefix of the keys of all partials of a block."""
     return b"p" + _U64.pack(block)

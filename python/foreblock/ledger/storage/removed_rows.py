@@ -25,7 +25,13 @@ from foreblock._engine import Header, View, decode_header, keccak256
 from foreblock.errors import StoreDamaged, Undecodable
 from foreblock.ledger.storage.chain_head import read_header, read_row
 from foreblock.ledger.storage.partial_rows import decode_numbers, encode_numbers
-from foreblock.ledger.storage.rows import body_key, decode_body, receipts_key
+from foreblock.ledger.storage.rows import (
+    DIFFICULTY_BYTES,
+    body_key,
+    decode_body,
+    header_key,
+    receipts_key,
+)
 
 PREFIX: Final = b"G"
 PLACES: Final = b"g"
@@ -83,25 +89,29 @@ def removed_key(number: int, block_hash: bytes) -> bytes:
     return PREFIX + _PLACE.pack(number, block_hash)
 
 
-def removed_rows(removed: RemovedRow) -> list[tuple[bytes, bytes]]:
-    """The rows of a removed block."""
-    number, block_hash = removed.header.number, removed.header.hash
-    return [
-        (removed_key(number, block_hash), removed.encode()),
-        (PLACES + block_hash, _NUMBER.pack(number)),
-    ]
+def place_row(key: bytes) -> tuple[bytes, bytes]:
+    """The row that finds the removed block of this key by its hash alone."""
+    number, block_hash = _PLACE.unpack_from(key, 1)
+    return PLACES + block_hash, _NUMBER.pack(number)
 
 
-def removed_row(
-    view: View, number: int, made_of: tuple[int, ...], begun_with: tuple[int, ...]
-) -> RemovedRow:
-    """What is to be kept of a sealed block: of partials, or a whole one that begins with some."""
+def removed_row(view: View, number: int, begun_with: tuple[int, ...]) -> RemovedRow:
+    """What is to be kept of a sealed block that came as a whole and begins with these partials."""
     header, _ = read_header(view, number)
-    if made_of:
-        return RemovedRow(header, made_of)
     body = decode_body(read_row(view, body_key(number), number))
     hashes = b"".join(map(keccak256, body.transactions))
     return RemovedRow(header, begun_with, (hashes, read_row(view, receipts_key(number), number)))
+
+
+def removed_of_partials(view: View, number: int, partials: tuple[int, ...]) -> tuple[bytes, bytes]:
+    """The key and the row of a sealed block of partials, nothing of it decoded."""
+    sealed = view.sealed(number)
+    assert sealed is not None, "it is sealed until this commit"
+    header = read_row(view, header_key(number), number)[DIFFICULTY_BYTES:]
+    row = b"".join(
+        (_U32.pack(len(header)), header, _U32.pack(len(partials)), encode_numbers(partials))
+    )
+    return removed_key(number, sealed[0]), row
 
 
 def read_removed(view: View, number: int, block_hash: bytes) -> RemovedRow | None:

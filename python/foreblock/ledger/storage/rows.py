@@ -34,6 +34,7 @@ from foreblock._engine import Block, Header, Receipt, Transaction, Withdrawal, d
 CONFIG: Final = b"C"
 ACCOUNTS: Final = b"A"
 HEADERS: Final = b"H"  # before the number of a block
+DIFFICULTY_BYTES: Final = 32
 
 _U32: Final = struct.Struct(">I")
 _U64: Final = struct.Struct(">Q")
@@ -73,12 +74,12 @@ def transaction_index_key(transaction_hash: bytes) -> bytes:
 
 def encode_header_row(header: Header, total_difficulty: int) -> bytes:
     """The row of a header."""
-    return total_difficulty.to_bytes(32) + header.encode()
+    return total_difficulty.to_bytes(DIFFICULTY_BYTES) + header.encode()
 
 
 def decode_header_row(row: bytes) -> tuple[Header, int]:
     """A header and its total difficulty."""
-    return decode_header(row[32:]), int.from_bytes(row[:32])
+    return decode_header(row[DIFFICULTY_BYTES:]), int.from_bytes(row[:DIFFICULTY_BYTES])
 
 
 @dataclass(frozen=True, slots=True)

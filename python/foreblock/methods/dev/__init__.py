@@ -1,5 +1,7 @@
 """Methods of development chains: what users may do to a chain of their own."""
 
+from foreblock.methods.dev.accidents import AccidentMethods
+from foreblock.methods.dev.branches import BranchMethods
 from foreblock.methods.dev.commanding import Commands
 from foreblock.methods.dev.mining import MiningMethods
 from foreblock.methods.table import Family, Method
@@ -7,7 +9,11 @@ from foreblock.methods.table import Family, Method
 
 def dev_families(commands: Commands) -> tuple[Family, ...]:
     """The methods of this folder."""
-    return (_mining(MiningMethods(commands)),)
+    return (
+        _mining(MiningMethods(commands)),
+        _branches(BranchMethods(commands)),
+        _accidents(AccidentMethods(commands), BranchMethods(commands)),
+    )
 
 
 def _mining(mining: MiningMethods) -> Family:
@@ -79,5 +85,46 @@ def _mining(mining: MiningMethods) -> Family:
                 ("hardhat_setCoinbase",),
             ),
             Method("hardhat_setPrevRandao(value: Hash) -> Null", mining.set_prev_randao),
+        ),
+    )
+
+
+def _branches(branches: BranchMethods) -> Family:
+    return Family(
+        "Development chains: snapshots and branches",
+        (
+            Method("evm_snapshot() -> Quantity", branches.snapshot, ("anvil_snapshot",)),
+            Method("evm_revert(id: Number) -> Boolean", branches.revert, ("anvil_revert",)),
+            Method(
+                "anvil_reset(options?: ForkingOptions) -> Null",
+                branches.reset,
+                ("hardhat_reset",),
+            ),
+            Method("anvil_rollback(depth?: Number) -> Null", branches.rollback),
+            Method(
+                "anvil_reorg(depth: Number, transactions?: PlacedTransaction[]) -> Null",
+                branches.reorg,
+            ),
+        ),
+    )
+
+
+def _accidents(accidents: AccidentMethods, branches: BranchMethods) -> Family:
+    return Family(
+        "Development chains: flashblocks and accidents",
+        (
+            Method("foreblock_closeFlashblock() -> FlashblockPlace", accidents.close_flashblock),
+            Method(
+                "foreblock_setFlashblockInterval(milliseconds: Number) -> Null",
+                accidents.set_interval,
+            ),
+            Method("foreblock_restartBlock() -> Null", accidents.restart_block),
+            Method("foreblock_dropTail() -> Null", accidents.drop_tail),
+            Method("foreblock_equivocate() -> FlashblockPlace", accidents.equivocate),
+            Method(
+                "foreblock_reorg(depth?: Number) -> Null",
+                branches.reorg_putting_back,
+            ),
+            Method("foreblock_setFaults(rates: FaultRates) -> Null", accidents.set_faults),
         ),
     )

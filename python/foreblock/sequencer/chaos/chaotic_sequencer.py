@@ -101,15 +101,35 @@ class ChaoticSequencer(Sequencer):
     # --- Faults ------------------------------------------------------------------------
 
     def _other_last_index(self) -> Flashblock:
-        """The last index with other transactions; it is not stored."""
+        """The last index, which is being announced, with other transactions; it is not stored."""
+        return self._instead_of_last(self._block.partials[:-1], self._other_transactions())
+
+    def _other_flashblock(self) -> Flashblock:
+        """Another flashblock for the place of the last one, announced before; it is not stored."""
+        block = self._block
+        stray = stray_deposit(block.base, self._options)
+        if block.quiet:
+            return self._instead_of_last(block.partials, [stray])
+        with self._writer.store.view() as view:
+            last = transactions_in(view, block.number, block.partials[-1:])
+        if len(block.partials) > 1 and last:
+            return self._instead_of_last(block.partials[:-1], last[:-1])
+        return self._instead_of_last(block.partials[:-1], [*last, stray])
+
+    def _instead_of_last(
+        self, before: tuple[int, ...], transactions: list[Transaction]
+    ) -> Flashblock:
+        """The last index after these partials, with these transactions."""
         store, profile, block = self._writer.store, self._writer.profile, self._block
-        if len(block.partials) > 1:
-            other = resume(store, profile, block.partials[-2])
+        if before:
+            other = resume(store, profile, before[-1])
         else:
             parent_state = on_sealed(store, profile, block.number - 1)
-            other = BlockInProgress.begin(parent_state, block.base, block.payload_id)
+            chosen = self._writer.chooses_bases
+            other = BlockInProgress.begin(parent_state, block.base, block.payload_id, chosen=chosen)
         try:
-            for transaction in self._other_transactions():
+            other.index = block.index - 1
+            for transaction in transactions:
                 other.run(transaction)
             return other.close_index(CommitBuilder(store).next).flashblock()
         finally:
@@ -167,6 +187,7 @@ class ChaoticSequencer(Sequencer):
         writer, options, latest = self._writer, self._options, self._writer.latest.number
         depth = 1 + int(self._faults.draw(FaultKind.REORG, "depth", latest, 0) * LONGEST_REORG)
         fork = latest - depth
+        self._give_up_above(fork)
         old = [self._sealed_header(number) for number in range(fork + 1, latest + 1)]
         times = [*(header.timestamp for header in old), self._block.base.timestamp]
         given_up = [self._transactions_of(header.number) for header in old]
@@ -174,10 +195,11 @@ class ChaoticSequencer(Sequencer):
         branch = BlockRun.replacing(writer, self._clock, fork, self._block)
         for timestamp, moved in zip(times, [[], *given_up], strict=True):
             base = next_base(branch.latest, timestamp, writer.profile, options, old[0].hash)
-            left = [*self._build(branch, base, moved), *left]
+            job = payload_id(base, options.seed, int.from_bytes(base.prev_randao[:7]))
+            left = [*self._build(branch, base, job, moved), *left]
             branch.seal()
         base = self._base_on(branch.latest)
-        following = branch.begin(base, payload_id(base, options.seed))
+        following = branch.begin(base, self._id_of(base))
         self._start(following)
         branch.close_index()
         *before, last = branch.commit()
@@ -186,12 +208,14 @@ class ChaoticSequencer(Sequencer):
         self._go_on_with(following, last, now_ns, due_ns)
         self._put_back(left)
 
+    def _give_up_above(self, block: int) -> None:
+        """Sealed blocks above this one are about to be replaced."""
+
     def _build(
-        self, branch: BlockRun, base: Base, transactions: list[Transaction]
+        self, branch: BlockRun, base: Base, job: bytes, transactions: list[Transaction]
     ) -> list[Transaction]:
         """Add a block with all of these that can run to a branch; gives those that cannot."""
-        seed, attempt = self._options.seed, int.from_bytes(base.prev_randao[:7])
-        block, left = branch.begin(base, payload_id(base, seed, attempt)), []
+        block, left = branch.begin(base, job), []
         self._start(block)
         branch.close_index()
         for transaction in transactions:

@@ -26,10 +26,16 @@ class FaultyFeed:
 
     def __init__(self, server: Publisher, faults: Faults, clock: Clock) -> None:
         self._server: Final = server
-        self._faults: Final = FeedFaults(faults)
+        self._faults = FeedFaults(faults)
         self._clock: Final = clock
         self._waiting: list[Sending] = []  # in the order in which they go out
         self._other: Flashblock | None = None  # for the place that is published next
+
+    def strike(self, faults: Faults) -> None:
+        """Let these faults happen from now on; what was held back goes out first."""
+        for flashblock in self._faults.release():
+            self._server.publish(flashblock)
+        self._faults = FeedFaults(faults)
 
     def contradict(self, other: Flashblock) -> None:
         """Publish this one, too, with the next flashblock, whose place it has."""

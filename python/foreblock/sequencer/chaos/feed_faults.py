@@ -53,7 +53,7 @@ class FeedFaults:
             self._stalled_until_ns = max(self._stalled_until_ns, now_ns + int(wait))
         at_ns = max(now_ns, self._stalled_until_ns)
         sendings = [Sending(at_ns, noise) for noise in self._noise(flashblock)]
-        held, self._held = self._held, []
+        held = self.release()
         if self._happens(FaultKind.DROP, flashblock):
             pass
         elif self._happens(FaultKind.REORDER, flashblock):
@@ -61,6 +61,11 @@ class FeedFaults:
         else:
             sendings += self._copies(flashblock, at_ns, other)
         return sendings + [Sending(at_ns, each) for each in held]
+
+    def release(self) -> list[Flashblock]:
+        """What was to go out after the next one."""
+        held, self._held = self._held, []
+        return held
 
     def _copies(
         self, flashblock: Flashblock, at_ns: int, other: Flashblock | None

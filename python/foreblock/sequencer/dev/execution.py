@@ -6,7 +6,7 @@ from typing import Any, Final
 from foreblock.bus import commands
 from foreblock.bus.commands import AnyCommand
 from foreblock.errors import RefusedCommand
-from foreblock.sequencer.dev import mining
+from foreblock.sequencer.dev import accidents, branches, mining
 from foreblock.sequencer.dev.dev_sequencer import DevSequencer
 
 _TABLE: Final[dict[type, Callable[[DevSequencer, Any], Any]]] = {
@@ -18,6 +18,16 @@ _TABLE: Final[dict[type, Callable[[DevSequencer, Any], Any]]] = {
     commands.SetNextTimestamp: mining.set_next_timestamp,
     commands.SetTimestampInterval: mining.set_timestamp_interval,
     commands.NextBlock: mining.next_block,
+    commands.TakeSnapshot: branches.take_snapshot,
+    commands.Revert: branches.revert,
+    commands.Reset: branches.reset,
+    commands.Rollback: branches.roll_back,
+    commands.Reorganize: branches.reorganize,
+    commands.CloseFlashblock: accidents.close_flashblock,
+    commands.RestartBlock: accidents.restart_block,
+    commands.DropTail: accidents.drop_tail,
+    commands.Equivocate: accidents.equivocate,
+    commands.SetFaults: accidents.set_faults,
 }
 
 

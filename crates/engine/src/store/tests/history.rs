@@ -321,8 +321,8 @@ impl History {
     }
 
     fn revive_one(&mut self, pick: u8) {
-        let by_test = Status::Dropped { reason: "test".into() };
-        let Some(number) = self.pick(pick, |it| it.status == by_test) else { return };
+        let is_dropped = |it: &ModelPartial| matches!(it.status, Status::Dropped { .. });
+        let Some(number) = self.pick(pick, is_dropped) else { return };
         let mut batch = self.store().batch().unwrap();
         batch.revive(vec![number]);
         match self.store().commit(batch) {

@@ -1,0 +1,115 @@
+"""Taking a chain back to a former place: a sealed block, and a partial of the block above it.
+
+One commit gives up everything above the place, and makes the partial the pending one again,
+as it was: nothing is executed. Only its job is another one, so that those who follow the chain
+take it for a restart. The partial and the block below it must be kept (`LedgerWriter.hold`).
+"""
+
+from typing import Final
+
+from foreblock._engine import View
+from foreblock.ledger.building.block_base import base_of, diff_of
+from foreblock.ledger.building.block_in_progress import BlockInProgress
+from foreblock.ledger.building.commit_builder import CommitBuilder
+from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.building.parent_state import last_index
+from foreblock.ledger.building.resume_block import resume
+from foreblock.ledger.storage import partial_rows
+from foreblock.ledger.storage.chain_head import read_header, read_row
+from foreblock.ledger.storage.freshness import Quiet
+from foreblock.ledger.storage.partial_rows import PartialRow, decode_partial_row
+from foreblock.ledger.storage.rows import decode_items
+from foreblock.types import Base, Flashblock, FlashblockId
+
+GIVEN_UP: Final = "the chain was taken back"
+
+
+class FormerPlace:
+    """A place of the chain, read from the store."""
+
+    def __init__(self, view: View, partial: int, index: int) -> None:
+        """`index` is the last one at which the partial stood, quiet ones after it counted."""
+        found = view.partial(partial)
+        assert found is not None, "it is kept"
+        self._index: Final = index
+        self._block: Final = found.block
+        self._rows: Final = _rows_of(view, found.block, partial)
+        self._transactions: Final = [
+            decode_items(read_row(view, partial_rows.transactions_key(found.block, each), each))
+            for each in self.partials
+        ]
+        self._previous: Final = last_index(view, found.block - 1)
+        self.latest, _ = read_header(view, found.block - 1)
+
+    @property
+    def partials(self) -> tuple[int, ...]:
+        """The partials of the block in progress, from index 0 on."""
+        return tuple(self._rows)
+
+    @property
+    def base(self) -> Base:
+        """What the block in progress begins with."""
+        return base_of(self._last.header)
+
+    @property
+    def _last(self) -> PartialRow:
+        return self._rows[self.partials[-1]]
+
+    def quiet(self, received_at_ns: int) -> Quiet | None:
+        """The last quiet index after the last partial, if there is one."""
+        if self._index == self._last.index:
+            return None
+        return Quiet(self.partials[-1], self._index, received_at_ns)
+
+    def flashblocks(self, payload_id: bytes) -> list[Flashblock]:
+        """The block in progress as another job announces it, quiet indices included."""
+        found = zip(self._rows.values(), self._transactions, strict=True)
+        said = {row.index: (row.header, tuple(raws)) for row, raws in found}
+        flashblocks, header, previous = [], self._last.header, self._previous
+        for index in range(self._index + 1):
+            header, transactions = said.get(index, (header, ()))
+            flashblocks.append(
+                Flashblock(
+                    payload_id=payload_id,
+                    index=index,
+                    base=self.base if index == 0 else None,
+                    diff=diff_of(header, transactions),
+                    block_number=self._block,
+                    previous=previous,
+                )
+            )
+            previous = FlashblockId(self._block, index)
+        return flashblocks
+
+
+def take_back(
+    writer: LedgerWriter,
+    given_up: BlockInProgress,
+    place: FormerPlace,
+    payload_id: bytes,
+    received_at_ns: int,
+) -> BlockInProgress:
+    """Make a former place the end of the chain, in one commit; gives its block in progress.
+
+    `given_up` is pending until then.
+    """
+    partials = place.partials
+    with CommitBuilder(writer.store) as builder:
+        builder.give_up(given_up.number, given_up.partials, GIVEN_UP)
+        builder.rewind(place.latest.number, built_here=True, findable=False)
+        builder.revive_as(partials, payload_id)
+        builder.batch.pending(partials[-1])
+        writer.take_back(builder, place.latest, place.quiet(received_at_ns))
+    given_up.close()
+    block = resume(writer.store, writer.profile, partials[-1])
+    writer.current = block
+    return block
+
+
+def _rows_of(view: View, block: int, last: int) -> dict[int, PartialRow]:
+    """The rows of the partials of a block up to this one, by their numbers."""
+    ends = decode_partial_row(read_row(view, partial_rows.partial_key(block, last), block))
+    return {
+        each: decode_partial_row(read_row(view, partial_rows.partial_key(block, each), block))
+        for each in (*ends.before, last)
+    }

@@ -1,0 +1,63 @@
+"""The snapshots of a development chain, as its writer keeps them.
+
+Rows have them, so they outlive the process; what is in memory is which there are. Rows come
+and go with the next commit. For the oldest one the store holds what it takes to go back.
+"""
+
+from typing import Final
+
+from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.storage.snapshot_rows import (
+    ChainSnapshot,
+    Held,
+    encode_snapshot,
+    held_by_snapshots,
+    read_snapshot,
+    snapshot_key,
+)
+
+
+class Snapshots:
+    """The snapshots of one chain."""
+
+    def __init__(self, writer: LedgerWriter) -> None:
+        self._writer: Final = writer
+        with writer.store.view() as view:
+            self._held: Final = held_by_snapshots(view)  # by id
+        self._hold()
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def add(self, number: int, snapshot: ChainSnapshot) -> None:
+        """Keep a snapshot under this id, of the chain as it is."""
+        held = Held(self._writer.latest.number, snapshot.partial)
+        self._held[number] = held
+        self._writer.put_with_next(snapshot_key(number), encode_snapshot(held, snapshot))
+        self._hold()
+
+    def get(self, number: int) -> ChainSnapshot | None:
+        """The snapshot with this id; none where there is none."""
+        if number not in self._held:
+            return None
+        with self._writer.store.view() as view:
+            return read_snapshot(view, number)
+
+    def forget_from(self, number: int) -> None:
+        """Forget the snapshot with this id and all later ones."""
+        self._forget([each for each in self._held if each >= number])
+
+    def forget_above(self, block: int) -> None:
+        """Forget those on blocks above this one, which are given up."""
+        self._forget([each for each, held in self._held.items() if held.latest > block])
+
+    def _forget(self, numbers: list[int]) -> None:
+        for number in numbers:
+            del self._held[number]
+            self._writer.delete_with_next(snapshot_key(number))
+        self._hold()
+
+    def _hold(self) -> None:
+        held = self._held.values()
+        oldest = min((each.latest for each in held), default=None)
+        self._writer.hold(oldest, max((each.partial for each in held), default=0))

@@ -1,0 +1,283 @@
+"""Dev chains under random commands, transactions and kills, against a plain model.
+
+After every step nonces and balances are what the model says: at pending, at latest and below.
+At the end every sealed block passes the rules of the import, and a follower of the feed, which
+heard every message, has the same blocks once it is given those of the chain.
+"""
+
+import random
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foreblock._engine import Store
+from foreblock.bus.commands import (
+    CloseFlashblock,
+    Command,
+    DropTail,
+    Equivocate,
+    IncreaseTime,
+    Mine,
+    Reorganize,
+    Reset,
+    RestartBlock,
+    Revert,
+    Rollback,
+    SetFlashblockInterval,
+    SetMining,
+    SetNextTimestamp,
+    SetTimestampInterval,
+    TakeSnapshot,
+)
+from foreblock.errors import RefusedCommand
+from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.following.buffer import BufferBounds
+from foreblock.ledger.following.follower import Follower
+from foreblock.ledger.storage.open_store import begin_chain
+from support.chains.checking import check_by_import
+from support.chains.dev_chain import ACCOUNTS, DevChain, send
+from support.chains.dev_model import DevModel
+
+SENDERS = ACCOUNTS[:3]
+PAID = [bytes([0xD0 + each]) * 20 for each in range(len(SENDERS))]
+DEPOSIT = 0x7E
+
+small = st.integers(0, 4)
+action = st.one_of(
+    st.tuples(st.just("send"), st.integers(0, len(SENDERS) - 1), st.sampled_from([0, 0, 0, 1])),
+    st.tuples(st.just("send"), st.integers(0, len(SENDERS) - 1), st.just(0)),
+    st.tuples(st.just("pass"), st.sampled_from([50, 250, 1_000, 5_000])),
+    st.tuples(st.just("mode"), st.sampled_from(["clock", "automine", "manual"]), st.booleans()),
+    st.tuples(st.just("interval"), st.sampled_from([0, 200])),
+    st.tuples(st.just("mine"), st.integers(1, 3), st.sampled_from([None, 5])),
+    st.tuples(st.just("time"), st.sampled_from(["later", "next", "apart", "clock"])),
+    st.tuples(st.just("snapshot")),
+    st.tuples(st.just("revert"), small),
+    st.tuples(st.just("reset")),
+    st.tuples(st.just("rollback"), small),
+    st.tuples(st.just("reorg"), small, st.booleans()),
+    st.tuples(st.just("restart")),
+    st.tuples(st.just("tail")),
+    st.tuples(st.just("equivocate")),
+    st.tuples(st.just("kill")),
+)
+
+
+class Follow:
+    """A follower of the chain, which hears its messages as they are published."""
+
+    def __init__(self, folder: Path, chain: DevChain) -> None:
+        self.store = Store(str(folder), write=True)
+        begin_chain(self.store, chain.genesis)
+        writer = LedgerWriter(self.store, chain.clock)
+        publish, wanted = (lambda _: None), (lambda _: None)
+        self.follower = Follower(writer, chain.clock, BufferBounds(), publish, wanted)
+        self.chain = chain
+        self.heard = 0
+
+    def hear(self) -> None:
+        for message in self.chain.published[self.heard :]:
+            self.follower.receive(message, "feed")
+        self.heard = len(self.chain.published)
+        self.settle()
+
+    def settle(self) -> None:
+        while self.follower.next_due_ns == 0:
+            self.follower.tick()
+        assert self.follower.counters.get("Failed", 0) == 0, self.follower.last_error
+
+    def end_with(self, chain: DevChain) -> None:
+        """Hear the blocks of the chain, as from the node that is its upstream."""
+        first, *later = chain.sealed()
+        self.follower.canonical(first, later)
+        for block in later:
+            self.follower.canonical(block)
+        self.settle()
+        with self.store.view() as view:
+            for block in (first, *later):
+                sealed = view.sealed(block.header.number)
+                assert sealed is not None
+                assert sealed[0] == block.hash
+        self.follower.close()
+        self.store.close()
+
+
+class Trial:
+    """A chain, the model of it, and a follower."""
+
+    def __init__(self, folder: Path) -> None:
+        self.chain = DevChain(folder / "store", mining="automine")
+        self.model = DevModel()
+        self.follow = Follow(folder / "followed", self.chain)
+        self.snapshots: dict[int, DevModel] = {}
+        self.highest = 0
+        self.commit = 0
+        self.sent = 0
+
+    # --- Actions -----------------------------------------------------------------------
+
+    def do(self, name: str, *arguments: object) -> None:
+        getattr(self, f"do_{name}")(*arguments)
+        if self.chain.sequencer.state.mining != "automine":
+            self.chain.execute(CloseFlashblock())
+        self.check()
+
+    def execute(self, command: Command) -> bool:
+        """Whether it was carried out."""
+        try:
+            self.chain.execute(command)  # type: ignore[arg-type]
+        except RefusedCommand:
+            return False
+        return True
+
+    def do_send(self, who: int, gap: int) -> None:
+        nonce = self.model.next_nonce(who) + gap
+        if (who, nonce) in self.model.waiting:
+            return
+        self.sent += 1
+        # No two are equal, also if one has the nonce of another that was given up.
+        transaction = send(SENDERS[who], nonce, PAID[who], gas=21_000 + self.sent)
+        self.model.send((who, nonce, transaction.raw))
+        self.model.run()
+        self.chain.submit(transaction)
+
+    def do_pass(self, milliseconds: int) -> None:
+        self.chain.run(milliseconds)
+
+    def do_mode(self, mining: str, also_clock: bool) -> None:
+        self.execute(SetMining(mining, None, mining == "automine" and also_clock))  # type: ignore[arg-type]
+        self.chain.settle()
+
+    def do_interval(self, milliseconds: int) -> None:
+        self.execute(SetFlashblockInterval(milliseconds))
+
+    def do_mine(self, blocks: int, interval: int | None) -> None:
+        self.execute(Mine(blocks, interval))
+
+    def do_time(self, what: str) -> None:
+        sequencer = self.chain.sequencer
+        match what:
+            case "later":
+                self.execute(IncreaseTime(100))
+            case "next":
+                self.execute(SetNextTimestamp(sequencer.next_parent_timestamp + 7))
+            case "apart":
+                self.execute(SetTimestampInterval(3))
+            case _:
+                self.execute(SetTimestampInterval(None))
+
+    def do_snapshot(self) -> None:
+        taken = self.chain.execute(TakeSnapshot())
+        assert taken not in self.snapshots
+        self.snapshots[taken] = self.model.copy()
+
+    def do_revert(self, back: int) -> None:
+        ids = sorted(self.snapshots)
+        wanted = ids[-1 - back] if back < len(ids) else 1_000
+        assert self.chain.execute(Revert(wanted)) is (wanted in ids)
+        if wanted in ids:
+            self.model = self.snapshots[wanted]
+            self.snapshots = {each: self.snapshots[each] for each in ids if each < wanted}
+
+    def do_reset(self) -> None:
+        self.execute(Reset())
+        self.model, self.snapshots = DevModel(), {}
+
+    def do_rollback(self, depth: int) -> None:
+        if self.execute(Rollback(depth)):
+            self.gone_back(depth, lost=True)
+
+    def do_reorg(self, depth: int, put_back: bool) -> None:
+        if self.execute(Reorganize(depth, put_back=put_back)) and depth:
+            self.gone_back(depth, lost=not put_back)
+
+    def gone_back(self, depth: int, *, lost: bool) -> None:
+        height = self.model.height - depth
+        self.model.go_back(height, lost=lost)
+        self.snapshots = {k: each for k, each in self.snapshots.items() if each.height <= height}
+
+    def do_restart(self) -> None:
+        self.execute(RestartBlock())
+
+    def do_tail(self) -> None:
+        self.execute(DropTail())
+
+    def do_equivocate(self) -> None:
+        self.execute(Equivocate())
+
+    def do_kill(self) -> None:
+        self.chain.kill()
+        self.chain.open()
+        self.model.waiting.clear()
+
+    # --- Checks ------------------------------------------------------------------------
+
+    def check(self) -> None:
+        model, chain = self.model, self.chain
+        with chain.store.view() as view:
+            heads = view.heads
+            assert heads.latest is not None
+            assert heads.commit >= self.commit
+            self.commit = heads.commit
+            sealed = chain.sealed()
+            new = [
+                [raw for raw in block.transactions if raw[0] != DEPOSIT]
+                for block in sealed[model.height :]
+            ]
+            model.seal(new)
+            assert len(sealed) == model.height
+            self.highest = max(self.highest, model.height)
+            for height in {0, model.height // 2, model.height}:
+                state, nonces = view.state(height), model.nonces(height)
+                self.compare([state.balance(each) for each in PAID], nonces)
+                self.compare([state.nonce(each.address) for each in SENDERS], nonces)
+            assert heads.pending is not None
+            state, nonces = view.state_of_partial(heads.pending), model.nonces()
+            self.compare([state.balance(each) for each in PAID], nonces)
+            self.compare([state.nonce(each.address) for each in SENDERS], nonces)
+        waiting = {each.raw for each in chain.sequencer.pooled()}
+        assert waiting == {each[2] for each in model.waiting.values()}
+        self.follow.hear()
+
+    @staticmethod
+    def compare(found: list[int], nonces: dict[int, int]) -> None:
+        assert found == [nonces[each] for each in range(len(SENDERS))]
+
+    def end(self, folder: Path) -> None:
+        self.chain.execute(Mine(self.highest - self.model.height + 1))
+        self.check()
+        check_by_import(self.chain, folder / "check")
+        self.follow.end_with(self.chain)
+        self.chain.kill()
+
+
+@given(st.lists(action, max_size=40))
+@settings(max_examples=25)
+def test_any_commands_leave_a_chain_as_the_model_says(actions: list[tuple[object, ...]]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        trial = Trial(folder)
+        for each in actions:
+            trial.do(*each)  # type: ignore[arg-type]
+        trial.end(folder)
+
+
+def test_a_long_life(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    trial = Trial(tmp_path)
+    kinds: list[tuple[Any, ...]] = [
+        *[("send",)] * 8,
+        *[("mine", 1, None), ("snapshot",), ("revert", 0), ("revert", 1), ("pass", 1_000)] * 2,
+        *[("rollback", 1), ("reorg", 2, True), ("restart",), ("tail",), ("kill",)],
+        *[("mode", each, False) for each in ("clock", "automine", "manual")],
+    ]
+    for _ in range(300):
+        name, *arguments = chance.choice(kinds)
+        if name == "send":
+            arguments = [chance.randrange(len(SENDERS)), chance.choice([0, 0, 0, 1])]
+        trial.do(name, *arguments)
+    assert trial.highest > 20
+    trial.end(tmp_path)

@@ -1,0 +1,198 @@
+"""Snapshots and reverts: the chain is what it was, and nothing is left of the branch."""
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from foreblock.bus.commands import (
+    CloseFlashblock,
+    IncreaseTime,
+    Mine,
+    Revert,
+    SetMining,
+    SetNextTimestamp,
+    TakeSnapshot,
+)
+from foreblock.ledger.reading.view import Ledger
+from foreblock.ledger.storage import given_up
+from foreblock.ledger.storage.dev_row import Mining
+from support.chains.checking import check_by_import
+from support.chains.dev_chain import (
+    ACCOUNTS,
+    NOBODY,
+    DevChain,
+    indices,
+    places,
+    send,
+)
+
+ALICE, BOB, CAROL = ACCOUNTS[:3]
+
+
+@pytest.fixture
+def auto(tmp_path: Path) -> DevChain:
+    return DevChain(tmp_path / "store", mining="automine")
+
+
+@pytest.fixture
+def manual(tmp_path: Path) -> DevChain:
+    return DevChain(tmp_path / "store", mining="manual")
+
+
+def everything(chain: DevChain) -> tuple[object, ...]:
+    """All that a revert restores: heads but for the commit, the block in progress, the state."""
+    with closing(Ledger(chain.store, clock=chain.clock).view()) as view:
+        heads, pending = view.stored.heads, view.pending
+        assert pending is not None
+        state = chain.sequencer.state
+        return (
+            (heads.latest, heads.safe, heads.finalized),
+            (pending.number, pending.index, pending.hash, pending.header),
+            [chain.pending_balance(each.address) for each in ACCOUNTS],
+            chain.pending_balance(NOBODY),
+            (state.mining, state.timestamp_interval, state.impersonated, state.block_time),
+            chain.sequencer.time,
+            [each.hash for each in chain.sequencer.pooled()],
+        )
+
+
+def test_a_revert_takes_back_blocks_time_mode_and_pool(auto: DevChain, tmp_path: Path) -> None:
+    auto.submit(send(ALICE, 0))
+    auto.submit(send(BOB, 5))
+    before = everything(auto)
+    snapshot = auto.execute(TakeSnapshot())
+    auto.submit(*(send(ALICE, nonce) for nonce in (1, 2)))
+    auto.submit(*(send(BOB, nonce) for nonce in range(5)))
+    auto.execute(Mine(100))
+    auto.execute(IncreaseTime(86_400))
+    auto.execute(SetMining("manual"))
+    auto.submit(send(CAROL, 0))
+    auto.run(1_000)
+    assert everything(auto) != before
+    taken = auto.sequencer.time
+    assert auto.execute(Revert(snapshot)) is True
+    assert taken > auto.sequencer.time
+    assert everything(auto) == before
+    assert auto.sequencer.state.mining == "automine"
+    auto.submit(send(ALICE, 1))
+    assert auto.latest_balance(NOBODY) == 2
+    check_by_import(auto, tmp_path / "check")
+
+
+def test_a_snapshot_serves_once_and_later_ones_are_gone(auto: DevChain) -> None:
+    ids = [auto.execute(TakeSnapshot()) for _ in range(3)]
+    assert ids == [0, 1, 2]
+    assert auto.execute(Revert(1)) is True
+    assert [auto.execute(Revert(each)) for each in (1, 2, 7)] == [False, False, False]
+    assert auto.execute(TakeSnapshot()) == 3, "ids are not used again"
+    assert auto.execute(Revert(0)) is True
+    assert auto.execute(Revert(3)) is False
+
+
+@pytest.mark.parametrize("mining", ["automine", "manual", "clock"])
+def test_the_exact_partial_is_pending_again(tmp_path: Path, mining: Mining) -> None:
+    chain = DevChain(tmp_path / "store", mining=mining)
+    chain.run(100)
+    for nonce in range(3):
+        chain.submit(send(ALICE, nonce))
+        chain.execute(CloseFlashblock())
+    chain.execute(CloseFlashblock())
+    snapshot, before = chain.execute(TakeSnapshot()), everything(chain)
+    chain.submit(send(ALICE, 3))
+    chain.execute(Mine())
+    chain.run(10_000)
+    at = len(chain.published)
+    assert chain.execute(Revert(snapshot))
+    assert everything(chain) == before
+    again = chain.published[at:]
+    assert indices(again) == [(again[0].block_number, each) for each in range(len(again))]
+    assert len({each.payload_id for each in again}) == 1
+    assert again[0].payload_id not in {each.payload_id for each in chain.published[:at]}
+    if mining != "automine":
+        assert len(places(again)) == 4, "the deposit and three of Alice"
+    chain.kill()
+    chain.open()
+    assert everything(chain)[1] == before[1]
+    chain.submit(send(ALICE, 3))
+    chain.execute(Mine())
+    check_by_import(chain, tmp_path / "check")
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_snapshots_outlive_a_kill(auto: DevChain, moment: str) -> None:
+    auto.submit(send(ALICE, 0))
+    auto.submit(send(BOB, 1))
+    snapshot, before = auto.execute(TakeSnapshot()), everything(auto)
+    auto.submit(*(send(ALICE, nonce) for nonce in range(1, 10)))
+    if moment == "after":
+        assert auto.execute(Revert(snapshot))
+        assert everything(auto) == before
+    auto.kill()
+    auto.open()
+    assert auto.execute(Revert(snapshot)) is (moment == "before")
+    assert everything(auto)[:4] == before[:4]
+
+
+def test_a_sealed_partial_comes_back(manual: DevChain) -> None:
+    """The block was sealed as it stood at the snapshot, so the same partial is pending again."""
+    manual.submit(send(ALICE, 0))
+    manual.execute(CloseFlashblock())
+    manual.execute(SetNextTimestamp(manual.sequencer.base.timestamp + 100))
+    manual.submit(send(ALICE, 1))
+    manual.execute(CloseFlashblock())
+    snapshot, before = manual.execute(TakeSnapshot()), everything(manual)
+    for _ in range(3):
+        manual.execute(Mine(20))
+        manual.run(60_000)
+        manual.execute(Revert(snapshot))
+        assert everything(manual) == before
+        snapshot = manual.execute(TakeSnapshot())
+
+
+def test_what_an_old_snapshot_needs_is_kept(tmp_path: Path) -> None:
+    chain = DevChain(tmp_path / "store", mining="automine", keep_states=10, keep_partials=4)
+    chain.submit(send(ALICE, 0))
+    snapshot, before = chain.execute(TakeSnapshot()), everything(chain)
+    for nonce in range(1, 40):
+        chain.submit(send(ALICE, nonce))
+        chain.settle()
+    chain.kill()
+    chain.open()
+    for nonce in range(40, 400):
+        chain.submit(send(ALICE, nonce))
+        chain.run(1_000)
+    assert chain.execute(Revert(snapshot))
+    assert everything(chain) == before
+    chain.submit(send(ALICE, 1))
+    for nonce in range(2, 60):
+        chain.submit(send(ALICE, nonce))
+        chain.run(1_000)
+    with chain.store.view() as view:
+        assert view.heads.earliest > 30, "nothing is held any more"
+
+
+def test_what_is_given_up_at_the_same_height_is_forgotten(
+    auto: DevChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(given_up, "KEPT", 20)
+    monkeypatch.setattr(given_up, "PORTION", 4)
+    auto.submit(send(ALICE, 0))
+    first, at_first = auto.execute(TakeSnapshot()), everything(auto)
+    auto.submit(send(ALICE, 1))
+    kept, sizes = auto.execute(TakeSnapshot()), []
+    before = everything(auto)
+    for turn in range(60):
+        auto.submit(*(send(BOB, nonce, value=turn + 1) for nonce in range(3)))
+        auto.settle()
+        assert auto.execute(Revert(kept))
+        auto.settle()
+        assert everything(auto) == before
+        kept = auto.execute(TakeSnapshot())
+        with auto.store.view() as view:
+            sizes.append(len(view.rows(b"p", 10_000)) + len(view.rows(b"G", 10_000)))
+    assert max(sizes[30:]) <= max(sizes[10:30]), "it does not grow"
+    assert auto.execute(Revert(kept))
+    assert everything(auto) == before
+    assert auto.execute(Revert(first))
+    assert everything(auto) == at_first
