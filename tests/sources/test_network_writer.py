@@ -85,8 +85,16 @@ class Source:
         self.on_submit()
         self.due = 0  # the next tick includes it
 
+    def submit_next(self, raw: bytes, sender: bytes) -> None:
+        if sender in self.nonces:
+            raise RejectedTransaction("replacement transaction underpriced")
+        self.submit(raw, sender)
+
     def next_nonce(self, sender: bytes) -> int:
         return self.nonces.get(sender, 0)
+
+    def next_nonces(self) -> dict[bytes, int]:
+        return dict(self.nonces)
 
     @property
     def window(self) -> PoolWindow:
