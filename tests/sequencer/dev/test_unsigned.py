@@ -10,6 +10,7 @@ from foreblock.bus.commands import (
     ImpersonateAll,
     Mine,
     SendUnsigned,
+    SetMining,
 )
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.rules.unsigned_deposits import is_from_user, unsigned_nonce
@@ -17,6 +18,7 @@ from foreblock.sequencer.dev.accounts import MOST_IMPERSONATED
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.types import Transaction, decode_transactions
+from sequencer.chaos.test_chaotic_sequencer import Follow
 from sequencer.dev.test_modes import check_by_import
 from support.chains.dev_chain import ACCOUNTS, GWEI, NOBODY, DevChain, send
 
@@ -75,6 +77,27 @@ def test_equal_chains_give_equal_hashes_and_no_two_are_equal(tmp_path: Path) -> 
         chain.kill()
     assert hashes[0] == hashes[1]
     assert len(set(hashes[0])) == 5
+
+
+def test_a_follower_verifies_them(tmp_path: Path) -> None:
+    chain = DevChain(tmp_path / "store", mining="automine")
+    follow = Follow(tmp_path / "follower", chain)
+    chain.execute(unsigned())
+    chain.submit(send(ALICE, 0, STRANGER, 100))
+    chain.execute(SetMining("clock", 2))
+    chain.execute(unsigned(value=30))
+    chain.submit(send(BOB, 0))
+    chain.run(5_000)
+    follow.receive(chain.published)
+    for block in chain.sealed():
+        follow.follower.canonical(block)
+    assert follow.follower.counters.get("Diverged", 0) == 0
+    with follow.store.view() as view:
+        assert view.heads.latest is not None
+        number, found = view.heads.latest
+        assert (number, found) == (len(chain.sealed()), chain.sealed()[-1].header.hash)
+        assert view.state(number).balance(STRANGER) == 70
+    follow.close()
 
 
 def test_one_does_not_replace_another(tmp_path: Path) -> None:
