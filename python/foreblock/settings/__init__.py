@@ -204,7 +204,7 @@ class Settings:
     client_version: str = setting(
         "",
         "name and version in web3_clientVersion; empty is foreblock's own",
-        "TEXT",
+        "NAME/VERSION",
         section=ANSWERS,
     )
     log_level: Literal["debug", "info", "warning", "error"] = setting(
