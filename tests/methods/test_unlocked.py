@@ -126,6 +126,10 @@ def test_a_nonce_that_is_named_may_replace(tmp_path: Path) -> None:
         ({"type": "0x3"}, "transaction type not supported"),
         ({"gasPrice": "0x1", "maxFeePerGas": "0x1"}, "both gasPrice and"),
         ({"to": None}, "contract creation without any data"),
+        ({"to": None, "data": "0x00", "type": "0x4"}, 'missing "to" in set code transaction'),
+        ({"type": "0x4"}, "set code tx must have at least one authorization tuple"),
+        ({"maxPriorityFeePerGas": hex(2**128)}, "more than 128 bits"),
+        ({"gasPrice": hex(2**255)}, "more than 128 bits"),
     ],
 )
 def test_what_no_block_would_take_is_refused(

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Raw, Struct, field, structs
 
 from foreblock.errors import InvalidParams, RefusedCall, UnsupportedType
-from foreblock.ledger.calls.call import Call, message
+from foreblock.ledger.calls.call import FEE_LIMIT, Call, message
 from foreblock.ledger.calls.checks import check_fields
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.transaction_types import (
@@ -81,6 +81,7 @@ class Preparing:
             raise InvalidParams(NO_SIGNER)
         call = structs.replace(asked.call, sender=sender)
         kind = _type_of(call, further.type)
+        _check(kind, call)
         check_parts(call, asked.lists)
         if is_unsigned:
             call = _unpriced(call)
@@ -134,6 +135,14 @@ def _type_of(call: Call, given: Number | None) -> int:
     if call.gas_price is None:
         return DYNAMIC_FEE
     return LEGACY if call.access_list is None else ACCESS_LIST
+
+
+def _check(kind: int, call: Call) -> None:
+    """Refuse what cannot be written as a transaction."""
+    if kind == SET_CODE and call.to is None:
+        raise RefusedCall('missing "to" in set code transaction')
+    if call.highest_fee >= FEE_LIMIT:
+        raise RefusedCall(f"a fee of {call.highest_fee} wei has more than 128 bits")
 
 
 def _with_fees_of(kind: int, call: Call, base_fee: int | None) -> Call:
