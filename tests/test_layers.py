@@ -71,7 +71,8 @@ BELOW = {
         " ledger/tracing"
     ),
     "service": (
-        "bus clock errors feed methods rpc scheduling server settings sources types upstream"
+        "bus clock errors feed methods rpc scheduling sequencer server settings sources types"
+        " upstream"
         " ledger/calls ledger/reading ledger/storage"
     ),
     # What people start.

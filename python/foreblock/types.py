@@ -27,6 +27,7 @@ from foreblock._engine import (
     estimated_compressed_size,
     keccak256,
     public_key,
+    sign_digest,
     sign_transaction,
     transactions_root,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "estimated_compressed_size",
     "keccak256",
     "public_key",
+    "sign_digest",
     "sign_transaction",
     "transactions_root",
 ]

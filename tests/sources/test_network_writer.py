@@ -85,8 +85,16 @@ class Source:
         self.on_submit()
         self.due = 0  # the next tick includes it
 
+    def submit_next(self, raw: bytes, sender: bytes) -> None:
+        if sender in self.nonces:
+            raise RejectedTransaction("replacement transaction underpriced")
+        self.submit(raw, sender)
+
     def next_nonce(self, sender: bytes) -> int:
         return self.nonces.get(sender, 0)
+
+    def next_nonces(self) -> dict[bytes, int]:
+        return dict(self.nonces)
 
     @property
     def window(self) -> PoolWindow:
@@ -288,6 +296,36 @@ def test_commands_are_carried_out_in_order_after_what_was_submitted() -> None:
     said = [each for each in stage.said if isinstance(each, Accepted | Done)]
     assert said == [Accepted(1), Done(2, 7), Done(3, 7)]
     assert len(stage.source.threads) == 1
+
+
+def test_after_a_command_workers_hear_again_which_nonces_come_next() -> None:
+    """They have forgotten them, and the transactions still wait."""
+    heard: list[str] = []
+
+    def scene(stage: Stage) -> None:
+        async def told(network: str) -> None:
+            heard.append(network)
+            stage.said.append(Done(0, "forgotten"))
+
+        stage.writer._tell_of_change = told  # type: ignore[misc]
+        stage.submit(1, b"raw")
+        order(stage, 2)
+
+    stage = play(scene, lambda stage: Done(2) in stage.said)
+    assert heard == ["main"]
+    after = stage.said[stage.said.index(Done(0, "forgotten")) + 1 :]
+    assert after[:2] == [NextNonce("main", ALICE, 1), Done(2)]
+
+
+def test_one_that_may_not_replace_another_is_refused() -> None:
+    def scene(stage: Stage) -> None:
+        for number in (1, 2):
+            message = Submit(number, "main", b"raw", ALICE, DEADLINE, may_replace=False)
+            stage.writer.submit(message, stage.said.append)
+
+    refused = Rejected(2, "replacement transaction underpriced")
+    stage = play(scene, lambda stage: refused in stage.said)
+    assert Accepted(1) in stage.said
 
 
 def test_command_that_is_refused_or_late_is_answered() -> None:

@@ -31,6 +31,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(decode_transactions, module)?)?;
     module.add_function(wrap_pyfunction!(deposit_transaction, module)?)?;
     module.add_function(wrap_pyfunction!(sign_transaction, module)?)?;
+    module.add_function(wrap_pyfunction!(sign_digest, module)?)?;
     module.add_function(wrap_pyfunction!(public_key, module)?)?;
     module.add_function(wrap_pyfunction!(address_of, module)?)?;
     module.add_function(wrap_pyfunction!(estimated_compressed_size, module)?)?;
@@ -129,6 +130,11 @@ fn sign_transaction(
     engine::codec::keys::sign_transaction(&message.0, r#type.0, chain_id.0, nonce.0, &secret.0)
         .map(Transaction)
         .map_err(to_python)
+}
+
+#[pyfunction]
+fn sign_digest(digest: Arg<B256>, secret: Arg<B256>) -> PyResult<[u8; 65]> {
+    engine::codec::keys::sign_digest(digest.0, &secret.0).map_err(to_python)
 }
 
 #[pyfunction]

@@ -107,6 +107,9 @@ def sign_transaction(
     another type, a secret that is no key, and a creation of type 4.
     """
 
+def sign_digest(digest: bytes, secret: bytes) -> bytes:
+    """The signature of 32 bytes as wallets give it: r, s, and 27 or 28; 65 bytes."""
+
 def public_key(secret: bytes) -> bytes:
     """The compressed public key of a secret key: 33 bytes."""
 

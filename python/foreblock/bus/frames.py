@@ -46,6 +46,7 @@ class Submit(Struct, frozen=True, tag=True, array_like=True):
     raw: bytes
     sender: bytes
     deadline_ns: int  # monotonic, equal in all processes
+    may_replace: bool = True  # one with the same nonce that waits
 
 
 class TakenUp(Struct, frozen=True, tag=True, array_like=True):

@@ -104,7 +104,9 @@ class WriterLink:
         if self._transport is not None:
             self._transport.abort()
 
-    async def submit(self, network: str, raw: bytes, sender: bytes) -> None:
+    async def submit(
+        self, network: str, raw: bytes, sender: bytes, *, may_replace: bool = True
+    ) -> None:
         """Submit a transaction and wait until the pool has it.
 
         Raises `RejectedTransaction` with the pool's reason; `SequencerUnavailable` and
@@ -119,7 +121,7 @@ class WriterLink:
         deadline = self._clock.monotonic_ns() + int(self._answer_seconds * _SECOND_NS)
         self._waiting[number] = submission
         try:
-            transport.write(frame(Submit(number, network, raw, sender, deadline)))
+            transport.write(frame(Submit(number, network, raw, sender, deadline, may_replace)))
             await asyncio.wait([submission.answer], timeout=self._answer_seconds + MARGIN_SECONDS)
             if not submission.answer.done():
                 heard_all = await _hear_all(transport)

@@ -101,6 +101,8 @@ def _network(
             balance=chain.balance * ETHER,
             gas_limit=chain.gas_limit,
             transaction_gas=chain.transaction_gas,
+            order=chain.order,
+            auto_impersonate=chain.auto_impersonate,
             base_fee=chain.base_fee,
             block_time=chain.block_time,
             interval_ms=round(chain.interval * 1000),

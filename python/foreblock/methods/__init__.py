@@ -10,10 +10,13 @@ from typing import NamedTuple
 from foreblock.methods.blocks import block_family
 from foreblock.methods.calls import call_family
 from foreblock.methods.dev import dev_families
+from foreblock.methods.dev.account_table import account_families
 from foreblock.methods.events import Events
 from foreblock.methods.filters import filter_family
+from foreblock.methods.keys import NO_KEYS, Keys
 from foreblock.methods.logs import log_family
 from foreblock.methods.node import node_family
+from foreblock.methods.node.about import Identity
 from foreblock.methods.node.fees import PriorityFees
 from foreblock.methods.openrpc import openrpc_family
 from foreblock.methods.options import Options
@@ -36,13 +39,16 @@ class SharedFamilies(NamedTuple):
 
 
 def make_shared(
-    options: Options, scheduler: Scheduler, pool: WaitingPool | None = None
+    options: Options,
+    scheduler: Scheduler,
+    pool: WaitingPool | None = None,
+    keys: Keys = NO_KEYS,
 ) -> SharedFamilies:
     """The families that all views of one network share."""
     priority_fees = PriorityFees()
     return SharedFamilies(
         block_family(options, scheduler, pool or EmptyPool()),
-        node_family(scheduler, priority_fees),
+        node_family(scheduler, priority_fees, Identity(keys, options.client_version)),
         priority_fees,
     )
 
@@ -58,9 +64,10 @@ def make_families(
 
     Only chains that take commands have the methods of development chains.
     """
-    submissions, pool, commands = sequencing or Sequencing()
+    sequencing = sequencing or Sequencing()
+    submissions, pool, commands, keys, _ = sequencing
     events = events or Events()
-    shared = shared or make_shared(options, scheduler, pool)
+    shared = shared or make_shared(options, scheduler, pool, keys)
     families = (
         shared.blocks,
         state_family(options, scheduler, submissions),
@@ -72,6 +79,7 @@ def make_families(
         shared.node,
         *tracing_families(options, scheduler),
         *(() if commands is None else dev_families(commands)),
+        *account_families(options, scheduler, sequencing, shared.priority_fees),
     )
     return (*families, openrpc_family(options, scheduler, families))
 

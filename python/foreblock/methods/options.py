@@ -37,6 +37,8 @@ class Options:
     sync_timeout_ms: int = 20_000  # of eth_sendRawTransactionSync, where the request has none
     sync_timeout_most_ms: int = 60_000  # longer ones are lowered to it
 
+    client_version: str = ""  # in web3_clientVersion; empty is the software's own
+
     @property
     def block_required(self) -> bool:
         """Whether requests must name a block; otherwise the default is `latest`."""

@@ -1,8 +1,9 @@
 """The ways from methods to the sequencer of a network: what it takes, shows and lets be done."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from foreblock.methods.dev.commanding import Commands
+from foreblock.methods.keys import NO_KEYS, Keys
 from foreblock.methods.pool.sending import NoSequencer, Submissions
 from foreblock.methods.waiting_pool import EmptyPool, WaitingPool
 
@@ -13,3 +14,5 @@ class Sequencing(NamedTuple):
     submissions: Submissions = NoSequencer()
     pool: WaitingPool = EmptyPool()
     commands: Commands | None = None  # of a development chain only
+    keys: Keys = NO_KEYS  # of its accounts
+    order: Literal["fees", "fifo"] = "fees"  # of its transactions

@@ -6,8 +6,10 @@ The pool is the writer's. A chain without a sequencer has none, which is an empt
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from foreblock.ledger.rules.unsigned_deposits import unsigned_nonce
 from foreblock.types import Header, Transaction, decode_transactions
 
+RECEIPT_VERSION: Final = 1  # of a deposit, from Canyon on
 _ZEROS: Final = bytes(32)
 # The block of a transaction that is in none. Without a base fee, the price of gas is the highest
 # that was offered, as in geth.
@@ -78,7 +80,16 @@ def decode_waiting(waiting: Sequence[InPool]) -> list[Transaction]:
     )
 
 
+def waiting_nonce(transaction: Transaction) -> int:
+    """The nonce of a transaction that waits; an unsigned one has it elsewhere."""
+    nonce = unsigned_nonce(transaction)
+    return transaction.nonce if nonce is None else nonce
+
+
 def waiting_text(transaction: Transaction, deposit: tuple[int, int] | None = None) -> bytes:
     """A transaction with null for its place: it is in no block of the chain."""
+    nonce = unsigned_nonce(transaction)
+    if deposit is None and nonce is not None:
+        deposit = (nonce, RECEIPT_VERSION)
     fragment = transaction.fragment(_NO_BLOCK, 0, deposit)
     return b"%b%b}" % (_UNPLACED, fragment.partition(_PLACED)[2])

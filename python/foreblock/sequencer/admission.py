@@ -27,6 +27,7 @@ from foreblock.ledger.rules.forks import Rules
 from foreblock.ledger.rules.intrinsic_gas import MAX_INIT_CODE, floor_gas, intrinsic_gas
 from foreblock.ledger.rules.l1 import L1Fees
 from foreblock.ledger.rules.transaction_types import BLOB, DEPOSIT
+from foreblock.ledger.rules.unsigned_deposits import unsigned_nonce
 from foreblock.types import Transaction, estimated_compressed_size
 
 MAX_SIZE: Final = 128 * 1024  # bytes, geth: four slots of 32 KiB
@@ -60,14 +61,21 @@ class Pooled(Struct, frozen=True, eq=False):
     cost: int  # at most: value, gas at the fee cap, L1 fee, operator fee
     data_footprint: int
     size: int  # bytes of its encoding
+    is_free: bool = False  # an unsigned transaction pays no fees
 
     def tip(self, base_fee: int) -> int:
         """Its payment above this base fee for a unit of gas; below 0 where it cannot pay that."""
-        return min(self.tip_cap, self.fee_cap - base_fee)
+        return 0 if self.is_free else min(self.tip_cap, self.fee_cap - base_fee)
+
+    def pays(self, base_fee: int) -> bool:
+        """Whether a block with this base fee takes it."""
+        return self.is_free or self.fee_cap >= base_fee
 
 
 def admit(transaction: Transaction, terms: Terms, arrival: int) -> Pooled:
     """The transaction as the pool keeps it, or the `PoolRefusal` that it deserves."""
+    if transaction.type == DEPOSIT:
+        return _admit_unsigned(transaction, terms, arrival)
     fee_cap = transaction.max_fee_per_gas
     tip_cap = transaction.max_priority_fee_per_gas
     if fee_cap is None or tip_cap is None:
@@ -108,9 +116,38 @@ def _pooled(
     )
 
 
+def _admit_unsigned(transaction: Transaction, terms: Terms, arrival: int) -> Pooled:
+    """The same for a deposit that stands for a transaction without a signature."""
+    nonce = unsigned_nonce(transaction)
+    if nonce is None:
+        raise UnsupportedType(DEPOSIT)
+    _check_size(transaction, terms)
+    if nonce == MAX_NONCE:
+        raise LastNonce
+    _check_gas(transaction, terms)
+    return Pooled(
+        transaction=transaction,
+        arrival=arrival,
+        hash=transaction.hash,
+        sender=transaction.sender,
+        nonce=nonce,
+        gas_limit=transaction.gas_limit,
+        fee_cap=0,
+        tip_cap=0,
+        cost=transaction.value,
+        data_footprint=0,
+        size=len(transaction.raw),
+        is_free=True,
+    )
+
+
 def _check_form(transaction: Transaction, terms: Terms) -> None:
-    if transaction.type in (BLOB, DEPOSIT):
-        raise UnsupportedType(transaction.type)
+    if transaction.type == BLOB:
+        raise UnsupportedType(BLOB)
+    _check_size(transaction, terms)
+
+
+def _check_size(transaction: Transaction, terms: Terms) -> None:
     size = len(transaction.raw)
     if size > MAX_SIZE:
         raise OversizedData(size, MAX_SIZE)

@@ -13,14 +13,25 @@ needed in a block and updated from then on.
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from contextlib import closing
 from heapq import heapify, heappop, heappush
-from typing import Final
+from typing import Final, Literal
 
 from foreblock.errors import Underpriced
 from foreblock.sequencer.admission import Pooled
 from foreblock.sequencer.sender_queue import SenderQueue
 
 Key = Callable[[Pooled], tuple[int, int]]
+Order = Literal["fees", "fifo"]
 _Entry = tuple[tuple[int, int], Pooled]
+
+
+def run_key(order: Order, base_fee: int) -> Key:
+    """What is lower for who goes first, of the heads of senders.
+
+    By fees it is the highest tip above the base fee, and of equal tips the first to come.
+    """
+    if order == "fifo":
+        return lambda each: (0, each.arrival)
+    return lambda each: (-each.tip(base_fee), each.arrival)
 
 
 def _none(_pooled: Pooled) -> None:

@@ -25,7 +25,7 @@ from foreblock.errors import AlreadyKnown, InvalidTransaction, OverBudget, PoolR
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.sequencer.admission import Pooled
+from foreblock.sequencer.admission import Pooled, Terms
 from foreblock.sequencer.attributes import (
     attributes_deposit,
     next_base,
@@ -38,6 +38,7 @@ from foreblock.sequencer.pool_look import PoolWindow
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.sequencer.timing import SECOND_NS, Schedule, next_timestamp, schedule
 from foreblock.sequencer.transaction_pool import TransactionPool
+from foreblock.sequencer.unsigned import run_in_turn
 from foreblock.types import Account, Allowance, Base, Flashblock, Header, Transaction
 
 # With `instant`, the least time from one flashblock to the next.
@@ -74,7 +75,7 @@ class Sequencer:
         self._slot = self._schedule.slots_before
 
         self._pool = TransactionPool(
-            terms_of(self._block.base, writer.profile, options), self._account
+            self._terms_of(self._block), self._account, order=options.order
         )
         self._closed_at_ns = 0  # the last index
         self._instant_due_ns: int | None = None  # when a transaction closes the next one
@@ -88,17 +89,23 @@ class Sequencer:
 
     # --- From outside ------------------------------------------------------------------
 
-    def submit(self, transaction: Transaction) -> None:
+    def submit(self, transaction: Transaction, *, may_replace: bool = True) -> None:
         """Take a transaction into the pool; raises a `PoolRefusal`."""
         if transaction.hash in self._ran:
             raise AlreadyKnown
-        self._pool.add(transaction)
+        self._pool.add(transaction, may_replace=may_replace)
         self._may_run_more = True
         self._close_soon()
 
     def next_nonce(self, sender: bytes) -> int:
         """The nonce of the sender's next transaction: after its account and what can run."""
         return self._pool.next_nonce(sender)
+
+    def next_nonces(self, most: int) -> dict[bytes, int]:
+        """The same of the senders whose transactions are in no committed index, of so many."""
+        ran = (each.sender for each in self._ran.values())
+        senders = itertools.islice(itertools.chain(ran, self._pool.senders()), most)
+        return {sender: self.next_nonce(sender) for sender in set(senders)}
 
     @property
     def waiting(self) -> int:
@@ -229,7 +236,7 @@ class Sequencer:
                 pool.set_aside(best)
                 continue
             try:
-                block.run(best.transaction, allowance)
+                run_in_turn(block, best.transaction, allowance)
             except InvalidTransaction as invalid:
                 log.info("transaction_dropped", hash=best.hash.hex(), why=invalid.why)
                 pool.failed(best)
@@ -280,7 +287,7 @@ class Sequencer:
         self._block = block
         self._schedule = self._schedule_of(block)
         self._slot = 0
-        self._pool.begin_block(terms_of(block.base, self._writer.profile, self._options))
+        self._pool.begin_block(self._terms_of(block))
         self._overruns.keep_only(self._pool)
         self._pool_is_stale = True
         self._announce(flashblock, now_ns, due_ns)
@@ -327,6 +334,10 @@ class Sequencer:
         timestamp = next_timestamp(parent.timestamp, wall_ns, self._options.block_time)
         _tell_about_time(parent, timestamp, wall_ns, self._options.block_time)
         return next_base(parent, timestamp, self._writer.profile, self._options)
+
+    def _terms_of(self, block: BlockInProgress) -> Terms:
+        """The terms on which a block takes transactions."""
+        return terms_of(block.base, self._writer.profile, self._options)
 
     def _schedule_of(self, block: BlockInProgress) -> Schedule:
         return schedule(

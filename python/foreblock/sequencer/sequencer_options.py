@@ -5,6 +5,7 @@ from typing import Final
 
 from foreblock.errors import InvalidArgument
 from foreblock.ledger.rules.l1 import L1Fees
+from foreblock.sequencer.ranking import Order
 from foreblock.sequencer.timing import SECOND_NS, BlockPace
 
 _MILLISECOND_NS: Final = 10**6
@@ -31,7 +32,8 @@ class SequencerOptions:
     seed: int = 0  # of pseudo-random values: payload ids, randao, L1 hashes
     instant: bool = False  # a transaction goes out at once
     gas_limit: int | None = None  # of each block; none: the parent's
-    transaction_gas: int | None = 2**24  # of a transaction at most; none: of a block
+    transaction_gas: int | None = None  # of a transaction at most; none: of a block
+    order: Order = "fees"  # of transactions: the highest tip first, or the first to come
     minimum_base_fee: int | None = None  # wei; none: what the parent's extra data says
     l1_fees: L1Fees = DEFAULT_L1_FEES
 

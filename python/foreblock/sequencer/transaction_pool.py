@@ -2,14 +2,14 @@
 
 Each sender's transactions run in the order of their nonces. Among the senders the one
 goes first whose transaction pays the highest tip above the base fee, and among equals
-the one that came first, so equal submissions give equal blocks. A transaction that offers
-less than the base fee waits for it to fall.
+the one that came first, so equal submissions give equal blocks; with the order `fifo` always
+the one that came first. A transaction that offers less than the base fee waits for it to fall.
 
 Accounts are looked up through a function, as of the block in progress. Nothing here
 waits, keeps time, runs a transaction or is kept over a restart.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ from foreblock.errors import (
     TransactionPoolFull,
 )
 from foreblock.sequencer.admission import Pooled, Terms, admit
-from foreblock.sequencer.ranking import Cheapest, Ranking
+from foreblock.sequencer.ranking import Cheapest, Order, Ranking, run_key
 from foreblock.sequencer.sender_queue import SenderQueue
 from foreblock.types import Account, Transaction
 
@@ -45,8 +45,13 @@ class TransactionPool:
     """The transactions that wait, under the terms of the block in progress."""
 
     def __init__(
-        self, terms: Terms, accounts: Accounts, limits: TransactionPoolLimits | None = None
+        self,
+        terms: Terms,
+        accounts: Accounts,
+        limits: TransactionPoolLimits | None = None,
+        order: Order = "fees",
     ) -> None:
+        self._order: Order = order
         self._terms = terms
         self._accounts = accounts
         self._limits = limits or TransactionPoolLimits()
@@ -102,6 +107,10 @@ class TransactionPool:
             [] if queue is None else [(each.transaction, each.nonce < queue.end) for each in queue]
         )
 
+    def senders(self) -> Iterator[bytes]:
+        """Those whose transactions wait."""
+        return iter(self._queues)
+
     def content(self) -> list[tuple[Transaction, bool]]:
         """All transactions, each with whether it waits for no nonce."""
         return [
@@ -117,7 +126,7 @@ class TransactionPool:
 
     # --- Coming in -------------------------------------------------------------------
 
-    def add(self, transaction: Transaction) -> list[Pooled]:
+    def add(self, transaction: Transaction, *, may_replace: bool = True) -> list[Pooled]:
         """Take a transaction in, or raise a `PoolRefusal`; gives those that had to go for it."""
         if transaction.hash in self._by_hash:
             raise AlreadyKnown
@@ -125,7 +134,7 @@ class TransactionPool:
         queue, balance = self._look_up(pooled.sender)
         old = queue.get(pooled.nonce)
         _check_account(pooled, queue, balance, old)
-        if old is not None and not _outbids(pooled, old):
+        if old is not None and not (may_replace and _outbids(pooled, old)):
             raise ReplacementUnderpriced
         gone = self._victims(pooled, queue, old)
         for each in gone:
@@ -242,6 +251,15 @@ class TransactionPool:
 
     # --- Dropping --------------------------------------------------------------------
 
+    def drop(self, hashes: Iterable[bytes]) -> list[bytes]:
+        """Drop these transactions, which wait; gives their hashes."""
+        dropped = list(hashes)
+        for each in dropped:
+            self._remove(self._by_hash[each])
+        self._cheapest.forget()
+        self._trim_gapped()
+        return dropped
+
     def drop_invalid(self) -> list[Pooled]:
         """Drop the transactions that no block will take, as accounts are now; gives them."""
         before = dict(self._by_hash)
@@ -303,14 +321,14 @@ class TransactionPool:
 
     def _push_head(self, queue: SenderQueue) -> None:
         head = queue.head
-        if head is not None and head.fee_cap >= self._terms.base_fee:
+        if head is not None and head.pays(self._terms.base_fee):
             self._next.push(head)
 
     def _rank_heads(self) -> Ranking:
         base_fee = self._terms.base_fee
         heads = (queue.head for queue in self._queues.values())
-        paying = (each for each in heads if each is not None and each.fee_cap >= base_fee)
-        return Ranking(paying, lambda each: (-each.tip(base_fee), each.arrival), self._is_head)
+        paying = (each for each in heads if each is not None and each.pays(base_fee))
+        return Ranking(paying, run_key(self._order, base_fee), self._is_head)
 
     def _is_head(self, pooled: Pooled) -> bool:
         queue = self._queues.get(pooled.sender)

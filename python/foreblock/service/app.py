@@ -26,6 +26,7 @@ from foreblock.methods import SharedFamilies, make_methods, make_shared
 from foreblock.methods.calls.call_params import UNCAPPED
 from foreblock.methods.events import Events
 from foreblock.methods.filters.filter_table import FilterTable
+from foreblock.methods.keys import Keys
 from foreblock.methods.options import Options
 from foreblock.methods.sequencing import Sequencing
 from foreblock.rpc.batch import Limits
@@ -37,9 +38,10 @@ from foreblock.scheduling.reply import Handler, OpenSession, Readiness, Served
 from foreblock.scheduling.room import Room
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.thresholds import THRESHOLDS
+from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.service.writer_pool import WriterPool
 from foreblock.settings import Settings
-from foreblock.settings.networks import Network
+from foreblock.settings.networks import DevChain, Network
 
 NODE_PATH: Final = b"/eth"  # at which each network is an ordinary node of its chain
 
@@ -130,6 +132,10 @@ class WriterCommands:
     link: WriterLink
     network: str
 
+    async def submit_next(self, raw: bytes, sender: bytes) -> None:
+        """Submit a transaction that replaces no other; raises as `WriterLink.submit` does."""
+        await self.link.submit(self.network, raw, sender, may_replace=False)
+
     async def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """Carry out a command; raises as `WriterLink.command` does."""
         return await self.link.command(self.network, command)
@@ -188,7 +194,7 @@ def _served(
     sequencing = _sequencing(link, network)
     at_root = replace(options, methods=options_at_root(options.methods, network))
     at_node = replace(options, methods=options_of_node(options.methods))
-    shared = make_shared(options.methods, scheduler, sequencing.pool)
+    shared = make_shared(options.methods, scheduler, sequencing.pool, sequencing.keys)
     root, node = (
         Service(ledger, each, scheduler, sequencing, shared, filters) for each in (at_root, at_node)
     )
@@ -208,12 +214,17 @@ def _sequencing(link: WriterLink | None, network: Network) -> Sequencing:
     """The ways to the sequencer of a network."""
     if link is None:
         return Sequencing()
-    takes_commands = network.dev is not None and network.dev.commands
-    return Sequencing(
-        WriterSubmissions(link, network.name),
-        WriterPool(link, network.name),
-        WriterCommands(link, network.name) if takes_commands else None,
-    )
+    submissions, pool = WriterSubmissions(link, network.name), WriterPool(link, network.name)
+    if network.dev is None or not network.dev.commands:
+        return Sequencing(submissions, pool)
+    commands = WriterCommands(link, network.name)
+    return Sequencing(submissions, pool, commands, _keys(network.dev), network.dev.order)
+
+
+def _keys(chain: DevChain) -> Keys:
+    """The keys of a development chain's accounts."""
+    accounts = dev_accounts(chain.mnemonic, chain.accounts)
+    return Keys({each.address: each.secret for each in accounts})
 
 
 def options_at_root(options: Options, network: Network) -> Options:
@@ -309,6 +320,7 @@ def options_of(settings: Settings) -> ServiceOptions:
             pending_by_number=settings.pending_by_number,
             sync_timeout_ms=round(settings.sync.timeout * 1000),
             sync_timeout_most_ms=round(settings.sync.longest_timeout * 1000),
+            client_version=settings.client_version,
         ),
         limits=Limits(
             batch_items=batch.items or NO_LIMIT,

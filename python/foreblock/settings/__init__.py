@@ -205,6 +205,12 @@ class Settings:
         help="at /, the number of the block in progress means it; otherwise it is not found",
         section=ANSWERS,
     )
+    client_version: str = setting(
+        "",
+        "name and version in web3_clientVersion; empty is foreblock's own",
+        "NAME/VERSION",
+        section=ANSWERS,
+    )
     log_level: Literal["debug", "info", "warning", "error"] = setting(
         "info", "least severe events to log"
     )
@@ -238,7 +244,14 @@ class ChainSettings:
     interval: float = setting(0.2, "time between flashblocks", "SECONDS", least=0.01)
     gas_limit: int = setting(400_000_000, "gas limit of a block", "GAS", least=2_000_000)
     transaction_gas: int = setting(
-        2**24, "largest gas limit of a transaction; 0 allows a whole block", "GAS"
+        0, "largest gas limit of a transaction; 0 allows what the fork does", "GAS"
+    )
+    order: Literal["fees", "fifo"] = setting(
+        "fees", "which transaction goes first: that with the highest tip, or the first to come"
+    )
+    auto_impersonate: bool = setting(
+        default=False,
+        help="take transactions of every account from eth_sendTransaction, without a signature",
     )
     base_fee: int = setting(1_000_000_000, "base fee of block 0, and the minimum", "WEI")
     mnemonic: str = setting(

@@ -26,7 +26,9 @@ class DevChain(Struct, frozen=True, kw_only=True):
     accounts: int
     balance: int  # wei of each account
     gas_limit: int
-    transaction_gas: int = 2**24  # 0 allows a whole block
+    transaction_gas: int = 0  # 0 allows a whole block
+    order: Literal["fees", "fifo"] = "fees"  # of transactions
+    auto_impersonate: bool = False  # transactions of every account are taken unsigned
     base_fee: int  # wei
     block_time: int  # seconds
     interval_ms: int

@@ -41,6 +41,7 @@ from foreblock.types import Flashblock, Transaction, decode_transactions
 log = structlog.get_logger()
 
 POOL_FILE: Final = "pool"  # in the store's folder, from a clean stop to the next start
+TOLD_SENDERS: Final = 1_000  # of whom workers hear after a command, some milliseconds of work
 
 
 T = TypeVar("T")
@@ -82,6 +83,7 @@ class DevChainSource:
                 seed=chain.seed,
                 instant=chain.instant,
                 transaction_gas=chain.transaction_gas or None,
+                order=chain.order,
             )
             load = _load(chain, self._writer.profile.chain_id)
             self._sequencer: Final = DevSequencer(
@@ -116,6 +118,11 @@ class DevChainSource:
         (transaction,) = decode_transactions([raw], senders=[sender])
         self._sequencer.submit(transaction)
 
+    def submit_next(self, raw: bytes, sender: bytes) -> None:
+        """The same for one that may not replace another of its nonce."""
+        (transaction,) = decode_transactions([raw], senders=[sender])
+        self._sequencer.submit(transaction, may_replace=False)
+
     def settle(self) -> None:
         """Do what must have happened when those who sent transactions are answered."""
         self._sequencer.settle()
@@ -132,6 +139,10 @@ class DevChainSource:
     def next_nonce(self, sender: bytes) -> int:
         """The nonce after a sender's transactions that wait."""
         return self._sequencer.next_nonce(sender)
+
+    def next_nonces(self) -> dict[bytes, int]:
+        """The same of the senders whose transactions wait, of `TOLD_SENDERS` at most."""
+        return self._sequencer.next_nonces(TOLD_SENDERS)
 
     @property
     def window(self) -> PoolWindow:
@@ -237,6 +248,7 @@ def _first_state(chain: DevChain) -> DevState:
         block_time=chain.block_time,
         interval_ms=chain.interval_ms,
         faults=tuple(chain.faults),
+        impersonates_all=chain.auto_impersonate,
     )
 
 

@@ -55,6 +55,9 @@ class Source(Protocol):
     def submit(self, raw: bytes, sender: bytes) -> None:
         """Take a transaction, or raise `ForeblockError` with the reason why not."""
 
+    def submit_next(self, raw: bytes, sender: bytes) -> None:
+        """The same for one that may not replace another of its nonce."""
+
     def settle(self) -> None:
         """Do what must have happened when those who sent transactions are answered."""
 
@@ -63,6 +66,9 @@ class Source(Protocol):
 
     def next_nonce(self, sender: bytes) -> int:
         """The nonce after a sender's transactions that wait."""
+
+    def next_nonces(self) -> dict[bytes, int]:
+        """The same of the senders whose transactions wait, of so many as workers are told of."""
 
     @property
     def waiting(self) -> int:
@@ -188,7 +194,7 @@ class NetworkWriter:
             respond(Refused(message.id, str(SequencerUnavailable())))
             return
         try:
-            result = await self._on_thread(lambda: self._source.execute(message.command))
+            result, nonces = await self._on_thread(lambda: self._execute(message.command))
         except RefusedCommand as refusal:
             respond(Refused(message.id, str(refusal)))
             return
@@ -198,7 +204,13 @@ class NetworkWriter:
         self._nonces.clear()
         if self._tell_of_change is not None:
             await self._tell_of_change(self.name)
+        for sender, nonce in nonces.items():
+            self._hint(sender, nonce)
         respond(Done(message.id, result))
+
+    def _execute(self, command: AnyCommand) -> tuple[Any, dict[bytes, int]]:
+        """On the thread: what the command gives, and the nonces of those whose turn comes."""
+        return self._source.execute(command), self._source.next_nonces()
 
     def _judge_all(self, messages: list[Submit]) -> list[tuple[Accepted | Rejected, int]]:
         outcomes = [self._judge(each) for each in messages]
@@ -219,7 +231,8 @@ class NetworkWriter:
 
     def _submit(self, message: Submit) -> Accepted | Rejected:
         try:
-            self._source.submit(message.raw, message.sender)
+            take = self._source.submit if message.may_replace else self._source.submit_next
+            take(message.raw, message.sender)
         except ForeblockError as refusal:
             return Rejected(message.id, str(refusal))
         except Exception:

@@ -8,8 +8,9 @@ from typing import Any
 from foreblock.bus.commands import AnyCommand
 from foreblock.bus.frames import WaitingTransaction
 from foreblock.ledger.reading.view import Ledger
+from foreblock.methods.keys import Keys
 from foreblock.types import decode_transactions
-from support.chains.dev_chain import DevChain
+from support.chains.dev_chain import ACCOUNTS, DevChain
 from support.servers.asking import Asker, asker
 
 
@@ -25,6 +26,11 @@ class InProcess:
 
     def next_nonce(self, sender: bytes) -> int:
         return self.chain.sequencer.next_nonce(sender)
+
+    async def submit_next(self, raw: bytes, sender: bytes) -> None:
+        (transaction,) = decode_transactions([raw], senders=[sender])
+        self.chain.sequencer.submit(transaction, may_replace=False)
+        self.chain.sequencer.settle()
 
     async def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         return self.chain.execute(command)
@@ -75,6 +81,7 @@ def dev_service(
         submissions=ways,
         commands=ways,
         pool=pool,
+        keys=Keys({each.address: each.secret for each in ACCOUNTS}),
     )
     with served as client:
         yield chain, client

@@ -68,6 +68,17 @@ pub fn sign_transaction(
     Ok(Transaction { envelope: Envelope::Signed(envelope), hash, sender, raw })
 }
 
+/// A signature of a digest as wallets give it: r, s, and 27 or 28.
+///
+/// # Errors
+///
+/// `InvalidArgument` when the secret is no key.
+pub fn sign_digest(digest: B256, secret: &B256) -> Result<[u8; 65]> {
+    sign_message(*secret, digest)
+        .map(|signature| signature.as_bytes())
+        .map_err(|_| Error::invalid("a secret key is between 1 and the curve order"))
+}
+
 #[cfg(test)]
 mod tests {
     use alloy_primitives::{U256, address, b256, hex};
@@ -108,6 +119,17 @@ mod tests {
             assert_eq!((made.sender, made.fields().nonce()), (OWNER, 7));
             assert_eq!((made.fields().ty(), made.fields().chain_id()), (tx_type, Some(31337)));
         }
+    }
+
+    #[test]
+    fn a_signed_digest_has_the_bytes_that_wallets_give() {
+        // personal_sign of the empty text, as eth-account makes it.
+        let digest = b256!("0x5f35dce98ba4fba25530a026ed80b2cecdaa31091ba4958b99b52ea1d068adad");
+        let signature = sign_digest(digest, &SECRET).expect("signed");
+        let found = alloy_primitives::Signature::from_raw_array(&signature).expect("a signature");
+        assert_eq!(found.recover_address_from_prehash(&digest).expect("a signer"), OWNER);
+        assert!(matches!(signature[64], 27 | 28));
+        assert!(sign_digest(digest, &B256::ZERO).is_err());
     }
 
     #[test]

@@ -17,6 +17,12 @@ U256: Final = 2**256 - 1
 class Commands(Protocol):
     """The connection to the sequencer of one development chain."""
 
+    async def submit_next(self, raw: bytes, sender: bytes) -> None:
+        """Return when the pool has a transaction; refused where it has one of the same nonce.
+
+        Raises as `Submissions.submit` does.
+        """
+
     async def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """Return when the command is carried out and all workers serve the change.
 

@@ -9,7 +9,9 @@ from foreblock.methods.table import Family, Method
 from foreblock.scheduling.scheduler import Scheduler
 
 
-def node_family(scheduler: Scheduler, priority_fees: PriorityFees) -> Family:
+def node_family(
+    scheduler: Scheduler, priority_fees: PriorityFees, identity: about.Identity
+) -> Family:
     """The methods of this folder."""
     fees = FeeMethods(scheduler, priority_fees)
     hashing = HashMethods(scheduler)
@@ -27,7 +29,7 @@ def node_family(scheduler: Scheduler, priority_fees: PriorityFees) -> Family:
             Method("eth_blobBaseFee() -> Quantity", fees.blob_base_fee),
             Method("eth_blockNumber() -> Quantity", about.block_number),
             Method("eth_chainId() -> Quantity", about.chain_id),
-            Method("eth_accounts() -> Address[]", about.accounts),
+            Method("eth_accounts() -> Address[]", identity.accounts),
             Method("eth_coinbase() -> Address", about.coinbase),
             Method("eth_config() -> ForkConfigs", config),
             Method("eth_capabilities() -> Capabilities", capabilities),
@@ -38,7 +40,7 @@ def node_family(scheduler: Scheduler, priority_fees: PriorityFees) -> Family:
             Method("net_version() -> Text", about.network_version),
             Method("net_listening() -> Boolean", about.listening),
             Method("net_peerCount() -> Quantity", about.peer_count),
-            Method("web3_clientVersion() -> Text", about.client_version),
+            Method("web3_clientVersion() -> Text", identity.client_version),
             Method("web3_sha3(data: Data) -> Hash", hashing.sha3),
             Method("op_supportedCapabilities() -> Text[]", supported_capabilities),
         ),

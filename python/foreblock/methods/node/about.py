@@ -7,10 +7,11 @@ import msgspec
 from msgspec import Raw
 
 from foreblock.ledger.reading.view import LedgerView
+from foreblock.methods.keys import Keys, write_accounts
 from foreblock.methods.params import Params, explain
 from foreblock.methods.shapes import write_data
 
-CLIENT: Final = msgspec.json.encode(f"foreblock/v{version('foreblock')}")
+CLIENT: Final = f"foreblock/v{version('foreblock')}"
 _NOTHING: Final = frozenset({b"", b"[]"})
 
 
@@ -42,22 +43,29 @@ def listening(_view: LedgerView, raw: Raw) -> bytes:
     return b"true"
 
 
-def client_version(_view: LedgerView, raw: Raw) -> bytes:
-    """Name and version of this software."""
-    take_none(raw)
-    return CLIENT
+class Identity:
+    """Methods about who answers, and for whom."""
+
+    def __init__(self, keys: Keys, client_version: str = "") -> None:
+        """An empty `client_version` is the software's own."""
+        self._keys: Final = keys
+        self._client: Final = msgspec.json.encode(client_version or CLIENT)
+
+    def client_version(self, _view: LedgerView, raw: Raw) -> bytes:
+        """Name and version of this software."""
+        take_none(raw)
+        return self._client
+
+    def accounts(self, view: LedgerView, raw: Raw) -> bytes:
+        """The accounts that the service sends for: on a development chain; none on others."""
+        take_none(raw)
+        return write_accounts(view, self._keys)
 
 
 def block_number(view: LedgerView, raw: Raw) -> bytes:
     """The number of the last sealed block."""
     take_none(raw)
     return b'"0x%x"' % view.latest.number
-
-
-def accounts(_view: LedgerView, raw: Raw) -> bytes:
-    """The accounts that the service signs for: none."""
-    take_none(raw)
-    return b"[]"
 
 
 def syncing(_view: LedgerView, raw: Raw) -> bytes:

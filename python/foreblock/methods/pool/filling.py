@@ -14,6 +14,7 @@ from msgspec import Raw, Struct, structs
 from foreblock._engine import read_call
 from foreblock.errors import RefusedCall
 from foreblock.ledger.calls.block_overrides import state_and_context
+from foreblock.ledger.calls.call import Outcome
 from foreblock.ledger.calls.checks import check_fields
 from foreblock.ledger.calls.gas_estimate import estimate_gas
 from foreblock.ledger.calls.request import Call
@@ -41,7 +42,7 @@ MOST_BLOBS: Final = 6  # geth: of one transaction
 MOST_BYTES: Final = 512 * 1024
 
 
-class _Lists(Struct, rename="camel", gc=False):
+class Lists(Struct, rename="camel", gc=False):
     """The parts of a transaction that are copied as they are; the engine has checked them."""
 
     access_list: list[AccessEntry] | None = None
@@ -52,19 +53,19 @@ class _Lists(Struct, rename="camel", gc=False):
 class FillParams(Params):
     """The arguments of eth_fillTransaction."""
 
-    transaction: _Lists
+    transaction: Lists
 
 
 _read_lists = reader(FillParams)
 
 
-class _Asked(Struct, gc=False):
+class AskedTransaction(Struct, gc=False):
     """A transaction as it came."""
 
     call: Call
     gas: int | None
     nonce: int | None
-    lists: _Lists
+    lists: Lists
 
 
 class FillMethods:
@@ -92,10 +93,10 @@ class FillMethods:
         return self._scheduler.run(partial(self._steps, view, raw), view.client)
 
     def _steps(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[bytes]:
-        asked = yield from read_in_turn(_read, raw)
-        call = yield from self._priced(view, asked.call)
-        nonce = self._next_nonce(view, call.sender) if asked.nonce is None else asked.nonce
-        _check(call, asked.lists)
+        asked = yield from read_in_turn(read_asked, raw)
+        call = yield from self.priced(view, asked.call)
+        nonce = self.next_nonce(view, call.sender) if asked.nonce is None else asked.nonce
+        check_parts(call, asked.lists)
         gas = asked.gas
         if gas is None:
             gas = yield from self._estimated(view, call, pace)
@@ -125,7 +126,7 @@ class FillMethods:
             )
         )
 
-    def _priced(self, view: LedgerView, call: Call) -> Steps[Call]:
+    def priced(self, view: LedgerView, call: Call) -> Steps[Call]:
         """The call with fees, after geth's checks of those that it has."""
         head = view.resolve(self._unnamed)
         if call.max_fee_per_blob_gas == 0:
@@ -163,29 +164,35 @@ class FillMethods:
         price = yield from self._priority_fees.suggested(view)
         return structs.replace(call, is_plain=False, gas_price=price)
 
-    def _next_nonce(self, view: LedgerView, sender: bytes) -> int:
+    def next_nonce(self, view: LedgerView, sender: bytes) -> int:
+        """The nonce after all transactions of a sender that wait."""
         nonce = view.state(view.resolve("pending")).nonce(sender)
         return max(nonce, self._submissions.next_nonce(sender))
 
-    def _estimated(self, view: LedgerView, call: Call, pace: Pace) -> Steps[int]:
+    def estimated(self, view: LedgerView, call: Call, pace: Pace) -> Steps[int | Outcome]:
+        """The gas that a call needs, or how it fails; raises `RefusedCall`."""
         # The estimate knows no chain id: a wrong one is refused afterwards.
         call = structs.replace(call, chain_id=None)
         state, context = state_and_context(view, self._unnamed, None)
-        found = yield from estimate_gas(call, state, context, None, self._gas_cap, pace)
+        return (yield from estimate_gas(call, state, context, None, self._gas_cap, pace))
+
+    def _estimated(self, view: LedgerView, call: Call, pace: Pace) -> Steps[int]:
+        found = yield from self.estimated(view, call, pace)
         if not isinstance(found, int):
             result_of(found)
             raise RefusedCall("the gas cannot be estimated")
         return found
 
 
-def _read(raw: Raw) -> _Asked:
+def read_asked(raw: Raw) -> AskedTransaction:
+    """The transaction of the arguments; raises `InvalidParams`."""
     fields: tuple[Any, ...]
     fields, *_ = read_call(raw, 1, True)  # noqa: FBT003, as declared
     lists = _read_lists(raw).transaction  # refuses further arguments
-    return _Asked(read_fields(fields, 0, UNCAPPED), fields[4], fields[5], lists)
+    return AskedTransaction(read_fields(fields, 0, UNCAPPED), fields[4], fields[5], lists)
 
 
-def _check(call: Call, lists: _Lists) -> None:
+def check_parts(call: Call, lists: Lists) -> None:
     """The checks that geth makes between the nonce and the gas."""
     if lists.blobs is not None:
         raise RefusedCall('"blobs" is not supported: name them by blobVersionedHashes')

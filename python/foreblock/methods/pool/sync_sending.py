@@ -6,7 +6,8 @@ and looks for all of them in each new commit; a request holds no view and no thr
 """
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
+from functools import partial
 from typing import Any, Final
 
 from msgspec import Raw
@@ -26,6 +27,10 @@ DECIMAL_DIGITS: Final = 20  # of the largest number of 64 bits
 
 # From a view and the hash of a transaction to its receipt, or null.
 FindReceipt = Callable[[LedgerView, bytes], Steps[bytes]]
+# Gives a view of the last commit, which has to be closed.
+Renew = Callable[[], LedgerView]
+# Submits a transaction and gives its hash.
+Submit = Callable[[Renew], Awaitable[bytes]]
 Found = tuple[Text, bytes]  # a receipt, and the header lines of its snapshot
 
 
@@ -54,12 +59,22 @@ class SyncSendMethods:
     def send(self, view: LedgerView, raw: Raw) -> LongWait[Text]:
         """The receipt of the transaction, once the chain has it; a timeout is an error."""
         params = _read(raw)
-        timeout_ms = min(_read_timeout(params.timeout) or self._default_ms, self._most_ms)
         transaction = read_transaction(data(params.transaction, 0), view.profile.chain_id)
+        return self.sending(view, partial(self._submit, transaction), params.timeout)
+
+    def sending(
+        self, view: LedgerView, submit: Submit, timeout: int | str | None
+    ) -> LongWait[Text]:
+        """Submit a transaction and wait for its receipt."""
+        timeout_ms = min(_read_timeout(timeout) or self._default_ms, self._most_ms)
         place = self._room.long_place()
         if place is None:  # before the pool has the transaction
             raise TooManyWaiting(self._room.long_places)
-        return _Sending(self._submissions, self._receipts, view, transaction, timeout_ms, place)
+        return _Sending(submit, self._receipts, view, timeout_ms, place)
+
+    async def _submit(self, transaction: Transaction, _renew: Renew) -> bytes:
+        await self._submissions.submit(transaction.raw, transaction.sender)
+        return transaction.hash
 
 
 class _Sending(LongWait[Text]):
@@ -67,18 +82,16 @@ class _Sending(LongWait[Text]):
 
     def __init__(
         self,
-        submissions: Submissions,
+        submit: Submit,
         receipts: "AwaitedReceipts",
         view: LedgerView,
-        transaction: Transaction,
         timeout_ms: int,
         place: LongPlace,
     ) -> None:
         self._place: Final = place  # until this is gone
-        self._submissions: Final = submissions
+        self._submit: Final = submit
         self._receipts: Final = receipts
         self._renew: Final = view.renewed
-        self._transaction: Final = transaction
         self._timeout_ms: Final = timeout_ms
 
     def __await__(self) -> Generator[Any, None, Text]:
@@ -91,13 +104,12 @@ class _Sending(LongWait[Text]):
         return await self._send(self._timeout_ms)
 
     async def _send(self, timeout_ms: int) -> Found:
-        transaction = self._transaction
-        await self._submissions.submit(transaction.raw, transaction.sender)
+        transaction_hash = await self._submit(self._renew)
         try:
             async with asyncio.timeout(timeout_ms / 1000):
-                return await self._receipts.wait_for(transaction.hash, self._renew)
+                return await self._receipts.wait_for(transaction_hash, self._renew)
         except TimeoutError:
-            raise SyncTimedOut(transaction.hash, timeout_ms) from None
+            raise SyncTimedOut(transaction_hash, timeout_ms) from None
 
 
 class AwaitedReceipts:

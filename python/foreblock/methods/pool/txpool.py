@@ -17,7 +17,13 @@ from foreblock.ledger.rules.addresses import checksum_address
 from foreblock.methods.blocks.receipts import read_hash
 from foreblock.methods.node.about import take_none
 from foreblock.methods.params import Params, address, reader
-from foreblock.methods.waiting_pool import InPool, WaitingPool, decode_waiting, waiting_text
+from foreblock.methods.waiting_pool import (
+    InPool,
+    WaitingPool,
+    decode_waiting,
+    waiting_nonce,
+    waiting_text,
+)
 from foreblock.scheduling.reply import Text, in_pieces
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
@@ -147,7 +153,7 @@ def _portions(items: Sequence[T], size: Callable[[T], int]) -> Iterator[Sequence
 
 
 def _entry(transaction: Transaction, write: Write) -> bytes:
-    return b'"%d":%b' % (transaction.nonce, write(transaction))
+    return b'"%d":%b' % (waiting_nonce(transaction), write(transaction))
 
 
 def _in_a_line(transaction: Transaction) -> bytes:

@@ -20,7 +20,7 @@ from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.parent_state import on_sealed
 from foreblock.ledger.building.resume_block import resume, transactions_in
-from foreblock.ledger.rules.transaction_types import DEPOSIT
+from foreblock.ledger.rules.unsigned_deposits import is_from_user
 from foreblock.ledger.storage.body_rows import made_of
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.sequencer.attributes import (
@@ -33,6 +33,7 @@ from foreblock.sequencer.chaos.faults import FaultKind, Faults
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.sequencer.sequencer_options import SequencerOptions
+from foreblock.sequencer.unsigned import run_in_turn
 from foreblock.types import Base, Flashblock, Header, Transaction
 
 LONGEST_REORG: Final = 3  # sealed blocks that are given up at once
@@ -220,7 +221,7 @@ class ChaoticSequencer(Sequencer):
         branch.close_index()
         for transaction in transactions:
             try:
-                block.run(transaction)
+                run_in_turn(block, transaction)
             except InvalidTransaction:
                 left.append(transaction)
         if transactions:
@@ -238,7 +239,7 @@ class ChaoticSequencer(Sequencer):
         with self._writer.store.view() as view:
             parts = made_of(view, block) if partials is None else partials
             found = transactions_in(view, block, parts)
-        return [each for each in found if each.type != DEPOSIT]
+        return [each for each in found if is_from_user(each)]
 
     def _put_back(self, transactions: Iterable[Transaction]) -> None:
         for transaction in transactions:

@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import structs
 
+from foreblock.bus.commands import SendUnsigned
 from foreblock.clock import Clock
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.block_run import BlockRun
@@ -28,7 +29,8 @@ from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.snapshots import Snapshots
 from foreblock.ledger.storage import dev_row
 from foreblock.ledger.storage.dev_row import DevState
-from foreblock.sequencer.attributes import next_base, payload_id, terms_of
+from foreblock.sequencer.admission import Terms
+from foreblock.sequencer.attributes import ATTRIBUTES_GAS_USED, next_base, payload_id
 from foreblock.sequencer.chaos.chaotic_sequencer import ChaoticSequencer
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.index_limits import Budget
@@ -36,6 +38,7 @@ from foreblock.sequencer.load import Load
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.sequencer.timing import NEVER_NS, SECOND_NS, Schedule, next_timestamp, unscheduled
 from foreblock.sequencer.transaction_pool import TransactionPool
+from foreblock.sequencer.unsigned import unsigned_transaction
 from foreblock.types import Base, Flashblock, Header, Transaction
 
 MILLISECOND_NS: Final = 10**6
@@ -72,6 +75,7 @@ class DevSequencer(ChaoticSequencer):
             found = dev_row.read_dev_state(view)
         self._state = found or state
         self._refreshed_at_ns = 0
+        self._has_pool = False
         self._set_lifetime(writer)
         options = self._options_by_state(options)
         faults = Faults.parse(self._state.faults, options.seed)
@@ -81,6 +85,7 @@ class DevSequencer(ChaoticSequencer):
         self.snapshots: Final = Snapshots(writer)
         self._outlets: Final = outlets
         outlets.strike(faults)
+        self._has_pool = True
         if found is None:
             self.change()
 
@@ -172,7 +177,8 @@ class DevSequencer(ChaoticSequencer):
 
     def _base_on(self, parent: Header) -> Base:
         timestamp = self._timestamp_after(parent.timestamp)
-        return self._with_wishes(next_base(parent, timestamp, self._writer.profile, self._options))
+        base = next_base(parent, timestamp, self._writer.profile, self._options)
+        return self._wide_enough(self._with_wishes(base))
 
     def _timestamp_after(self, parent: int) -> int:
         state = self._state
@@ -190,6 +196,24 @@ class DevSequencer(ChaoticSequencer):
         # A chain that was taken back may come to the same parent again, with another block on it.
         attempt = self._state.branches << BRANCH_SHIFT
         return payload_id(base, self._options.seed, attempt)
+
+    def _wide_enough(self, base: Base, start_gas: int = ATTRIBUTES_GAS_USED) -> Base:
+        """The base with gas for the next transaction, where that asks for all that a block has.
+
+        A block begins with its deposit, so it has that much more gas than others.
+        """
+        best = self._pool.best() if self._has_pool else None
+        needed = 0 if best is None else best.gas_limit + start_gas
+        if needed <= base.gas_limit:
+            return base
+        if self._state.gas_limit is None:
+            self.change(gas_limit=base.gas_limit)  # of those that follow
+        return replace(base, gas_limit=needed)
+
+    def _terms_of(self, block: BlockInProgress) -> Terms:
+        """A transaction may have the gas limit of a block, as users see it in headers."""
+        terms = super()._terms_of(block)
+        return replace(terms, gas_limit=max(block.base.gas_limit, block.parent.gas_limit))
 
     def _another_id(self, base: Base) -> bytes:
         self.change(attempts=self._state.attempts + 1)
@@ -244,7 +268,7 @@ class DevSequencer(ChaoticSequencer):
             self._start(self._block)
             run.close_index()
             if left and self._pool.best() is not None:
-                self._pool.begin_block(terms_of(base, self._writer.profile, self._options))
+                self._pool.begin_block(self._terms_of(self._block))
                 self._fill_whole(run)
         ran = len(self._ran)
         *earlier, last = run.commit()
@@ -261,18 +285,24 @@ class DevSequencer(ChaoticSequencer):
             run.close_index()
 
     def _renew(self, run: BlockRun, timestamp: int | None) -> None:
-        """Let the block in progress have this timestamp, or that of now; all in it runs again."""
+        """Let the block in progress have this timestamp, or that of now, and gas for what is next.
+
+        All in it runs again then.
+        """
         block = self._block
         wanted = block.base.timestamp
         if timestamp is not None:
             wanted = timestamp
         elif not (self._by_clock or self._state.keeps_time or self.has_transactions):
             wanted = self._timestamp_after(block.parent.timestamp)
-        if wanted == block.base.timestamp:
+        start_gas = max(block.gas_used, ATTRIBUTES_GAS_USED)
+        base = replace(block.base, timestamp=wanted)
+        if not self.has_transactions:
+            base = self._wide_enough(base, start_gas)
+        if base == block.base:
             return
         given_up = self._given_up()
-        base = replace(block.base, timestamp=wanted)
-        self._block = run.begin_anew(base, self._another_id(base), "its time has changed")
+        self._block = run.begin_anew(base, self._another_id(base), "it begins otherwise")
         self._start(self._block)
         run.close_index()
         self._ran.clear()
@@ -293,6 +323,26 @@ class DevSequencer(ChaoticSequencer):
             self.commit_state()
         else:
             self.begin_anew(replace(self.base, timestamp=wanted))
+
+    def submit_unsigned(self, asked: SendUnsigned) -> Transaction:
+        """Take a transaction without a signature into the pool; raises a `PoolRefusal`."""
+        nonce = self.next_nonce(asked.sender) if asked.nonce is None else asked.nonce
+        transaction = unsigned_transaction(asked, nonce, self._options.seed)
+        self.submit(transaction, may_replace=False)
+        return transaction
+
+    def drop(self, hash: bytes | None, sender: bytes | None) -> list[bytes]:
+        """Take transactions out of the pool: one, those of a sender, or all; gives their hashes.
+
+        What has run is in the block already.
+        """
+        if hash is not None:
+            dropped = self._pool.drop(each for each in (hash,) if each in self._pool)
+        elif sender is not None:
+            dropped = self._pool.drop([each.hash for each, _ in self._pool.of_sender(sender)])
+        else:
+            dropped = self._pool.drop([each.hash for each in self._pool])
+        return dropped
 
     def follow_time(self, timestamp: int) -> None:
         """Let this be the time of the chain now."""
@@ -413,8 +463,9 @@ class DevSequencer(ChaoticSequencer):
         for flashblock in before:
             self._publish(flashblock)
         self._ran.clear()
+        self._block = block
         self._pool = TransactionPool(
-            terms_of(block.base, self._writer.profile, self._options), self._account
+            self._terms_of(block), self._account, order=self._options.order
         )
         self._go_on_with(block, last, now_ns, now_ns)
         self._slot = self._schedule.slots_before

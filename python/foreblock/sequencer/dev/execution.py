@@ -6,7 +6,7 @@ from typing import Any, Final
 from foreblock.bus import commands
 from foreblock.bus.commands import AnyCommand
 from foreblock.errors import RefusedCommand
-from foreblock.sequencer.dev import accidents, branches, mining
+from foreblock.sequencer.dev import accidents, accounts, branches, mining
 from foreblock.sequencer.dev.dev_sequencer import DevSequencer
 
 _TABLE: Final[dict[type, Callable[[DevSequencer, Any], Any]]] = {
@@ -28,6 +28,10 @@ _TABLE: Final[dict[type, Callable[[DevSequencer, Any], Any]]] = {
     commands.DropTail: accidents.drop_tail,
     commands.Equivocate: accidents.equivocate,
     commands.SetFaults: accidents.set_faults,
+    commands.Impersonate: accounts.impersonate,
+    commands.ImpersonateAll: accounts.impersonate_all,
+    commands.SendUnsigned: accounts.send_unsigned,
+    commands.DropTransactions: accounts.drop_transactions,
 }
 
 

@@ -1,0 +1,146 @@
+"""Accounts of development chains, their pool, and the node: the methods, by family."""
+
+from dataclasses import replace
+from functools import partial
+
+from foreblock.methods.blocks.block_places import BlockPlaces
+from foreblock.methods.blocks.receipts import find_receipt
+from foreblock.methods.dev.dropping import DropMethods
+from foreblock.methods.dev.impersonation import ImpersonationMethods
+from foreblock.methods.dev.node_info import NodeInfoMethods
+from foreblock.methods.dev.signing import SignMethods
+from foreblock.methods.dev.unlocked import UnlockedMethods
+from foreblock.methods.node.fees import PriorityFees
+from foreblock.methods.options import Options
+from foreblock.methods.pool.filling import FillMethods
+from foreblock.methods.pool.sync_sending import SyncSendMethods
+from foreblock.methods.sequencing import Sequencing
+from foreblock.methods.table import Family, Method
+from foreblock.scheduling.scheduler import Scheduler
+
+
+def account_families(
+    options: Options, scheduler: Scheduler, sequencing: Sequencing, priority_fees: PriorityFees
+) -> tuple[Family, ...]:
+    """The methods about accounts of a chain that takes commands; none of others."""
+    submissions, _, commands, keys, order = sequencing
+    if commands is None:
+        return ()
+    # Transactions build on the block in progress, in every view.
+    at_pending = replace(options, view="preconfirmed")
+    unlocked = UnlockedMethods(
+        keys,
+        commands,
+        submissions,
+        FillMethods(at_pending, scheduler, submissions, priority_fees),
+        SyncSendMethods(options, submissions, partial(find_receipt, BlockPlaces()), scheduler.room),
+        scheduler,
+    )
+    return (
+        _sending(unlocked, SignMethods(keys, scheduler)),
+        _impersonation(ImpersonationMethods(keys, commands), unlocked),
+        _pool(DropMethods(commands)),
+        _node(NodeInfoMethods(scheduler, priority_fees, order, options.client_version)),
+    )
+
+
+def _sending(unlocked: UnlockedMethods, signing: SignMethods) -> Family:
+    return Family(
+        "Development chains: sending and signing",
+        (
+            Method(
+                "eth_sendTransaction(transaction: Call) -> Hash",
+                unlocked.send,
+                ("wallet_sendTransaction",),
+            ),
+            Method(
+                "eth_sendTransactionSync(transaction: Call, timeout?: Milliseconds) -> Receipt",
+                unlocked.send_sync,
+            ),
+            Method("eth_signTransaction(transaction: Call) -> Data", unlocked.sign),
+            Method("eth_sign(address: Address, data: Data) -> Data", signing.sign),
+            Method("personal_sign(data: Data, address: Address) -> Data", signing.personal_sign),
+            Method(
+                "eth_signTypedData_v4(address: Address, typedData: TypedData) -> Data",
+                signing.sign_typed_data,
+                ("eth_signTypedData", "eth_signTypedData_v3"),
+            ),
+        ),
+    )
+
+
+def _impersonation(accounts: ImpersonationMethods, unlocked: UnlockedMethods) -> Family:
+    return Family(
+        "Development chains: accounts",
+        (
+            Method("eth_requestAccounts() -> Address[]", accounts.request_accounts),
+            Method(
+                "anvil_impersonateAccount(address: Address) -> Null",
+                accounts.impersonate,
+                ("hardhat_impersonateAccount",),
+            ),
+            Method(
+                "anvil_stopImpersonatingAccount(address: Address) -> Null",
+                accounts.stop,
+                ("hardhat_stopImpersonatingAccount",),
+            ),
+            Method(
+                "anvil_autoImpersonateAccount(enabled: Boolean) -> Null",
+                accounts.impersonate_all,
+                ("hardhat_autoImpersonateAccount",),
+            ),
+            Method(
+                "eth_sendUnsignedTransaction(transaction: Call) -> Hash", unlocked.send_unsigned
+            ),
+            Method(
+                "evm_addAccount(address: Address, passphrase?: Text) -> Boolean",
+                accounts.add_account,
+                ("evm_unlockUnknownAccount",),
+            ),
+            Method(
+                "personal_unlockAccount"
+                "(address: Address, passphrase?: Text, duration?: Number) -> Boolean",
+                accounts.unlock,
+            ),
+        ),
+    )
+
+
+def _pool(dropping: DropMethods) -> Family:
+    return Family(
+        "Development chains: the pool",
+        (
+            Method("anvil_dropTransaction(transactionHash: Hash) -> Hash?", dropping.drop),
+            Method(
+                "hardhat_dropTransaction(transactionHash: Hash) -> Boolean",
+                dropping.drop_as_hardhat,
+            ),
+            Method(
+                "anvil_dropAllTransactions() -> Null",
+                dropping.drop_all,
+                ("hardhat_dropAllTransactions",),
+            ),
+            Method(
+                "anvil_removePoolTransactions(address: Address) -> Null",
+                dropping.drop_of_sender,
+                ("hardhat_removePoolTransactions",),
+            ),
+        ),
+    )
+
+
+def _node(node: NodeInfoMethods) -> Family:
+    return Family(
+        "Development chains: about the node",
+        (
+            Method("anvil_nodeInfo() -> NodeInfo", node.node_info),
+            Method("anvil_metadata() -> Metadata", node.metadata, ("hardhat_metadata",)),
+            Method(
+                "anvil_setLoggingEnabled(enabled: Boolean) -> Null",
+                node.set_logging,
+                ("hardhat_setLoggingEnabled",),
+            ),
+            Method("anvil_setChainId(chainId: Number) -> Null", node.set_chain_id),
+            Method("anvil_setRpcUrl(url: Text) -> Null", node.set_rpc_url, ("hardhat_setRpcUrl",)),
+        ),
+    )

@@ -1,0 +1,55 @@
+"""anvil_dropTransaction and others: transactions that are taken out of the pool.
+
+What is in a flashblock is no longer in the pool, and stays.
+"""
+
+from collections.abc import Awaitable
+from typing import Final
+
+from msgspec import Raw
+
+from foreblock.bus.commands import DropTransactions
+from foreblock.ledger.reading.view import LedgerView
+from foreblock.methods.blocks.receipts import read_hash
+from foreblock.methods.dev.commanding import Commands, answered, write_bool
+from foreblock.methods.node.about import take_none
+from foreblock.methods.params import Params, address, reader
+from foreblock.methods.shapes import write_data
+
+
+class DroppedSenderParams(Params):
+    """The arguments of anvil_removePoolTransactions."""
+
+    address: str
+
+
+_read_sender = reader(DroppedSenderParams)
+
+
+class DropMethods:
+    """Methods that empty the pool."""
+
+    def __init__(self, commands: Commands) -> None:
+        self._execute: Final = commands.execute
+
+    def drop(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """Take a transaction out of the pool; gives its hash, or null where it does not wait."""
+        return answered(self._execute(DropTransactions(hash=read_hash(raw))), _first_or_null)
+
+    def drop_as_hardhat(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """The same; gives whether it waited."""
+        return answered(self._execute(DropTransactions(hash=read_hash(raw))), write_bool)
+
+    def drop_all(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """Take all transactions out of the pool."""
+        take_none(raw)
+        return answered(self._execute(DropTransactions()))
+
+    def drop_of_sender(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """Take all transactions of an account out of the pool."""
+        sender = address(_read_sender(raw).address, 0)
+        return answered(self._execute(DropTransactions(sender=sender)))
+
+
+def _first_or_null(dropped: list[bytes]) -> bytes:
+    return write_data(dropped[0]) if dropped else b"null"

@@ -1,0 +1,116 @@
+"""anvil_nodeInfo, anvil_metadata and others: what tools ask to know which chain they are on."""
+
+from collections.abc import Awaitable
+from typing import Final, Literal
+
+import msgspec
+from msgspec import Raw
+
+from foreblock.errors import RefusedCommand
+from foreblock.ledger.reading.view import LedgerView
+from foreblock.methods.dev.commanding import Number, number
+from foreblock.methods.dev.mining import SwitchParams
+from foreblock.methods.node.about import CLIENT, take_none
+from foreblock.methods.node.fees import PriorityFees
+from foreblock.methods.params import Params, reader
+from foreblock.methods.shapes import members, write_data, write_quantity
+from foreblock.scheduling.scheduler import Scheduler
+from foreblock.scheduling.steps import Steps
+
+NO_FORK: Final = b'{"forkUrl":null,"forkBlockNumber":null,"forkRetryBackoff":null}'
+
+
+class ChainIdParams(Params):
+    """The arguments of anvil_setChainId."""
+
+    chain_id: Number
+
+
+class UrlParams(Params):
+    """The arguments of anvil_setRpcUrl."""
+
+    url: str
+
+
+_read_switch = reader(SwitchParams)
+_read_chain_id = reader(ChainIdParams)
+_read_url = reader(UrlParams)
+
+
+class NodeInfoMethods:
+    """Methods about the chain and the service, in anvil's forms."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        priority_fees: PriorityFees,
+        order: Literal["fees", "fifo"],
+        client_version: str,
+    ) -> None:
+        self._scheduler: Final = scheduler
+        self._priority_fees: Final = priority_fees
+        self._order: Final = order
+        self._client: Final = msgspec.json.encode(client_version or CLIENT)
+
+    def node_info(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
+        """The latest block, the fork in force, and what the next block begins with."""
+        take_none(raw)
+        return self._scheduler.read(self._info(view))
+
+    def metadata(self, view: LedgerView, raw: Raw) -> bytes:
+        """Which chain this is: its id, its instance, its latest block."""
+        take_none(raw)
+        state, latest = view.dev_state, view.latest
+        fields = {
+            b"clientVersion": self._client,
+            b"chainId": b"%d" % view.profile.chain_id,
+            b"instanceId": write_data(bytes(32) if state is None else state.instance),
+            b"latestBlockNumber": b"%d" % latest.number,
+            b"latestBlockHash": write_data(latest.hash),
+            b"forkedNetwork": b"null",
+            b"snapshots": b"{}",
+        }
+        return b"{%b}" % members(fields)
+
+    def set_logging(self, _view: LedgerView, raw: Raw) -> bytes:
+        """Null: what is logged is a setting."""
+        _read_switch(raw)
+        return b"null"
+
+    def set_chain_id(self, view: LedgerView, raw: Raw) -> bytes:
+        """Null for the chain's own id; another is refused, because blocks depend on it."""
+        wanted, own = number(_read_chain_id(raw).chain_id, 0), view.profile.chain_id
+        if wanted != own:
+            raise RefusedCommand(
+                f"the chain id is {own} from block 0 on; start another chain with --chain-id"
+            )
+        return b"null"
+
+    def set_rpc_url(self, _view: LedgerView, raw: Raw) -> bytes:
+        """Refused: there is no fork of another chain."""
+        _read_url(raw)
+        raise RefusedCommand("the chain is no fork of another, so there is no url to change")
+
+    def _info(self, view: LedgerView) -> Steps[bytes]:
+        tip = yield from self._priority_fees.suggested(view)
+        latest, head = view.latest, view.resolve("pending")
+        base_fee = head.header.base_fee_per_gas or 0
+        environment = {
+            b"baseFee": write_quantity(base_fee),
+            b"chainId": b"%d" % view.profile.chain_id,
+            b"gasLimit": write_quantity(head.header.gas_limit),
+            b"gasPrice": write_quantity(base_fee + tip),
+        }
+        family, _, fork = head.rules.engine_name.partition(":")
+        fields = {
+            b"currentBlockNumber": write_quantity(latest.number),
+            b"currentBlockTimestamp": b"%d" % latest.header.timestamp,
+            b"currentBlockHash": write_data(latest.hash),
+            b"hardFork": b'"%b"' % fork.encode(),
+            b"transactionOrder": b'"%b"' % self._order.encode(),
+            b"environment": b"{%b}" % members(environment),
+            b"forkConfig": NO_FORK,
+        }
+        if family == "optimism":
+            fields[b"network"] = b'"optimism"'
+        return b"{%b}" % members(fields)

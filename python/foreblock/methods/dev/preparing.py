@@ -1,0 +1,162 @@
+"""What a transaction of an account lacks to be sent: sender, type, fees and gas, filled in.
+
+All is as of the block in progress. One whose gas cannot be estimated, because it fails, gets
+the gas of a block. Its nonce is chosen when it is sent (`unlocked`).
+"""
+
+from typing import Final
+
+from msgspec import Raw, Struct, field, structs
+
+from foreblock.errors import InvalidParams, RefusedCall, UnsupportedType
+from foreblock.ledger.calls.call import FEE_LIMIT, Call, message
+from foreblock.ledger.calls.checks import check_fields
+from foreblock.ledger.reading.view import LedgerView
+from foreblock.ledger.rules.transaction_types import (
+    ACCESS_LIST,
+    BLOB,
+    DYNAMIC_FEE,
+    LEGACY,
+    SET_CODE,
+)
+from foreblock.methods.dev.commanding import Number, number
+from foreblock.methods.keys import NO_SIGNER, Keys, is_impersonated
+from foreblock.methods.params import Params, address, read_in_turn, reader
+from foreblock.methods.pool.filling import FillMethods, check_parts, read_asked
+from foreblock.scheduling.steps import Pace, Steps
+from foreblock.types import Transaction, sign_transaction
+
+TRANSFER_GAS: Final = 21_000
+BLOCK_START_GAS: Final = 70_000  # op-geth: what the first deposit of a block may use
+MOST_GAS: Final = 1 << 24  # EIP-7825; of a transaction whose need is not known
+
+
+class _Further(Struct, gc=False):
+    """Fields of a transaction that a call does not have."""
+
+    sender: str | None = field(default=None, name="from")
+    type: Number | None = None
+
+
+class FurtherParams(Params):
+    """The arguments of eth_sendTransaction."""
+
+    transaction: _Further
+
+
+_read_further = reader(FurtherParams)
+
+
+class Prepared(Struct, gc=False):
+    """A transaction with gas and fees."""
+
+    call: Call
+    type: int
+    nonce: int | None  # where the request has one
+    chain_id: int
+    is_unsigned: bool
+
+    def signed(self, nonce: int, secret: bytes) -> Transaction:
+        """The transaction itself."""
+        return sign_transaction(message(self.call, 0), self.type, self.chain_id, nonce, secret)
+
+
+class Preparing:
+    """Fills in transactions of the accounts."""
+
+    def __init__(self, keys: Keys, filling: FillMethods) -> None:
+        self._keys: Final = keys
+        self._filling: Final = filling
+
+    def steps(self, view: LedgerView, raw: Raw, anybody: bool, pace: Pace) -> Steps[Prepared]:  # noqa: FBT001, bound before
+        """The transaction of the arguments; of an account that nobody impersonates for `anybody`.
+
+        Raises `InvalidParams`, `RefusedCall`, `UnsupportedType`.
+        """
+        asked = yield from read_in_turn(read_asked, raw)
+        further = _read_further(raw).transaction
+        sender = self._sender(further.sender, has_default=not anybody)
+        is_unsigned = self._keys.secret(sender) is None
+        if is_unsigned and not (anybody or is_impersonated(view, sender)):
+            raise InvalidParams(NO_SIGNER)
+        call = structs.replace(asked.call, sender=sender)
+        kind = _type_of(call, further.type)
+        _check(kind, call)
+        check_parts(call, asked.lists)
+        if is_unsigned:
+            call = _unpriced(call)
+        else:
+            call = yield from self._filling.priced(view, call)
+            call = _with_fees_of(kind, call, view.resolve("pending").header.base_fee_per_gas)
+        gas = asked.gas
+        if gas is None:
+            gas = yield from self._gas(view, call, pace)
+        check_fields(call, view.profile.chain_id)
+        call = structs.replace(call, gas=gas)
+        return Prepared(call, kind, asked.nonce, view.profile.chain_id, is_unsigned)
+
+    def _sender(self, given: str | None, *, has_default: bool) -> bytes:
+        if given is not None:
+            return address(given, 0, "$.from")
+        if has_default and self._keys.addresses:
+            return self._keys.addresses[0]
+        raise InvalidParams(NO_SIGNER)
+
+    def _gas(self, view: LedgerView, call: Call, pace: Pace) -> Steps[int]:
+        """The gas that it needs, or the most that it may have where it fails."""
+        try:
+            found = yield from self._filling.estimated(view, call, pace)
+        except RefusedCall:
+            return _most_gas(view, call)
+        return found if isinstance(found, int) else _most_gas(view, call)
+
+
+def _most_gas(view: LedgerView, call: Call) -> int:
+    """The gas of a block, as far as any chain takes it and the sender can pay for it."""
+    head = view.resolve("pending")
+    most = min(head.header.gas_limit - BLOCK_START_GAS, MOST_GAS)
+    if call.fee_cap:
+        left = view.state(head).balance(call.sender) - call.value
+        most = min(most, left // call.fee_cap)
+    return max(most, TRANSFER_GAS)
+
+
+def _type_of(call: Call, given: Number | None) -> int:
+    """The type that the request names, or that follows from its fields."""
+    if given is not None:
+        kind = number(given, 0, "$.type")
+        if kind not in {LEGACY, ACCESS_LIST, DYNAMIC_FEE, SET_CODE}:
+            raise UnsupportedType(kind)
+        return kind
+    if call.blob_hashes is not None:
+        raise UnsupportedType(BLOB)
+    if call.authorizations is not None:
+        return SET_CODE
+    if call.gas_price is None:
+        return DYNAMIC_FEE
+    return LEGACY if call.access_list is None else ACCESS_LIST
+
+
+def _check(kind: int, call: Call) -> None:
+    """Refuse what cannot be written as a transaction."""
+    if kind == SET_CODE and call.to is None:
+        raise RefusedCall('missing "to" in set code transaction')
+    if call.highest_fee >= FEE_LIMIT:
+        raise RefusedCall(f"a fee of {call.highest_fee} wei has more than 128 bits")
+
+
+def _with_fees_of(kind: int, call: Call, base_fee: int | None) -> Call:
+    """The call with one price of gas, where its type has one."""
+    if kind not in {LEGACY, ACCESS_LIST} or call.gas_price is not None:
+        return call
+    price = call.price(base_fee)
+    return structs.replace(
+        call, gas_price=price, max_fee_per_gas=None, max_priority_fee_per_gas=None
+    )
+
+
+def _unpriced(call: Call) -> Call:
+    """What an unsigned transaction can say: it pays no fees and lists nothing."""
+    if call.authorizations is not None:
+        raise InvalidParams("a transaction without a signature carries no authorizations")
+    return Call(call.to, call.gas, call.sender, call.data, call.value, chain_id=call.chain_id)

@@ -1,0 +1,172 @@
+"""eth_sendTransaction, eth_signTransaction: transactions that the service signs, or sends unsigned.
+
+What a transaction lacks is filled in first (`preparing`). Accounts with keys sign; impersonated
+ones send through a command without a signature.
+
+Transactions of one account without a nonce are sent one after the other. Where another worker
+was quicker with the nonce, the next is used; none replaces another.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Final
+
+from msgspec import Raw
+
+from foreblock.bus.commands import SendUnsigned
+from foreblock.errors import (
+    PoolRefusal,
+    RefusedCall,
+    RejectedTransaction,
+    TimedOut,
+)
+from foreblock.ledger.reading.view import LedgerView
+from foreblock.methods.dev.commanding import Commands, word
+from foreblock.methods.dev.preparing import Prepared, Preparing
+from foreblock.methods.keys import Keys
+from foreblock.methods.params import Params, reader
+from foreblock.methods.pool.filling import MOST_BYTES, FillMethods
+from foreblock.methods.pool.sending import Submissions
+from foreblock.methods.pool.sync_sending import Renew, SyncSendMethods
+from foreblock.methods.shapes import write_data
+from foreblock.scheduling.reply import Text
+from foreblock.scheduling.scheduler import Scheduler
+from foreblock.scheduling.steps import LongWait
+
+TRIES: Final = 100  # to be the first with a nonce, against other workers
+WAIT_SECONDS: Final = 5.0  # for transactions of the same account
+# What a pool says of a nonce that another transaction has.
+TAKEN: Final = ("nonce too low", "replacement transaction underpriced", "already known")
+
+
+class SyncTransactionParams(Params):
+    """The arguments of eth_sendTransactionSync."""
+
+    transaction: Raw
+    timeout: int | str | None = None
+
+
+_read_sync = reader(SyncTransactionParams)
+
+
+class UnlockedMethods:
+    """Methods that send and sign transactions of the accounts."""
+
+    def __init__(
+        self,
+        keys: Keys,
+        commands: Commands,
+        submissions: Submissions,
+        filling: FillMethods,
+        sync: SyncSendMethods,
+        scheduler: Scheduler,
+    ) -> None:
+        self._keys: Final = keys
+        self._commands: Final = commands
+        self._submissions: Final = submissions
+        self._filling: Final = filling
+        self._preparing: Final = Preparing(keys, filling)
+        self._sync: Final = sync
+        self._scheduler: Final = scheduler
+        self._turns: Final = {each: asyncio.Lock() for each in keys.addresses}
+
+    def send(self, view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """The hash of a transaction of one of the accounts, once the pool has it."""
+        return self._answer(view, raw, self._send)
+
+    def send_unsigned(self, view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """The same for any account, as if it were impersonated."""
+        return self._answer(view, raw, partial(self._send, anybody=True))
+
+    def sign(self, view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """A transaction of one of the accounts, signed and encoded; it is not sent."""
+        return self._answer(view, raw, self._sign)
+
+    def send_sync(self, view: LedgerView, raw: Raw) -> LongWait[Text]:
+        """The receipt of a transaction of one of the accounts, once the chain has it."""
+        params = _read_sync(raw)
+        alone = Raw(b"[%b]" % bytes(params.transaction))
+        return self._sync.sending(view, partial(self._send_later, alone), params.timeout)
+
+    async def _answer(
+        self, view: LedgerView, raw: Raw, act: Callable[[LedgerView, Raw], Awaitable[bytes]]
+    ) -> bytes:
+        return write_data(await act(view, raw))
+
+    async def _send_later(self, raw: Raw, renew: Renew) -> bytes:
+        """Send it as of now: the view of the request may be closed already."""
+        view = renew()
+        try:
+            return await self._send(view, raw)
+        finally:
+            view.close()
+
+    async def _sign(self, view: LedgerView, raw: Raw) -> bytes:
+        prepared = await self._prepared(view, raw, anybody=False)
+        sender = prepared.call.sender
+        secret = self._keys.required(sender)
+        nonce = prepared.nonce
+        if nonce is None:
+            nonce = self._filling.next_nonce(view, sender)
+        return prepared.signed(nonce, secret).raw
+
+    async def _send(self, view: LedgerView, raw: Raw, *, anybody: bool = False) -> bytes:
+        prepared = await self._prepared(view, raw, anybody=anybody)
+        if prepared.is_unsigned:
+            return await self._send_without_signature(prepared, anybody=anybody)
+        secret = self._keys.required(prepared.call.sender)
+        if prepared.nonce is None:
+            return await self._send_next(view, prepared, secret)
+        transaction = prepared.signed(prepared.nonce, secret)
+        await self._submissions.submit(transaction.raw, transaction.sender)
+        return transaction.hash
+
+    async def _send_next(self, view: LedgerView, prepared: Prepared, secret: bytes) -> bytes:
+        """Send it with the next nonce of its account."""
+        sender = prepared.call.sender
+        turn = self._turns[sender]
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                await turn.acquire()
+        except TimeoutError:
+            raise TimedOut(int(WAIT_SECONDS * 1000)) from None
+        try:
+            for tried in range(1, TRIES + 1):
+                transaction = prepared.signed(self._filling.next_nonce(view, sender), secret)
+                try:
+                    await self._commands.submit_next(transaction.raw, sender)
+                except (RejectedTransaction, PoolRefusal) as refusal:
+                    if tried == TRIES or not str(refusal).startswith(TAKEN):
+                        raise
+                else:
+                    break
+            return transaction.hash
+        finally:
+            turn.release()
+
+    async def _send_without_signature(self, prepared: Prepared, *, anybody: bool) -> bytes:
+        call = prepared.call
+        sent: bytes | str = await self._commands.execute(
+            SendUnsigned(
+                sender=call.sender,
+                to=call.to,
+                value=word(call.value),
+                data=call.data,
+                gas=call.gas,
+                nonce=prepared.nonce,
+                is_allowed=anybody,
+            )
+        )
+        if isinstance(sent, str):
+            raise RejectedTransaction(sent)
+        return sent
+
+    async def _prepared(self, view: LedgerView, raw: Raw, *, anybody: bool) -> Prepared:
+        if len(raw) > MOST_BYTES:
+            raise RefusedCall(
+                f"transaction too large: its arguments have {len(raw)} bytes, limit {MOST_BYTES}"
+            )
+        steps = partial(self._preparing.steps, view, raw, anybody)
+        found = self._scheduler.run(steps, view.client)
+        return await found if isinstance(found, Awaitable) else found
