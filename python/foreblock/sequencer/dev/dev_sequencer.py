@@ -308,4 +308,5 @@ class DevSequencer(ChaoticSequencer):
     @property
     def has_transactions(self) -> bool:
         """Whether the block in progress has more than what every block begins with."""
-        return self._block.count > 1 or bool(self._ran)
+        begun_with = 0 if self._block.rules.optimism is None else 1
+        return self._block.count > begun_with or bool(self._ran)
