@@ -22,6 +22,7 @@ from foreblock._engine import (
     Transaction,
     logs_bloom,
 )
+from foreblock.errors import InvalidTransaction
 from foreblock.ledger.building.block_base import base_of, header_of
 from foreblock.ledger.building.block_end import BlockEnd, has_requests
 from foreblock.ledger.building.closed_index import ClosedIndex
@@ -171,6 +172,16 @@ class BlockInProgress:
         return self.base.block_number
 
     @property
+    def excess_blob_gas(self) -> int:
+        """What decides the price of its blobs; 0 where it has none."""
+        return self._empty.excess_blob_gas or 0
+
+    @property
+    def stacked(self) -> int:
+        """How many blocks before it were built on its view of the store."""
+        return self._parent_state.stacked
+
+    @property
     def open_count(self) -> int:
         """How many transactions the index being filled has."""
         return len(self._open.transactions)
@@ -185,6 +196,7 @@ class BlockInProgress:
 
         The same with `OverBudget`, where it takes more than the allowance has left.
         """
+        self._check_blobs(transaction)
         self.reopen()
         (executed,) = self._overlay.transact(
             self._env,
@@ -197,6 +209,15 @@ class BlockInProgress:
         self.da_footprint += executed.da_footprint
         self._keep(transaction, executed)
         return executed
+
+    def _check_blobs(self, transaction: Transaction) -> None:
+        """Refuse a transaction whose blobs exceed those of a block (EIP-4844)."""
+        if transaction.type != BLOB:
+            return
+        parameters = self._parent_state.profile.blob_parameters(self.base.timestamp)
+        blobs = self.blobs + len(transaction.blob_versioned_hashes or ())
+        if parameters is not None and blobs > parameters.maximum:
+            raise InvalidTransaction(0, f"{blobs} blobs in a block of {parameters.maximum} at most")
 
     def reopen(self) -> None:
         """Take back the end of the last index, before anything else changes the state."""
@@ -271,6 +292,7 @@ class BlockInProgress:
             overlay=self._overlay,
             roots=StateRoots(self.roots.hand_over),
             proven=sealed.hash == parent_hash,
+            stacked=self.stacked + 1,
         )
 
     def close(self) -> None:

@@ -40,6 +40,9 @@ FRESH_FOR_BLOCKS: Final = 2
 # Beside the clock: how often a pending block is said to be fresh, and for how long.
 REFRESH_NS: Final = 10 * SECOND_NS
 REFRESHED_FOR_NS: Final = 30 * SECOND_NS
+MOST_STACKED: Final = (
+    64  # blocks that are built on one view: while it is open, pages are not reused
+)
 
 
 class Outlets(NamedTuple):
@@ -225,8 +228,20 @@ class DevSequencer(ChaoticSequencer):
         *before, last = run.commit()
         for flashblock in before:
             self._publish(flashblock)
-        self._go_on_with(run.block, last, now_ns, now_ns)
+        self._go_on_with(self._on_a_new_view(run.block), last, now_ns, now_ns)
         return ran
+
+    def _on_a_new_view(self, block: BlockInProgress) -> BlockInProgress:
+        """A block that has only begun, or the same again where a view is open for too long."""
+        if block.stacked < MOST_STACKED:
+            return block
+        again, (partial,) = self._writer.begin(block.base, block.payload_id), block.partials
+        self._start(again)
+        again.committed(partial, again.close_index(partial).header)
+        assert again.header == block.header, "it begins with the same on the same state"
+        self._writer.close()
+        self._writer.current = again
+        return again
 
     def _renew(self, run: BlockRun, timestamp: int | None) -> None:
         """Let the block in progress have this timestamp, or that of now, where it can."""
