@@ -19,29 +19,38 @@ const codePath = join(folder ?? join(here, "../python/foreblock/sequencer"), "co
 const layoutPath = join(folder ?? here, "storage-layout.json");
 
 const files = readdirSync(here).filter((name) => name.endsWith(".sol")).sort();
-const output = JSON.parse(solc.compile(JSON.stringify({
-  language: "Solidity",
-  sources: Object.fromEntries(
-    files.map((name) => [name, { content: readFileSync(join(here, name), "utf8") }]),
-  ),
-  settings: {
-    optimizer: { enabled: true, runs: 10_000 },
-    evmVersion: "prague", // what Jovian contains
-    metadata: { appendCBOR: false, bytecodeHash: "none" },
-    outputSelection: { "*": { "*": ["evm.deployedBytecode.object", "storageLayout"] } },
-  },
-})));
+const older = files.filter((name) => name.includes("Before"));
+const newer = files.filter((name) => !name.includes("Before"));
+const contracts = {
+  ...compile(newer, "prague"), // what Jovian contains
+  ...compile(older, "london"), // what Bedrock contains
+};
 
-if (output.errors?.length) {
-  console.error(output.errors.map((error) => error.formattedMessage).join("\n"));
-  process.exit(1);
+function compile(names, evmVersion) {
+  const output = JSON.parse(solc.compile(JSON.stringify({
+    language: "Solidity",
+    sources: Object.fromEntries(
+      names.map((name) => [name, { content: readFileSync(join(here, name), "utf8") }]),
+    ),
+    settings: {
+      optimizer: { enabled: true, runs: 10_000 },
+      evmVersion,
+      metadata: { appendCBOR: false, bytecodeHash: "none" },
+      outputSelection: { "*": { "*": ["evm.deployedBytecode.object", "storageLayout"] } },
+    },
+  })));
+  if (output.errors?.length) {
+    console.error(output.errors.map((error) => error.formattedMessage).join("\n"));
+    process.exit(1);
+  }
+  return output.contracts;
 }
 
 const code = {};
 const layout = {};
 for (const file of files) {
   const name = file.slice(0, -".sol".length);
-  const contract = output.contracts[file][name];
+  const contract = contracts[file][name];
   // A library whose functions are all internal is compiled into those who use it.
   if (name === "FastLz") continue;
   code[name] = "0x" + contract.evm.deployedBytecode.object;

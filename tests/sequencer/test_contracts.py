@@ -27,6 +27,11 @@ L1_BLOCK_SLOTS = {
 SLOTS = {
     "GasPriceOracle": {},
     "L1Block": {name: (slot, offset) for name, (slot, offset, _) in L1_BLOCK_SLOTS.items()},
+    "L1BlockBeforeJovian": {
+        name: (slot, offset)
+        for name, (slot, offset, _) in L1_BLOCK_SLOTS.items()
+        if name != "daFootprintGasScalar"
+    },
     "L2ToL1MessagePasser": {"sentMessages": (0, 0), "_count": (1, 0)},
     "Multicall3": {},
     "Token": {"balanceOf": (0, 0), "allowance": (1, 0), "totalSupply": (2, 0)},

@@ -174,8 +174,13 @@ def test_file_must_be_one_that_the_sequencer_can_go_on_from() -> None:
     ethereum = document | {"config": OSAKA}
     before = document | {"config": document["config"] | {"jovianTime": 1 << 40}}
     before["extraData"] = document["extraData"][:20].replace("0x01", "0x00")
-    for text in (ethereum, before):
-        with pytest.raises(BadGenesis, match="a dev chain needs an OP chain with Jovian"):
+    mined = ethereum | {"config": OSAKA | {"terminalTotalDifficulty": 1}}
+    for text, why in (
+        (ethereum, "blocks of Prague need the contract 0x00000961"),
+        (before, "Jovian has to be in force at block 0, or never"),
+        (mined, "a dev chain needs a chain after the merge"),
+    ):
+        with pytest.raises(BadGenesis, match=why):
             read_dev_genesis(json.dumps(text).encode())
 
 

@@ -23,11 +23,18 @@ from foreblock.errors import (
     UnsupportedType,
     WrongChain,
 )
-from foreblock.ledger.rules.forks import Rules
+from foreblock.ledger.rules.forks import OptimismFork, Rules
 from foreblock.ledger.rules.intrinsic_gas import MAX_INIT_CODE, floor_gas, intrinsic_gas
-from foreblock.ledger.rules.l1 import L1Fees
+from foreblock.ledger.rules.l1 import (
+    BedrockAttributes,
+    EcotoneAttributes,
+    L1Attributes,
+    L1Costs,
+    L1Fees,
+)
 from foreblock.ledger.rules.transaction_types import BLOB, DEPOSIT
 from foreblock.ledger.rules.unsigned_deposits import unsigned_nonce
+from foreblock.sequencer.sequencer_options import BEDROCK_OVERHEAD, BEDROCK_SCALAR
 from foreblock.types import Transaction, estimated_compressed_size
 
 MAX_SIZE: Final = 128 * 1024  # bytes, geth: four slots of 32 KiB
@@ -98,9 +105,9 @@ def admit(transaction: Transaction, terms: Terms, arrival: int) -> Pooled:
 def _pooled(
     transaction: Transaction, terms: Terms, arrival: int, fee_cap: int, tip_cap: int
 ) -> Pooled:
-    size = estimated_compressed_size(transaction.raw)
-    gas, fees = transaction.gas_limit, terms.l1_fees
-    cost = transaction.value + gas * fee_cap + fees.data_fee(size) + fees.operator_fee(gas)
+    gas = transaction.gas_limit
+    l1_fee, footprint = _l1_charges(transaction.raw, gas, terms)
+    cost = transaction.value + gas * fee_cap + l1_fee
     return Pooled(
         transaction=transaction,
         arrival=arrival,
@@ -111,7 +118,7 @@ def _pooled(
         fee_cap=fee_cap,
         tip_cap=tip_cap,
         cost=cost,
-        data_footprint=fees.data_footprint(size),
+        data_footprint=footprint,
         size=len(transaction.raw),
     )
 
@@ -138,6 +145,34 @@ def _admit_unsigned(transaction: Transaction, terms: Terms, arrival: int) -> Poo
         data_footprint=0,
         size=len(transaction.raw),
         is_free=True,
+    )
+
+
+def _l1_charges(raw: bytes, gas: int, terms: Terms) -> tuple[int, int]:
+    """What L1 and the operator charge at most, in wei, and the share of the block's data."""
+    fork, fees = terms.rules.optimism, terms.l1_fees
+    if fork is None:
+        return 0, 0
+    if fork < OptimismFork.FJORD:
+        return L1Costs(_prices(fees, fork), fork).of(raw).fee, 0
+    size = estimated_compressed_size(raw)
+    fee = fees.data_fee(size)
+    if fork >= OptimismFork.ISTHMUS:
+        fee += fees.operator_fee(gas)  # Jovian's, which is no less than that of Isthmus
+    return fee, fees.data_footprint(size) if fork >= OptimismFork.JOVIAN else 0
+
+
+def _prices(fees: L1Fees, fork: OptimismFork) -> L1Attributes:
+    if fork < OptimismFork.ECOTONE:
+        return BedrockAttributes(fees.base_fee, BEDROCK_OVERHEAD, BEDROCK_SCALAR)
+    return EcotoneAttributes(
+        base_fee=fees.base_fee,
+        blob_base_fee=fees.blob_base_fee,
+        base_fee_scalar=fees.base_fee_scalar,
+        blob_base_fee_scalar=fees.blob_base_fee_scalar,
+        operator_fee_scalar=None,
+        operator_fee_constant=None,
+        da_footprint_gas_scalar=None,
     )
 
 

@@ -1,9 +1,9 @@
 """The beginning of a dev chain's block: its base, its payload id and its first transaction.
 
 On a real chain all of it comes from L1 through the consensus client. Here it follows from
-the parent, the time and the options, so that equal chains go on equally. The L1 that the
+the parent, the time and the options, so that equal chains go on equally. The L1 that an OP
 chain pretends to stand on has a new block for every six of the L2, and its prices do not
-move.
+move. A block under Ethereum's own rules begins with no transaction.
 """
 
 import struct
@@ -12,16 +12,21 @@ from typing import Final
 
 from foreblock.ledger.rules.forks import OptimismFork, Rules
 from foreblock.ledger.rules.header_rules import base_fee_after
-from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR, L1_BLOCK, L1Fees
+from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR, BEDROCK, L1_BLOCK, L1Fees
 from foreblock.ledger.rules.optimism_rules import (
     FeeParameters,
     decode_extra_data,
     encode_extra_data,
 )
 from foreblock.ledger.rules.profile import ChainProfile
+from foreblock.primitives import ZERO_ADDRESS
 from foreblock.sequencer.admission import Terms
 from foreblock.sequencer.predeploys import SEQUENCER_FEE_VAULT
-from foreblock.sequencer.sequencer_options import SequencerOptions
+from foreblock.sequencer.sequencer_options import (
+    BEDROCK_OVERHEAD,
+    BEDROCK_SCALAR,
+    SequencerOptions,
+)
 from foreblock.types import Base, Header, Transaction, deposit_transaction, keccak256
 
 ATTRIBUTES_GAS: Final = 1_000_000  # OP, from Regolith on
@@ -29,14 +34,19 @@ ATTRIBUTES_GAS: Final = 1_000_000  # OP, from Regolith on
 ATTRIBUTES_GAS_USED: Final = 70_000
 STRAY_GAS: Final = 100_000  # more than nothing needs
 ATTRIBUTES_DOMAIN: Final = 1  # OP: of source hashes
-SELECTOR: Final = bytes.fromhex("3db6be2b")  # setL1BlockValuesJovian()
+# OP: what the attributes call is named from each of these forks on.
+SELECTORS: Final = (
+    (OptimismFork.JOVIAN, bytes.fromhex("3db6be2b")),  # setL1BlockValuesJovian()
+    (OptimismFork.ISTHMUS, bytes.fromhex("098999be")),  # setL1BlockValuesIsthmus()
+    (OptimismFork.ECOTONE, bytes.fromhex("440a5e20")),  # setL1BlockValuesEcotone()
+)
 PAYLOAD_VERSION: Final = 3  # the first byte of payload ids, as public sequencers have it
 
 BLOCKS_PER_ORIGIN: Final = 6  # 12 s of L1 over 2 s of L2
 FIRST_NUMBER: Final = 1  # the origin of the L2's genesis
 
 _NUMBERS: Final = struct.Struct(">IIQQQ")
-_OPERATOR: Final = struct.Struct(">IQH")
+_OPERATOR: Final = struct.Struct(">IQ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +71,16 @@ def next_base(
     chance = parent.hash + instead_of
     rules = profile.rules(number, timestamp, merged=True)
     parent_rules = profile.rules(parent.number, parent.timestamp, merged=True)
+    is_optimism = rules.optimism is not None
     return Base(
         parent_hash=parent.hash,
         parent_beacon_block_root=derive(options.seed, "beacon root", number, chance),
         prev_randao=derive(options.seed, "randao", number, chance),
-        fee_recipient=SEQUENCER_FEE_VAULT,
+        fee_recipient=SEQUENCER_FEE_VAULT if is_optimism else ZERO_ADDRESS,
         block_number=number,
         gas_limit=parent.gas_limit if options.gas_limit is None else options.gas_limit,
         timestamp=timestamp,
-        extra_data=_extra_data(parent, rules, profile, options.minimum_base_fee),
+        extra_data=_extra_data(parent, (rules, parent_rules), profile, options.minimum_base_fee),
         base_fee_per_gas=base_fee_after(parent, rules, parent_rules, profile),
     )
 
@@ -82,8 +93,17 @@ def payload_id(base: Base, seed: int, attempt: int = 0) -> bytes:
     return bytes([PAYLOAD_VERSION]) + digest[:7]
 
 
-def attributes_deposit(base: Base, options: SequencerOptions) -> Transaction:
-    """The first transaction of the block, which brings the attributes of L1."""
+def first_transactions(base: Base, rules: Rules, options: SequencerOptions) -> list[Transaction]:
+    """The transactions that a block with these rules begins with."""
+    if rules.optimism is None:
+        return []
+    return [attributes_deposit(base, options, rules.optimism)]
+
+
+def attributes_deposit(
+    base: Base, options: SequencerOptions, fork: OptimismFork = OptimismFork.JOVIAN
+) -> Transaction:
+    """The first transaction of an OP block, which brings the attributes of L1."""
     origin = l1_origin(options.seed, base.block_number, base.timestamp, options.block_time)
     place = origin.hash + origin.sequence_number.to_bytes(32)
     return deposit_transaction(
@@ -93,7 +113,7 @@ def attributes_deposit(base: Base, options: SequencerOptions) -> Transaction:
         mint=0,
         value=0,
         gas_limit=ATTRIBUTES_GAS,
-        input=attributes_data(origin, options.l1_fees, _batcher(options.seed)),
+        input=attributes_data(origin, options.l1_fees, _batcher(options.seed), fork),
     )
 
 
@@ -110,54 +130,92 @@ def stray_deposit(base: Base, options: SequencerOptions) -> Transaction:
     )
 
 
-def attributes_data(origin: L1Origin, fees: L1Fees, batcher: bytes) -> bytes:
-    """The attributes in Jovian's form: packed, big-endian, after the selector."""
-    return b"".join(
-        (
-            SELECTOR,
-            _NUMBERS.pack(
-                fees.base_fee_scalar,
-                fees.blob_base_fee_scalar,
-                origin.sequence_number,
-                origin.timestamp,
-                origin.number,
-            ),
-            fees.base_fee.to_bytes(32),
-            fees.blob_base_fee.to_bytes(32),
-            origin.hash,
-            batcher.rjust(32, b"\0"),
-            _OPERATOR.pack(
-                fees.operator_fee_scalar,
-                fees.operator_fee_constant,
-                fees.da_footprint_gas_scalar,
-            ),
-        )
+def attributes_data(
+    origin: L1Origin,
+    fees: L1Fees,
+    batcher: bytes,
+    fork: OptimismFork = OptimismFork.JOVIAN,
+) -> bytes:
+    """The attributes: packed, big-endian, after the selector; before Ecotone as arguments."""
+    if fork < OptimismFork.ECOTONE:
+        return _bedrock_data(origin, fees, batcher)
+    data = [
+        next(selector for since, selector in SELECTORS if fork >= since),
+        _NUMBERS.pack(
+            fees.base_fee_scalar,
+            fees.blob_base_fee_scalar,
+            origin.sequence_number,
+            origin.timestamp,
+            origin.number,
+        ),
+        fees.base_fee.to_bytes(32),
+        fees.blob_base_fee.to_bytes(32),
+        origin.hash,
+        batcher.rjust(32, b"\0"),
+    ]
+    if fork >= OptimismFork.ISTHMUS:
+        data.append(_OPERATOR.pack(fees.operator_fee_scalar, fees.operator_fee_constant))
+    if fork >= OptimismFork.JOVIAN:
+        data.append(fees.da_footprint_gas_scalar.to_bytes(2))
+    return b"".join(data)
+
+
+def _bedrock_data(origin: L1Origin, fees: L1Fees, batcher: bytes) -> bytes:
+    """The arguments of setL1BlockValues, a word each."""
+    numbers = (
+        origin.number,
+        origin.timestamp,
+        fees.base_fee,
+        int.from_bytes(origin.hash),
+        origin.sequence_number,
+        int.from_bytes(batcher),
+        BEDROCK_OVERHEAD,
+        BEDROCK_SCALAR,
     )
+    return BEDROCK + b"".join(number.to_bytes(32) for number in numbers)
 
 
 def terms_of(base: Base, profile: ChainProfile, options: SequencerOptions) -> Terms:
     """The terms of the block with this base."""
-    parameters = decode_extra_data(base.extra_data, OptimismFork.JOVIAN)
+    rules = profile.rules(base.block_number, base.timestamp, merged=True)
+    minimum, taken = 0, 0
+    if rules.optimism is not None:
+        minimum = fee_parameters(base.extra_data, rules).minimum_base_fee
+        taken = ATTRIBUTES_GAS_USED
     return Terms(
         chain_id=profile.chain_id,
-        rules=profile.rules(base.block_number, base.timestamp, merged=True),
-        gas_limit=base.gas_limit - ATTRIBUTES_GAS_USED,
+        rules=rules,
+        gas_limit=base.gas_limit - taken,
         base_fee=base.base_fee_per_gas,
-        minimum_base_fee=parameters.minimum_base_fee,
+        minimum_base_fee=minimum,
         l1_fees=options.l1_fees,
         transaction_gas=options.transaction_gas,
     )
 
 
+def fee_parameters(extra_data: bytes, rules: Rules) -> FeeParameters:
+    """What the extra data of a header says, zeros where its fork says nothing."""
+    if rules.optimism is None or not rules.includes(OptimismFork.HOLOCENE):
+        return FeeParameters(0, 0, 0)
+    return decode_extra_data(extra_data, rules.optimism)
+
+
 def _extra_data(
-    parent: Header, rules: Rules, profile: ChainProfile, minimum_base_fee: int | None
+    parent: Header,
+    rules: tuple[Rules, Rules],
+    profile: ChainProfile,
+    minimum_base_fee: int | None,
 ) -> bytes:
     """The parent's, its zeros replaced: only a genesis may leave the chain's constants unsaid."""
-    said = decode_extra_data(parent.extra_data, OptimismFork.JOVIAN)
-    elasticity, denominator = profile.elasticity(rules)
+    of_block, of_parent = rules
+    if of_block.optimism is None:
+        return b""
+    said = fee_parameters(parent.extra_data, of_parent)
+    elasticity, denominator = profile.elasticity(of_block)
     minimum = said.minimum_base_fee if minimum_base_fee is None else minimum_base_fee
     return encode_extra_data(
-        FeeParameters(said.denominator or denominator, said.elasticity or elasticity, minimum)
+        FeeParameters(said.denominator or denominator, said.elasticity or elasticity, minimum),
+        of_block.optimism,
     )
 
 

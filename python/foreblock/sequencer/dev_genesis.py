@@ -1,11 +1,12 @@
 """The genesis of a dev chain: an OP chain at Jovian, with accounts that can pay at once.
 
 A pure function of its options, the time included: equal options give an equal block 0,
-here and in every instance that is to follow the chain. Karst, which public networks run
-since July 2026, is not in force unless a genesis file says so: it would change nothing that a
-header carries, but a chain that was begun without it is another chain.
+here and in every instance that is to follow the chain. `dev_forks` has other rules. Karst,
+which public networks run since July 2026, is not in force unless it is asked for: it would
+change nothing that a header carries, but a chain that was begun without it is another chain.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,11 +14,20 @@ from foreblock.errors import BadGenesis, InvalidArgument
 from foreblock.ledger.genesis.config import read_profile
 from foreblock.ledger.genesis.genesis_file import Genesis, GenesisAccount, read_genesis
 from foreblock.ledger.genesis.json_value import JsonValue
-from foreblock.ledger.rules.forks import ETHER, OptimismFork
+from foreblock.ledger.rules.execution import CONSOLIDATION_REQUESTS, WITHDRAWAL_REQUESTS
+from foreblock.ledger.rules.forks import ETHER, EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.optimism_rules import FeeParameters, encode_extra_data
-from foreblock.primitives import ZERO_HASH
+from foreblock.ledger.rules.profile import OptimismParameters
+from foreblock.primitives import ZERO_ADDRESS, ZERO_HASH, format_data
+from foreblock.sequencer.dev_forks import fork_config, rules_named
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
-from foreblock.sequencer.predeploys import SEQUENCER_FEE_VAULT, TOKEN, predeploys, token
+from foreblock.sequencer.predeploys import (
+    SEQUENCER_FEE_VAULT,
+    TOKEN,
+    predeploys,
+    runs_our_code,
+    token,
+)
 
 TOKENS_EACH: Final = 1_000_000 * ETHER  # the token has 18 decimals too
 
@@ -33,17 +43,6 @@ _LARGEST_NUMBER: Final = 2**63 - 1  # leaves fees, limits and times room to grow
 # block 1: with a target below that the base fee would rise though nothing happens.
 _SMALLEST_GAS_LIMIT: Final = 2_000_000
 _SMALLEST_GAS_TARGET: Final = 200_000
-
-_FORKS_BY_BLOCK: Final = (
-    "homesteadBlock", "eip150Block", "eip155Block", "eip158Block", "byzantiumBlock",
-    "constantinopleBlock", "petersburgBlock", "istanbulBlock", "muirGlacierBlock", "berlinBlock",
-    "londonBlock", "arrowGlacierBlock", "grayGlacierBlock", "mergeNetsplitBlock", "bedrockBlock",
-)  # fmt: skip
-# Ethereum's are those that the OP forks contain; other clients want both stated.
-_FORKS_BY_TIME: Final = (
-    "regolithTime", "shanghaiTime", "canyonTime", "cancunTime", "ecotoneTime", "fjordTime",
-    "graniteTime", "holoceneTime", "pragueTime", "isthmusTime", "jovianTime",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +65,8 @@ class DevGenesisOptions:
     accounts: int = 10
     balance: int = 10_000 * ETHER
     token: bool = True
+    rules: str = "optimism"  # or ethereum
+    fork: str = "newest"  # of these
 
     def __post_init__(self) -> None:
         """Refuse what no chain could live with."""
@@ -85,6 +86,7 @@ class DevGenesisOptions:
                 raise InvalidArgument(
                     f"{name.replace('_', ' ')}: expected {least} to {most}, found {value}"
                 )
+        rules_named(self.rules, self.fork)
         if self.gas_limit // self.elasticity < _SMALLEST_GAS_TARGET:
             raise InvalidArgument(
                 f"gas limit: {self.gas_limit} over the elasticity {self.elasticity} is a target "
@@ -92,53 +94,87 @@ class DevGenesisOptions:
             )
 
 
-def dev_genesis(options: DevGenesisOptions) -> Genesis:
-    """The genesis of the dev chain with these options."""
-    config = JsonValue(_config(options), "config", BadGenesis)
-    profile = read_profile(config)
+def dev_genesis(
+    options: DevGenesisOptions, preset: Mapping[bytes, GenesisAccount] | None = None
+) -> Genesis:
+    """The genesis of the dev chain with these options.
+
+    `preset` has further accounts, which replace those of the same address.
+    """
+    rules = rules_named(options.rules, options.fork)
+    config = JsonValue(_config(options, rules), "config", BadGenesis)
     fees = FeeParameters(options.denominator, options.elasticity, options.base_fee)
-    return Genesis(
-        profile=profile,
+    cancun = rules.ethereum >= EthereumFork.CANCUN
+    genesis = Genesis(
+        profile=read_profile(config),
         config=config.text(),
-        accounts=_accounts(options),
-        rules=profile.rules_of_genesis(options.timestamp),
+        accounts=_accounts(options, rules) | dict(preset or {}),
+        rules=rules,
         difficulty=0,
         timestamp=options.timestamp,
         gas_limit=options.gas_limit,
         gas_used=0,
-        extra_data=encode_extra_data(fees),
+        extra_data=b"" if rules.optimism is None else encode_extra_data(fees, rules.optimism),
         nonce=bytes(8),
         mix_hash=ZERO_HASH,
-        coinbase=SEQUENCER_FEE_VAULT,
+        coinbase=ZERO_ADDRESS if rules.optimism is None else SEQUENCER_FEE_VAULT,
         parent_hash=ZERO_HASH,
         base_fee=options.base_fee,
-        blob_gas_used=0,
-        excess_blob_gas=0,
+        blob_gas_used=0 if cancun else None,
+        excess_blob_gas=0 if cancun else None,
     )
+    _need_request_contracts(genesis)
+    return genesis
 
 
 def read_dev_genesis(text: bytes) -> Genesis:
     """A genesis file for a dev chain, or `BadGenesis` when the sequencer cannot go on from it."""
     genesis = read_genesis(text)
-    if not genesis.rules.includes(OptimismFork.JOVIAN):
-        raise BadGenesis("config", "a dev chain needs an OP chain with Jovian in force at block 0")
+    if not genesis.profile.merged(genesis.difficulty):
+        raise BadGenesis("config", "a dev chain needs a chain after the merge from block 0 on")
+    if genesis.profile.optimism is not None:
+        _refuse_later_forks(genesis, genesis.profile.optimism)
+    _need_request_contracts(genesis)
     return genesis
 
 
-def _accounts(options: DevGenesisOptions) -> dict[bytes, GenesisAccount]:
+def _need_request_contracts(genesis: Genesis) -> None:
+    """Refuse a genesis whose blocks could not end (EIP-7002, EIP-7251)."""
+    profile = genesis.profile
+    if profile.optimism or all(fork != EthereumFork.PRAGUE for _, fork in profile.forks_by_time):
+        return
+    for contract in (WITHDRAWAL_REQUESTS, CONSOLIDATION_REQUESTS):
+        if contract not in genesis.accounts or not genesis.accounts[contract].code:
+            what = f"blocks of Prague need the contract {format_data(contract)}"
+            raise BadGenesis("alloc", what)
+
+
+def _refuse_later_forks(genesis: Genesis, optimism: OptimismParameters) -> None:
+    """Refuse forks that begin with transactions of their own, which come from L1."""
+    for start, fork in optimism.forks:
+        if start > genesis.timestamp and fork != OptimismFork.KARST:
+            what = f"{fork.name.title()} has to be in force at block 0, or never"
+            raise BadGenesis("config", what)
+
+
+def _accounts(options: DevGenesisOptions, rules: Rules) -> dict[bytes, GenesisAccount]:
     owners = tuple(each.address for each in dev_accounts(options.mnemonic, options.accounts))
-    accounts = predeploys()
+    accounts = predeploys(rules)
     accounts |= {owner: GenesisAccount(balance=options.balance) for owner in owners}
-    if options.token:
+    if options.token and runs_our_code(rules):
         accounts[TOKEN] = token(owners, TOKENS_EACH)
     return accounts
 
 
-def _config(options: DevGenesisOptions) -> dict[str, object]:
-    return {
+def _config(options: DevGenesisOptions, rules: Rules) -> dict[str, object]:
+    config: dict[str, object] = {
         "chainId": options.chain_id,
-        **dict.fromkeys((*_FORKS_BY_BLOCK, *_FORKS_BY_TIME), 0),
+        **fork_config(rules),
         "terminalTotalDifficulty": 0,
+    }
+    if rules.optimism is None:
+        return config | {"blockTime": options.block_time}
+    return config | {
         "optimism": {
             "eip1559Elasticity": options.elasticity,
             "eip1559Denominator": options.denominator,

@@ -27,7 +27,7 @@ from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.sequencer.admission import Pooled, Terms
 from foreblock.sequencer.attributes import (
-    attributes_deposit,
+    first_transactions,
     next_base,
     payload_id,
     terms_of,
@@ -322,8 +322,9 @@ class Sequencer:
         return block
 
     def _start(self, block: BlockInProgress) -> None:
-        """Run the first transaction of a block."""
-        block.run(attributes_deposit(block.base, self._options))
+        """Run the transactions that a block begins with."""
+        for transaction in first_transactions(block.base, block.rules, self._options):
+            block.run(transaction)
 
     def _id_of(self, base: Base) -> bytes:
         """The payload id of a block that is begun for the first time."""

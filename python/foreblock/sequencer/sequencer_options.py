@@ -21,6 +21,10 @@ DEFAULT_L1_FEES: Final = L1Fees(
     da_footprint_gas_scalar=148,
 )
 
+# As on OP Mainnet before Ecotone: gas for each transaction, and millionths of the base fee of L1.
+BEDROCK_OVERHEAD: Final = 188
+BEDROCK_SCALAR: Final = 684_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SequencerOptions:

@@ -262,6 +262,20 @@ class ChainSettings:
     accounts: int = setting(10, "number of development accounts")
     balance: int = setting(10_000, "balance of each development account", "ETHER")
     genesis: str = setting("", "genesis file of all networks, instead of a generated one", "FILE")
+    rules: Literal["optimism", "ethereum"] = setting(
+        "optimism", "rules of the generated chains: an OP chain, or Ethereum's own"
+    )
+    fork: str = setting(
+        "newest",
+        "fork of these rules, bedrock to karst or paris to osaka; the newest: jovian, osaka",
+        "NAME",
+    )
+    alloc: str = setting(
+        "", "file with more accounts: a geth allocation or genesis, or anvil's state dump", "FILE"
+    )
+    timestamp: int = setting(
+        0, "time of block 0, from which time goes on; 0: 2026-01-01, then the clock", "SECONDS"
+    )
     seed: int = setting(0, "seed of the chains' randomness; equal seeds give equal chains")
     instant: bool = setting(
         default=False,

@@ -33,6 +33,10 @@ class DevChain(Struct, frozen=True, kw_only=True):
     block_time: int  # seconds
     interval_ms: int
     seed: int
+    rules: Literal["optimism", "ethereum"] = "optimism"
+    fork: str = "newest"
+    alloc: str = ""  # a file with more accounts
+    timestamp: int = 0  # of block 0, where time does not go by the clock
     instant: bool = False
     commands: bool = True  # that change the chain are taken
     mining: Literal["clock", "automine", "manual"] = "clock"

@@ -17,6 +17,7 @@ from foreblock.clock import Clock
 from foreblock.errors import BadGenesis, PoolRefusal
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.genesis.allocation import read_allocation
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
 from foreblock.ledger.storage.dev_row import DevState
@@ -27,12 +28,18 @@ from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.chaos.faulty_feed import FaultyFeed
 from foreblock.sequencer.dev.dev_sequencer import DevSequencer, Outlets
 from foreblock.sequencer.dev.execution import execute
-from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
+from foreblock.sequencer.dev_genesis import (
+    DEFAULT_TIMESTAMP,
+    DevGenesisOptions,
+    dev_genesis,
+    read_dev_genesis,
+)
 from foreblock.sequencer.load import Load, first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.sequencer.pool_look import PoolWindow
 from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.sequencer.sequencer_options import SequencerOptions
+from foreblock.sequencer.timing import SECOND_NS
 from foreblock.settings.networks import DevChain, Network
 from foreblock.sources.network_store import StaleReaders, open_network_store
 from foreblock.sources.network_writer import NetworkWriter
@@ -92,7 +99,7 @@ class DevChainSource:
                 options,
                 outlets,
                 load,
-                _first_state(chain),
+                _first_state(chain, clock),
             )
             self._readers: Final = StaleReaders(self._store, clock)
             self._watch: Final = StoreWatch(self._store, seen or SeenCommit(), clock)
@@ -222,13 +229,12 @@ def _outlets(network: Network, clock: Clock, feed: FeedServer | None) -> Outlets
 
 def _genesis(chain: DevChain) -> Genesis:
     if chain.genesis:
-        try:
-            text = Path(chain.genesis).read_bytes()
-        except OSError as why:
-            raise BadGenesis(chain.genesis, why.strerror or str(why)) from None
-        return read_dev_genesis(text)
+        return read_dev_genesis(_read(chain.genesis))
     return dev_genesis(
         DevGenesisOptions(
+            rules=chain.rules,
+            fork=chain.fork,
+            timestamp=chain.timestamp or DEFAULT_TIMESTAMP,
             chain_id=chain.chain_id,
             gas_limit=chain.gas_limit,
             base_fee=chain.base_fee,
@@ -236,17 +242,27 @@ def _genesis(chain: DevChain) -> Genesis:
             mnemonic=chain.mnemonic,
             accounts=chain.accounts,
             balance=chain.balance,
-        )
+        ),
+        read_allocation(_read(chain.alloc)) if chain.alloc else None,
     )
 
 
-def _first_state(chain: DevChain) -> DevState:
+def _read(file: str) -> bytes:
+    try:
+        return Path(file).read_bytes()
+    except OSError as why:
+        raise BadGenesis(file, why.strerror or str(why)) from None
+
+
+def _first_state(chain: DevChain, clock: Clock) -> DevState:
     """The state of a chain that begins."""
+    now = clock.wall_ns() // SECOND_NS
     return DevState(
         instance=secrets.token_bytes(32),
         mining=chain.mining,
         block_time=chain.block_time,
         interval_ms=chain.interval_ms,
+        offset=chain.timestamp - now if chain.timestamp else 0,
         faults=tuple(chain.faults),
         impersonates_all=chain.auto_impersonate,
     )

@@ -176,7 +176,8 @@ def sealed_blocks(store: Store) -> list[Block]:
             raws: list[bytes] = []
             for partial in decode_numbers(view.row(made_of_key(number)) or b""):
                 raws += decode_items(view.row(transactions_key(number, partial)) or b"")
-            blocks.append(Block(header, raws, withdrawals=()))
+            no_withdrawals = None if header.withdrawals_root is None else ()
+            blocks.append(Block(header, raws, withdrawals=no_withdrawals))
         return blocks
 
 

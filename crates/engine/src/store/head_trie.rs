@@ -92,8 +92,7 @@ fn with_nodes<T>(
     let view = store.view()?;
     let block = block.unwrap_or_default();
     let base = StoredNodes::at(&view, block);
-    let layers = store.node_layers(block)?.into_iter().map(|(_, writes)| writes).collect();
-    read(&LayeredNodes { layers, base: &base })
+    read(&LayeredNodes { layers: store.node_layers(block)?, base: &base })
 }
 
 /// The root of the state that `nodes` show: the row of a root is always there.
@@ -104,7 +103,7 @@ pub(super) fn root_of(nodes: &dyn NodeReader) -> Result<B256> {
 
 /// Compute the layers that are missing up to `latest`.
 fn restore_layers(store: &Store, view: &View, latest: u64) -> Result<()> {
-    let Some(known) = last_known(view.heads().nodes, &store.node_layers(latest)?) else {
+    let Some(known) = store.layers()?.last_known(view.heads().nodes, latest) else {
         let writes = build(&view.state(latest)?)?;
         return store.restore_layer(latest, Arc::new(writes));
     };
@@ -123,14 +122,6 @@ fn restore_layers(store: &Store, view: &View, latest: u64) -> Result<()> {
         store.restore_layer(block, Arc::new(writes))?;
     }
     Ok(())
-}
-
-/// The last block whose nodes are known, with those of every block before it.
-fn last_known(stored: Option<u64>, layers: &[(u64, Arc<NodeWrites>)]) -> Option<u64> {
-    layers.iter().fold(stored, |known, (block, _)| match known {
-        Some(known) if *block != known + 1 => Some(known),
-        _ => Some(*block),
-    })
 }
 
 /// What a block changed in the state `before` it, from its delta. Code is not in it: no

@@ -16,9 +16,9 @@ use heed::RwTxn;
 
 use super::heads::{Fields, Heads};
 use super::lmdb;
-use super::nodes::UnstoredNodes;
 use super::open::{Retention, Store, Tables};
 use super::record::{Partial, Trash};
+use super::unstored_nodes::UnstoredNodes;
 use crate::error::{Error, Result};
 use crate::store::delta;
 use crate::store::entry::{self, RETIRED};

@@ -34,6 +34,7 @@ mod record;
 mod row_access;
 mod snapshot;
 mod state;
+mod unstored_nodes;
 mod view;
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use super::maintain::{Slice, delete_superseded};
 use super::open::Store;
 use super::record::Trash;
 use super::snapshot::Lease;
+use super::unstored_nodes::Layer;
 use super::view::View;
 use crate::error::{Error, Result};
 use crate::store::entry;
@@ -24,47 +25,6 @@ use crate::trie::{NodeReader, Owner, is_node_key, is_storage_prefix, node_key, o
 
 /// Rows of node changes are of the same size as the chunks of a delta.
 const CHANGES_BYTES: usize = 4 * 4096 - 16;
-
-/// What sealed blocks wrote that is not stored yet, oldest first.
-#[derive(Clone, Default)]
-pub struct UnstoredNodes(Vec<Layer>);
-
-#[derive(Clone)]
-struct Layer {
-    block: u64,
-    writes: Arc<NodeWrites>,
-    /// How many of the writes are stored.
-    stored: usize,
-}
-
-impl UnstoredNodes {
-    pub fn push(&mut self, block: u64, writes: Arc<NodeWrites>) {
-        self.rewind(block.saturating_sub(1));
-        self.0.push(Layer { block, writes, stored: 0 });
-    }
-
-    /// Forget what was above `block`.
-    pub fn rewind(&mut self, block: u64) {
-        self.0.retain(|layer| layer.block <= block);
-    }
-
-    /// What was stored of the layers is to be discarded.
-    pub fn store_again(&mut self) {
-        for layer in &mut self.0 {
-            layer.stored = 0;
-        }
-    }
-
-    /// The oldest block whose layer waits.
-    pub fn first(&self) -> Option<u64> {
-        self.0.first().map(|layer| layer.block)
-    }
-
-    fn up_to(&self, block: u64) -> Vec<(u64, Arc<NodeWrites>)> {
-        let layers = self.0.iter().filter(|layer| layer.block <= block);
-        layers.map(|layer| (layer.block, layer.writes.clone())).collect()
-    }
-}
 
 /// The stored nodes as of one block, or of the last that is stored.
 pub struct StoredNodes {
@@ -101,9 +61,8 @@ impl NodeReader for StoredNodes {
 }
 
 impl Store {
-    /// The layers above the stored nodes up to `block`, oldest first, with the block
-    /// each belongs to.
-    pub(super) fn node_layers(&self, block: u64) -> Result<Vec<(u64, Arc<NodeWrites>)>> {
+    /// The writes above the stored nodes up to `block`, oldest first.
+    pub(super) fn node_layers(&self, block: u64) -> Result<Vec<Arc<NodeWrites>>> {
         Ok(self.layers()?.up_to(block))
     }
 
@@ -117,11 +76,11 @@ impl Store {
 impl Slice<'_, '_> {
     /// Store layers, oldest first. Waits until stale nodes of rewound blocks are gone.
     pub fn write_nodes(&mut self) -> Result<()> {
-        if self.layers.0.is_empty() || self.has_trash(Trash::is_of_nodes)? {
+        if self.layers.first().is_none() || self.has_trash(Trash::is_of_nodes)? {
             return Ok(());
         }
         while self.left > 0 {
-            let Some(layer) = self.layers.0.first().cloned() else { return Ok(()) };
+            let Some(layer) = self.layers.first_layer() else { return Ok(()) };
             let next = self.heads.nodes.map(|block| block + 1);
             if next.is_some_and(|next| next != layer.block) {
                 // One is missing. Whoever opens the trie next computes it; all else goes on.
@@ -129,10 +88,10 @@ impl Slice<'_, '_> {
             }
             let stored = self.write_layer(&layer, next.is_none())?;
             if stored < layer.writes.nodes.len() {
-                self.layers.0[0].stored = stored;
+                self.layers.stored_of_first(stored);
                 return Ok(());
             }
-            self.layers.0.remove(0);
+            self.layers.stored_first();
             self.heads.nodes = Some(layer.block);
             if next.is_none() {
                 self.heads.nodes_earliest = layer.block;

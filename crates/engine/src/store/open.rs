@@ -11,8 +11,8 @@ use heed::{AnyTls, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, Withou
 
 use super::environment::Environment;
 use super::heads::Heads;
-use super::nodes::UnstoredNodes;
 use super::snapshot::Lease;
+use super::unstored_nodes::UnstoredNodes;
 use super::{disk, lmdb, map};
 use crate::error::{Error, Result};
 

@@ -1,7 +1,7 @@
 """Bases of blocks to headers, and headers to what a feed says of them.
 
-On an OP chain everything in a header but roots, bloom and amounts comes with the payload
-attributes. The fork says which fields there are.
+Everything in a header but roots, bloom and amounts comes with the payload attributes, or
+follows from the parent. The fork says which fields there are.
 """
 
 from foreblock._engine import Header
@@ -11,7 +11,7 @@ from foreblock.primitives import ZERO_HASH
 from foreblock.types import Base, Diff
 
 
-def header_of(base: Base, rules: Rules) -> Header:
+def header_of(base: Base, rules: Rules, excess_blob_gas: int = 0) -> Header:
     """The header of this block while nothing is in it; its state root is zero."""
     shanghai = rules.ethereum >= EthereumFork.SHANGHAI
     cancun = rules.ethereum >= EthereumFork.CANCUN
@@ -28,7 +28,7 @@ def header_of(base: Base, rules: Rules) -> Header:
         base_fee_per_gas=base.base_fee_per_gas,
         withdrawals_root=EMPTY_ROOT if shanghai else None,
         blob_gas_used=0 if cancun else None,
-        excess_blob_gas=0 if cancun else None,
+        excess_blob_gas=excess_blob_gas if cancun else None,
         parent_beacon_block_root=base.parent_beacon_block_root if cancun else None,
         requests_hash=EMPTY_REQUESTS_HASH if prague else None,
     )

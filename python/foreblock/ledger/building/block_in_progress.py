@@ -1,8 +1,8 @@
-"""An OP block while it is being built, index by index.
+"""A block while it is being built, index by index.
 
 Transactions run one after the other on the state of the parent. Closing an index gives the
-header of the block so far; nothing happens between two indices, so where a block is cut
-changes nothing in what follows.
+header of the block so far, as if it ended there; what that end did is taken back before the
+block goes on (`block_end`), so where a block is cut changes nothing in what follows.
 
 Roots of lists grow with the block. The state root is computed behind the head, by
 `state_roots`; only the storage root of the message passer has to be known at once, and only
@@ -22,14 +22,18 @@ from foreblock._engine import (
     Transaction,
     logs_bloom,
 )
+from foreblock.errors import InvalidTransaction
 from foreblock.ledger.building.block_base import base_of, header_of
+from foreblock.ledger.building.block_end import BlockEnd, has_requests
 from foreblock.ledger.building.closed_index import ClosedIndex
 from foreblock.ledger.building.parent_state import ParentState
 from foreblock.ledger.building.state_roots import StateRoots
 from foreblock.ledger.rules.block_start import start_block
 from foreblock.ledger.rules.execution import environment, receipt_of
+from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import OptimismFork
-from foreblock.ledger.rules.header_rules import check_header
+from foreblock.ledger.rules.header_rules import check_header, excess_blob_gas_after
+from foreblock.ledger.rules.transaction_types import BLOB
 from foreblock.ledger.rules.verification import MESSAGE_PASSER
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.ledger.storage.rows import encode_transaction_entry, transaction_index_key
@@ -51,6 +55,7 @@ class StoredIndices:
     transactions: list[bytes]
     receipts: list[bytes]
     logs: int  # that all receipts have
+    before_end: bytes | None = None  # the row of its last end, if that did something
 
 
 @dataclass(slots=True)
@@ -77,11 +82,20 @@ class BlockInProgress:
         self.rules: Final = profile.rules(base.block_number, base.timestamp, merged=True)
         self._parent_state: Final = parent_state
         self._overlay: Final = parent_state.overlay
-        self._empty: Final = header_of(base, self.rules)
+        excess = excess_blob_gas_after(parent, base.timestamp, profile, self.rules)
+        self._empty: Final = header_of(base, self.rules, excess)
         self._env: Final = environment(self._empty, self.rules, profile)
+        self._end: Final = (
+            BlockEnd(self._overlay, self._env, profile, base.block_number)
+            if has_requests(self.rules)
+            else None
+        )
+        self._requests_hash = self._empty.requests_hash
         # Of the block so far.
         self.gas_used = 0
         self.da_footprint = 0
+        self.blobs = 0
+        self.size = 0  # bytes of its transactions
         self.count = 0  # of its transactions
         self._logs = 0  # how many they have
         self._transactions: Final = GrowingRoot()
@@ -122,10 +136,17 @@ class BlockInProgress:
         block = cls(parent_state, base_of(header), stored.payload_id)
         for transaction in stored.transactions:
             block._transactions.push(transaction)
+            block.size += len(transaction)
         for receipt in stored.receipts:
             block._receipts.push(receipt)
         block.gas_used = header.gas_used
-        block.da_footprint = header.blob_gas_used or 0
+        if block.rules.optimism is not None:
+            block.da_footprint = header.blob_gas_used or 0
+        else:
+            block.blobs = (header.blob_gas_used or 0) // GAS_PER_BLOB
+        if block._end is not None:
+            block._end.resume(stored.receipts, stored.before_end)
+            block._requests_hash = header.requests_hash
         block.count = len(stored.transactions)
         block._logs = stored.logs
         block._logs_bloom = int.from_bytes(header.logs_bloom)
@@ -151,6 +172,16 @@ class BlockInProgress:
         return self.base.block_number
 
     @property
+    def excess_blob_gas(self) -> int:
+        """What decides the price of its blobs; 0 where it has none."""
+        return self._empty.excess_blob_gas or 0
+
+    @property
+    def stacked(self) -> int:
+        """How many blocks before it were built on its view of the store."""
+        return self._parent_state.stacked
+
+    @property
     def open_count(self) -> int:
         """How many transactions the index being filled has."""
         return len(self._open.transactions)
@@ -165,6 +196,8 @@ class BlockInProgress:
 
         The same with `OverBudget`, where it takes more than the allowance has left.
         """
+        self._check_blobs(transaction)
+        self.reopen()
         (executed,) = self._overlay.transact(
             self._env,
             (transaction,),
@@ -176,6 +209,20 @@ class BlockInProgress:
         self.da_footprint += executed.da_footprint
         self._keep(transaction, executed)
         return executed
+
+    def _check_blobs(self, transaction: Transaction) -> None:
+        """Refuse a transaction whose blobs exceed those of a block (EIP-4844)."""
+        if transaction.type != BLOB:
+            return
+        parameters = self._parent_state.profile.blob_parameters(self.base.timestamp)
+        blobs = self.blobs + len(transaction.blob_versioned_hashes or ())
+        if parameters is not None and blobs > parameters.maximum:
+            raise InvalidTransaction(0, f"{blobs} blobs in a block of {parameters.maximum} at most")
+
+    def reopen(self) -> None:
+        """Take back the end of the last index, before anything else changes the state."""
+        if self._end is not None:
+            self._end.take_back()
 
     def account(self, address: bytes) -> Account | None:
         """An account after the last transaction that ran."""
@@ -191,6 +238,9 @@ class BlockInProgress:
         `number` is what it will be stored as: new accounts are stored under it. `state_root`
         is shown in its header, as the builder of the block announces it.
         """
+        if self._end is not None:
+            self._end.take_back()
+            self._requests_hash = self._end.do()
         changes = self._overlay.take(number)
         self.roots.take_in(changes)
         if self.rules.includes(OptimismFork.ISTHMUS) and changes.touches(MESSAGE_PASSER):
@@ -208,6 +258,7 @@ class BlockInProgress:
             before=closed.before,
             entries=closed.entries,
             previous=self._previous(),
+            before_end=None if self._end is None else self._end.row,
         )
         self.index += 1
         self._open = _OpenIndex(self._position())
@@ -241,6 +292,7 @@ class BlockInProgress:
             overlay=self._overlay,
             roots=StateRoots(self.roots.hand_over),
             proven=sealed.hash == parent_hash,
+            stacked=self.stacked + 1,
         )
 
     def close(self) -> None:
@@ -256,6 +308,11 @@ class BlockInProgress:
         if executed.logs:
             self._logs += len(executed.logs)
             self._logs_bloom |= int.from_bytes(logs_bloom((receipt,)))
+            if self._end is not None:
+                self._end.keep((receipt,))
+        if transaction.type == BLOB:
+            self.blobs += len(transaction.blob_versioned_hashes or ())
+        self.size += len(raw)
         new = self._open
         new.transactions.append(raw)
         new.senders.append(transaction.sender)
@@ -271,9 +328,12 @@ class BlockInProgress:
             logs_bloom=self._logs_bloom.to_bytes(_BLOOM_BYTES),
             gas_used=self.gas_used,
             withdrawals_root=self._withdrawals_root,
+            requests_hash=self._requests_hash,
         )
         if self.rules.includes(OptimismFork.JOVIAN):
             return header.replace(blob_gas_used=self.da_footprint)
+        if self.blobs:
+            return header.replace(blob_gas_used=self.blobs * GAS_PER_BLOB)
         return header
 
     def _position(self) -> Position:

@@ -4,6 +4,9 @@ A run goes on with the block in progress, or replaces sealed blocks: then the sa
 up everything above the block on which it begins. It grows index by index and block by block.
 Its last block is the pending one; those below are sealed as they are begun upon.
 
+A long run is folded in its own commit: every block that is not makes reads slower, and a
+thousand of them would make the next ones slow to build.
+
 Nothing is decided here about what is in a block, or when it ends.
 """
 
@@ -15,6 +18,8 @@ from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.parent_state import ParentState, on_sealed
 from foreblock.types import Base, Flashblock, Header
+
+LONG: Final = 16  # sealed blocks, from which on a run is folded with its commit
 
 
 class BlockRun:
@@ -29,6 +34,7 @@ class BlockRun:
         self._flashblocks: Final[list[Flashblock]] = []
         self._parent_state: ParentState | None = None  # that the next block stands on
         self._keeps_nodes = True  # of the tries that its blocks go on with
+        self._sealed = 0
         self.block = block
         self.latest: Header = writer.latest
 
@@ -74,6 +80,7 @@ class BlockRun:
     def seal(self) -> Header:
         """End the last block with its last index; gives its header."""
         block, roots = self.block, self.block.roots
+        self._sealed += 1
         roots.catch_up()
         assert roots.last is not None, "a block has an index before it is sealed"
         self.latest = roots.last.header
@@ -100,6 +107,8 @@ class BlockRun:
             writer.follow_at_distance(self.builder, self.latest.number)
         else:
             writer.name_at_distance(self.builder, self.latest.number)
+        if self._sealed >= LONG:
+            self.builder.batch.settle()
         now_ns = self._clock.monotonic_ns()
         writer.commit(self.builder, self.latest, pending.partials[-1], now_ns)
         pending.roots.restart(writer.store.trie)

@@ -27,6 +27,7 @@ class ClosedIndex:
     before: layout.Position  # what its block had when it was opened
     entries: dict[bytes, bytes]  # that find the transactions by their hashes
     previous: FlashblockId | None
+    before_end: bytes | None = None  # a row of `block_end`
 
     def rows(
         self, partial: int, before: tuple[int, ...], received_at_ns: int
@@ -41,13 +42,16 @@ class ClosedIndex:
             before=before,
             header=self.header,
         )
-        return [
+        rows = [
             (layout.partial_key(block, partial), head.encode()),
             (layout.transactions_key(block, partial), encode_items(self.transactions)),
             (layout.senders_key(block, partial), layout.encode_senders(self.senders, self.before)),
             (layout.receipts_key(block, partial), encode_items(self.receipts)),
             (layout.by_place_key(block, self.index), layout.encode_numbers((partial,))),
         ]
+        if self.before_end is not None:
+            rows.append((layout.before_end_key(block, partial), self.before_end))
+        return rows
 
     def flashblock(self) -> Flashblock:
         """Its announcement by a sequencer."""

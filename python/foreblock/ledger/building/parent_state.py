@@ -31,6 +31,7 @@ class ParentState:
     roots: StateRoots  # from that same state on
     # Whether the parent's header has its state root, and so the hash that the block names.
     proven: bool = True
+    stacked: int = 0  # blocks that the view has seen built upon it
 
 
 def on_sealed(store: Store, profile: ChainProfile, number: int) -> ParentState:

@@ -120,6 +120,7 @@ def _read_indices(view: View, block: int, last: int) -> StoredIndices:
         transactions,
         receipts,
         logs,
+        view.row(partial_rows.before_end_key(block, last)),
     )
 
 

@@ -49,7 +49,7 @@ class StateRoots:
         self._waiting: deque[_Waiting] = deque()
         self.last: SealsAs | None = None
         self._new: list[SealsAs] = []
-        self._nodes: NodeWrites | None = None  # of a block whose trie was handed over
+        self._nodes: NodeWrites | None = None  # that the trie gave after all changes
 
     def take_in(self, changes: Changes) -> None:
         """Add the changes that follow all earlier ones."""
@@ -92,14 +92,15 @@ class StateRoots:
 
     def take_nodes(self) -> NodeWrites | None:
         """The nodes to store with the sealed block; none where the store makes them."""
-        if self._nodes is not None:
-            return self._nodes
-        return None if self._trie is None else self._trie.take()
+        if self._nodes is None and self._trie is not None:
+            self._nodes = self._trie.take()
+        return self._nodes
 
     def hand_over(self) -> StateTrie:
         """The trie after all changes; the caller owns it."""
-        self.root()
-        self._nodes = self.take_nodes()
+        if self._nodes is None or self._trie is None:
+            self.root()
+            self.take_nodes()
         trie, self._trie, self._applied = self._trie, None, 0
         assert trie is not None, "it gave a root"
         return trie

@@ -111,7 +111,7 @@ class Follower:
 
     def receive(self, message: Flashblock, feed: str) -> None:
         """Take a message in."""
-        field = malformed(message)
+        field = malformed(message, is_optimism=self._writer.profile.optimism is not None)
         if field is not None:
             self._counters["Malformed"] += 1
             self.last_error = f"{feed}: malformed {field}"

@@ -55,7 +55,7 @@ from foreblock.ledger.following.verdict import (
     judge,
     judge_state_root,
 )
-from foreblock.ledger.rules.transaction_types import BLOB
+from foreblock.ledger.rules.transaction_types import BLOB, DEPOSIT
 from foreblock.primitives import ZERO_HASH, format_data
 from foreblock.types import Base, ClaimedReceipt, Claims, Diff, Flashblock
 
@@ -182,8 +182,10 @@ def _run(block: BlockInProgress, raws: tuple[bytes, ...], allowance: Allowance) 
 def _run_one(
     block: BlockInProgress, place: int, transaction: Transaction, allowance: Allowance
 ) -> Refusal | None:
-    if transaction.type == BLOB:
-        return Unsupported(f"transactions[{place}]: a blob transaction")
+    missing = BLOB if block.rules.optimism is not None else DEPOSIT
+    if transaction.type == missing:
+        what = "a blob transaction" if missing == BLOB else "a deposit"
+        return Unsupported(f"transactions[{place}]: {what}")
     try:
         block.run(transaction, allowance)
     except InvalidTransaction as invalid:

@@ -10,7 +10,7 @@ from typing import Final
 
 from foreblock._engine import Header, decode_transaction
 from foreblock.errors import Undecodable as UndecodableBytes
-from foreblock.ledger.rules.forks import OptimismFork, Rules
+from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.intrinsic_gas import TRANSACTION
 from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR, L1_BLOCK
 from foreblock.ledger.rules.transaction_types import DEPOSIT
@@ -74,8 +74,8 @@ Refusal = Diverged | Undecodable | Unsupported | Overrun
 Verdict = Applied | Refusal
 
 
-def malformed(message: Flashblock) -> str | None:
-    """The field that no sequencer can have meant, if there is one."""
+def malformed(message: Flashblock, *, is_optimism: bool = True) -> str | None:
+    """The field that no sequencer of such a chain can have meant, if there is one."""
     base, diff = message.base, message.diff
     if (message.index == 0) != (base is not None):
         return "base"
@@ -85,16 +85,18 @@ def malformed(message: Flashblock) -> str | None:
         return "metadata.block_number"
     if message.index >= MOST_INDICES:
         return "index"
-    field = None if base is None else _malformed_beginning(base, diff)
+    field = None if base is None else _malformed_base(base)
+    if base is not None and is_optimism and not _brings_attributes(diff.transactions):
+        field = field or "diff.transactions[0]"
     return field or _malformed_diff(diff)
 
 
-def _malformed_beginning(base: Base, diff: Diff) -> str | None:
+def _malformed_base(base: Base) -> str | None:
     if not 0 < base.gas_limit < _U64:
         return "base.gas_limit"
     if not base.timestamp < _U64:
         return "base.timestamp"
-    return None if _brings_attributes(diff.transactions) else "diff.transactions[0]"
+    return None
 
 
 def _brings_attributes(transactions: tuple[bytes, ...]) -> bool:
@@ -146,9 +148,16 @@ def claimed_header(header: Header, diff: Diff, rules: Rules) -> Header:
     )
     if rules.includes(OptimismFork.ISTHMUS):
         claimed = claimed.replace(withdrawals_root=diff.withdrawals_root)
-    if rules.includes(OptimismFork.JOVIAN):
+    if _counts_blob_gas(rules):
         claimed = claimed.replace(blob_gas_used=diff.blob_gas_used)
     return claimed
+
+
+def _counts_blob_gas(rules: Rules) -> bool:
+    """Whether the blob gas of a header depends on its transactions."""
+    if rules.optimism is not None:
+        return rules.includes(OptimismFork.JOVIAN)
+    return rules.ethereum >= EthereumFork.CANCUN
 
 
 def judge(message: Flashblock, header: Header, rules: Rules) -> Applied | Diverged:
@@ -163,7 +172,7 @@ def judge(message: Flashblock, header: Header, rules: Rules) -> Applied | Diverg
         ("logs_bloom", header.logs_bloom, diff.logs_bloom),
     ]
     # Before these forks the header has fixed values, which the hash has covered.
-    if rules.includes(OptimismFork.JOVIAN):
+    if _counts_blob_gas(rules):
         fields.append(("blob_gas_used", header.blob_gas_used or 0, diff.blob_gas_used))
     if rules.includes(OptimismFork.ISTHMUS):
         found = header.withdrawals_root or ZERO_HASH

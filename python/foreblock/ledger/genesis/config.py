@@ -88,6 +88,7 @@ _OTHER_KEYS: Final = {
     "blobSchedule",
     "bedrockBlock",
     "optimism",
+    "blockTime",  # our own, for chains with other than 12 seconds; other clients ignore it
 }
 # `blockTime` is our own, for chains with other than 2 seconds; other clients ignore it.
 _OPTIMISM_KEYS: Final = {
@@ -127,6 +128,7 @@ def _ethereum_profile(config: JsonValue) -> ChainProfile:
     if by_time and terminal is None:
         config.need("terminalTotalDifficulty")
     deposit_contract = config.get("depositContractAddress")
+    block_time = config.get("blockTime")
     return ChainProfile(
         chain_id=config.need("chainId").number(),
         forks_by_block=_schedule(config, _FORKS_BY_BLOCK),
@@ -137,6 +139,7 @@ def _ethereum_profile(config: JsonValue) -> ChainProfile:
         if deposit_contract is None
         else deposit_contract.address(),
         optimism=None,
+        slot_time=12 if block_time is None else _positive(block_time),
     )
 
 

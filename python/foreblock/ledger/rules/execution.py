@@ -16,6 +16,7 @@ from foreblock._engine import (
     Env,
     Executed,
     Header,
+    Overlay,
     Receipt,
     Transaction,
     deposit_requests,
@@ -194,27 +195,37 @@ def _requests(
         return None
     if task.rules.optimism is not None:
         return EMPTY_REQUESTS_HASH
+    deposits = deposits_in(receipts, task.profile, task.check)
+    return hash_of_requests(deposits, state.overlay, env, task.check)
+
+
+def deposits_in(receipts: Sequence[Receipt], profile: ChainProfile, check: Check) -> bytes:
+    """The deposits that the logs of these receipts report (EIP-6110)."""
     try:
-        deposits = deposit_requests(receipts, task.profile.deposit_contract)
+        return deposit_requests(receipts, profile.deposit_contract)
     except Undecodable as undecodable:
-        task.check.fail("deposit requests", "well-formed deposit logs", undecodable.why)
+        check.fail("deposit requests", "well-formed deposit logs", undecodable.why)
+
+
+def hash_of_requests(deposits: bytes, overlay: Overlay, env: Env, check: Check) -> bytes:
+    """The hash of a block's requests, which leave the queues of their contracts by this."""
     return requests_hash(
         [
             (DEPOSIT_REQUEST, deposits),
-            (WITHDRAWAL_REQUEST, _drain(task, state, env, WITHDRAWAL_REQUESTS)),
-            (CONSOLIDATION_REQUEST, _drain(task, state, env, CONSOLIDATION_REQUESTS)),
+            (WITHDRAWAL_REQUEST, _drain(overlay, env, WITHDRAWAL_REQUESTS, check)),
+            (CONSOLIDATION_REQUEST, _drain(overlay, env, CONSOLIDATION_REQUESTS, check)),
         ]
     )
 
 
-def _drain(task: Task, state: WorkingState, env: Env, contract: bytes) -> bytes:
+def _drain(overlay: Overlay, env: Env, contract: bytes, check: Check) -> bytes:
     """The requests waiting in a contract, which must be there and must answer."""
     what = f"requests of 0x{contract.hex()}"
-    outcome = state.overlay.system_call(env, contract, b"")
+    outcome = overlay.system_call(env, contract, b"")
     if outcome is None:
-        task.check.fail(what, "a contract", "no code")
+        check.fail(what, "a contract", "no code")
     if outcome.status != "success":
-        task.check.fail(what, "success", outcome.halt or outcome.status)
+        check.fail(what, "success", outcome.halt or outcome.status)
     return outcome.output
 
 

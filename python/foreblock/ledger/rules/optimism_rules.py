@@ -43,8 +43,12 @@ def decode_extra_data(extra_data: bytes, fork: OptimismFork) -> FeeParameters:
     return FeeParameters(denominator, elasticity, minimum[0] if minimum else 0)
 
 
-def encode_extra_data(parameters: FeeParameters) -> bytes:
-    """The extra data that states these parameters in Jovian's form."""
+def encode_extra_data(parameters: FeeParameters, fork: OptimismFork = OptimismFork.JOVIAN) -> bytes:
+    """The extra data that states these parameters, as far as the fork has them."""
+    if fork < OptimismFork.HOLOCENE:
+        return b""
+    if fork < OptimismFork.JOVIAN:
+        return _HOLOCENE.pack(0, parameters.denominator, parameters.elasticity)
     return _JOVIAN.pack(
         1, parameters.denominator, parameters.elasticity, parameters.minimum_base_fee
     )

@@ -55,11 +55,12 @@ class ChainProfile:
     terminal_total_difficulty: int | None
     deposit_contract: bytes
     optimism: OptimismParameters | None
+    slot_time: int = 12  # seconds; of a chain that is no OP chain
 
     @property
     def block_time(self) -> int:
         """The usual number of seconds between blocks."""
-        return 12 if self.optimism is None else self.optimism.block_time
+        return self.slot_time if self.optimism is None else self.optimism.block_time
 
     def merged(self, parent_total_difficulty: int) -> bool:
         """Whether the child of a block with this total difficulty is after the merge.

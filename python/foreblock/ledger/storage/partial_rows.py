@@ -16,6 +16,8 @@ flashblock added, never what came before it, so a block that grows is written on
                                                              logs (4), gas (8)
     receipts         p ‖ block (8) ‖ partial (8) ‖ r         items: as in their trie
     would seal as    p ‖ block (8) ‖ partial (8) ‖ w         state root (32) ‖ hash (32)
+    before its end   p ‖ block (8) ‖ partial (8) ‖ e         see `building.block_end`; only where
+                                                             the end of its block did something
     made of          S ‖ number (8)                          the partials of a sealed block, from
                                                              index 0 on (8 each)
     by hash          h ‖ hash (32)                           block (8) ‖ partial (8) or 0
@@ -124,6 +126,11 @@ def receipts_key(block: int, partial: int) -> bytes:
 def seals_as_key(block: int, partial: int) -> bytes:
     """The key of what a partial would seal as."""
     return b"p" + _PAIR.pack(block, partial) + b"w"
+
+
+def before_end_key(block: int, partial: int) -> bytes:
+    """The key of what the end of a block changed, as it was before."""
+    return b"p" + _PAIR.pack(block, partial) + b"e"
 
 
 def partial_of_key(key: bytes) -> tuple[int, bytes]:

@@ -24,7 +24,7 @@ from foreblock.ledger.rules.unsigned_deposits import is_from_user
 from foreblock.ledger.storage.body_rows import made_of
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.sequencer.attributes import (
-    attributes_deposit,
+    first_transactions,
     next_base,
     payload_id,
     stray_deposit,
@@ -85,7 +85,9 @@ class ChaoticSequencer(Sequencer):
 
     def _announce(self, flashblock: Flashblock, now_ns: int, due_ns: int) -> None:
         if self._faults.happens(FaultKind.EQUIVOCATE, flashblock.block_number, flashblock.index):
-            self._contradict(self._other_last_index())
+            other = self._other_last_index()
+            if other != flashblock:
+                self._contradict(other)
         super()._announce(flashblock, now_ns, due_ns)
 
     def _strikes(self, kind: FaultKind) -> bool:
@@ -142,7 +144,9 @@ class ChaoticSequencer(Sequencer):
         if others:
             return others[:-1]
         if len(block.partials) == 1:
-            others.append(attributes_deposit(block.base, self._options))
+            others += first_transactions(block.base, block.rules, self._options)
+        if block.rules.optimism is None:
+            return others  # nothing runs that nobody has signed
         return [*others, stray_deposit(block.base, self._options)]
 
     def _restart(self, now_ns: int, due_ns: int, base: Base | None = None) -> None:

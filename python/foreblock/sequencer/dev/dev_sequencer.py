@@ -47,6 +47,9 @@ FRESH_FOR_BLOCKS: Final = 2
 REFRESH_NS: Final = 10 * SECOND_NS
 REFRESHED_FOR_NS: Final = 30 * SECOND_NS
 BRANCH_SHIFT: Final = 40  # in the attempt of a payload id, above those of begun blocks
+MOST_STACKED: Final = (
+    64  # blocks that are built on one view: while it is open, pages are not reused
+)
 
 
 class Outlets(NamedTuple):
@@ -197,11 +200,13 @@ class DevSequencer(ChaoticSequencer):
         attempt = self._state.branches << BRANCH_SHIFT
         return payload_id(base, self._options.seed, attempt)
 
-    def _wide_enough(self, base: Base, start_gas: int = ATTRIBUTES_GAS_USED) -> Base:
+    def _wide_enough(self, base: Base, start_gas: int | None = None) -> Base:
         """The base with gas for the next transaction, where that asks for all that a block has.
 
-        A block begins with its deposit, so it has that much more gas than others.
+        A block that begins with a deposit has that much more gas than others.
         """
+        if start_gas is None:
+            start_gas = 0 if self._writer.profile.optimism is None else ATTRIBUTES_GAS_USED
         best = self._pool.best() if self._has_pool else None
         needed = 0 if best is None else best.gas_limit + start_gas
         if needed <= base.gas_limit:
@@ -274,7 +279,7 @@ class DevSequencer(ChaoticSequencer):
         *earlier, last = run.commit()
         for flashblock in earlier:
             self._publish(flashblock)
-        self._go_on_with(run.block, last, now_ns, now_ns)
+        self._go_on_with(self._on_a_new_view(run.block), last, now_ns, now_ns)
         return ran
 
     def _fill_whole(self, run: BlockRun) -> None:
@@ -283,6 +288,18 @@ class DevSequencer(ChaoticSequencer):
         self._fill(Budget(self.base.gas_limit), self._clock.monotonic_ns())
         if run.block.open_count or not run.block.index:
             run.close_index()
+
+    def _on_a_new_view(self, block: BlockInProgress) -> BlockInProgress:
+        """A block that has only begun, or the same again where a view is open for too long."""
+        if block.stacked < MOST_STACKED:
+            return block
+        again, (partial,) = self._writer.begin(block.base, block.payload_id), block.partials
+        self._start(again)
+        again.committed(partial, again.close_index(partial).header)
+        assert again.header == block.header, "it begins with the same on the same state"
+        self._writer.close()
+        self._writer.current = again
+        return again
 
     def _renew(self, run: BlockRun, timestamp: int | None) -> None:
         """Let the block in progress have this timestamp, or that of now, and gas for what is next.
@@ -295,7 +312,7 @@ class DevSequencer(ChaoticSequencer):
             wanted = timestamp
         elif not (self._by_clock or self._state.keeps_time or self.has_transactions):
             wanted = self._timestamp_after(block.parent.timestamp)
-        start_gas = max(block.gas_used, ATTRIBUTES_GAS_USED)
+        start_gas = max(block.gas_used, ATTRIBUTES_GAS_USED) if self._first_count else 0
         base = replace(block.base, timestamp=wanted)
         if not self.has_transactions:
             base = self._wide_enough(base, start_gas)
@@ -375,7 +392,12 @@ class DevSequencer(ChaoticSequencer):
     @property
     def has_transactions(self) -> bool:
         """Whether the block in progress has more than what every block begins with."""
-        return self._block.count > 1 or bool(self._ran)
+        return self._block.count > self._first_count or bool(self._ran)
+
+    @property
+    def _first_count(self) -> int:
+        """How many transactions every block begins with."""
+        return 0 if self._block.rules.optimism is None else 1
 
     # --- Other branches ----------------------------------------------------------------
 

@@ -1,0 +1,86 @@
+"""The end of a block that grows: requests to the consensus layer (EIP-7685), Ethereum only.
+
+Every index is the block as if it ended there, so its state has the effects of that end: the
+contracts of EIP-7002 and EIP-7251 have handed out what they queue and have counted it. What
+comes after stands before the end again, so the slots that an end changes are put back first;
+a block in whose queues something waits keeps them in a row, for a writer that reads it back.
+
+OP chains have no requests. What the requests are is in `rules.execution`.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from foreblock._engine import Env, Overlay, Receipt, decode_receipt
+from foreblock.ledger.rules.check import Check
+from foreblock.ledger.rules.execution import (
+    CONSOLIDATION_REQUESTS,
+    WITHDRAWAL_REQUESTS,
+    deposits_in,
+    hash_of_requests,
+)
+from foreblock.ledger.rules.forks import EthereumFork, Rules
+from foreblock.ledger.rules.profile import ChainProfile
+
+_QUEUES: Final = (WITHDRAWAL_REQUESTS, CONSOLIDATION_REQUESTS)
+_COUNTERS: Final = 4  # slots from 0 on: excess, count, head and tail, in both contracts
+_WORD: Final = 32
+
+Counters = tuple[int, ...]  # of one contract after the other
+
+
+def has_requests(rules: Rules) -> bool:
+    """Whether blocks make requests."""
+    return rules.ethereum >= EthereumFork.PRAGUE and rules.optimism is None
+
+
+class BlockEnd:
+    """The end of one block, done and taken back."""
+
+    def __init__(self, overlay: Overlay, env: Env, profile: ChainProfile, number: int) -> None:
+        self._overlay: Final = overlay
+        self._env: Final = env
+        self._profile: Final = profile
+        self._check: Final = Check(number)
+        self._deposits = b""
+        self._before: Counters = ()  # of an end that is done and changed something
+
+    def resume(self, receipts: Iterable[bytes], before_end: bytes | None) -> None:
+        """Go on with a block that was read back, whose end is done."""
+        self.keep([decode_receipt(each) for each in receipts])
+        if before_end is not None:
+            self._before = decode_counters(before_end)
+
+    def keep(self, receipts: Sequence[Receipt]) -> None:
+        """Note the deposits of further transactions."""
+        self._deposits += deposits_in(receipts, self._profile, self._check)
+
+    def do(self) -> bytes:
+        """Let the block end here; gives the hash of its requests."""
+        counters = tuple(
+            self._overlay.storage(contract, slot)
+            for contract in _QUEUES
+            for slot in range(_COUNTERS)
+        )
+        # Where all are 0 nothing waits, and an end changes nothing.
+        self._before = counters if any(counters) else ()
+        return hash_of_requests(self._deposits, self._overlay, self._env, self._check)
+
+    def take_back(self) -> None:
+        """Let the block go on as if it had not ended."""
+        for at, contract in enumerate(_QUEUES if self._before else ()):
+            counters = self._before[at * _COUNTERS : (at + 1) * _COUNTERS]
+            self._overlay.set(contract, state_diff=dict(enumerate(counters)))
+        self._before = ()
+
+    @property
+    def row(self) -> bytes | None:
+        """What the last end changed, as it was before; none where it changed nothing."""
+        if not self._before:
+            return None
+        return b"".join(counter.to_bytes(_WORD) for counter in self._before)
+
+
+def decode_counters(row: bytes) -> Counters:
+    """The slots from their row."""
+    return tuple(int.from_bytes(row[at : at + _WORD]) for at in range(0, len(row), _WORD))

@@ -1,0 +1,164 @@
+"""Dev chains with other rules: Ethereum's own, and older forks of either ladder."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from foreblock._engine import Block, Store, Transaction
+from foreblock.bus.commands import Mine
+from foreblock.clock import DrivenClock
+from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.following.buffer import BufferBounds
+from foreblock.ledger.following.follower import Follower
+from foreblock.ledger.genesis.genesis_file import Genesis, read_genesis
+from foreblock.ledger.genesis.genesis_writer import genesis_text
+from foreblock.ledger.rules.empty_roots import EMPTY_REQUESTS_HASH
+from foreblock.ledger.rules.execution import CONSOLIDATION_REQUESTS, WITHDRAWAL_REQUESTS
+from foreblock.ledger.storage.open_store import begin_chain
+from foreblock.sequencer.attributes import attributes_deposit
+from foreblock.sequencer.dev_forks import fork_names
+from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
+from foreblock.sequencer.sequencer_options import SequencerOptions
+from sequencer.dev.test_modes import check_by_import
+from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, indices, sealed_blocks, send
+
+ALICE, BOB = ACCOUNTS[:2]
+EVERY_FORK = [(rules, fork) for rules in ("ethereum", "optimism") for fork in fork_names(rules)]
+
+
+def genesis_of(rules: str, fork: str = "newest") -> Genesis:
+    return dev_genesis(DevGenesisOptions(rules=rules, fork=fork))
+
+
+def ethereum(folder: Path, **options: object) -> DevChain:
+    return DevChain(folder / "store", genesis=genesis_of("ethereum"), **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("rules", "fork"), EVERY_FORK)
+def test_blocks_of_every_fork_pass_the_rules_of_the_import(
+    tmp_path: Path, rules: str, fork: str
+) -> None:
+    chain = DevChain(tmp_path / "store", genesis=genesis_of(rules, fork), mining="automine")
+    chain.submit(send(ALICE, 0), send(ALICE, 1), send(BOB, 0))
+    chain.execute(Mine(blocks=3))
+    chain.execute(Mine())
+    assert chain.latest_balance(NOBODY) == 3
+    check_by_import(chain, tmp_path / "imported")
+    chain.kill()
+    chain.open()
+    chain.submit(send(BOB, 1))
+    check_by_import(chain, tmp_path / "imported again")
+
+
+def withdraw(nonce: int, amount: int) -> Transaction:
+    """A request to the contract of EIP-7002: the key of a validator, and an amount."""
+    data = bytes([nonce]) * 48 + amount.to_bytes(8)
+    return send(ALICE, nonce, WITHDRAWAL_REQUESTS, 1_000, data=data, gas=300_000)
+
+
+def consolidate(nonce: int) -> Transaction:
+    """A request to the contract of EIP-7251: the keys of two validators."""
+    data = bytes([nonce]) * 96
+    return send(ALICE, nonce, CONSOLIDATION_REQUESTS, 1_000, data=data, gas=300_000)
+
+
+def test_a_block_begins_with_nothing(tmp_path: Path) -> None:
+    chain = ethereum(tmp_path)
+    published = [*chain.published, *chain.run(2_000)]
+    assert indices(published)[:2] == [(1, 0), (1, 1)]
+    assert all(each.diff.transactions == () for each in published)
+    assert not chain.sequencer.has_transactions
+    chain.submit(send(ALICE, 0))
+    chain.run(400)
+    assert chain.sequencer.has_transactions
+
+
+def test_the_base_fee_falls_while_nothing_happens(tmp_path: Path) -> None:
+    chain = ethereum(tmp_path)
+    chain.run(6_000)
+    fees = [block.header.base_fee_per_gas for block in chain.sealed()]
+    assert fees == [875_000_000, 765_625_000, 669_921_875]
+
+
+def test_requests_are_those_of_the_block_if_it_ended_at_the_index(tmp_path: Path) -> None:
+    chain = ethereum(tmp_path, mining="manual")
+    for count in range(20):
+        chain.submit(withdraw(count, count))
+        chain.run(500)
+    chain.submit(consolidate(20), consolidate(21), consolidate(22), send(BOB, 0))
+    chain.run(500)
+    in_progress = [each for each in chain.published if each.block_number == 1]
+    assert len({each.diff.block_hash for each in in_progress}) == len(in_progress) > 20
+    chain.kill()  # in whose queue something waits
+    chain.open()
+    chain.submit(withdraw(23, 23))
+    chain.run(500)
+    chain.execute(Mine(blocks=3))
+    blocks = chain.sealed()
+    hashes = [block.header.requests_hash for block in blocks]
+    assert len(blocks[0].transactions) == 25
+    # 16 withdrawals and 2 consolidations leave the queues with a block.
+    assert len(set(hashes)) == 3
+    assert hashes[2] == EMPTY_REQUESTS_HASH
+    check_by_import(chain, tmp_path / "imported")
+
+
+def test_a_sealed_block_has_the_state_after_its_end(tmp_path: Path) -> None:
+    chain = ethereum(tmp_path, mining="manual")
+    chain.submit(withdraw(0, 1))
+    chain.run(500)
+    chain.submit(withdraw(1, 1))
+    chain.run(500)
+    count, tail = 1, 3  # slots
+    with chain.store.view() as view:
+        assert view.heads.pending is not None
+        pending = view.state_of_partial(view.heads.pending)
+        assert pending.storage(WITHDRAWAL_REQUESTS, count) == 0
+        assert pending.storage(WITHDRAWAL_REQUESTS, tail) == 0
+    chain.execute(Mine())
+    check_by_import(chain, tmp_path / "imported")
+
+
+def followed(chain: DevChain, folder: Path) -> list[Block]:
+    """The sealed blocks of a follower that hears all that a chain has published."""
+    clock = DrivenClock()
+    with Store(str(folder), write=True) as store:
+        begin_chain(store, read_genesis(genesis_text(chain.genesis)))
+        writer = LedgerWriter(store, clock)
+        follower = Follower(writer, clock, BufferBounds(), lambda _: None, lambda _: None)
+        for message in chain.published:
+            follower.receive(message, "feed")
+            while follower.next_due_ns == 0:
+                follower.tick()
+        refused = {"Malformed", "Diverged", "Unsupported", "Failed"} & follower.counters.keys()
+        assert not refused, follower.last_error
+        blocks = sealed_blocks(store)
+        follower.close()
+    return blocks
+
+
+@pytest.mark.parametrize(("rules", "fork"), EVERY_FORK)
+def test_a_follower_ends_in_the_same_blocks(tmp_path: Path, rules: str, fork: str) -> None:
+    chain = DevChain(tmp_path / "store", genesis=genesis_of(rules, fork))
+    for nonce in range(4):
+        chain.submit(send(ALICE, nonce, tip=1))
+        chain.run(1_000)
+    if fork in {"prague", "osaka"}:
+        chain.submit(withdraw(4, 1), consolidate(5))
+        chain.run(500)
+        chain.submit(withdraw(6, 1))
+    chain.run(4_000)
+    blocks = chain.sealed()
+    assert followed(chain, tmp_path / "followed")[: len(blocks)] == blocks
+    assert len(blocks) >= 3
+
+
+def test_a_follower_refuses_a_deposit_on_a_chain_that_has_none(tmp_path: Path) -> None:
+    chain = ethereum(tmp_path)
+    (first,) = chain.published
+    deposit = attributes_deposit(chain.sequencer.base, SequencerOptions())
+    diff = replace(first.diff, transactions=(deposit.raw,))
+    chain.published[:] = [replace(first, diff=diff)]
+    with pytest.raises(AssertionError, match="deposit"):
+        followed(chain, tmp_path / "followed")

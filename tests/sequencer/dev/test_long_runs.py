@@ -1,0 +1,56 @@
+"""Many blocks mined at once: what is stored is the same, and nothing is slower afterwards."""
+
+from pathlib import Path
+
+import pytest
+
+from foreblock.bus.commands import Mine
+from foreblock.ledger.building.block_run import LONG
+from foreblock.sequencer.dev.dev_sequencer import MOST_STACKED
+from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
+from sequencer.dev.test_modes import check_by_import
+from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, send
+
+ALICE, BOB = ACCOUNTS[:2]
+
+
+def not_folded(chain: DevChain) -> int:
+    with chain.store.view() as view:
+        assert view.heads.latest is not None
+        return view.heads.latest[0] - view.heads.folded
+
+
+@pytest.mark.parametrize("rules", ["optimism", "ethereum"])
+def test_blocks_of_a_long_run_pass_the_rules_of_the_import(tmp_path: Path, rules: str) -> None:
+    genesis = dev_genesis(DevGenesisOptions(rules=rules))
+    chain = DevChain(tmp_path / "store", genesis=genesis, mining="manual")
+    chain.submit(send(ALICE, 0))
+    chain.execute(Mine(blocks=2 * MOST_STACKED, interval=3))
+    chain.submit(send(ALICE, 1), send(BOB, 0))
+    chain.execute(Mine(blocks=2 * LONG))
+    chain.kill()
+    chain.open()
+    chain.submit(send(BOB, 1))
+    chain.execute(Mine())
+    assert chain.latest_balance(NOBODY) == 4
+    check_by_import(chain, tmp_path / "imported")
+
+
+def test_a_long_run_is_folded_with_its_commit(tmp_path: Path) -> None:
+    chain = DevChain(tmp_path / "store", mining="manual")
+    chain.execute(Mine(blocks=LONG - 1))
+    assert not_folded(chain) == LONG - 1
+    chain.execute(Mine(blocks=LONG))
+    assert not_folded(chain) == 0
+
+
+def test_no_view_of_the_store_is_open_for_long(tmp_path: Path) -> None:
+    chain = DevChain(tmp_path / "store", mining="automine")
+    for nonce in range(2 * MOST_STACKED):  # within a second, so that no block is begun anew
+        chain.submit(send(ALICE, nonce))
+        assert chain.sequencer._block.stacked < MOST_STACKED
+    chain.execute(Mine(blocks=3 * MOST_STACKED))
+    assert chain.sequencer._block.stacked == 0
+    chain.submit(send(ALICE, 2 * MOST_STACKED))
+    assert chain.latest_balance(NOBODY) == 2 * MOST_STACKED + 1
+    check_by_import(chain, tmp_path / "imported")
