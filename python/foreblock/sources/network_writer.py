@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 import structlog
 
-from foreblock.bus.commands import AnyCommand
+from foreblock.bus.commands import AddBalance, AnyCommand, SetAccount
 from foreblock.bus.exchange import Respond
 from foreblock.bus.frames import (
     Accepted,
@@ -195,8 +195,11 @@ class NetworkWriter:
         except BaseException:
             respond(Refused(message.id, "the command failed, and the chain is begun anew"))
             raise
+        # Views are of the last commit in every worker; what has to be forgotten are hints.
+        # Nonces do not fall by setting accounts, so only those of waiting transactions may.
+        may_mislead = bool(self._nonces) or not isinstance(message.command, SetAccount | AddBalance)
         self._nonces.clear()
-        if self._tell_of_change is not None:
+        if self._tell_of_change is not None and may_mislead:
             await self._tell_of_change(self.name)
         respond(Done(message.id, result))
 

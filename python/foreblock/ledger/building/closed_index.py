@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from foreblock._engine import Changes, Header
 from foreblock.ledger.building.block_base import diff_of
 from foreblock.ledger.storage import partial_rows as layout
+from foreblock.ledger.storage.cheat_rows import encode_cheats
 from foreblock.ledger.storage.rows import encode_items
-from foreblock.types import Base, Flashblock, FlashblockId
+from foreblock.types import Base, Cheat, Flashblock, FlashblockId
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class ClosedIndex:
     base: Base
     payload_id: bytes
     index: int
-    header: Header  # with a zero state root
+    header: Header  # with a zero state root, unless it has cheats
     changes: Changes  # relative to the index before
     transactions: tuple[bytes, ...]
     senders: bytes  # 20 bytes each
@@ -27,6 +28,7 @@ class ClosedIndex:
     before: layout.Position  # what its block had when it was opened
     entries: dict[bytes, bytes]  # that find the transactions by their hashes
     previous: FlashblockId | None
+    cheats: tuple[Cheat, ...] = ()
 
     def rows(
         self, partial: int, before: tuple[int, ...], received_at_ns: int
@@ -41,13 +43,16 @@ class ClosedIndex:
             before=before,
             header=self.header,
         )
-        return [
+        rows = [
             (layout.partial_key(block, partial), head.encode()),
             (layout.transactions_key(block, partial), encode_items(self.transactions)),
             (layout.senders_key(block, partial), layout.encode_senders(self.senders, self.before)),
             (layout.receipts_key(block, partial), encode_items(self.receipts)),
             (layout.by_place_key(block, self.index), layout.encode_numbers((partial,))),
         ]
+        if self.cheats:
+            rows.append((layout.cheats_key(block, partial), encode_cheats(self.cheats)))
+        return rows
 
     def flashblock(self) -> Flashblock:
         """Its announcement by a sequencer."""
@@ -59,4 +64,5 @@ class ClosedIndex:
             diff=diff_of(header, self.transactions),
             block_number=header.number,
             previous=self.previous,
+            cheats=self.cheats,
         )

@@ -129,7 +129,7 @@ def read_genesis(text: bytes) -> Genesis:
     return Genesis(
         profile=profile,
         config=root.need("config").text(),
-        accounts=_accounts(root.need("alloc")),
+        accounts=read_accounts(root.need("alloc")),
         rules=rules,
         difficulty=root.need("difficulty").number(256),
         timestamp=timestamp,
@@ -152,7 +152,8 @@ def _refuse_other_start(root: JsonValue) -> None:
         number.refuse("a chain begins at block 0")
 
 
-def _accounts(alloc: JsonValue) -> dict[bytes, GenesisAccount]:
+def read_accounts(alloc: JsonValue) -> dict[bytes, GenesisAccount]:
+    """The accounts of an allocation, by address."""
     accounts: dict[bytes, GenesisAccount] = {}
     for key, member in alloc.items():
         # geth writes the addresses without 0x and reads them either way.

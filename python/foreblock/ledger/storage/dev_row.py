@@ -43,6 +43,7 @@ class DevState(Struct, frozen=True, array_like=True):
     impersonates_all: bool = False
     next_snapshot: int = 0
     faults: tuple[str, ...] = ()
+    first_cheat: int | None = None  # the block in which a state was first set by hand
 
 
 _encode = msgspec.msgpack.Encoder().encode

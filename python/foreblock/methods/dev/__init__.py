@@ -1,5 +1,6 @@
 """Methods of development chains: what users may do to a chain of their own."""
 
+from foreblock.methods.dev.cheats import CheatMethods
 from foreblock.methods.dev.commanding import Commands
 from foreblock.methods.dev.mining import MiningMethods
 from foreblock.methods.table import Family, Method
@@ -7,7 +8,10 @@ from foreblock.methods.table import Family, Method
 
 def dev_families(commands: Commands) -> tuple[Family, ...]:
     """The methods of this folder."""
-    return (_mining(MiningMethods(commands)),)
+    return (
+        _mining(MiningMethods(commands)),
+        _cheats(CheatMethods(commands)),
+    )
 
 
 def _mining(mining: MiningMethods) -> Family:
@@ -79,5 +83,38 @@ def _mining(mining: MiningMethods) -> Family:
                 ("hardhat_setCoinbase",),
             ),
             Method("hardhat_setPrevRandao(value: Hash) -> Null", mining.set_prev_randao),
+        ),
+    )
+
+
+def _cheats(cheats: CheatMethods) -> Family:
+    return Family(
+        "Development chains: state",
+        (
+            Method(
+                "anvil_setBalance(address: AddressOrAddresses, balance: Number) -> Null",
+                cheats.set_balance,
+                ("hardhat_setBalance", "tenderly_setBalance", "evm_setAccountBalance"),
+            ),
+            Method(
+                "anvil_addBalance(address: AddressOrAddresses, amount: Number) -> Null",
+                cheats.add_balance,
+                ("hardhat_addBalance", "tenderly_addBalance"),
+            ),
+            Method(
+                "anvil_setNonce(address: Address, nonce: Number) -> Null",
+                cheats.set_nonce,
+                ("hardhat_setNonce", "evm_setAccountNonce"),
+            ),
+            Method(
+                "anvil_setCode(address: Address, code: Data) -> Null",
+                cheats.set_code,
+                ("hardhat_setCode", "evm_setAccountCode", "tenderly_setCode"),
+            ),
+            Method(
+                "anvil_setStorageAt(address: Address, slot: Number, value: Word) -> Boolean",
+                cheats.set_storage_at,
+                ("hardhat_setStorageAt", "evm_setAccountStorageAt", "tenderly_setStorageAt"),
+            ),
         ),
     )

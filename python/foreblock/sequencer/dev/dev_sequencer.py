@@ -11,13 +11,18 @@ ends is begun anew with the time of that moment first, unless its time was asked
 Time is the clock's plus an offset. What a block begins with cannot be changed once it has
 begun, so a change begins it anew as another job; where it has transactions, it is sealed first.
 
+A cheat sets accounts in an index of its own (`cheat`). A block that is begun anew keeps its
+cheats. Where many follow one another, the block is begun anew with all of them in one index:
+followers take no more than so many indices, and each names those before it.
+
 How the mode is kept is in `ledger.storage.dev_row`. Commands are in `dev_commands`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+import structlog
 from msgspec import structs
 
 from foreblock.clock import Clock
@@ -26,6 +31,7 @@ from foreblock.ledger.building.block_run import BlockRun
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.storage import dev_row
+from foreblock.ledger.storage.cheat_rows import merged, read_cheats
 from foreblock.ledger.storage.dev_row import DevState
 from foreblock.sequencer.attributes import next_base, payload_id
 from foreblock.sequencer.chaos.chaotic_sequencer import ChaoticSequencer
@@ -33,13 +39,16 @@ from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.sequencer.timing import NEVER_NS, SECOND_NS, Schedule, next_timestamp, unscheduled
-from foreblock.types import Base, Flashblock, Header
+from foreblock.types import Account, Base, Cheat, Flashblock, Header
 
 MILLISECOND_NS: Final = 10**6
 FRESH_FOR_BLOCKS: Final = 2
 # Beside the clock: how often a pending block is said to be fresh, and for how long.
 REFRESH_NS: Final = 10 * SECOND_NS
 REFRESHED_FOR_NS: Final = 30 * SECOND_NS
+MOST_CHEATED: Final = 256  # indices of a block, after which its cheats are put together
+
+log = structlog.get_logger()
 
 
 class Outlets(NamedTuple):
@@ -241,6 +250,7 @@ class DevSequencer(ChaoticSequencer):
             self._block = run.begin_anew(base, self._another_id(base), "its time has changed")
             self._start(self._block)
             run.close_index()
+            self._cheat_again(run, block)
 
     def begin_anew(self, base: Base) -> None:
         """Begin the block in progress anew with another base; where it has transactions, the next.
@@ -261,6 +271,59 @@ class DevSequencer(ChaoticSequencer):
                 timestamp=max(base.timestamp, self._block.parent.timestamp + 1),
             )
         self._restart(now_ns, now_ns, base)
+
+    # --- Cheats ------------------------------------------------------------------------
+
+    def cheat(self, cheats: Sequence[Cheat]) -> None:
+        """Set accounts in an index of their own, committed when this returns.
+
+        What has run before is closed first.
+        """
+        now_ns = self._clock.monotonic_ns()
+        block = self._block
+        if block.open_count or not block.index:
+            self._announce(self._writer.extend(block), now_ns, now_ns)
+        if not self._state.is_cheated or self._state.first_cheat is None:
+            first = self._state.first_cheat
+            if first is None:
+                log.warning("chain_has_cheats", block=block.number)
+            self.change(is_cheated=True, first_cheat=block.number if first is None else first)
+        if len(block.partials) >= MOST_CHEATED and not self.has_transactions:
+            self._put_together(cheats, now_ns)
+        else:
+            for each in cheats:
+                block.set_account(each)
+            self._announce(self._writer.extend(block), now_ns, now_ns)
+        if len(self._pool):
+            self._pool.drop_invalid()
+        self._close_soon()
+
+    def account(self, address: bytes) -> Account | None:
+        """An account after all that has run."""
+        return self._block.account(address)
+
+    def _put_together(self, cheats: Sequence[Cheat], now_ns: int) -> None:
+        """Begin the block anew, with its cheats and these in one index."""
+        run, old = BlockRun(self._writer, self._clock, self._block), self._block
+        self._start(run.begin_anew(old.base, self._another_id(old.base), "it was put together"))
+        run.close_index()
+        self._cheat_again(run, old, cheats)
+        first, last = run.commit()
+        self._publish(first)
+        self._go_on_with(run.block, last, now_ns, now_ns)
+
+    def _cheat_again(
+        self, run: BlockRun, given_up: BlockInProgress, more: Sequence[Cheat] = ()
+    ) -> None:
+        if not self._state.is_cheated:
+            return
+        with self._writer.store.view() as view:
+            before = read_cheats(view, given_up.number, given_up.partials)
+        for each in merged((*before, *more)):
+            run.block.set_account(each)
+        run.close_index()
+
+    # --- Time and what blocks begin with -----------------------------------------------
 
     def begin_at(self, timestamp: int | None) -> None:
         """Let the block in progress have this timestamp, or that of now; else the next block."""

@@ -6,7 +6,7 @@ from typing import Any, Final
 from foreblock.bus import commands
 from foreblock.bus.commands import AnyCommand
 from foreblock.errors import RefusedCommand
-from foreblock.sequencer.dev import mining
+from foreblock.sequencer.dev import cheats, mining
 from foreblock.sequencer.dev.dev_sequencer import DevSequencer
 
 _TABLE: Final[dict[type, Callable[[DevSequencer, Any], Any]]] = {
@@ -18,6 +18,8 @@ _TABLE: Final[dict[type, Callable[[DevSequencer, Any], Any]]] = {
     commands.SetNextTimestamp: mining.set_next_timestamp,
     commands.SetTimestampInterval: mining.set_timestamp_interval,
     commands.NextBlock: mining.next_block,
+    commands.SetAccount: cheats.set_account,
+    commands.AddBalance: cheats.add_balance,
 }
 
 
