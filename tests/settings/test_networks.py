@@ -46,8 +46,8 @@ def test_a_network_has_its_own_and_takes_the_rest_from_the_settings() -> None:
     assert second == NetworkSettings(
         name="b", data="elsewhere", listen="127.0.0.1:8545", source="store", genesis="g",
         feed=("ws://x", "ws://y"), canonical="", believe_cheats=True, feed_listen="127.0.0.1:3",
-        keep_states=0, keep_partials=9, keep_nodes=128, map_size=1 << 30, max_readers=100, dialect="ethereum",
-        view="sealed",
+        keep_states=0, keep_partials=9, keep_nodes=128, map_size=1 << 30, max_readers=100,
+        dialect="ethereum", view="sealed",
     )  # fmt: skip
 
 

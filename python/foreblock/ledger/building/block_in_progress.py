@@ -96,6 +96,7 @@ class BlockInProgress:
         self.partials: tuple[int, ...] = ()
         self.header: Header | None = None  # of the last; its state root is zero, without cheats
         self.quiet = 0  # indices after the last in which nothing happened (`quiet_indices`)
+        self._knows_root = False  # of the index that was closed last
         # Of the index being filled.
         self.index = 0
         self._open = _OpenIndex()
@@ -216,7 +217,7 @@ class BlockInProgress:
         self.roots.take_in(changes)
         if self.rules.includes(OptimismFork.ISTHMUS) and changes.touches(MESSAGE_PASSER):
             self._withdrawals_root = self.roots.storage_root(MESSAGE_PASSER)
-        closed = self._open
+        closed, self._knows_root = self._open, False
         root = self._shown_root() if state_root is None else state_root
         header = self._header().replace(state_root=root)
         index = ClosedIndex(
@@ -242,7 +243,10 @@ class BlockInProgress:
         self.partials = (*self.partials, partial)
         self.quiet = 0
         self.header = header
-        self.roots.add(partial, header)
+        if self._knows_root:
+            self.roots.add_known(partial, header)
+        else:
+            self.roots.add(partial, header)
 
     def committed_quietly(self) -> None:
         """The index that was closed last is stored by its place alone."""
@@ -291,6 +295,7 @@ class BlockInProgress:
     def _shown_root(self) -> bytes:
         """The state root in the header of the index being closed: that of cheats, or none."""
         if self._open.cheats:
+            self._knows_root = True
             return self.roots.root()
         if self.open_count or self.header is None:
             return ZERO_HASH

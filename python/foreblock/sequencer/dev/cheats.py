@@ -4,6 +4,7 @@ No transaction makes such a change, so nobody who follows the chain can verify i
 root covers it all the same. A nonce never falls: transactions that wait would be wrong then.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from foreblock.bus.commands import AddBalance, SetAccount
@@ -14,21 +15,49 @@ from foreblock.types import Cheat
 LARGEST: Final = 2**256 - 1
 
 
-def set_account(sequencer: DevSequencer, command: SetAccount) -> None:
-    """Set fields of an account."""
-    if command.nonce is not None:
-        _check_nonce(sequencer, command.address, command.nonce)
-    sequencer.cheat((_cheat(command),))
+def set_accounts(
+    sequencer: DevSequencer, commands: Sequence[SetAccount | AddBalance]
+) -> list[RefusedCommand | None]:
+    """Carry out these in one index; gives which were refused."""
+    refused: list[RefusedCommand | None] = []
+
+    def accepted() -> Iterator[Cheat]:
+        for command in commands:
+            try:
+                cheat = _cheat(sequencer, command)
+            except RefusedCommand as refusal:
+                refused.append(refusal)
+                continue
+            refused.append(None)
+            yield cheat
+
+    sequencer.cheat(accepted())
+    return refused
 
 
-def add_balance(sequencer: DevSequencer, command: AddBalance) -> None:
-    """Add to a balance, up to the largest that there is."""
+def set_account(sequencer: DevSequencer, command: SetAccount | AddBalance) -> None:
+    """Carry out one; raises `RefusedCommand`."""
+    (refusal,) = set_accounts(sequencer, (command,))
+    if refusal is not None:
+        raise refusal
+
+
+def _cheat(sequencer: DevSequencer, command: SetAccount | AddBalance) -> Cheat:
+    if isinstance(command, AddBalance):
+        return _added(sequencer, command)
+    return _set(sequencer, command)
+
+
+def _added(sequencer: DevSequencer, command: AddBalance) -> Cheat:
+    """The balance with what is added, up to the largest that there is."""
     account = sequencer.account(command.address)
     balance = int.from_bytes(command.amount) + (0 if account is None else account.balance)
-    sequencer.cheat((Cheat(command.address, min(balance, LARGEST)),))
+    return Cheat(command.address, min(balance, LARGEST))
 
 
-def _cheat(command: SetAccount) -> Cheat:
+def _set(sequencer: DevSequencer, command: SetAccount) -> Cheat:
+    if command.nonce is not None:
+        _check_nonce(sequencer, command.address, command.nonce)
     balance, storage = command.balance, command.storage or {}
     return Cheat(
         command.address,

@@ -18,7 +18,7 @@ followers take no more than so many indices, and each names those before it.
 How the mode is kept is in `ledger.storage.dev_row`. Commands are in `dev_commands`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -31,7 +31,7 @@ from foreblock.ledger.building.block_run import BlockRun
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.storage import dev_row
-from foreblock.ledger.storage.cheat_rows import merged, read_cheats
+from foreblock.ledger.storage.cheat_rows import read_cheats
 from foreblock.ledger.storage.dev_row import DevState
 from foreblock.sequencer.attributes import next_base, payload_id
 from foreblock.sequencer.chaos.chaotic_sequencer import ChaoticSequencer
@@ -274,26 +274,28 @@ class DevSequencer(ChaoticSequencer):
 
     # --- Cheats ------------------------------------------------------------------------
 
-    def cheat(self, cheats: Sequence[Cheat]) -> None:
+    def cheat(self, cheats: Iterable[Cheat]) -> None:
         """Set accounts in an index of their own, committed when this returns.
 
-        What has run before is closed first.
+        What has run before is closed first. Each is asked for when those before it are set.
         """
         now_ns = self._clock.monotonic_ns()
-        block = self._block
-        if block.open_count or not block.index:
-            self._announce(self._writer.extend(block), now_ns, now_ns)
+        if self._block.open_count or not self._block.index:
+            self._announce(self._writer.extend(self._block), now_ns, now_ns)
+        if len(self._block.partials) >= MOST_CHEATED and not self.has_transactions:
+            self._put_together(now_ns)
+        block, is_behind = self._block, self._writer_is_behind
+        for each in cheats:
+            block.set_account(each)
+        if block.is_quiet:
+            return
         if not self._state.is_cheated or self._state.first_cheat is None:
             first = self._state.first_cheat
             if first is None:
                 log.warning("chain_has_cheats", block=block.number)
             self.change(is_cheated=True, first_cheat=block.number if first is None else first)
-        if len(block.partials) >= MOST_CHEATED and not self.has_transactions:
-            self._put_together(cheats, now_ns)
-        else:
-            for each in cheats:
-                block.set_account(each)
-            self._announce(self._writer.extend(block), now_ns, now_ns)
+        self._announce(self._writer.extend(block), now_ns, now_ns)
+        self._writer_is_behind = is_behind  # its root is known, and there is nothing to fold
         if len(self._pool):
             self._pool.drop_invalid()
         self._close_soon()
@@ -302,24 +304,22 @@ class DevSequencer(ChaoticSequencer):
         """An account after all that has run."""
         return self._block.account(address)
 
-    def _put_together(self, cheats: Sequence[Cheat], now_ns: int) -> None:
-        """Begin the block anew, with its cheats and these in one index."""
+    def _put_together(self, now_ns: int) -> None:
+        """Begin the block anew, with its cheats in one index."""
         run, old = BlockRun(self._writer, self._clock, self._block), self._block
         self._start(run.begin_anew(old.base, self._another_id(old.base), "it was put together"))
         run.close_index()
-        self._cheat_again(run, old, cheats)
+        self._cheat_again(run, old)
         first, last = run.commit()
         self._publish(first)
         self._go_on_with(run.block, last, now_ns, now_ns)
 
-    def _cheat_again(
-        self, run: BlockRun, given_up: BlockInProgress, more: Sequence[Cheat] = ()
-    ) -> None:
+    def _cheat_again(self, run: BlockRun, given_up: BlockInProgress) -> None:
         if not self._state.is_cheated:
             return
         with self._writer.store.view() as view:
             before = read_cheats(view, given_up.number, given_up.partials)
-        for each in merged((*before, *more)):
+        for each in before:
             run.block.set_account(each)
         run.close_index()
 

@@ -1,6 +1,6 @@
 """Which function carries out which command."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from foreblock.bus import commands
@@ -19,8 +19,15 @@ _TABLE: Final[dict[type, Callable[[DevSequencer, Any], Any]]] = {
     commands.SetTimestampInterval: mining.set_timestamp_interval,
     commands.NextBlock: mining.next_block,
     commands.SetAccount: cheats.set_account,
-    commands.AddBalance: cheats.add_balance,
+    commands.AddBalance: cheats.set_account,
 }
+
+
+def execute_together(
+    sequencer: DevSequencer, wanted: Sequence[commands.SetAccount | commands.AddBalance]
+) -> list[RefusedCommand | None]:
+    """Carry out commands that set accounts, in one commit; gives which were refused."""
+    return cheats.set_accounts(sequencer, wanted)
 
 
 def execute(sequencer: DevSequencer, command: AnyCommand) -> Any:  # noqa: ANN401, its own
