@@ -326,7 +326,12 @@ def test_command_that_breaks_the_chain_is_answered_and_ends_the_network() -> Non
 
 
 def test_commands_that_set_accounts_are_carried_out_together_and_in_order() -> None:
-    commands = [SetAccount(ALICE, nonce=1), AddBalance(ALICE, bytes(32)), Mine(), SetAccount(BOB)]
+    commands: list[AnyCommand] = [
+        SetAccount(ALICE, nonce=1),
+        AddBalance(ALICE, bytes(32)),
+        Mine(),
+        SetAccount(BOB),
+    ]
 
     def scene(stage: Stage) -> None:
         stage.source.outcome = 7

@@ -191,7 +191,7 @@ class NetworkWriter:
 
     async def _carry_out_next(self) -> None:
         """Execute the next command; those that set accounts together, as far as they wait."""
-        together = []
+        together: list[tuple[Order, Respond]] = []
         while self._orders and len(together) < MOST_TOGETHER:
             if not isinstance(self._orders[0][0].command, SetAccount | AddBalance):
                 break

@@ -40,7 +40,12 @@ def encode_cheats(cheats: Iterable[Cheat]) -> bytes:
 def read_cheats(view: View, block: int, partials: Iterable[int]) -> tuple[Cheat, ...]:
     """The cheats in these partials of a block, as one for each account."""
     rows = (view.row(cheats_key(block, each)) for each in partials)
-    return merged(_cheat(each) for row in rows if row is not None for each in _decode(row))
+    return merged(each for row in rows if row is not None for each in decode_cheats(row))
+
+
+def decode_cheats(row: bytes) -> tuple[Cheat, ...]:
+    """The cheats in a row."""
+    return tuple(_cheat(each) for each in _decode(row))
 
 
 def merged(cheats: Iterable[Cheat]) -> tuple[Cheat, ...]:

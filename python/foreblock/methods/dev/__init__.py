@@ -2,15 +2,18 @@
 
 from foreblock.methods.dev.cheats import CheatMethods
 from foreblock.methods.dev.commanding import Commands
+from foreblock.methods.dev.dumping import DumpMethods
 from foreblock.methods.dev.mining import MiningMethods
+from foreblock.methods.options import Options
 from foreblock.methods.table import Family, Method
+from foreblock.scheduling.scheduler import Scheduler
 
 
-def dev_families(commands: Commands) -> tuple[Family, ...]:
+def dev_families(commands: Commands, options: Options, scheduler: Scheduler) -> tuple[Family, ...]:
     """The methods of this folder."""
     return (
         _mining(MiningMethods(commands)),
-        _cheats(CheatMethods(commands)),
+        _cheats(CheatMethods(commands), DumpMethods(commands, options, scheduler)),
     )
 
 
@@ -87,7 +90,7 @@ def _mining(mining: MiningMethods) -> Family:
     )
 
 
-def _cheats(cheats: CheatMethods) -> Family:
+def _cheats(cheats: CheatMethods, dumps: DumpMethods) -> Family:
     return Family(
         "Development chains: state",
         (
@@ -116,5 +119,11 @@ def _cheats(cheats: CheatMethods) -> Family:
                 cheats.set_storage_at,
                 ("hardhat_setStorageAt", "evm_setAccountStorageAt", "tenderly_setStorageAt"),
             ),
+            Method(
+                "anvil_dumpState(withHistory?: Boolean) -> Data",
+                dumps.dump,
+                ("hardhat_dumpState",),
+            ),
+            Method("anvil_loadState(state: Data) -> Boolean", dumps.load, ("hardhat_loadState",)),
         ),
     )

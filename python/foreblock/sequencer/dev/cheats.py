@@ -5,10 +5,13 @@ root covers it all the same. A nonce never falls: transactions that wait would b
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
-from foreblock.bus.commands import AddBalance, SetAccount
+from foreblock.bus.commands import AddBalance, LoadState, SetAccount
 from foreblock.errors import RefusedCommand
+from foreblock.ledger.storage.loaded_state import read_loaded
 from foreblock.sequencer.dev.dev_sequencer import DevSequencer
 from foreblock.types import Cheat
 
@@ -40,6 +43,19 @@ def set_account(sequencer: DevSequencer, command: SetAccount | AddBalance) -> No
     (refusal,) = set_accounts(sequencer, (command,))
     if refusal is not None:
         raise refusal
+
+
+def load_state(sequencer: DevSequencer, command: LoadState) -> None:
+    """Set all accounts in a file; a nonce that is higher already stays."""
+    for portion in read_loaded(Path(command.path)):
+        sequencer.cheat(_kept_nonce(sequencer, each) for each in portion)
+
+
+def _kept_nonce(sequencer: DevSequencer, cheat: Cheat) -> Cheat:
+    account = sequencer.account(cheat.address)
+    if account is None or cheat.nonce is None or cheat.nonce >= account.nonce:
+        return cheat
+    return replace(cheat, nonce=None)
 
 
 def _cheat(sequencer: DevSequencer, command: SetAccount | AddBalance) -> Cheat:

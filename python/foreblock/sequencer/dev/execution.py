@@ -20,6 +20,7 @@ _TABLE: Final[dict[type, Callable[[DevSequencer, Any], Any]]] = {
     commands.NextBlock: mining.next_block,
     commands.SetAccount: cheats.set_account,
     commands.AddBalance: cheats.set_account,
+    commands.LoadState: cheats.load_state,
 }
 
 
