@@ -33,14 +33,14 @@ BELOW = {
     "ledger": "",
     "ledger/rules": "_engine errors primitives",
     "ledger/genesis": "_engine errors primitives ledger/rules",
-    "ledger/storage": "_engine clock errors primitives ledger/genesis ledger/rules",
+    "ledger/storage": "_engine clock errors primitives types ledger/genesis ledger/rules",
     "ledger/reading": "_engine clock errors scheduling ledger/rules ledger/storage",
     "ledger/calls": "_engine errors primitives scheduling ledger/reading ledger/rules",
     "ledger/simulation": (
         "_engine errors primitives scheduling ledger/calls ledger/reading ledger/rules"
     ),
     "ledger/tracing": (
-        "_engine errors scheduling ledger/calls ledger/reading ledger/rules ledger/storage"
+        "_engine errors scheduling types ledger/calls ledger/reading ledger/rules ledger/storage"
     ),
     "ledger/building": (
         "_engine clock errors primitives types ledger/reading ledger/rules ledger/storage"

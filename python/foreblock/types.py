@@ -37,6 +37,7 @@ __all__ = [
     "Allowance",
     "Base",
     "Block",
+    "Cheat",
     "ClaimedReceipt",
     "Claims",
     "Diff",
@@ -116,6 +117,17 @@ class Claims:
 
 
 @dataclass(frozen=True, slots=True)
+class Cheat:
+    """Fields of an account that a user of a dev chain has set; what is none stays."""
+
+    address: bytes
+    balance: int | None = None
+    nonce: int | None = None
+    code: bytes | None = None
+    storage: tuple[tuple[int, int], ...] = ()  # these slots, each once
+
+
+@dataclass(frozen=True, slots=True)
 class Flashblock:
     """One announcement of a build job."""
 
@@ -125,5 +137,6 @@ class Flashblock:
     diff: Diff
     block_number: int
     previous: FlashblockId | None  # what it follows, where the sequencer says so
+    cheats: tuple[Cheat, ...] = ()  # after its transactions
     # Two announcements that differ in nothing else are the same one.
     claims: Claims | None = field(default=None, compare=False)

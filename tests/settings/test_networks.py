@@ -22,8 +22,8 @@ def test_without_names_the_settings_are_the_network() -> None:
     assert networks_of(told) == [
         NetworkSettings(
             name="main", data="store", listen="127.0.0.1:8545", source="feed", genesis="g",
-            feed=("ws://a", "ws://b"), canonical="http://c", feed_listen="127.0.0.1:2",
-            keep_states=1800, keep_partials=64, keep_nodes=128, address_index=False,
+            feed=("ws://a", "ws://b"), canonical="http://c", believe_cheats=False,
+            feed_listen="127.0.0.1:2", keep_states=1800, keep_partials=64, keep_nodes=128, address_index=False,
             dialect="preconf", view="preconfirmed", **ROOM,
         )
     ]  # fmt: skip
@@ -34,18 +34,19 @@ def test_a_network_has_its_own_and_takes_the_rest_from_the_settings() -> None:
         "a.listen=127.0.0.1:1", "b.feed=ws://x", "b.feed=ws://y", "b.source=store",
         "b.data=elsewhere", "b.feed-listen=127.0.0.1:3", "b.keep_states=0", "b.keep-partials=9",
         "b.map_size=1073741824", "b.max-readers=100", "b.dialect=ethereum", "b.view=sealed",
+        "b.believe_cheats=true",
         data="folder", source="feed", feed="ws://z", genesis="g",
     )  # fmt: skip
     first, second = networks_of(told)
     assert first == NetworkSettings(
         name="a", data="folder/a", listen="127.0.0.1:1", source="feed", genesis="g",
-        feed=("ws://z",), canonical="", feed_listen="", keep_states=1800, keep_partials=64,
-        keep_nodes=128, address_index=False, dialect="preconf", view="preconfirmed", **ROOM,
+        feed=("ws://z",), canonical="", believe_cheats=False, feed_listen="", keep_states=1800,
+        keep_partials=64, keep_nodes=128, address_index=False, dialect="preconf", view="preconfirmed", **ROOM,
     )  # fmt: skip
     assert second == NetworkSettings(
         name="b", data="elsewhere", listen="127.0.0.1:8545", source="store", genesis="g",
-        feed=("ws://x", "ws://y"), canonical="", feed_listen="127.0.0.1:3", keep_states=0,
-        keep_partials=9, keep_nodes=128, address_index=False, map_size=1 << 30,
+        feed=("ws://x", "ws://y"), canonical="", believe_cheats=True,
+        feed_listen="127.0.0.1:3", keep_states=0, keep_partials=9, keep_nodes=128, address_index=False, map_size=1 << 30,
         max_readers=100, dialect="ethereum", view="sealed",
     )  # fmt: skip
 
@@ -68,8 +69,8 @@ def test_port_0_is_another_one_each_time() -> None:
         (["../up.data=x"],
          "network '../up': expected a name of up to 32 letters, digits, hyphens, underscores"),
         (["a.workers=1"], "network a.workers: a network has the settings data, listen, source, "
-                          "genesis, feed, canonical, feed_listen, keep_states, keep_partials, "
-                          "keep_nodes, address_index, map_size, max_readers, dialect, view"),
+                          "genesis, feed, canonical, believe_cheats, feed_listen, keep_states, "
+                          "keep_partials, keep_nodes, address_index, map_size, max_readers, dialect, view"),
         (["a.keep_states=many"], "network a.keep_states: expected a whole number, found 'many'"),
         (["a.keep_states=64"], "keep_states: expected more than keep_partials, which is 64"),
         (["a.source=dev"], "network a.source: expected store or feed, found 'dev'"),

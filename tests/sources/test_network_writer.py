@@ -2,12 +2,12 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from foreblock.bus.commands import AnyCommand, Mine
+from foreblock.bus.commands import AddBalance, AnyCommand, Mine, SetAccount
 from foreblock.bus.frames import (
     Accepted,
     AskPool,
@@ -43,6 +43,7 @@ class Source:
     def __init__(self) -> None:
         self.due = NEVER
         self.ticks = 0
+        self.together: list[int] = []
         self.nonces: dict[bytes, int] = {}
         self.waiting = 0
         self.pool = TransactionPool(TERMS, Accounts())
@@ -66,6 +67,12 @@ class Source:
 
     def settle(self) -> None:
         self.settled += 1
+
+    def execute_together(
+        self, commands: Sequence[SetAccount | AddBalance]
+    ) -> list[RefusedCommand | None]:
+        self.together.append(len(commands))
+        return [None for _ in commands]
 
     def execute(self, command: AnyCommand) -> object:
         self.threads.add(threading.get_ident())
@@ -354,3 +361,21 @@ def test_command_that_breaks_the_chain_is_answered_and_ends_the_network() -> Non
         Refused(1, "the command failed, and the chain is begun anew"),
         Refused(2, "sequencer not available"),
     ]
+
+
+def test_commands_that_set_accounts_are_carried_out_together_and_in_order() -> None:
+    commands: list[AnyCommand] = [
+        SetAccount(ALICE, nonce=1),
+        AddBalance(ALICE, bytes(32)),
+        Mine(),
+        SetAccount(BOB),
+    ]
+
+    def scene(stage: Stage) -> None:
+        stage.source.outcome = 7
+        for number, command in enumerate(commands):
+            stage.writer.order(Order(number, "main", command, DEADLINE), stage.said.append)
+
+    stage = play(scene, lambda stage: len(stage.said) == len(commands))
+    assert stage.source.together == [2]
+    assert stage.said == [Done(0, None), Done(1, None), Done(2, 7), Done(3, 7)]

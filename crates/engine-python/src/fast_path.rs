@@ -57,7 +57,9 @@ impl FastPath {
         self.path.clear_heads();
     }
 
-    #[pyo3(signature = (heads, headers, latest, pending = None, remaining_ns = None))]
+    #[pyo3(signature = (
+        heads, headers, latest, pending = None, remaining_ns = None, latest_read_at = None
+    ))]
     fn set_snapshot(
         &self,
         heads: &Heads,
@@ -65,10 +67,12 @@ impl FastPath {
         latest: Arg<u64>,
         pending: Option<Arg<u64>>,
         remaining_ns: Option<Arg<u64>>,
+        latest_read_at: Option<Arg<u64>>,
     ) {
         let until = remaining_ns.map(|left| Instant::now() + Duration::from_nanos(left.0));
         let (heads, pending) = (heads.0.clone(), pending.map(|number| number.0));
-        self.path.set_snapshot(Snapshot::new(heads, headers, latest.0, pending, until));
+        let snapshot = Snapshot::new(heads, headers, latest.0, pending, until);
+        self.path.set_snapshot(snapshot.reading_latest_at(latest_read_at.map(|at| at.0)));
     }
 
     #[pyo3(signature = (heads, pending, tag, full, text))]

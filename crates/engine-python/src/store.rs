@@ -58,7 +58,7 @@ impl Store {
     #[new]
     #[pyo3(signature = (
         path, *, write = false, map_size = None, max_readers = None,
-        keep_states = None, keep_partials = None, keep_nodes = None
+        keep_states = None, keep_partials = None, keep_nodes = None, sync = true
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
     fn new(
@@ -70,6 +70,7 @@ impl Store {
         keep_states: Option<Arg<u64>>,
         keep_partials: Option<Arg<u64>>,
         keep_nodes: Option<Arg<u64>>,
+        sync: bool,
     ) -> PyResult<Self> {
         let defaults = Options::new(if write { Mode::Write } else { Mode::Read });
         let kept = defaults.retention;
@@ -81,6 +82,7 @@ impl Store {
                 partials: keep_partials.map_or(kept.partials, |it| it.0),
                 nodes: keep_nodes.map_or(kept.nodes, |it| it.0),
             },
+            sync,
             ..defaults
         };
         let path = path.0;

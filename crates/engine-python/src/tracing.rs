@@ -2,13 +2,14 @@
 
 use std::sync::Mutex;
 
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, Bytes, U256};
 use foreblock_engine::codec::json::{array, data};
 use foreblock_engine::evm::execute::Options;
+use foreblock_engine::evm::overlay::Override;
 use foreblock_engine::tracing::access_list;
 use foreblock_engine::tracing::run::{
-    self, PrestateOptions, Request, Selection as EngineSelection, Shown, StructLogOptions, Traced,
-    Tracer as EngineTracer,
+    self, Cheat, PrestateOptions, Request, Selection as EngineSelection, Shown, StructLogOptions,
+    Traced, Tracer as EngineTracer,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -174,10 +175,32 @@ impl TraceText {
     }
 }
 
+/// The index of the transaction it comes before, an address, its balance, nonce, code and slots.
+type CheatArgument = (
+    Arg<usize>,
+    Arg<Address>,
+    Option<Arg<U256>>,
+    Option<Arg<u64>>,
+    Option<Arg<Bytes>>,
+    Vec<(Arg<U256>, Arg<U256>)>,
+);
+
+fn cheat((before, address, balance, nonce, code, slots): CheatArgument) -> Cheat {
+    let slots: Vec<_> = slots.into_iter().map(|(slot, value)| (slot.0, value.0)).collect();
+    let new = Override {
+        balance: balance.map(|it| it.0),
+        nonce: nonce.map(|it| it.0),
+        code: code.map(|it| it.0),
+        state: None,
+        state_diff: Some(slots).filter(|slots| !slots.is_empty()),
+    };
+    Cheat { before: before.0, address: address.0, new }
+}
+
 #[pyfunction]
 #[pyo3(signature = (
     overlay, env, transactions, tracer, *, limit, only = None, each = false, block_hash = None,
-    selection = None, timeout_us = None, step_us = None
+    selection = None, cheats = Vec::new(), timeout_us = None, step_us = None
 ))]
 #[expect(clippy::too_many_arguments, reason = "keywords, each with a default")]
 fn trace_transactions(
@@ -191,11 +214,13 @@ fn trace_transactions(
     each: bool,
     block_hash: Option<Arg<B256>>,
     selection: Option<&TraceSelection>,
+    cheats: Vec<CheatArgument>,
     timeout_us: Option<Arg<u64>>,
     step_us: Option<Arg<u64>>,
 ) -> PyResult<TraceText> {
     let request = Request {
         tracer: tracer.0,
+        cheats: cheats.into_iter().map(cheat).collect(),
         shown: match only {
             Some(only) => Shown::Only(only.0),
             None if each => Shown::Each,
@@ -236,6 +261,7 @@ fn trace_call(
         selection: EngineSelection::default(),
         limit: limit.0,
         limits: limits.clone(),
+        cheats: Vec::new(),
     };
     let precompiles = precompiles.map(|it| it.0.clone());
     let options = Options { limits, precompiles, ..Options::default() };

@@ -49,11 +49,13 @@ class FastPath:
         latest: int,
         pending: int | None = None,
         remaining_ns: int | None = None,
+        latest_read_at: int | None = None,
     ) -> None:
         """The last snapshot: its heads, its header lines and its blocks.
 
         `latest` is a number, `pending` that of a partial block; without one, it is the
-        latest. After the remaining time there is no answer until the next snapshot.
+        latest. After the remaining time there is no answer until the next snapshot. The
+        state of `latest` is that of the partial block `latest_read_at`, where there is one.
         """
 
     def cache_block(

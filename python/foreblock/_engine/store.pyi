@@ -22,6 +22,7 @@ class Store:
         keep_states: int | None = None,
         keep_partials: int | None = None,
         keep_nodes: int | None = None,
+        sync: bool = True,
     ) -> Self:
         """Open the store at `path`.
 
@@ -34,7 +35,8 @@ class Store:
         `keep_states` is the number of blocks behind latest whose state is kept (default
         all), `keep_partials` the same for partial blocks (64), `keep_nodes` for versions of
         trie nodes (128). States are kept for longer than partials: `InvalidArgument`
-        otherwise.
+        otherwise. Without `sync` a commit does not wait for the disk: a killed process loses
+        nothing, a machine that fails may leave a damaged file.
         """
 
     path: Final[str]

@@ -1,7 +1,7 @@
 """Traces of transactions and calls, and access lists."""
 
 from collections.abc import Sequence
-from typing import final
+from typing import TypeAlias, final
 
 from foreblock._engine.evm import Env, Message, Outcome, Overlay, Precompiles
 from foreblock._engine.transactions import Transaction
@@ -99,6 +99,10 @@ class TraceText:
     def take(self) -> bytes | None:
         """The next piece; each is given once."""
 
+_Slots: TypeAlias = Sequence[tuple[int, int]]
+# The index of the transaction after it, the address, its balance, nonce, code and slots.
+_Cheat: TypeAlias = tuple[int, bytes, int | None, int | None, bytes | None, _Slots]
+
 def trace_transactions(
     overlay: Overlay,
     env: Env,
@@ -110,13 +114,16 @@ def trace_transactions(
     each: bool = False,
     block_hash: bytes | None = None,
     selection: TraceSelection | None = None,
+    cheats: Sequence[_Cheat] = ...,
     timeout_us: int | None = None,
     step_us: int | None = None,
 ) -> TraceText:
     """Trace the transactions of a block on the state after its start.
 
     With `only` those before it run unwatched and those after it do not run. `each` gives a
-    list of objects with hashes. Raises `TraceTooLong` above `limit` bytes, `DeadlineExceeded`.
+    list of objects with hashes. `cheats` are accounts that were set by hand, in the order of
+    the transactions that they came before. Raises `TraceTooLong` above `limit` bytes,
+    `DeadlineExceeded`.
     """
 
 def trace_call(

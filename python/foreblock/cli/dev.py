@@ -93,6 +93,7 @@ def _network(
         address_index=settings.address_index,
         map_size=settings.service.store.map_size,
         max_readers=settings.service.store.max_readers,
+        sync=bool(settings.service.data),  # a chain that is removed at the end has nothing to lose
         dev=DevChain(
             genesis=str(Path(chain.genesis).absolute()) if chain.genesis else "",
             chain_id=chain.chain_id + position,

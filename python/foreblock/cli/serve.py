@@ -73,6 +73,7 @@ def _network(wanted: NetworkSettings, *, alone: bool) -> launch.ServedNetwork:
         genesis=str(Path(wanted.genesis).absolute()),
         feeds=list(wanted.feed),
         canonical=wanted.canonical,
+        believe_cheats=wanted.believe_cheats,
     )
     network = Network(
         name=wanted.name,

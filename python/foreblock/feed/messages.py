@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from foreblock.errors import MalformedFlashblock
+from foreblock.feed.cheats import extension, read_cheats
 from foreblock.feed.claims import read_claims
 from foreblock.feed.feed_url import format_flashblock_id, parse_flashblock_id
 from foreblock.feed.wire import (
@@ -73,6 +74,7 @@ def decode(data: bytes, limits: MessageLimits = _DEFAULT_LIMITS) -> Flashblock |
         diff=_diff(message.diff),
         block_number=_block_number(metadata, base),
         previous=_previous(metadata.prev_flashblock_id),
+        cheats=read_cheats(metadata.foreblock),
         claims=read_claims(metadata.receipts, metadata.new_account_balances),
     )
 
@@ -89,6 +91,8 @@ def encode(flashblock: Flashblock, *, predecessor: bool = True) -> bytes:
     metadata: dict[str, object] = {"block_number": flashblock.block_number}
     if predecessor:
         metadata["prev_flashblock_id"] = format_flashblock_id(flashblock.previous or _UNKNOWN)
+    if flashblock.cheats:
+        metadata["foreblock"] = extension(flashblock.cheats)
     message["metadata"] = metadata
     return _encoder.encode(message)
 

@@ -78,7 +78,7 @@ def make_families(
         pool_family(options, scheduler, submissions, pool, shared.priority_fees),
         shared.node,
         *tracing_families(options, scheduler),
-        *(() if commands is None else dev_families(commands)),
+        *(() if commands is None else dev_families(commands, options, scheduler)),
         *account_families(options, scheduler, sequencing, shared.priority_fees),
     )
     return (*families, openrpc_family(options, scheduler, families))

@@ -283,10 +283,10 @@ class Sequencer:
     def _go_on_with(
         self, block: BlockInProgress, flashblock: Flashblock, now_ns: int, due_ns: int
     ) -> None:
-        """Go on with a block that has its first index."""
+        """Go on with a block that has its first index, or its cheats as well."""
         self._block = block
         self._schedule = self._schedule_of(block)
-        self._slot = 0
+        self._slot = self._schedule.slots_before
         self._pool.begin_block(self._terms_of(block))
         self._overruns.keep_only(self._pool)
         self._pool_is_stale = True

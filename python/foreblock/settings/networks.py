@@ -50,6 +50,7 @@ class FeedChain(Struct, frozen=True, kw_only=True):
     genesis: str  # a file
     feeds: list[str]  # WebSockets of flashblocks
     canonical: str = ""  # endpoint with sealed blocks; empty disables it
+    believe_cheats: bool = False  # of dev chains
 
 
 class Network(Struct, frozen=True, kw_only=True):
@@ -64,6 +65,7 @@ class Network(Struct, frozen=True, kw_only=True):
     address_index: bool = False
     map_size: int = 1 << 38  # initial, in bytes
     max_readers: int = 16_384
+    sync: bool = True  # commits wait for the disk
     dialect: Literal["preconf", "ethereum"] | None = None  # at its root; the service's
     view: Literal["preconfirmed", "sealed"] | None = None
     dev: DevChain | None = None
@@ -85,6 +87,7 @@ class NetworkSettings(NamedTuple):
     genesis: str
     feed: tuple[str, ...]
     canonical: str
+    believe_cheats: bool
     feed_listen: str
     keep_states: int
     keep_partials: int

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -11,10 +11,10 @@ from typing import Any, Final, TypeVar
 
 import structlog
 
-from foreblock.bus.commands import AnyCommand
+from foreblock.bus.commands import AddBalance, AnyCommand, SetAccount
 from foreblock.bus.frames import ToWorker
 from foreblock.clock import Clock
-from foreblock.errors import BadGenesis, PoolRefusal
+from foreblock.errors import BadGenesis, PoolRefusal, RefusedCommand
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.allocation import read_allocation
@@ -27,7 +27,7 @@ from foreblock.ledger.storage.store_watch import StoreWatch
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.chaos.faulty_feed import FaultyFeed
 from foreblock.sequencer.dev.dev_sequencer import DevSequencer, Outlets
-from foreblock.sequencer.dev.execution import execute
+from foreblock.sequencer.dev.execution import execute, execute_together
 from foreblock.sequencer.dev_genesis import (
     DEFAULT_TIMESTAMP,
     DevGenesisOptions,
@@ -137,6 +137,12 @@ class DevChainSource:
     def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """Carry out a command; raises `RefusedCommand`."""
         return execute(self._sequencer, command)
+
+    def execute_together(
+        self, commands: Sequence[SetAccount | AddBalance]
+    ) -> list[RefusedCommand | None]:
+        """Carry out commands that set accounts, in one commit; gives which were refused."""
+        return execute_together(self._sequencer, commands)
 
     @property
     def waiting(self) -> int:

@@ -14,6 +14,7 @@ from foreblock.clock import Clock
 from foreblock.errors import BadGenesis, MalformedFlashblock
 from foreblock.feed.messages import decode
 from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.following.bounds import RunBounds
 from foreblock.ledger.following.buffer import BufferBounds
 from foreblock.ledger.following.follower import Follower
 from foreblock.ledger.genesis.genesis_file import read_genesis
@@ -61,7 +62,14 @@ class FeedSource:
                 keep_partials=network.keep_partials,
                 address_index=network.address_index,
             )
-            self._follower: Final = Follower(self._writer, clock, BufferBounds(), publish, wanted)
+            self._follower: Final = Follower(
+                self._writer,
+                clock,
+                BufferBounds(),
+                publish,
+                wanted,
+                run_bounds=RunBounds(believe_cheats=chain.believe_cheats),
+            )
             self._watch: Final = StoreWatch(self._store, seen or SeenCommit(), clock)
         except BaseException:
             self._store.close()

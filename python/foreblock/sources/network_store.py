@@ -28,7 +28,7 @@ def open_network_store(network: Network, genesis: Genesis, seen: SeenCommit | No
         partials=network.keep_partials,
         nodes=network.keep_nodes,
     )
-    room = StoreLimits(network.map_size, network.max_readers)
+    room = StoreLimits(network.map_size, network.max_readers, network.sync)
     return open_to_write(network.data, genesis, retention, seen, room)
 
 

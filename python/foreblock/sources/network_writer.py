@@ -10,13 +10,13 @@ after transactions (`pool_questions`), so that who has sent one finds it.
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Protocol, TypeVar
 
 import structlog
 
-from foreblock.bus.commands import AnyCommand
+from foreblock.bus.commands import AddBalance, AnyCommand, SetAccount
 from foreblock.bus.exchange import Respond
 from foreblock.bus.frames import (
     Accepted,
@@ -36,6 +36,8 @@ from foreblock.sources.pool_questions import PoolQuestions
 from foreblock.sources.submission_queue import SubmissionQueue, Submitted
 
 HINTS: Final = 10_000  # senders whose nonces are followed
+MOST_TOGETHER: Final = 256  # commands of one commit
+FAILED: Final = "the command failed, and the chain is begun anew"
 
 T = TypeVar("T")
 
@@ -63,6 +65,11 @@ class Source(Protocol):
 
     def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """Carry out a command; raises `RefusedCommand`."""
+
+    def execute_together(
+        self, commands: Sequence[SetAccount | AddBalance]
+    ) -> list[RefusedCommand | None]:
+        """Carry out commands that set accounts, in one commit; gives which were refused."""
 
     def next_nonce(self, sender: bytes) -> int:
         """The nonce after a sender's transactions that wait."""
@@ -143,7 +150,7 @@ class NetworkWriter:
             if self._submitted:
                 await self._take_in(self._submitted.take_up(self._clock.monotonic_ns()))
             elif self._orders:
-                await self._carry_out(*self._orders.popleft())
+                await self._carry_out_next()
             if self._asked:
                 await self._asked.answer(self._on_thread, self._source)
             left = self._source.next_due_ns - self._clock.monotonic_ns()
@@ -188,6 +195,50 @@ class NetworkWriter:
             self._hint(message.sender, nonce)
             respond(answer)
 
+    async def _carry_out_next(self) -> None:
+        """Execute the next command; those that set accounts together, as far as they wait."""
+        together: list[tuple[Order, Respond]] = []
+        while self._orders and len(together) < MOST_TOGETHER:
+            if not isinstance(self._orders[0][0].command, SetAccount | AddBalance):
+                break
+            together.append(self._orders.popleft())
+        if len(together) > 1:
+            await self._set_accounts(together)
+        else:
+            await self._carry_out(*(together[0] if together else self._orders.popleft()))
+
+    async def _set_accounts(self, orders: list[tuple[Order, Respond]]) -> None:
+        now_ns = self._clock.monotonic_ns()
+        late = [each for each in orders if now_ns >= each[0].deadline_ns]
+        for message, respond in late:
+            respond(Refused(message.id, str(SequencerUnavailable())))
+        orders = [each for each in orders if now_ns < each[0].deadline_ns]
+        commands = [message.command for message, _ in orders]
+        try:
+            outcomes, nonces = await self._on_thread(
+                lambda: (
+                    self._source.execute_together(commands),  # type: ignore[arg-type]
+                    self._source.next_nonces(),
+                )
+            )
+        except BaseException:
+            for message, respond in orders:
+                respond(Refused(message.id, FAILED))
+            raise
+        if self._nonces:
+            await self._renew_hints(nonces)
+        for (message, respond), refusal in zip(orders, outcomes, strict=True):
+            done = Done(message.id, None)
+            respond(done if refusal is None else Refused(message.id, str(refusal)))
+
+    async def _renew_hints(self, nonces: dict[bytes, int]) -> None:
+        """Return when all workers have forgotten their hints, and tell them these."""
+        self._nonces.clear()
+        if self._tell_of_change is not None:
+            await self._tell_of_change(self.name)
+        for sender, nonce in nonces.items():
+            self._hint(sender, nonce)
+
     async def _carry_out(self, message: Order, respond: Respond) -> None:
         """Execute a command, then let all workers hear of it, then answer."""
         if self._clock.monotonic_ns() >= message.deadline_ns:
@@ -199,13 +250,12 @@ class NetworkWriter:
             respond(Refused(message.id, str(refusal)))
             return
         except BaseException:
-            respond(Refused(message.id, "the command failed, and the chain is begun anew"))
+            respond(Refused(message.id, FAILED))
             raise
-        self._nonces.clear()
-        if self._tell_of_change is not None:
-            await self._tell_of_change(self.name)
-        for sender, nonce in nonces.items():
-            self._hint(sender, nonce)
+        # Views are of the last commit in every worker; what has to be forgotten are hints.
+        # Nonces do not fall by setting accounts, so only those of waiting transactions may.
+        if self._nonces or not isinstance(message.command, SetAccount | AddBalance):
+            await self._renew_hints(nonces)
         respond(Done(message.id, result))
 
     def _execute(self, command: AnyCommand) -> tuple[Any, dict[bytes, int]]:

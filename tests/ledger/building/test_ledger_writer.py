@@ -10,7 +10,7 @@ from foreblock._engine import (
     Store,
 )
 from foreblock.errors import NoChain
-from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.building.ledger_writer import Distances, LedgerWriter
 from foreblock.ledger.importing.chain import Chain as ImportedChain
 from foreblock.ledger.storage import partial_rows, rows
 from foreblock.ledger.storage.chain_head import read_chain_head, read_header
@@ -229,7 +229,7 @@ def test_trie_nodes_are_stored_up_to_the_latest_block(chain: Chain, *, reopen: b
 
 
 def test_heads_follow_at_their_distance_and_never_go_back(tmp_path: Path) -> None:
-    chain = Chain(tmp_path / "store", safe_distance=2, finalized_distance=3)
+    chain = Chain(tmp_path / "store", distances=Distances(2, 3))
     seen = []
     chain.add()
     for _ in range(6):

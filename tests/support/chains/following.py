@@ -224,7 +224,7 @@ class Following:
         bounds: BufferBounds | None = None,
         config: dict[str, Any] = JOVIAN,
         run_bounds: RunBounds | None = None,
-        kept: Mapping[str, int] | None = None,
+        kept: Mapping[str, Any] | None = None,
     ) -> None:
         """`kept` is how much the store keeps, where it is not what stores keep."""
         self.folder = folder

@@ -75,6 +75,8 @@ pub struct Snapshot {
     heads: Arc<Heads>,
     headers: Box<[u8]>,
     latest: u64,
+    /// The partial block at which the state of the latest is read, if it is not its own.
+    latest_read_at: Option<u64>,
     pending: Option<u64>,
     until: Option<Instant>,
     /// Of the latest block and of the pending one, with hashes and with full transactions.
@@ -94,7 +96,14 @@ impl Snapshot {
         until: Option<Instant>,
     ) -> Self {
         let (blocks, envs) = Default::default();
-        Self { heads, headers: headers.into(), latest, pending, until, blocks, envs }
+        let (headers, latest_read_at) = (headers.into(), None);
+        Self { heads, headers, latest, latest_read_at, pending, until, blocks, envs }
+    }
+
+    /// The same, where the state of the latest block is read at a partial block.
+    #[must_use]
+    pub fn reading_latest_at(self, partial: Option<u64>) -> Self {
+        Self { latest_read_at: partial, ..self }
     }
 }
 
@@ -321,10 +330,17 @@ impl<L: Fn(Duration, Duration) -> Limits> Reader<'_, L> {
     fn state(&mut self, at: Tag) -> Result<&State> {
         match &mut self.states[at as usize] {
             Some(state) => Ok(state),
-            none => Ok(none.insert(match (at, self.snapshot.pending) {
-                (Tag::Pending, Some(number)) => self.view.state_of_partial(number)?,
-                _ => self.view.state(self.snapshot.latest)?,
-            })),
+            none => {
+                let Snapshot { latest, latest_read_at, pending, .. } = self.snapshot;
+                let partial = match at {
+                    Tag::Pending => pending.or(*latest_read_at),
+                    Tag::Latest => *latest_read_at,
+                };
+                Ok(none.insert(match partial {
+                    Some(number) => self.view.state_of_partial(number)?,
+                    None => self.view.state(*latest)?,
+                }))
+            }
         }
     }
 }

@@ -35,6 +35,9 @@ pub struct Options {
     pub map_size: usize,
     pub max_readers: u32,
     pub retention: Retention,
+    /// Whether a commit returns when it is on the disk. Without it a process that is killed
+    /// loses nothing, but a machine that fails may leave a damaged file.
+    pub sync: bool,
 }
 
 impl Options {
@@ -44,6 +47,7 @@ impl Options {
             map_size: DEFAULT_MAP_SIZE,
             max_readers: DEFAULT_MAX_READERS,
             retention: Retention::default(),
+            sync: true,
         }
     }
 
@@ -408,6 +412,11 @@ fn open_env(path: &Path, options: &Options) -> Result<Env<WithoutTls>> {
     open.max_dbs(Tables::NAMES.len() as u32).max_readers(options.max_readers);
     if options.mode == Mode::Write {
         open.map_size(map::at_opening(options.map_size, file_bytes(path).unwrap_or(0)));
+        if !options.sync {
+            // SAFETY: the system keeps what was written until the machine itself fails; who
+            // asks for this throws the file away then.
+            unsafe { open.flags(EnvFlags::NO_SYNC) };
+        }
     } else {
         // SAFETY: the flag asks for less than the default; without a map size, LMDB
         // takes the one the writer left in the file.

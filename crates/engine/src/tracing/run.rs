@@ -4,7 +4,7 @@
 //! watched. All of a request shares one text with one bound, and one set of limits.
 
 use alloy_eips::eip7702::Authorization;
-use alloy_primitives::B256;
+use alloy_primitives::{Address, B256};
 use revm::{primitives::hardfork::SpecId, state::EvmState};
 
 use super::{
@@ -37,7 +37,7 @@ use crate::{
         machine::{self, Ethereum, EthereumInput},
         message::Message,
         outcome::{Outcome, Status},
-        overlay::Overlay,
+        overlay::{Overlay, Override},
         transact::{self, Progress},
     },
 };
@@ -89,6 +89,14 @@ pub enum Shown {
     All,
 }
 
+/// An account that was set by hand within the block, before the transaction of this index.
+#[derive(Debug)]
+pub struct Cheat {
+    pub before: usize,
+    pub address: Address,
+    pub new: Override,
+}
+
 #[derive(Debug)]
 pub struct Request {
     pub tracer: Tracer,
@@ -98,6 +106,8 @@ pub struct Request {
     /// Bytes that are written and held at most.
     pub limit: usize,
     pub limits: Limits,
+    /// In the order of their indices.
+    pub cheats: Vec<Cheat>,
 }
 
 /// The text, and what of the selection is left.
@@ -119,7 +129,11 @@ pub fn transactions<'a>(
     if session.request.shown == Shown::Each {
         session.text.push(b"[");
     }
+    let mut cheats = std::mem::take(&mut session.request.cheats).into_iter().peekable();
     for (index, transaction) in transactions.into_iter().enumerate() {
+        while let Some(cheat) = cheats.next_if(|cheat| cheat.before <= index) {
+            overlay.apply(cheat.address, &cheat.new)?;
+        }
         let skipped = matches!(session.request.shown, Shown::Only(only) if index < only);
         let mut watching = match skipped {
             true => None,

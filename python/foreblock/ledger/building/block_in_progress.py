@@ -4,6 +4,9 @@ Transactions run one after the other on the state of the parent. Closing an inde
 header of the block so far, as if it ended there; what that end did is taken back before the
 block goes on (`block_end`), so where a block is cut changes nothing in what follows.
 
+On a dev chain a user may set accounts by hand, in an index of their own (`Cheat`). Such an index
+shows its state root, since nothing else in its header would tell it from the one before it.
+
 Roots of lists grow with the block. The state root is computed behind the head, by
 `state_roots`; only the storage root of the message passer has to be known at once, and only
 when it changed. A block holds a view of the store until it is closed. After an exception
@@ -38,7 +41,7 @@ from foreblock.ledger.rules.verification import MESSAGE_PASSER
 from foreblock.ledger.storage.partial_rows import Position
 from foreblock.ledger.storage.rows import encode_transaction_entry, transaction_index_key
 from foreblock.primitives import ZERO_HASH
-from foreblock.types import Base, FlashblockId
+from foreblock.types import Base, Cheat, FlashblockId
 
 _BLOOM_BYTES: Final = 256
 
@@ -67,6 +70,7 @@ class _OpenIndex:
     senders: list[bytes] = field(default_factory=list)
     receipts: list[bytes] = field(default_factory=list)
     entries: dict[bytes, bytes] = field(default_factory=dict)
+    cheats: list[Cheat] = field(default_factory=list)
 
 
 class BlockInProgress:
@@ -104,8 +108,9 @@ class BlockInProgress:
         self._withdrawals_root = self._empty.withdrawals_root
         # Of its committed indices.
         self.partials: tuple[int, ...] = ()
-        self.header: Header | None = None  # of the last; its state root is zero
+        self.header: Header | None = None  # of the last; its state root is zero, without cheats
         self.quiet = 0  # indices after the last in which nothing happened (`quiet_indices`)
+        self._knows_root = False  # of the index that was closed last
         # Of the index being filled.
         self.index = 0
         self._open = _OpenIndex()
@@ -189,7 +194,7 @@ class BlockInProgress:
     @property
     def is_quiet(self) -> bool:
         """Whether nothing happened since the last index, which there is."""
-        return self.index > 0 and self.open_count == 0
+        return self.index > 0 and self.open_count == 0 and not self._open.cheats
 
     def run(self, transaction: Transaction, allowance: Allowance | None = None) -> Executed:
         """Execute the next transaction; `InvalidTransaction`, and nothing is changed.
@@ -224,6 +229,22 @@ class BlockInProgress:
         if self._end is not None:
             self._end.take_back()
 
+    def set_account(self, cheat: Cheat) -> None:
+        """Set fields of an account, outside any transaction.
+
+        An account that there is not, and of which nothing is set but zeros, is not made.
+        """
+        exists = self._overlay.account(cheat.address) is not None
+        if exists or cheat.balance or cheat.nonce or cheat.code or cheat.storage:
+            self._overlay.set(
+                cheat.address,
+                balance=cheat.balance,
+                nonce=cheat.nonce,
+                code=cheat.code,
+                state_diff=dict(cheat.storage) or None,
+            )
+        self._open.cheats.append(cheat)
+
     def account(self, address: bytes) -> Account | None:
         """An account after the last transaction that ran."""
         return self._overlay.account(address)
@@ -232,11 +253,12 @@ class BlockInProgress:
         """A slot after the last transaction that ran."""
         return self._overlay.storage(address, slot)
 
-    def close_index(self, number: int, state_root: bytes = ZERO_HASH) -> ClosedIndex:
+    def close_index(self, number: int, state_root: bytes | None = None) -> ClosedIndex:
         """Close the index being filled and open the next one.
 
         `number` is what it will be stored as: new accounts are stored under it. `state_root`
-        is shown in its header, as the builder of the block announces it.
+        is shown in its header, as the builder of the block announces it; without one it is
+        zero, but for cheats.
         """
         if self._end is not None:
             self._end.take_back()
@@ -245,7 +267,9 @@ class BlockInProgress:
         self.roots.take_in(changes)
         if self.rules.includes(OptimismFork.ISTHMUS) and changes.touches(MESSAGE_PASSER):
             self._withdrawals_root = self.roots.storage_root(MESSAGE_PASSER)
-        header, closed = self._header().replace(state_root=state_root), self._open
+        closed, self._knows_root = self._open, False
+        root = self._shown_root() if state_root is None else state_root
+        header = self._header().replace(state_root=root)
         index = ClosedIndex(
             base=self.base,
             payload_id=self.payload_id,
@@ -259,6 +283,7 @@ class BlockInProgress:
             entries=closed.entries,
             previous=self._previous(),
             before_end=None if self._end is None else self._end.row,
+            cheats=tuple(closed.cheats),
         )
         self.index += 1
         self._open = _OpenIndex(self._position())
@@ -269,7 +294,10 @@ class BlockInProgress:
         self.partials = (*self.partials, partial)
         self.quiet = 0
         self.header = header
-        self.roots.add(partial, header)
+        if self._knows_root:
+            self.roots.add_known(partial, header)
+        else:
+            self.roots.add(partial, header)
 
     def committed_quietly(self) -> None:
         """The index that was closed last is stored by its place alone."""
@@ -320,6 +348,15 @@ class BlockInProgress:
         entry = encode_transaction_entry(self.number, self.count)
         new.entries[transaction_index_key(transaction.hash)] = entry
         self.count += 1
+
+    def _shown_root(self) -> bytes:
+        """The state root in the header of the index being closed: that of cheats, or none."""
+        if self._open.cheats:
+            self._knows_root = True
+            return self.roots.root()
+        if self.open_count or self.header is None:
+            return ZERO_HASH
+        return self.header.state_root  # nothing happened since
 
     def _header(self) -> Header:
         header = self._empty.replace(

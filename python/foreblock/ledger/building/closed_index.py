@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from foreblock._engine import Changes, Header
 from foreblock.ledger.building.block_base import diff_of
 from foreblock.ledger.storage import partial_rows as layout
+from foreblock.ledger.storage.cheat_rows import encode_cheats
 from foreblock.ledger.storage.rows import encode_items
-from foreblock.types import Base, Flashblock, FlashblockId
+from foreblock.types import Base, Cheat, Flashblock, FlashblockId
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class ClosedIndex:
     base: Base
     payload_id: bytes
     index: int
-    header: Header  # with a zero state root
+    header: Header  # with a zero state root, unless it has cheats
     changes: Changes  # relative to the index before
     transactions: tuple[bytes, ...]
     senders: bytes  # 20 bytes each
@@ -28,6 +29,7 @@ class ClosedIndex:
     entries: dict[bytes, bytes]  # that find the transactions by their hashes
     previous: FlashblockId | None
     before_end: bytes | None = None  # a row of `block_end`
+    cheats: tuple[Cheat, ...] = ()
 
     def rows(
         self, partial: int, before: tuple[int, ...], received_at_ns: int
@@ -51,6 +53,8 @@ class ClosedIndex:
         ]
         if self.before_end is not None:
             rows.append((layout.before_end_key(block, partial), self.before_end))
+        if self.cheats:
+            rows.append((layout.cheats_key(block, partial), encode_cheats(self.cheats)))
         return rows
 
     def flashblock(self) -> Flashblock:
@@ -63,4 +67,5 @@ class ClosedIndex:
             diff=diff_of(header, self.transactions),
             block_number=header.number,
             previous=self.previous,
+            cheats=self.cheats,
         )

@@ -15,7 +15,7 @@ progress must be thrown away; `open_block` reads the pending one back.
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import Final, NamedTuple
 
 from foreblock._engine import Header, Heads, Store
 from foreblock.clock import Clock, boot_id
@@ -39,6 +39,13 @@ FRESH_FOR_BLOCKS: Final = 2  # how many block times a pending block counts as fr
 _NANOSECONDS: Final = 10**9
 
 
+class Distances(NamedTuple):
+    """How far the safe and the final head of a chain that is built here follow the latest."""
+
+    safe: int = 32
+    finalized: int = 64
+
+
 class LedgerWriter:
     """The writing end of a network."""
 
@@ -49,8 +56,7 @@ class LedgerWriter:
         *,
         keep_partials: int = 64,
         prune_heights: int = PRUNE_HEIGHTS,
-        safe_distance: int = 32,
-        finalized_distance: int = 64,
+        distances: Distances = Distances(),  # noqa: B008, a value
         chooses_bases: bool = False,
         address_index: bool = False,
     ) -> None:
@@ -63,8 +69,7 @@ class LedgerWriter:
         self._boot_id: Final = boot_id()
         self._keep_partials: Final = keep_partials
         self._prune_heights: Final = prune_heights
-        self._safe_distance: Final = safe_distance
-        self._finalized_distance: Final = finalized_distance
+        self._distances: Final = distances
         self.chooses_bases: Final = chooses_bases
         # The block whose indices were committed last; `follow_up` computes its roots.
         self.current: BlockInProgress | None = None
@@ -222,8 +227,8 @@ class LedgerWriter:
 
     def name_at_distance(self, builder: CommitBuilder, latest: int) -> None:
         """Let the safe and the final head come down with the latest."""
-        builder.batch.safe(max(latest - self._safe_distance, 0))
-        builder.batch.finalized(max(latest - self._finalized_distance, 0))
+        builder.batch.safe(max(latest - self._distances.safe, 0))
+        builder.batch.finalized(max(latest - self._distances.finalized, 0))
 
     def forget_prunable(self) -> None:
         """Look again for what is to be pruned: the chain is about to end lower."""
@@ -232,8 +237,8 @@ class LedgerWriter:
     def follow_at_distance(self, builder: CommitBuilder, latest: int) -> None:
         """Let the safe and the final head of a chain that is built here follow the latest."""
         heads = self._heads
-        builder.batch.safe(_behind(latest, self._safe_distance, heads.safe))
-        builder.batch.finalized(_behind(latest, self._finalized_distance, heads.finalized))
+        builder.batch.safe(_behind(latest, self._distances.safe, heads.safe))
+        builder.batch.finalized(_behind(latest, self._distances.finalized, heads.finalized))
 
     def name_heads(self, safe: bytes | None, finalized: bytes | None) -> None:
         """Make these sealed blocks the safe and the final one, those that are known."""

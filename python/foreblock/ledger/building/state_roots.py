@@ -60,6 +60,11 @@ class StateRoots:
         """Wait for the root of this partial, whose changes are the last taken in."""
         self._waiting.append(_Waiting(partial, header, len(self._changes)))
 
+    def add_known(self, partial: int, header: Header) -> None:
+        """Note a partial whose header has its root, as all before it do."""
+        self.last = SealsAs(partial, header)
+        self._new.append(self.last)
+
     def step(self) -> bool:
         """Compute the next root; false when none is waiting."""
         if not self._waiting:

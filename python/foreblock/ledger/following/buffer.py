@@ -64,6 +64,8 @@ _BYTES: Final = 64  # a transaction, a topic, data
 _RECEIPT: Final = 512
 _LOG: Final = 320
 _BALANCE: Final = 256
+_CHEAT: Final = 512
+_SLOT: Final = 256
 
 _DEFAULT_BOUNDS: Final = BufferBounds()
 
@@ -73,6 +75,8 @@ def memory_of(message: Flashblock) -> int:
     size = _FIXED + sum(len(raw) + _BYTES for raw in message.diff.transactions)
     if message.base is not None:
         size += len(message.base.extra_data)
+    for cheat in message.cheats:
+        size += _CHEAT + len(cheat.code or b"") + _SLOT * len(cheat.storage)
     if message.claims is not None:
         receipts, balances = message.claims.receipts.values(), message.claims.balances
         size += _RECEIPT * len(receipts) + _BALANCE * len(balances)

@@ -78,6 +78,7 @@ class Follower:
         run_bounds: RunBounds = _RUN_BOUNDS,
     ) -> None:
         """`wanted` asks for a missing block by its hash."""
+        self._believe_cheats: Final = run_bounds.believe_cheats
         self._writer: Final = writer
         self._clock: Final = clock
         self._bounds: Final = bounds
@@ -116,9 +117,18 @@ class Follower:
             self._counters["Malformed"] += 1
             self.last_error = f"{feed}: malformed {field}"
             return
+        if message.cheats and not self._believe_cheats:
+            self._disbelieve(feed)
+            message = replace(message, cheats=())
         received = Received(feed, memory_of(message), message, self._clock.monotonic_ns())
         with self._recovering():
             self._receive(received)
+
+    def _disbelieve(self, feed: str) -> None:
+        """Count and log, once, that a chain has cheats."""
+        if not self._counters["Cheats"]:
+            log.warning("cheats_not_believed", feed=feed, setting="believe_cheats")
+        self._counters["Cheats"] += 1
 
     def take_wasted(self) -> Mapping[str, int]:
         """The time spent in vain since the last call, in nanoseconds, by feed."""

@@ -43,6 +43,7 @@ from foreblock.ledger.following.bounds import (
     PART_IN_VAIN,
     PRICE_OF_OVERRUN,
     RunBounds,
+    most_touched,
 )
 from foreblock.ledger.following.buffer import Received
 from foreblock.ledger.following.verdict import (
@@ -57,7 +58,7 @@ from foreblock.ledger.following.verdict import (
 )
 from foreblock.ledger.rules.transaction_types import BLOB, DEPOSIT
 from foreblock.primitives import ZERO_HASH, format_data
-from foreblock.types import Base, ClaimedReceipt, Claims, Diff, Flashblock
+from foreblock.types import Base, Cheat, ClaimedReceipt, Claims, Diff, Flashblock
 
 MOST_REMEMBERED: Final = 256  # messages that overran; on overflow all may be tried once more
 
@@ -154,6 +155,7 @@ def _apply(
     diff = message.diff
     shrunk = check_growth(diff, before, block.base.gas_limit)
     refusal = shrunk or _run(block, diff.transactions, allowance)
+    refusal = refusal or _set_accounts(block, message.cheats)
     if refusal is not None:
         return refusal
     closed = block.close_index(number, diff.state_root)
@@ -176,6 +178,16 @@ def _run(block: BlockInProgress, raws: tuple[bytes, ...], allowance: Allowance) 
         refusal = _run_one(block, place, transaction, allowance)
         if refusal is not None:
             return refusal
+    return None
+
+
+def _set_accounts(block: BlockInProgress, cheats: tuple[Cheat, ...]) -> Refusal | None:
+    """Set accounts as a feed says that is believed; its state root shows whether all did."""
+    touched = len(cheats) + sum(len(each.storage) for each in cheats)
+    if touched > most_touched(block.parent.gas_limit):
+        return Overrun("its cheats set more than it may")
+    for each in cheats:
+        block.set_account(each)
     return None
 
 

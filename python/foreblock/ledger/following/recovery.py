@@ -17,6 +17,7 @@ from foreblock.ledger.reading.partials import pending_partial
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.body_rows import made_of
 from foreblock.ledger.storage.chain_head import read_row
+from foreblock.ledger.storage.cheat_rows import read_cheats
 from foreblock.ledger.storage.partial_rows import PartialRow, decode_partial_row, decode_seals_as
 from foreblock.ledger.storage.rows import decode_items
 from foreblock.types import Flashblock
@@ -108,6 +109,7 @@ def _step(view: View, block: int, partial: int) -> Step:
         diff=diff_of(header, raws),
         block_number=block,
         previous=None,
+        cheats=read_cheats(view, block, (partial,)),
     )
     sealed = view.row(partial_rows.seals_as_key(block, partial))
     root = None if sealed is None else decode_seals_as(sealed)[0]

@@ -88,6 +88,11 @@ def readiness(view: LedgerView, wall_ns: int, *, moves: bool) -> tuple[bool, tup
         facts.append(f"addresses: {behind.addresses_to_index} blocks to index")
     if moves:
         facts.append(_maintenance(behind))
+    state = view.dev_state
+    if state is not None and state.first_cheat is not None:
+        facts.append(
+            f"cheats: from block {state.first_cheat} on; followers need believe_cheats for them"
+        )
     return (pending is not None or not moves), tuple(facts)
 
 

@@ -53,6 +53,9 @@ BlockId = Tag | int | ByHash | ByPlace
 class SealedBlock:
     """A block of the chain: its header, and what follows from it."""
 
+    # The partial at which its state is read, if it is not its own: `latest` under cheats.
+    read_at: int | None = None
+
     def __init__(self, header: Header, total_difficulty: int, profile: ChainProfile) -> None:
         self.number: Final = header.number
         self.hash: Final = header.hash
@@ -69,6 +72,12 @@ class SealedBlock:
     def context(self) -> BlockContext:
         """The context of calls in this block."""
         return BlockContext(self.header, self.rules, self.profile)
+
+    def read_through(self, partial: int) -> "SealedBlock":
+        """The same block, whose state is read at a partial of the next one."""
+        block = SealedBlock(self.header, self.total_difficulty, self.profile)
+        block.read_at = partial
+        return block
 
 
 class PreconfirmedBlock:

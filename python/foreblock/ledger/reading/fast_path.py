@@ -44,7 +44,10 @@ def set_snapshot(fast_path: FastPath, snapshot: Snapshot, now_ns: int) -> None:
     """Hand over the last snapshot; it is valid until the next commit."""
     pending = snapshot.pending
     if pending is None:
-        fast_path.set_snapshot(snapshot.heads, snapshot.header_line, snapshot.latest.number)
+        latest = snapshot.latest
+        fast_path.set_snapshot(
+            snapshot.heads, snapshot.header_line, latest.number, latest_read_at=latest.read_at
+        )
         return
     fast_path.set_snapshot(
         snapshot.heads,
@@ -52,4 +55,5 @@ def set_snapshot(fast_path: FastPath, snapshot: Snapshot, now_ns: int) -> None:
         snapshot.latest.number,
         pending.partial,
         max(0, snapshot.deadline_ns - now_ns),
+        snapshot.latest.read_at,
     )

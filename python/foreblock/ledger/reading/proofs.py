@@ -3,7 +3,7 @@
 The engine has three ways to make one, by the age of the state; the quick one runs in place,
 and a thread does the others. What a proof verifies against is the state root of the block. A
 partial block has none on the wire: it is the root that the block would have, were it sealed at
-this index.
+this index. A proof at `latest` is of the sealed state, without cheats after it.
 """
 
 from collections.abc import Sequence
@@ -21,6 +21,6 @@ def prove(
     view: LedgerView, block: ReadableBlock, address: bytes, slots: Sequence[int]
 ) -> Steps[Proof]:
     """The account and these of its slots, proven; raises `PrunedState`."""
-    state = view.state(block)
+    state = view.state_of_header(block)
     proof: Proof = yield partial(state.prove, address, slots)
     return proof

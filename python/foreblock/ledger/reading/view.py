@@ -36,6 +36,7 @@ from foreblock.ledger.reading.blocks import (
     expired,
     make_snapshot,
 )
+from foreblock.ledger.reading.cheats import read_through
 from foreblock.ledger.reading.fast_path import (
     ANSWERED_TAGS,
     FastPathBounds,
@@ -159,6 +160,8 @@ class Ledger:
         latest = self.blocks.sealed(view, *heads.latest)
         number, freshness = pending_partial(view), decode_freshness(heads.note)
         pending, deadline_ns = None, 0
+        if number is not None and (cheated := read_through(view, number, self.blocks)) is not None:
+            latest = latest.read_through(cheated)
         if number is not None and freshness is not None:
             pending = self.blocks.partial(view, number)
             if freshness.quiet is not None and freshness.quiet.partial == number:
@@ -294,6 +297,14 @@ class LedgerView(Struct, frozen=True, gc=False):
 
     def state(self, block: ReadableBlock) -> State:
         """The state after a block of this view; `PrunedState` when it is not kept."""
+        if not isinstance(block, SealedBlock):
+            return self._view.state_of_partial(block.partial)
+        if block.read_at is not None:
+            return self._view.state_of_partial(block.read_at)
+        return self._view.state(block.number)
+
+    def state_of_header(self, block: ReadableBlock) -> State:
+        """The state that the header of a block commits to: without cheats after it."""
         if isinstance(block, SealedBlock):
             return self._view.state(block.number)
         return self._view.state_of_partial(block.partial)

@@ -44,6 +44,7 @@ class DevState(Struct, frozen=True, array_like=True):
     next_snapshot: int = 0
     faults: tuple[str, ...] = ()
     branches: int = 0  # how often the chain was taken back, for payload ids
+    first_cheat: int | None = None  # the block in which a state was first set by hand
 
 
 _encode = msgspec.msgpack.Encoder().encode

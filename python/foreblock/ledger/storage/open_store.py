@@ -43,6 +43,7 @@ class StoreLimits(NamedTuple):
 
     map_size: int = 1 << 38  # bytes of address space at first, rounded down to whole pages
     max_readers: int = 16_384
+    sync: bool = True  # commits wait for the disk; without it a machine that fails loses the store
 
 
 KEEP_ALL: Final = Retention()
@@ -72,6 +73,7 @@ def open_to_write(
         keep_states=retention.states,
         keep_partials=retention.partials,
         keep_nodes=retention.nodes,
+        sync=limits.sync,
     )
     try:
         check_goes_on(store, seen)

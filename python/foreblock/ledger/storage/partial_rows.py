@@ -18,6 +18,7 @@ flashblock added, never what came before it, so a block that grows is written on
     would seal as    p ‖ block (8) ‖ partial (8) ‖ w         state root (32) ‖ hash (32)
     before its end   p ‖ block (8) ‖ partial (8) ‖ e         see `building.block_end`; only where
                                                              the end of its block did something
+    cheats           p ‖ block (8) ‖ partial (8) ‖ c         as in `cheat_rows`; few have this row
     made of          S ‖ number (8)                          the partials of a sealed block, from
                                                              index 0 on (8 each)
     by hash          h ‖ hash (32)                           block (8) ‖ partial (8) or 0
@@ -25,8 +26,8 @@ flashblock added, never what came before it, so a block that grows is written on
 
 `h` and `P` rows are hints: a reader checks that the block is sealed under that hash, or that
 the partial is still reachable. Of partials with equal hashes the first keeps the row while it
-is live. Pruning keeps the rows of a sealed block: its `S` row, the `t`, `s` and `r` rows of
-the partials that it names, and the `h` row of its own hash. Senders are stored because
+is live. Pruning keeps the rows of a sealed block: its `S` row, the `t`, `s`, `r` and `c` rows
+of the partials that it names, and the `h` row of its own hash. Senders are stored because
 recovering one takes a hundred times as long as decoding the rest of its transaction.
 
 An `s` row ends with the position of its partial in the block, so that a receipt is found and
@@ -131,6 +132,11 @@ def seals_as_key(block: int, partial: int) -> bytes:
 def before_end_key(block: int, partial: int) -> bytes:
     """The key of what the end of a block changed, as it was before."""
     return b"p" + _PAIR.pack(block, partial) + b"e"
+
+
+def cheats_key(block: int, partial: int) -> bytes:
+    """The key of the cheats in a partial."""
+    return b"p" + _PAIR.pack(block, partial) + b"c"
 
 
 def partial_of_key(key: bytes) -> tuple[int, bytes]:

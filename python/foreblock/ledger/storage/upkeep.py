@@ -9,10 +9,10 @@ are, the longer a turn may be: up to a flashblock, which holds the chain back un
 fast again.
 
 Of the rows of partials, the body of a sealed block stays: what finds its partials (`S`),
-their transactions, senders and receipts, and the meaning of its own hash. All other rows of a
-height are pruned, those of abandoned branches included. Each height with rows to prune has one
-for the place of its first index, and loses it when it is pruned. So the lowest such row is
-the next to prune, and no cursor is kept.
+their transactions, senders, receipts and cheats, and the meaning of its own hash. All other
+rows of a height are pruned, those of abandoned branches included. Each height with rows to
+prune has one for the place of its first index, and loses it when it is pruned. So the lowest
+such row is the next to prune, and no cursor is kept.
 
 `next_turn` and `prunable` decide from values and rows; only `Upkeep` writes.
 """
@@ -43,7 +43,7 @@ TURN_S: Final = 0.02
 LONGEST_TURN_S: Final = 0.2
 ALARMING_BLOCKS: Final = 8  # not folded, from which on turns become longer
 
-_BODY: Final = (b"t", b"s", b"r")
+_BODY: Final = (b"t", b"s", b"r", b"c")
 _ALL: Final = 1 << 20  # more rows than a height can have
 
 

@@ -18,7 +18,7 @@ def first_block(view: LedgerView, holds: Callable[[State], bool]) -> ReadableBlo
     Raises `PrunedState` where it became so before the oldest state that is kept.
     """
     oldest, newest = view.behind.earliest, view.latest.number
-    if not holds(view.state(view.latest)):
+    if not holds(view.state_of_header(view.latest)):
         return _unsealed(view, holds)
     if holds(view.state(view.resolve(oldest))):
         if oldest > 0:

@@ -17,6 +17,8 @@ from foreblock.ledger.reading.view import LedgerView
 from foreblock.ledger.rules.block_start import start_block
 from foreblock.ledger.rules.execution import environment
 from foreblock.ledger.rules.forks import Rules
+from foreblock.ledger.storage.cheat_rows import read_cheats
+from foreblock.types import Cheat
 
 
 class Replay(Struct, frozen=True, gc=False):
@@ -26,6 +28,7 @@ class Replay(Struct, frozen=True, gc=False):
     parent_state: State
     parent_rules: Rules
     portions: Sequence[Portion]
+    cheats: Sequence[tuple[int, Cheat]] = ()  # and how many transactions come before each
 
     def begin(self) -> Overlay:
         """The state that the first transaction runs on."""
@@ -56,4 +59,18 @@ def read_replay(view: LedgerView, block: ReadableBlock) -> Replay:
     sealed = parent <= view.latest.number
     before = view.resolve(parent) if sealed else view.unsealed(parent)
     portions = read_stored(view, block).portions()
-    return Replay(block, view.state(before), before.rules, portions)
+    return Replay(block, view.state(before), before.rules, portions, _cheats(view, block, portions))
+
+
+def _cheats(
+    view: LedgerView, block: ReadableBlock, portions: Sequence[Portion]
+) -> list[tuple[int, Cheat]]:
+    """The cheats in a block of a dev chain, each with the count of transactions before it."""
+    found: list[tuple[int, Cheat]] = []
+    if view.dev_state is None:
+        return found
+    count = 0
+    for partial, portion in zip(view.made_of(block), portions, strict=False):
+        count += len(portion)
+        found += [(count, each) for each in read_cheats(view.stored, block.number, (partial,))]
+    return found

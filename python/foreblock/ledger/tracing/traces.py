@@ -70,6 +70,10 @@ def block(
             each=each,
             block_hash=replay.block.hash,
             selection=selection,
+            cheats=[
+                (before, each.address, each.balance, each.nonce, each.code, each.storage)
+                for before, each in replay.cheats
+            ],
             timeout_us=timeout_us,
             step_us=step_us,
         )

@@ -2,15 +2,20 @@
 
 from foreblock.methods.dev.accidents import AccidentMethods
 from foreblock.methods.dev.branches import BranchMethods
+from foreblock.methods.dev.cheats import CheatMethods
 from foreblock.methods.dev.commanding import Commands
+from foreblock.methods.dev.dumping import DumpMethods
 from foreblock.methods.dev.mining import MiningMethods
+from foreblock.methods.options import Options
 from foreblock.methods.table import Family, Method
+from foreblock.scheduling.scheduler import Scheduler
 
 
-def dev_families(commands: Commands) -> tuple[Family, ...]:
+def dev_families(commands: Commands, options: Options, scheduler: Scheduler) -> tuple[Family, ...]:
     """The methods of this folder."""
     return (
         _mining(MiningMethods(commands)),
+        _cheats(CheatMethods(commands), DumpMethods(commands, options, scheduler)),
         _branches(BranchMethods(commands)),
         _accidents(AccidentMethods(commands), BranchMethods(commands)),
     )
@@ -126,5 +131,44 @@ def _accidents(accidents: AccidentMethods, branches: BranchMethods) -> Family:
                 branches.reorg_putting_back,
             ),
             Method("foreblock_setFaults(rates: FaultRates) -> Null", accidents.set_faults),
+        ),
+    )
+
+
+def _cheats(cheats: CheatMethods, dumps: DumpMethods) -> Family:
+    return Family(
+        "Development chains: state",
+        (
+            Method(
+                "anvil_setBalance(address: AddressOrAddresses, balance: Number) -> Null",
+                cheats.set_balance,
+                ("hardhat_setBalance", "tenderly_setBalance", "evm_setAccountBalance"),
+            ),
+            Method(
+                "anvil_addBalance(address: AddressOrAddresses, amount: Number) -> Null",
+                cheats.add_balance,
+                ("hardhat_addBalance", "tenderly_addBalance"),
+            ),
+            Method(
+                "anvil_setNonce(address: Address, nonce: Number) -> Null",
+                cheats.set_nonce,
+                ("hardhat_setNonce", "evm_setAccountNonce"),
+            ),
+            Method(
+                "anvil_setCode(address: Address, code: Data) -> Null",
+                cheats.set_code,
+                ("hardhat_setCode", "evm_setAccountCode", "tenderly_setCode"),
+            ),
+            Method(
+                "anvil_setStorageAt(address: Address, slot: Number, value: Word) -> Boolean",
+                cheats.set_storage_at,
+                ("hardhat_setStorageAt", "evm_setAccountStorageAt", "tenderly_setStorageAt"),
+            ),
+            Method(
+                "anvil_dumpState(withHistory?: Boolean) -> Data",
+                dumps.dump,
+                ("hardhat_dumpState",),
+            ),
+            Method("anvil_loadState(state: Data) -> Boolean", dumps.load, ("hardhat_loadState",)),
         ),
     )

@@ -1,12 +1,12 @@
 """Which function carries out which command."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from foreblock.bus import commands
 from foreblock.bus.commands import AnyCommand
 from foreblock.errors import RefusedCommand
-from foreblock.sequencer.dev import accidents, accounts, branches, mining
+from foreblock.sequencer.dev import accidents, accounts, branches, cheats, mining
 from foreblock.sequencer.dev.dev_sequencer import DevSequencer
 
 _TABLE: Final[dict[type, Callable[[DevSequencer, Any], Any]]] = {
@@ -32,7 +32,17 @@ _TABLE: Final[dict[type, Callable[[DevSequencer, Any], Any]]] = {
     commands.ImpersonateAll: accounts.impersonate_all,
     commands.SendUnsigned: accounts.send_unsigned,
     commands.DropTransactions: accounts.drop_transactions,
+    commands.SetAccount: cheats.set_account,
+    commands.AddBalance: cheats.set_account,
+    commands.LoadState: cheats.load_state,
 }
+
+
+def execute_together(
+    sequencer: DevSequencer, wanted: Sequence[commands.SetAccount | commands.AddBalance]
+) -> list[RefusedCommand | None]:
+    """Carry out commands that set accounts, in one commit; gives which were refused."""
+    return cheats.set_accounts(sequencer, wanted)
 
 
 def execute(sequencer: DevSequencer, command: AnyCommand) -> Any:  # noqa: ANN401, its own

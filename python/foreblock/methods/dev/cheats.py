@@ -1,0 +1,127 @@
+"""anvil_setBalance, anvil_setCode and others: fields of accounts, set by hand.
+
+A change is seen at `pending` at once. Where blocks are not mined by the clock it is seen at
+`latest`, too, although no block is mined; a block's number or hash means its sealed state.
+"""
+
+from collections.abc import Awaitable, Iterable
+from typing import Final
+
+from msgspec import Raw
+
+from foreblock.bus.commands import AddBalance, Command, SetAccount
+from foreblock.ledger.reading.view import LedgerView
+from foreblock.methods.dev.commanding import (
+    U256,
+    Commands,
+    Number,
+    answered,
+    number,
+    word,
+    write_true,
+)
+from foreblock.methods.params import Params, address, data, reader, refuse, slot
+
+# A command goes through the bus in one frame of at most 1 MiB.
+MOST_CODE: Final = 1_000_000
+MOST_ADDRESSES: Final = 1_000
+WORD_DIGITS: Final = 64
+
+
+class BalanceParams(Params):
+    """The arguments of a method about balances; Tenderly names several accounts."""
+
+    addresses: str | list[str]
+    value: Number
+
+
+class NonceParams(Params):
+    """The arguments of anvil_setNonce."""
+
+    address: str
+    nonce: Number
+
+
+class CodeParams(Params):
+    """The arguments of anvil_setCode."""
+
+    address: str
+    code: str
+
+
+class StorageParams(Params):
+    """The arguments of anvil_setStorageAt."""
+
+    address: str
+    slot: Number
+    value: str
+
+
+_read_balance = reader(BalanceParams)
+_read_nonce = reader(NonceParams)
+_read_code = reader(CodeParams)
+_read_storage = reader(StorageParams)
+
+
+class CheatMethods:
+    """Methods that set accounts."""
+
+    def __init__(self, commands: Commands) -> None:
+        self._execute: Final = commands.execute
+
+    def set_balance(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """Set the balance of an account, or of several, in wei."""
+        params = _read_balance(raw)
+        balance = word(_amount(params))
+        return self._execute_all(SetAccount(each, balance) for each in _addresses(params))
+
+    def add_balance(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """Add wei to the balance of an account, or of several."""
+        params = _read_balance(raw)
+        amount = word(_amount(params))
+        return self._execute_all(AddBalance(each, amount) for each in _addresses(params))
+
+    def set_nonce(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """Set the nonce of an account; it never falls."""
+        params = _read_nonce(raw)
+        nonce = number(params.nonce, 1)
+        return answered(self._execute(SetAccount(address(params.address, 0), nonce=nonce)))
+
+    def set_code(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """Set the code of an account; its storage stays."""
+        params = _read_code(raw)
+        code = data(_prefixed(params.code), 1)
+        if len(code) > MOST_CODE:
+            refuse(1, "", f"{len(code)} bytes of code are too many, the most is {MOST_CODE}")
+        return answered(self._execute(SetAccount(address(params.address, 0), code=code)))
+
+    def set_storage_at(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """Set one slot of an account to a word."""
+        params = _read_storage(raw)
+        key, value = word(number(params.slot, 1, most=U256)), word(slot(params.value, 2))
+        command = SetAccount(address(params.address, 0), storage={key: value})
+        return answered(self._execute(command), write_true)
+
+    async def _execute_all(self, commands: Iterable[Command]) -> bytes:
+        for command in commands:
+            await self._execute(command)  # type: ignore[arg-type]
+        return b"null"
+
+
+def _amount(params: BalanceParams) -> int:
+    return number(params.value, 1, most=U256)
+
+
+def _addresses(params: BalanceParams) -> list[bytes]:
+    """The accounts that are named, all of them read before the first is changed."""
+    named = params.addresses
+    if isinstance(named, str):
+        return [address(named, 0)]
+    if len(named) > MOST_ADDRESSES:
+        refuse(0, "", f"{len(named)} addresses are too many, the most is {MOST_ADDRESSES}")
+    return [address(each, 0, f"$[{place}]") for place, each in enumerate(named)]
+
+
+def _prefixed(text: str) -> str:
+    """Hex with its prefix, which tools leave out."""
+    return text if text[:2] in {"0x", "0X"} else f"0x{text}"

@@ -1,0 +1,151 @@
+"""Accounts that are set by hand: an index of its own, `latest` read through it, true roots."""
+
+from pathlib import Path
+
+import pytest
+
+from foreblock.bus.commands import AddBalance, IncreaseTime, Mine, SetAccount, SetMining
+from foreblock.errors import RefusedCommand
+from foreblock.ledger.reading.blocks import ByPlace
+from foreblock.ledger.reading.view import Ledger
+from foreblock.sequencer.dev.dev_sequencer import MOST_CHEATED
+from support.chains.dev_chain import ACCOUNTS, ETHER, DevChain, indices, send
+from support.chains.whole_state import check_roots
+
+ALICE, BOB = ACCOUNTS[:2]
+SOMEBODY = b"\xab" * 20
+CODE = bytes.fromhex("60005460005260206000f3")  # gives its slot 0
+
+
+def word(value: int) -> bytes:
+    return value.to_bytes(32)
+
+
+def balance_at(chain: DevChain, name: object, address: bytes = SOMEBODY) -> int:
+    ledger = Ledger(chain.store, clock=chain.clock)
+    view = ledger.view()
+    try:
+        return view.state(view.resolve(name)).balance(address)  # type: ignore[arg-type]
+    finally:
+        view.close()
+
+
+@pytest.fixture
+def auto(tmp_path: Path) -> DevChain:
+    return DevChain(tmp_path / "store", mining="automine")
+
+
+def test_a_cheat_is_an_index_without_transactions(auto: DevChain) -> None:
+    auto.execute(SetAccount(SOMEBODY, word(7)))
+    assert indices(auto.published) == [(1, 0), (1, 1)]
+    first, second = auto.published
+    assert second.diff.transactions == ()
+    assert second.diff.block_hash != first.diff.block_hash, "a hash names one state"
+    assert (balance_at(auto, ByPlace(1, 0)), balance_at(auto, ByPlace(1, 1))) == (0, 7)
+
+
+@pytest.mark.parametrize("mining", ["automine", "manual"])
+def test_latest_is_read_through_cheats(tmp_path: Path, mining: str) -> None:
+    chain = DevChain(tmp_path / "store", mining=mining)  # type: ignore[arg-type]
+    chain.execute(SetAccount(SOMEBODY, word(7)))
+    names = ("latest", "pending", 0)
+    assert [balance_at(chain, name) for name in names] == [7, 7, 0]
+    chain.execute(Mine())
+    assert [balance_at(chain, name) for name in ("latest", 1, 0)] == [7, 7, 0]
+
+
+def test_by_the_clock_the_seal_brings_cheats_to_latest(tmp_path: Path) -> None:
+    chain = DevChain(tmp_path / "store")
+    chain.run(500)
+    chain.execute(SetAccount(SOMEBODY, word(7)))
+    assert [balance_at(chain, name) for name in ("latest", "pending")] == [0, 7]
+    chain.run(2_000)
+    assert balance_at(chain, "latest") == 7
+
+
+def test_transactions_after_a_cheat_do_not_hide_it(tmp_path: Path) -> None:
+    chain = DevChain(tmp_path / "store", mining="manual")
+    chain.execute(SetAccount(SOMEBODY, word(7)))
+    chain.submit(send(ALICE, 0, SOMEBODY, 5))
+    chain.run(1_000)
+    assert [balance_at(chain, name) for name in ("latest", "pending")] == [7, 12]
+    chain.execute(SetAccount(SOMEBODY, word(100)))
+    assert [balance_at(chain, name) for name in ("latest", "pending")] == [7, 100]
+    chain.execute(Mine())
+    assert balance_at(chain, "latest") == 100
+    check_roots(chain)
+
+
+def test_a_block_that_is_begun_anew_keeps_its_cheats(auto: DevChain) -> None:
+    auto.execute(SetAccount(SOMEBODY, word(7), storage={word(1): word(2)}))
+    auto.execute(SetAccount(SOMEBODY, nonce=3, storage={word(1): word(5)}))
+    auto.execute(IncreaseTime(3_600))
+    assert balance_at(auto, "latest") == 7
+    auto.run(5_000)
+    auto.submit(send(ALICE, 0))
+    with auto.store.view() as view:
+        state = view.state(1)
+        assert (state.balance(SOMEBODY), state.nonce(SOMEBODY)) == (7, 3)
+        assert state.storage(SOMEBODY, 1) == 5
+    assert auto.sealed()[0].header.timestamp >= auto.clock.wall_ns() // 10**9 + 3_600 - 1
+    check_roots(auto)
+
+
+def test_a_cheated_transaction_can_run_at_once(auto: DevChain) -> None:
+    """A transaction that waits for a nonce is mined when a cheat gives its sender that nonce."""
+    auto.submit(send(ALICE, 5))
+    assert auto.sealed() == []
+    auto.execute(SetAccount(ALICE.address, nonce=5))
+    auto.settle()
+    assert len(auto.sealed()) == 1
+    check_roots(auto)
+
+
+def test_nonces_never_fall_and_balances_have_256_bits(auto: DevChain) -> None:
+    auto.execute(SetAccount(SOMEBODY, nonce=5))
+    with pytest.raises(RefusedCommand, match="New nonce \\(4\\) must not be smaller"):
+        auto.execute(SetAccount(SOMEBODY, nonce=4))
+    auto.execute(SetAccount(SOMEBODY, word(2**256 - 1)))
+    auto.execute(AddBalance(SOMEBODY, word(1)))
+    assert balance_at(auto, "latest") == 2**256 - 1, "as anvil has it"
+
+
+def test_a_killed_chain_goes_on_with_its_cheats(auto: DevChain) -> None:
+    auto.execute(SetAccount(SOMEBODY, word(7)))
+    auto.execute(AddBalance(SOMEBODY, word(3)))
+    auto.kill()
+    auto.open()
+    assert balance_at(auto, "latest") == 10
+    auto.run(5_000)
+    auto.execute(Mine())
+    assert balance_at(auto, 1) == 10
+    check_roots(auto)
+
+
+def test_many_cheats_are_put_together(auto: DevChain) -> None:
+    """No block has more indices than followers take, whatever is set."""
+    for slot in range(2 * MOST_CHEATED + 50):
+        auto.execute(SetAccount(SOMEBODY, storage={word(slot): word(slot + 1)}))
+    assert max(each.index for each in auto.published) <= MOST_CHEATED
+    auto.execute(SetMining("manual"))
+    auto.execute(Mine())
+    with auto.store.view() as view:
+        values = [view.state(1).storage(SOMEBODY, slot) for slot in range(2 * MOST_CHEATED + 50)]
+    assert values == [slot + 1 for slot in range(2 * MOST_CHEATED + 50)]
+    check_roots(auto)
+
+
+def test_nothing_set_to_zero_is_no_account(auto: DevChain) -> None:
+    auto.execute(SetAccount(SOMEBODY, word(0)))
+    auto.execute(Mine())
+    with auto.store.view() as view:
+        assert view.state(1).account(SOMEBODY) is None
+    check_roots(auto)
+
+
+def test_code_is_run_and_paid_for(auto: DevChain) -> None:
+    auto.execute(SetAccount(SOMEBODY, code=CODE, storage={word(0): word(42)}))
+    auto.execute(SetAccount(b"\xcd" * 20, word(ETHER)))
+    auto.submit(send(ALICE, 0, SOMEBODY, 0, gas=50_000))
+    assert len(auto.sealed()) == 1
+    check_roots(auto)

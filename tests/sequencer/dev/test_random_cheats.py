@@ -1,0 +1,189 @@
+"""Random cheats, transactions, modes and kills, held against a plain model.
+
+After each step `pending` is the model, and `latest` is the model of the last seal, or of the last
+cheat after it where no transaction came before. At the end every sealed root is computed
+from scratch, and a follower that believes cheats has the same blocks.
+"""
+
+import tempfile
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from foreblock.bus.commands import AddBalance, IncreaseTime, Mine, SetAccount, SetMining
+from foreblock.ledger.reading.blocks import BlockId
+from foreblock.ledger.reading.view import Ledger
+from support.chains.believing import DevFollower, heads
+from support.chains.dev_chain import ACCOUNTS, DevChain, send
+from support.chains.whole_state import check_roots
+
+PEOPLE = [bytes([0xA0 + place]) * 20 for place in range(3)]
+SLOTS = 4
+
+amounts = st.integers(0, 9)
+people = st.sampled_from(PEOPLE)
+steps = st.one_of(
+    st.tuples(st.just("balance"), people, amounts),
+    st.tuples(st.just("add"), people, amounts),
+    st.tuples(st.just("nonce"), people, amounts),
+    st.tuples(st.just("code"), people, amounts),
+    st.tuples(st.just("slot"), people, amounts),
+    st.tuples(st.just("send"), people, st.integers(1, 9)),
+    st.tuples(st.just("mine"), people, amounts),
+    st.tuples(st.just("time"), people, st.integers(1, 9)),
+    st.tuples(st.just("wait"), people, st.integers(1, 9)),
+    st.tuples(st.just("mode"), people, st.integers(0, 2)),
+    st.tuples(st.just("kill"), people, amounts),
+)
+
+
+@dataclass
+class Person:
+    balance: int = 0
+    nonce: int = 0
+    code: bytes = b""
+    slots: list[int] = field(default_factory=lambda: [0] * SLOTS)
+
+
+Model = dict[bytes, Person]
+
+
+class Run:
+    """A chain, its model, and the model at `latest`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.chain = DevChain(folder / "chain", mining="automine")
+        self.follower = DevFollower(folder / "follower", self.chain, believe_cheats=True)
+        self.model: Model = {each: Person() for each in PEOPLE}
+        self.latest = deepcopy(self.model)
+        self.mode = "automine"
+        self.sent = 0
+        self.has_transactions = False
+        self.people: dict[str, Callable[[bytes, int], None]] = {
+            "balance": self.set_balance,
+            "add": self.add,
+            "nonce": self.set_nonce,
+            "code": self.set_code,
+            "slot": self.set_slot,
+            "send": self.send,
+            "mine": lambda *_: self.mine(),
+            "time": lambda _, seconds: self.increase_time(seconds),
+            "wait": lambda _, seconds: self.wait(seconds),
+            "mode": lambda _, which: self.set_mode(("clock", "automine", "manual")[which]),
+            "kill": lambda *_: self.kill(),
+        }
+
+    def cheated(self) -> None:
+        if self.mode != "clock" and not self.has_transactions:
+            self.latest = deepcopy(self.model)
+
+    def sealed(self) -> None:
+        self.latest, self.has_transactions = deepcopy(self.model), False
+
+    def set_balance(self, who: bytes, amount: int) -> None:
+        self.chain.execute(SetAccount(who, amount.to_bytes(32)))
+        self.model[who].balance = amount
+        self.cheated()
+
+    def add(self, who: bytes, amount: int) -> None:
+        self.chain.execute(AddBalance(who, amount.to_bytes(32)))
+        self.model[who].balance += amount
+        self.cheated()
+
+    def set_nonce(self, who: bytes, amount: int) -> None:
+        nonce = self.model[who].nonce + amount
+        self.chain.execute(SetAccount(who, nonce=nonce))
+        self.model[who].nonce = nonce
+        self.cheated()
+
+    def set_code(self, who: bytes, amount: int) -> None:
+        code = b"\x00" * amount
+        self.chain.execute(SetAccount(who, code=code))
+        self.model[who].code = code
+        self.cheated()
+
+    def set_slot(self, who: bytes, amount: int) -> None:
+        slot = amount % SLOTS
+        words = {slot.to_bytes(32): amount.to_bytes(32)}
+        # An account of which only storage is set is empty, and goes when it is touched.
+        self.chain.execute(SetAccount(who, nonce=max(self.model[who].nonce, 1), storage=words))
+        self.model[who].nonce = max(self.model[who].nonce, 1)
+        self.model[who].slots[slot] = amount
+        self.cheated()
+
+    def send(self, who: bytes, amount: int) -> None:
+        if self.mode == "clock":
+            self.mine()  # so that what is due by time and this are not one
+        self.chain.submit(send(ACCOUNTS[0], self.sent, who, amount, gas=50_000))
+        self.sent += 1
+        self.model[who].balance += amount
+        self.has_transactions = True
+        if self.mode == "automine":
+            self.sealed()
+        else:
+            self.chain.run(450)
+
+    def mine(self) -> None:
+        self.chain.execute(Mine())
+        self.sealed()
+
+    def increase_time(self, seconds: int) -> None:
+        if self.has_transactions:
+            self.sealed()  # a block with transactions is sealed before its time changes
+        self.chain.execute(IncreaseTime(seconds))
+
+    def wait(self, seconds: int) -> None:
+        self.chain.run(seconds * 1_000)
+        if self.mode == "clock" and seconds > 2:
+            self.sealed()
+
+    def set_mode(self, mode: str) -> None:
+        self.mine()  # what latest shows of the block in progress depends on the mode
+        self.chain.execute(SetMining(mode))  # type: ignore[arg-type]
+        self.mode = mode
+
+    def kill(self) -> None:
+        self.chain.kill()
+        self.chain.open()
+
+    def check(self) -> None:
+        assert self.read("pending") == self.model
+        if self.mode != "clock":
+            assert self.read("latest") == self.latest
+
+    def read(self, block: BlockId) -> Model:
+        view = Ledger(self.chain.store, clock=self.chain.clock).view()
+        try:
+            state = view.state(view.resolve(block))
+            return {
+                each: Person(
+                    state.balance(each),
+                    state.nonce(each),
+                    state.code(each),
+                    [state.storage(each, slot) for slot in range(SLOTS)],
+                )
+                for each in PEOPLE
+            }
+        finally:
+            view.close()
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+@given(st.lists(steps, max_size=25))
+def test_random_cheats_transactions_and_kills(sequence: list[tuple[str, bytes, int]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run(Path(folder))
+        for kind, who, amount in sequence:
+            run.people[kind](who, amount)
+            run.check()
+        run.follower.catch_up()
+        assert run.follower.heads == heads(run.chain.store)
+        check_roots(run.chain)
+        run.follower.close()
+        run.chain.kill()
