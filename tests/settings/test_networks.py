@@ -23,8 +23,8 @@ def test_without_names_the_settings_are_the_network() -> None:
         NetworkSettings(
             name="main", data="store", listen="127.0.0.1:8545", source="feed", genesis="g",
             feed=("ws://a", "ws://b"), canonical="http://c", believe_cheats=False,
-            feed_listen="127.0.0.1:2", keep_states=1800, keep_partials=64, keep_nodes=128, address_index=False,
-            dialect="preconf", view="preconfirmed", **ROOM,
+            feed_listen="127.0.0.1:2", keep_states=1800, keep_partials=64, keep_nodes=128,
+            address_index=False, dialect="preconf", view="preconfirmed", **ROOM,
         )
     ]  # fmt: skip
 
@@ -41,12 +41,14 @@ def test_a_network_has_its_own_and_takes_the_rest_from_the_settings() -> None:
     assert first == NetworkSettings(
         name="a", data="folder/a", listen="127.0.0.1:1", source="feed", genesis="g",
         feed=("ws://z",), canonical="", believe_cheats=False, feed_listen="", keep_states=1800,
-        keep_partials=64, keep_nodes=128, address_index=False, dialect="preconf", view="preconfirmed", **ROOM,
+        keep_partials=64, keep_nodes=128, address_index=False, dialect="preconf",
+        view="preconfirmed", **ROOM,
     )  # fmt: skip
     assert second == NetworkSettings(
         name="b", data="elsewhere", listen="127.0.0.1:8545", source="store", genesis="g",
         feed=("ws://x", "ws://y"), canonical="", believe_cheats=True,
-        feed_listen="127.0.0.1:3", keep_states=0, keep_partials=9, keep_nodes=128, address_index=False, map_size=1 << 30,
+        feed_listen="127.0.0.1:3", keep_states=0, keep_partials=9, keep_nodes=128,
+        address_index=False, map_size=1 << 30,
         max_readers=100, dialect="ethereum", view="sealed",
     )  # fmt: skip
 
@@ -70,7 +72,8 @@ def test_port_0_is_another_one_each_time() -> None:
          "network '../up': expected a name of up to 32 letters, digits, hyphens, underscores"),
         (["a.workers=1"], "network a.workers: a network has the settings data, listen, source, "
                           "genesis, feed, canonical, believe_cheats, feed_listen, keep_states, "
-                          "keep_partials, keep_nodes, address_index, map_size, max_readers, dialect, view"),
+                          "keep_partials, keep_nodes, address_index, map_size, max_readers, "
+                          "dialect, view"),
         (["a.keep_states=many"], "network a.keep_states: expected a whole number, found 'many'"),
         (["a.keep_states=64"], "keep_states: expected more than keep_partials, which is 64"),
         (["a.source=dev"], "network a.source: expected store or feed, found 'dev'"),
