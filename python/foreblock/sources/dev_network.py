@@ -25,7 +25,8 @@ from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.chaos.faulty_feed import FaultyFeed
-from foreblock.sequencer.dev.dev_sequencer import DevSequencer, Outlets
+from foreblock.sequencer.dev.branching import BranchingSequencer
+from foreblock.sequencer.dev.dev_sequencer import Outlets
 from foreblock.sequencer.dev.execution import execute
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis, read_dev_genesis
 from foreblock.sequencer.load import Load, first_of_load
@@ -80,7 +81,7 @@ class DevChainSource:
                 transaction_gas=chain.transaction_gas or None,
             )
             load = _load(chain, self._writer.profile.chain_id)
-            self._sequencer: Final = DevSequencer(
+            self._sequencer: Final = BranchingSequencer(
                 self._writer,
                 clock,
                 options,
