@@ -24,7 +24,6 @@ from foreblock.ledger.rules.transaction_types import DEPOSIT
 from foreblock.ledger.storage.body_rows import made_of
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.sequencer.attributes import (
-    attributes_deposit,
     next_base,
     payload_id,
     stray_deposit,
@@ -84,7 +83,7 @@ class ChaoticSequencer(Sequencer):
 
     def _announce(self, flashblock: Flashblock, now_ns: int, due_ns: int) -> None:
         if self._faults.happens(FaultKind.EQUIVOCATE, flashblock.block_number, flashblock.index):
-            self._contradict(self._other_last_index())
+            self._contradict(self._other_flashblock())
         super()._announce(flashblock, now_ns, due_ns)
 
     def _strikes(self, kind: FaultKind) -> bool:
@@ -100,12 +99,8 @@ class ChaoticSequencer(Sequencer):
 
     # --- Faults ------------------------------------------------------------------------
 
-    def _other_last_index(self) -> Flashblock:
-        """The last index, which is being announced, with other transactions; it is not stored."""
-        return self._instead_of_last(self._block.partials[:-1], self._other_transactions())
-
     def _other_flashblock(self) -> Flashblock:
-        """Another flashblock for the place of the last one, announced before; it is not stored."""
+        """The last flashblock with other transactions: one less, or one more; it is not stored."""
         block = self._block
         stray = stray_deposit(block.base, self._options)
         if block.quiet:
@@ -134,15 +129,6 @@ class ChaoticSequencer(Sequencer):
             return other.close_index(CommitBuilder(store).next).flashblock()
         finally:
             other.close()
-
-    def _other_transactions(self) -> list[Transaction]:
-        """Other transactions for the last index that can run as well: one less, or one more."""
-        block, others = self._block, list(self._ran.values())
-        if others:
-            return others[:-1]
-        if len(block.partials) == 1:
-            others.append(attributes_deposit(block.base, self._options))
-        return [*others, stray_deposit(block.base, self._options)]
 
     def _restart(self, now_ns: int, due_ns: int, base: Base | None = None) -> None:
         """Give the block up and begin it anew as another job, in one commit."""

@@ -136,11 +136,10 @@ class BranchingSequencer(DevSequencer):
         )
         self._go_on_with(block, last, now_ns, now_ns)
         self._slot = self._schedule.slots_before
-        self.put_back(waiting)
+        self._put_back(waiting)
 
-    def put_back(self, transactions: Iterable[Transaction]) -> None:
-        """Let these wait again, as far as they may still run."""
-        self._put_back(transactions)
+    def _put_back(self, transactions: Iterable[Transaction]) -> None:
+        super()._put_back(transactions)
         self._may_run_more = True
         self._close_soon()
 
@@ -166,7 +165,6 @@ class BranchingSequencer(DevSequencer):
         now_ns = self._clock.monotonic_ns()
         self.change(is_cheated=False)
         self._restart(now_ns, now_ns)
-        self.put_back(())
 
     def drop_tail(self) -> None:
         """Seal the block in progress without its last stored index and what came after it."""
@@ -174,7 +172,7 @@ class BranchingSequencer(DevSequencer):
         self._ran.clear()
         self._end_block()
         self._turn_over_without_tail(self._clock.monotonic_ns())
-        self.put_back(ran)
+        self._put_back(ran)
 
     def contradict_last(self) -> Flashblock:
         """Announce another flashblock for the place of the last one; the chain is as it was."""
