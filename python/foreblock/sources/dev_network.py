@@ -26,7 +26,8 @@ from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.chaos.faulty_feed import FaultyFeed
-from foreblock.sequencer.dev.dev_sequencer import DevSequencer, Outlets
+from foreblock.sequencer.dev.branching import BranchingSequencer
+from foreblock.sequencer.dev.dev_sequencer import Outlets
 from foreblock.sequencer.dev.execution import execute, execute_together
 from foreblock.sequencer.dev_genesis import (
     DEFAULT_TIMESTAMP,
@@ -93,7 +94,7 @@ class DevChainSource:
                 order=chain.order,
             )
             load = _load(chain, self._writer.profile.chain_id)
-            self._sequencer: Final = DevSequencer(
+            self._sequencer: Final = BranchingSequencer(
                 self._writer,
                 clock,
                 options,

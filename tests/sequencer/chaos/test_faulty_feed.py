@@ -37,3 +37,27 @@ def test_a_delayed_message_goes_out_though_its_timer_was_early() -> None:
             assert await server.published.get() == delayed
 
     asyncio.run(run())
+
+
+def test_faults_change_while_it_runs_and_nothing_stays_behind() -> None:
+    async def run() -> None:
+        server = Server()
+        feed = FaultyFeed(cast(FeedServer, server), Faults({}), DrivenClock())
+        first, held, dropped, last = (later(1, "job", at, hash_of(str(at))) for at in (1, 2, 3, 4))
+        feed.publish(first)
+        feed.strike(Faults({FaultKind.REORDER: 1.0}))
+        feed.publish(held)
+        assert taken(server) == [first]
+        feed.strike(Faults({FaultKind.DROP: 1.0}))
+        assert taken(server) == [held], "it waited for the next one"
+        feed.publish(dropped)
+        feed.strike(Faults({}))
+        feed.publish(last)
+        assert taken(server) == [last]
+
+    asyncio.run(run())
+
+
+def taken(server: Server) -> list[Flashblock]:
+    """What was published since the last call."""
+    return [server.published.get_nowait() for _ in range(server.published.qsize())]

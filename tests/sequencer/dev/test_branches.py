@@ -1,10 +1,12 @@
 """Reset, rollback and reorganisation, and the accidents of flashblocks."""
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from foreblock.bus.commands import (
+    AnyCommand,
     CloseFlashblock,
     DropTail,
     Equivocate,
@@ -20,7 +22,9 @@ from foreblock.bus.commands import (
     SetMining,
     TakeSnapshot,
 )
-from foreblock.errors import RefusedCommand
+from foreblock.errors import NotHere, RefusedCommand
+from foreblock.ledger.reading.blocks import ByPlace, PreconfirmedBlock
+from foreblock.ledger.reading.view import Ledger
 from foreblock.sequencer.dev import branches
 from foreblock.types import Flashblock
 from support.chains.checking import check_by_import
@@ -305,13 +309,16 @@ def test_faults_are_switched_while_it_runs(tmp_path: Path) -> None:
     assert len({each.payload_id for each in chain.published}) == latest(chain) + 1
     with pytest.raises(RefusedCommand, match="is not a fault"):
         chain.execute(SetFaults(("nonsense=1",)))
+    assert [bool(each) for each in chain.struck] == [False]
     chain.execute(SetFaults(("restart=1",)))
+    assert [bool(each) for each in chain.struck] == [False, True], "the feed hears of it"
     begun = latest(chain)
     restarted = jobs_by_block(chain.run(10_000))
     assert [len(restarted[each]) for each in range(begun + 2, begun + 5)] == [2, 2, 2]
     chain.kill()
     chain.open()
     assert chain.sequencer.state.faults == ("restart=1",)
+    assert bool(chain.struck[-1])
     assert any(len(jobs) > 1 for jobs in jobs_by_block(chain.run(6_000)).values())
     chain.execute(SetFaults(()))
     chain.run(2_000)
@@ -330,3 +337,26 @@ def test_every_index_of_a_branch_is_announced(manual: DevChain) -> None:
     at = len(manual.published)
     manual.execute(Reorganize(2))
     assert indices(manual.published[at:]) == [(2, 0), (3, 0), (4, 0)]
+
+
+@pytest.mark.parametrize("command", [RestartBlock(), Rollback(1), Reorganize(1)])
+def test_an_empty_flashblock_may_stand_where_a_branch_had_one(
+    manual: DevChain, command: AnyCommand
+) -> None:
+    manual.execute(Mine())
+    for nonce in range(3):
+        manual.submit(send(ALICE, nonce))
+        manual.execute(CloseFlashblock())
+    manual.execute(command)
+    for _ in range(4):
+        manual.execute(CloseFlashblock())
+    with closing(Ledger(manual.store, clock=manual.clock).view()) as view:
+        pending = view.pending
+        assert pending is not None
+        assert pending.index == 4
+        for index in range(1, 5):
+            found = view.resolve(ByPlace(pending.number, index))
+            assert isinstance(found, PreconfirmedBlock)
+            assert found.hash == pending.hash, index
+        with pytest.raises(NotHere):
+            view.resolve(ByPlace(pending.number, 5))

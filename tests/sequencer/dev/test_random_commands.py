@@ -7,6 +7,7 @@ heard every message, has the same blocks once it is given those of the chain.
 
 import random
 import tempfile
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from foreblock.bus.commands import (
     RestartBlock,
     Revert,
     Rollback,
+    SetFaults,
     SetFlashblockInterval,
     SetMining,
     SetNextTimestamp,
@@ -62,6 +64,7 @@ action = st.one_of(
     st.tuples(st.just("restart")),
     st.tuples(st.just("tail")),
     st.tuples(st.just("equivocate")),
+    st.tuples(st.just("faults"), st.sampled_from(["", "restart", "tail", "equivocate", "reorg"])),
     st.tuples(st.just("kill")),
 )
 
@@ -113,6 +116,7 @@ class Trial:
         self.model = DevModel()
         self.follow = Follow(folder / "followed", self.chain)
         self.snapshots: dict[int, DevModel] = {}
+        self.hashes: list[bytes] = []  # of the sealed blocks, at the last look
         self.highest = 0
         self.commit = 0
         self.sent = 0
@@ -208,6 +212,9 @@ class Trial:
     def do_equivocate(self) -> None:
         self.execute(Equivocate())
 
+    def do_faults(self, kind: str) -> None:
+        self.execute(SetFaults((f"{kind}=0.5",) if kind else ()))
+
     def do_kill(self) -> None:
         self.chain.kill()
         self.chain.open()
@@ -223,6 +230,7 @@ class Trial:
             assert heads.commit >= self.commit
             self.commit = heads.commit
             sealed = chain.sealed()
+            self.see_replaced([block.hash for block in sealed])
             new = [
                 [raw for raw in block.transactions if raw[0] != DEPOSIT]
                 for block in sealed[model.height :]
@@ -241,6 +249,15 @@ class Trial:
         waiting = {each.raw for each in chain.sequencer.pooled()}
         assert waiting == {each[2] for each in model.waiting.values()}
         self.follow.hear()
+
+    def see_replaced(self, hashes: list[bytes]) -> None:
+        """Blocks that a fault has replaced, in which all transactions have another place."""
+        pairs = zip(self.hashes[: self.model.height], hashes, strict=False)
+        same = sum(1 for _ in takewhile(lambda each: each[0] == each[1], pairs))
+        if same < self.model.height:
+            assert "reorg=0.5" in self.chain.sequencer.state.faults
+            self.gone_back(self.model.height - same, lost=False)
+        self.hashes = hashes
 
     @staticmethod
     def compare(found: list[int], nonces: dict[int, int]) -> None:

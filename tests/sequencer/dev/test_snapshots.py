@@ -14,6 +14,14 @@ from foreblock.bus.commands import (
     SetNextTimestamp,
     TakeSnapshot,
 )
+from foreblock.ledger.reading.cursors import Cursor
+from foreblock.ledger.reading.event_items import header_of
+from foreblock.ledger.reading.events import (
+    flashblock_end,
+    next_flashblock,
+    next_sealed,
+    sealed_end,
+)
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage import given_up
 from foreblock.ledger.storage.dev_row import Mining
@@ -196,3 +204,56 @@ def test_what_is_given_up_at_the_same_height_is_forgotten(
     assert everything(auto) == before
     assert auto.execute(Revert(first))
     assert everything(auto) == at_first
+
+
+# --- Those who watch -------------------------------------------------------------------
+
+Ends = tuple[Cursor, Cursor]
+
+
+def ends(chain: DevChain) -> Ends:
+    """Where the sealed chain and the flashblocks end."""
+    with closing(Ledger(chain.store, clock=chain.clock).view()) as view:
+        return sealed_end(view), flashblock_end(view)
+
+
+def watched(chain: DevChain, since: Ends) -> tuple[list[tuple[str, int]], Ends]:
+    """The events since two positions, as their kind and the block, and the positions then."""
+    events, then = [], list(since)
+    with closing(Ledger(chain.store, clock=chain.clock).view()) as view:
+        for at, following in enumerate((next_sealed, next_flashblock)):
+            while (found := following(view, then[at])) is not None:
+                then[at] = found.then
+                if found.event is not None:
+                    number = header_of(found.event).number
+                    events.append((type(found.event).__name__, number))
+    return events, (then[0], then[1])
+
+
+def test_watchers_are_told_of_all_that_is_taken_back(manual: DevChain) -> None:
+    manual.submit(send(ALICE, 0))
+    manual.execute(CloseFlashblock())
+    snapshot, start = manual.execute(TakeSnapshot()), ends(manual)
+    for nonce in (1, 2, 3):
+        manual.submit(send(ALICE, nonce))
+        manual.execute(CloseFlashblock())
+        manual.execute(Mine())
+    far = ends(manual)
+    grown, then = watched(manual, start)
+    assert then == far
+    assert manual.execute(Revert(snapshot))
+    taken_back, then = watched(manual, far)
+    assert then == start, "the very partial is pending again"
+    assert watched(manual, start) == ([], start)
+    opposite = {"BlockSealed": "BlockRemoved", "FlashblockAdded": "FlashblockDropped"}
+    for kind, back in opposite.items():
+        up = [number for each, number in grown if each == kind]
+        down = [number for each, number in taken_back if each == back]
+        assert up
+        assert down == up[::-1]
+    assert len(taken_back) == len(grown)
+    manual.submit(send(ALICE, 1, value=5))
+    manual.execute(Mine(5))
+    late, then = watched(manual, far)
+    assert then == ends(manual)
+    assert late[: late.index(("BlockSealed", 1))] == [("BlockRemoved", each) for each in (3, 2, 1)]

@@ -14,7 +14,9 @@ from foreblock.ledger.storage.dev_row import DevState, Mining
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.ledger.storage.partial_rows import decode_numbers, made_of_key, transactions_key
 from foreblock.ledger.storage.rows import decode_items
-from foreblock.sequencer.dev.dev_sequencer import DevSequencer, Outlets
+from foreblock.sequencer.chaos.faults import Faults
+from foreblock.sequencer.dev.branching import BranchingSequencer
+from foreblock.sequencer.dev.dev_sequencer import Outlets
 from foreblock.sequencer.dev.execution import execute
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.load import Load
@@ -89,6 +91,7 @@ class DevChain:
         self.clock = DrivenClock(GENESIS_TIME * SECOND + begins_ms * MS, 5 * SECOND)
         self.published: list[Flashblock] = []
         self.others: list[Flashblock] = []  # that contradict some of them
+        self.struck: list[Faults] = []  # that the feed is to have
         self.open()
 
     def open(self) -> None:
@@ -104,11 +107,11 @@ class DevChain:
         self.writer = LedgerWriter(
             self.store, self.clock, keep_partials=self.keep_partials, chooses_bases=True
         )
-        self.sequencer = DevSequencer(
+        self.sequencer = BranchingSequencer(
             self.writer,
             self.clock,
             self.options,
-            Outlets(self.published.append, self.others.append),
+            Outlets(self.published.append, self.others.append, self.struck.append),
             self.load,
             self.state,
         )

@@ -338,7 +338,7 @@ class LedgerWriter:
         begun_ns = self._clock.monotonic_ns()
         self._heads = builder.commit()
         for each in builder.given_up:
-            if all(partial > self._last_held for partial in each.partials):
+            if each.partials and min(each.partials) > self._last_held:
                 self._given_up.add(each)
         self.committed_at_ns = self._clock.monotonic_ns()
         self.commit_took_ns = self.committed_at_ns - begun_ns

@@ -10,7 +10,7 @@ from typing import Final
 from foreblock._engine import View
 from foreblock.errors import DroppedPartial, UnknownPartial
 from foreblock.ledger.storage.body_rows import made_of
-from foreblock.ledger.storage.freshness import standing_in
+from foreblock.ledger.storage.freshness import is_gone, standing_in
 from foreblock.ledger.storage.partial_rows import (
     PartialRow,
     by_hash_key,
@@ -38,7 +38,10 @@ def pending_partial(view: View) -> int | None:
 def partial_at(view: View, block: int, index: int) -> int:
     """The partial of a block at this index; raises `UnknownPartial`."""
     row = view.row(by_place_key(block, index)) if max(block, index) < 1 << 64 else None
-    number = standing_in(view, block, index) if row is None else decode_numbers(row)[0]
+    number = None if row is None else decode_numbers(row)[0]
+    if number is None or is_gone(view, number):
+        # A quiet index may be where a branch that was given up had one of its own.
+        number = standing_in(view, block, index) or number
     if number is None:
         raise UnknownPartial(index)
     return number

@@ -92,7 +92,7 @@ def quiet_end(view: View, partial: int) -> Quiet | None:
 
 def standing_in(view: View, block: int, index: int) -> int | None:
     """The partial that represents a quiet index; none where there is no such index."""
-    places = _places(view, block)
+    places = [each for each in _places(view, block) if not is_gone(view, each.partial)]
     below = next((each for each in reversed(places) if each.index < index), None)
     above = next((each for each in places if each.index > index), None)
     if below is None:
@@ -101,6 +101,12 @@ def standing_in(view: View, block: int, index: int) -> int | None:
         quiet = quiet_end(view, below.partial)
         return below.partial if quiet is not None and index <= quiet.index else None
     return below.partial if _follows(view, block, above.partial, below.partial) else None
+
+
+def is_gone(view: View, partial: int) -> bool:
+    """Whether a partial was given up or pruned, so that its place means nothing."""
+    found = view.partial(partial)
+    return found is None or found.status == "dropped"
 
 
 def last_index_of(view: View, block: int, partial: int) -> int | None:

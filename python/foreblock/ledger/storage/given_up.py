@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from foreblock._engine import View
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.partial_rows import by_hash_key, decode_by_hash, decode_partial_row
-from foreblock.ledger.storage.removed_rows import place_row
+from foreblock.ledger.storage.removed_rows import decode_removed, place_row
 
 KEPT: Final = 4_096  # partials
 PORTION: Final = 256  # partials that are forgotten together
@@ -55,8 +55,11 @@ class GivenUpBlocks:
 def given_up_keys(view: View, given_up: GivenUp) -> Iterator[bytes]:
     """The keys of all rows of what was given up, but for places, which are few."""
     if given_up.removed is not None:
-        yield given_up.removed
-        yield place_row(given_up.removed)[0]
+        row = view.row(given_up.removed)
+        # The same block may have been sealed and given up again.
+        if row is not None and decode_removed(row).partials[-1] in given_up.partials:
+            yield given_up.removed
+            yield place_row(given_up.removed)[0]
     for partial in given_up.partials:
         key = partial_rows.partial_key(given_up.block, partial)
         row = view.row(key)

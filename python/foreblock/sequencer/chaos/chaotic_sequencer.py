@@ -24,7 +24,6 @@ from foreblock.ledger.rules.unsigned_deposits import is_from_user
 from foreblock.ledger.storage.body_rows import made_of
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.sequencer.attributes import (
-    first_transactions,
     next_base,
     payload_id,
     stray_deposit,
@@ -85,7 +84,7 @@ class ChaoticSequencer(Sequencer):
 
     def _announce(self, flashblock: Flashblock, now_ns: int, due_ns: int) -> None:
         if self._faults.happens(FaultKind.EQUIVOCATE, flashblock.block_number, flashblock.index):
-            other = self._other_last_index()
+            other = self._other_flashblock()
             if other != flashblock:
                 self._contradict(other)
         super()._announce(flashblock, now_ns, due_ns)
@@ -103,21 +102,19 @@ class ChaoticSequencer(Sequencer):
 
     # --- Faults ------------------------------------------------------------------------
 
-    def _other_last_index(self) -> Flashblock:
-        """The last index, which is being announced, with other transactions; it is not stored."""
-        return self._instead_of_last(self._block.partials[:-1], self._other_transactions())
-
     def _other_flashblock(self) -> Flashblock:
-        """Another flashblock for the place of the last one, announced before; it is not stored."""
+        """The last flashblock with other transactions: one less, or one more; it is not stored."""
         block = self._block
-        stray = stray_deposit(block.base, self._options)
+        # On a chain without deposits nothing runs that nobody has signed.
+        has_strays = block.rules.optimism is not None
+        stray = [stray_deposit(block.base, self._options)] if has_strays else []
         if block.quiet:
-            return self._instead_of_last(block.partials, [stray])
+            return self._instead_of_last(block.partials, stray)
         with self._writer.store.view() as view:
             last = transactions_in(view, block.number, block.partials[-1:])
         if len(block.partials) > 1 and last:
             return self._instead_of_last(block.partials[:-1], last[:-1])
-        return self._instead_of_last(block.partials[:-1], [*last, stray])
+        return self._instead_of_last(block.partials[:-1], [*last, *stray])
 
     def _instead_of_last(
         self, before: tuple[int, ...], transactions: list[Transaction]
@@ -137,17 +134,6 @@ class ChaoticSequencer(Sequencer):
             return other.close_index(CommitBuilder(store).next).flashblock()
         finally:
             other.close()
-
-    def _other_transactions(self) -> list[Transaction]:
-        """Other transactions for the last index that can run as well: one less, or one more."""
-        block, others = self._block, list(self._ran.values())
-        if others:
-            return others[:-1]
-        if len(block.partials) == 1:
-            others += first_transactions(block.base, block.rules, self._options)
-        if block.rules.optimism is None:
-            return others  # nothing runs that nobody has signed
-        return [*others, stray_deposit(block.base, self._options)]
 
     def _restart(self, now_ns: int, due_ns: int, base: Base | None = None) -> None:
         """Give the block up and begin it anew as another job, in one commit."""

@@ -14,11 +14,11 @@ from foreblock.ledger.building.block_run import BlockRun
 from foreblock.ledger.building.chain_return import FormerPlace, take_back
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.snapshot_rows import MOST, ChainSnapshot
-from foreblock.sequencer.dev.dev_sequencer import DevSequencer
+from foreblock.sequencer.dev.branching import BranchingSequencer
 from foreblock.types import Transaction, decode_transactions
 
 
-def take_snapshot(sequencer: DevSequencer, _: TakeSnapshot) -> int:
+def take_snapshot(sequencer: BranchingSequencer, _: TakeSnapshot) -> int:
     """Remember the chain as it is; gives the id of the snapshot."""
     if len(sequencer.snapshots) >= MOST:
         raise RefusedCommand(f"there are {MOST} snapshots, which is the most; revert to one first")
@@ -38,7 +38,7 @@ def take_snapshot(sequencer: DevSequencer, _: TakeSnapshot) -> int:
     return number
 
 
-def revert(sequencer: DevSequencer, command: Revert) -> bool:
+def revert(sequencer: BranchingSequencer, command: Revert) -> bool:
     """Make the chain what it was at a snapshot; gives whether there is such a snapshot."""
     writer, snapshot = sequencer.writer, sequencer.snapshots.get(command.id)
     if snapshot is None:
@@ -55,7 +55,7 @@ def revert(sequencer: DevSequencer, command: Revert) -> bool:
     return True
 
 
-def reset(sequencer: DevSequencer, _: Reset) -> None:
+def reset(sequencer: BranchingSequencer, _: Reset) -> None:
     """Begin the chain anew on its genesis, as another instance, with an empty pool."""
     _check_kept(sequencer, 0)
     sequencer.restore_first(secrets.token_bytes(32))
@@ -63,7 +63,7 @@ def reset(sequencer: DevSequencer, _: Reset) -> None:
     _go_back(sequencer, 0, [])
 
 
-def roll_back(sequencer: DevSequencer, command: Rollback) -> None:
+def roll_back(sequencer: BranchingSequencer, command: Rollback) -> None:
     """Give up sealed blocks with what is in them; what is not sealed yet waits again."""
     fork = _fork(sequencer, command.depth, "Rollback")
     waiting = [*_unsealed(sequencer), *sequencer.pooled()]
@@ -71,7 +71,7 @@ def roll_back(sequencer: DevSequencer, command: Rollback) -> None:
     _go_back(sequencer, fork, waiting)
 
 
-def reorganize(sequencer: DevSequencer, command: Reorganize) -> None:
+def reorganize(sequencer: BranchingSequencer, command: Reorganize) -> None:
     """Replace sealed blocks by as many others; what is not sealed yet waits again."""
     depth = command.depth
     fork = _fork(sequencer, depth, "Reorg")
@@ -96,13 +96,15 @@ def reorganize(sequencer: DevSequencer, command: Reorganize) -> None:
     _finish(sequencer, run, fork, waiting)
 
 
-def _go_back(sequencer: DevSequencer, fork: int, waiting: list[Transaction]) -> None:
+def _go_back(sequencer: BranchingSequencer, fork: int, waiting: list[Transaction]) -> None:
     """Give up all sealed blocks above this one, and begin the next."""
     run = BlockRun.replacing(sequencer.writer, sequencer.clock, fork, sequencer.block)
     _finish(sequencer, run, fork, waiting)
 
 
-def _finish(sequencer: DevSequencer, run: BlockRun, fork: int, waiting: list[Transaction]) -> None:
+def _finish(
+    sequencer: BranchingSequencer, run: BlockRun, fork: int, waiting: list[Transaction]
+) -> None:
     """Begin the block in progress of a run, and make the run the chain."""
     sequencer.snapshots.forget_above(fork)
     sequencer.change(keeps_time=False, is_cheated=False)
@@ -111,13 +113,13 @@ def _finish(sequencer: DevSequencer, run: BlockRun, fork: int, waiting: list[Tra
     sequencer.settle()
 
 
-def _unsealed(sequencer: DevSequencer) -> list[Transaction]:
+def _unsealed(sequencer: BranchingSequencer) -> list[Transaction]:
     """The users' transactions in the closed indices of the block in progress."""
     block = sequencer.block
     return sequencer.transactions_of(block.number, block.partials)
 
 
-def _fork(sequencer: DevSequencer, depth: int, what: str) -> int:
+def _fork(sequencer: BranchingSequencer, depth: int, what: str) -> int:
     """The block that stays the last; the words are anvil's."""
     latest = sequencer.parent.number
     if depth > latest:
@@ -129,7 +131,7 @@ def _fork(sequencer: DevSequencer, depth: int, what: str) -> int:
     return latest - depth
 
 
-def _check_kept(sequencer: DevSequencer, block: int) -> None:
+def _check_kept(sequencer: BranchingSequencer, block: int) -> None:
     with sequencer.writer.store.view() as view:
         earliest = view.heads.earliest
     if block < earliest:

@@ -18,7 +18,7 @@ followers take no more than so many indices, and each names those before it.
 How the mode is kept is in `ledger.storage.dev_row`. Commands are in `dev_commands`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -31,7 +31,6 @@ from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.block_run import BlockRun
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.building.snapshots import Snapshots
 from foreblock.ledger.storage import dev_row
 from foreblock.ledger.storage.cheat_rows import read_cheats
 from foreblock.ledger.storage.dev_row import DevState
@@ -43,9 +42,8 @@ from foreblock.sequencer.index_limits import Budget
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.sequencer.timing import NEVER_NS, SECOND_NS, Schedule, next_timestamp, unscheduled
-from foreblock.sequencer.transaction_pool import TransactionPool
 from foreblock.sequencer.unsigned import unsigned_transaction
-from foreblock.types import Account, Base, Cheat, Flashblock, Header, Transaction
+from foreblock.types import Account, Base, Cheat, Flashblock, Header
 
 MILLISECOND_NS: Final = 10**6
 FRESH_FOR_BLOCKS: Final = 2
@@ -93,10 +91,6 @@ class DevSequencer(ChaoticSequencer):
         faults = Faults.parse(self._state.faults, options.seed)
         publish, contradict = outlets.publish, outlets.contradict
         super().__init__(writer, clock, options, publish, load, faults, contradict)
-        self._first: Final = state
-        self.snapshots: Final = Snapshots(writer)
-        self._outlets: Final = outlets
-        outlets.strike(faults)
         self._has_pool = True
         if found is None:
             self.change()
@@ -461,141 +455,3 @@ class DevSequencer(ChaoticSequencer):
     def _first_count(self) -> int:
         """How many transactions every block begins with."""
         return 0 if self._block.rules.optimism is None else 1
-
-    # --- Other branches ----------------------------------------------------------------
-
-    @property
-    def writer(self) -> LedgerWriter:
-        """The writer of the chain."""
-        return self._writer
-
-    @property
-    def clock(self) -> Clock:
-        """The clock of the machine."""
-        return self._clock
-
-    @property
-    def block(self) -> BlockInProgress:
-        """The block in progress."""
-        return self._block
-
-    @property
-    def time(self) -> int:
-        """The time of the chain, in seconds."""
-        return self._wall_ns() // SECOND_NS
-
-    def close_index(self, *, fill: bool = True) -> Flashblock:
-        """Close the open index with what has run and, with `fill`, with what can run."""
-        now_ns = self._clock.monotonic_ns()
-        if fill:
-            self._pool.begin_index()
-            self._fill(Budget(self.base.gas_limit), now_ns)
-        flashblock = self._writer.extend(self._block, quietly=self._stores_quietly)
-        self._announce(flashblock, now_ns, now_ns)
-        return flashblock
-
-    def another_id(self, base: Base) -> bytes:
-        """A payload id that no job has had."""
-        return self._another_id(base)
-
-    def restore(self, state: DevState, time: int | None = None) -> None:
-        """Make the state what it was, and the time, if one is given; ids go on rising."""
-        now = self._state
-        self._state = structs.replace(
-            state,
-            instance=now.instance,
-            attempts=now.attempts,
-            branches=now.branches + 1,
-            next_snapshot=now.next_snapshot,
-        )
-        self.set_faults(state.faults)
-        if time is not None:
-            self.follow_time(time)
-
-    def restore_first(self, instance: bytes) -> None:
-        """Make the state what it was when the chain began, as another chain."""
-        self.restore(self._first)
-        self.change(instance=instance)
-
-    def begin_branch(self, run: BlockRun) -> None:
-        """Begin the next block of a run, under an id of its own."""
-        base = self._base_on(run.latest)
-        self._start(run.begin(base, self.another_id(base)))
-        run.close_index()
-
-    def add_sealed(
-        self, run: BlockRun, timestamp: int, instead_of: bytes, transactions: list[Transaction]
-    ) -> list[Transaction]:
-        """Add a sealed block to a run, instead of another one; gives what could not run."""
-        base = next_base(run.latest, timestamp, self._writer.profile, self._options, instead_of)
-        base = self._with_wishes(base)
-        left = self._build(run, base, self.another_id(base), transactions)
-        run.seal()
-        return left
-
-    def go_on_with(
-        self,
-        block: BlockInProgress,
-        flashblocks: Iterable[Flashblock],
-        waiting: Iterable[Transaction],
-    ) -> None:
-        """Go on with the block in progress of another branch; only these transactions wait."""
-        now_ns = self._clock.monotonic_ns()
-        self._last_struck.clear()
-        if self._load is not None:
-            self._load.start_again()
-        *before, last = flashblocks
-        for flashblock in before:
-            self._publish(flashblock)
-        self._ran.clear()
-        self._block = block
-        self._pool = TransactionPool(
-            self._terms_of(block), self._account, order=self._options.order
-        )
-        self._go_on_with(block, last, now_ns, now_ns)
-        self._slot = self._schedule.slots_before
-        self.put_back(waiting)
-
-    def put_back(self, transactions: Iterable[Transaction]) -> None:
-        """Let these wait again, as far as they may still run."""
-        self._put_back(transactions)
-        self._may_run_more = True
-        self._close_soon()
-
-    def _give_up_above(self, block: int) -> None:
-        self.snapshots.forget_above(block)
-
-    def transactions_of(
-        self, block: int, partials: tuple[int, ...] | None = None
-    ) -> list[Transaction]:
-        """The users' transactions in these partials, or in all of a sealed block."""
-        return self._transactions_of(block, partials)
-
-    # --- Accidents ---------------------------------------------------------------------
-
-    def set_faults(self, faults: tuple[str, ...]) -> None:
-        """Let these happen from now on; raises `InvalidArgument`."""
-        self._faults = Faults.parse(faults, self._options.seed)
-        self.change(faults=faults)
-        self._outlets.strike(self._faults)
-
-    def restart_block(self) -> None:
-        """Give up the block in progress and begin it anew; its transactions wait again."""
-        now_ns = self._clock.monotonic_ns()
-        self.change(is_cheated=False)
-        self._restart(now_ns, now_ns)
-        self.put_back(())
-
-    def drop_tail(self) -> None:
-        """Seal the block in progress without its last stored index and what came after it."""
-        ran = list(self._ran.values())
-        self._ran.clear()
-        self._end_block()
-        self._turn_over_without_tail(self._clock.monotonic_ns())
-        self.put_back(ran)
-
-    def contradict_last(self) -> Flashblock:
-        """Announce another flashblock for the place of the last one; the chain is as it was."""
-        other = self._other_flashblock()
-        self._publish(other)
-        return other

@@ -7,9 +7,9 @@ from foreblock.bus import commands
 from foreblock.bus.commands import AnyCommand
 from foreblock.errors import RefusedCommand
 from foreblock.sequencer.dev import accidents, accounts, branches, cheats, mining
-from foreblock.sequencer.dev.dev_sequencer import DevSequencer
+from foreblock.sequencer.dev.branching import BranchingSequencer
 
-_TABLE: Final[dict[type, Callable[[DevSequencer, Any], Any]]] = {
+_TABLE: Final[dict[type, Callable[[BranchingSequencer, Any], Any]]] = {
     commands.Mine: mining.mine,
     commands.SetMining: mining.set_mining,
     commands.SetFlashblockInterval: mining.set_flashblock_interval,
@@ -39,13 +39,13 @@ _TABLE: Final[dict[type, Callable[[DevSequencer, Any], Any]]] = {
 
 
 def execute_together(
-    sequencer: DevSequencer, wanted: Sequence[commands.SetAccount | commands.AddBalance]
+    sequencer: BranchingSequencer, wanted: Sequence[commands.SetAccount | commands.AddBalance]
 ) -> list[RefusedCommand | None]:
     """Carry out commands that set accounts, in one commit; gives which were refused."""
     return cheats.set_accounts(sequencer, wanted)
 
 
-def execute(sequencer: DevSequencer, command: AnyCommand) -> Any:  # noqa: ANN401, its own
+def execute(sequencer: BranchingSequencer, command: AnyCommand) -> Any:  # noqa: ANN401, its own
     """Carry out a command, committed when this returns; raises `RefusedCommand`."""
     carry_out = _TABLE.get(type(command))
     if carry_out is None:

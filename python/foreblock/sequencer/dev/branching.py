@@ -1,0 +1,181 @@
+"""A dev sequencer whose chain can be taken back, replaced in part, and have accidents.
+
+What a command does with these is in `branches` and `accidents`. After a chain was taken back
+nothing of the sequencer's memory may be of the branch that was given up: the pool, the signed
+load, and where faults have struck. Payload ids never repeat, so that those who follow the feed
+never take one job for another.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec import structs
+
+from foreblock.clock import Clock
+from foreblock.ledger.building.block_in_progress import BlockInProgress
+from foreblock.ledger.building.block_run import BlockRun
+from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.building.snapshots import Snapshots
+from foreblock.ledger.storage.dev_row import DevState
+from foreblock.sequencer.attributes import next_base
+from foreblock.sequencer.chaos.faults import Faults
+from foreblock.sequencer.dev.dev_sequencer import DevSequencer, Outlets
+from foreblock.sequencer.index_limits import Budget
+from foreblock.sequencer.load import Load
+from foreblock.sequencer.sequencer_options import SequencerOptions
+from foreblock.sequencer.timing import SECOND_NS
+from foreblock.sequencer.transaction_pool import TransactionPool
+from foreblock.types import Base, Flashblock, Transaction
+
+
+class BranchingSequencer(DevSequencer):
+    """Builds the blocks of a dev chain, which may end elsewhere after the next command."""
+
+    def __init__(
+        self,
+        writer: LedgerWriter,
+        clock: Clock,
+        options: SequencerOptions,
+        outlets: Outlets,
+        load: Load | None,
+        state: DevState,
+    ) -> None:
+        """`state` is what a chain begins with that has none of its own."""
+        super().__init__(writer, clock, options, outlets, load, state)
+        self.snapshots: Final = Snapshots(writer)
+        self._first: Final = state
+        self._outlets: Final = outlets
+        outlets.strike(self._faults)
+
+    @property
+    def writer(self) -> LedgerWriter:
+        """The writer of the chain."""
+        return self._writer
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of the machine."""
+        return self._clock
+
+    @property
+    def block(self) -> BlockInProgress:
+        """The block in progress."""
+        return self._block
+
+    @property
+    def time(self) -> int:
+        """The time of the chain, in seconds."""
+        return self._wall_ns() // SECOND_NS
+
+    def close_index(self, *, fill: bool = True) -> Flashblock:
+        """Close the open index with what has run and, with `fill`, with what can run."""
+        now_ns = self._clock.monotonic_ns()
+        if fill:
+            self._pool.begin_index()
+            self._fill(Budget(self.base.gas_limit), now_ns)
+        flashblock = self._writer.extend(self._block, quietly=self._stores_quietly)
+        self._announce(flashblock, now_ns, now_ns)
+        return flashblock
+
+    def another_id(self, base: Base) -> bytes:
+        """A payload id that no job has had."""
+        return self._another_id(base)
+
+    def restore(self, state: DevState, time: int | None = None) -> None:
+        """Make the state what it was, and the time, if one is given; ids go on rising."""
+        now = self._state
+        self._state = structs.replace(
+            state,
+            instance=now.instance,
+            attempts=now.attempts,
+            branches=now.branches + 1,
+            next_snapshot=now.next_snapshot,
+        )
+        self.set_faults(state.faults)
+        if time is not None:
+            self.follow_time(time)
+
+    def restore_first(self, instance: bytes) -> None:
+        """Make the state what it was when the chain began, as another chain."""
+        self.restore(self._first)
+        self.change(instance=instance)
+
+    def begin_branch(self, run: BlockRun) -> None:
+        """Begin the next block of a run, under an id of its own."""
+        base = self._base_on(run.latest)
+        self._start(run.begin(base, self.another_id(base)))
+        run.close_index()
+
+    def add_sealed(
+        self, run: BlockRun, timestamp: int, instead_of: bytes, transactions: list[Transaction]
+    ) -> list[Transaction]:
+        """Add a sealed block to a run, instead of another one; gives what could not run."""
+        base = next_base(run.latest, timestamp, self._writer.profile, self._options, instead_of)
+        base = self._with_wishes(base)
+        left = self._build(run, base, self.another_id(base), transactions)
+        run.seal()
+        return left
+
+    def go_on_with(
+        self,
+        block: BlockInProgress,
+        flashblocks: Iterable[Flashblock],
+        waiting: Iterable[Transaction],
+    ) -> None:
+        """Go on with the block in progress of another branch; only these transactions wait."""
+        now_ns = self._clock.monotonic_ns()
+        self._last_struck.clear()
+        if self._load is not None:
+            self._load.start_again()
+        *before, last = flashblocks
+        for flashblock in before:
+            self._publish(flashblock)
+        self._ran.clear()
+        self._block = block
+        self._pool = TransactionPool(
+            self._terms_of(block), self._account, order=self._options.order
+        )
+        self._go_on_with(block, last, now_ns, now_ns)
+        self._slot = self._schedule.slots_before
+        self._put_back(waiting)
+
+    def _put_back(self, transactions: Iterable[Transaction]) -> None:
+        super()._put_back(transactions)
+        self._may_run_more = True
+        self._close_soon()
+
+    def _give_up_above(self, block: int) -> None:
+        self.snapshots.forget_above(block)
+
+    def transactions_of(
+        self, block: int, partials: tuple[int, ...] | None = None
+    ) -> list[Transaction]:
+        """The users' transactions in these partials, or in all of a sealed block."""
+        return self._transactions_of(block, partials)
+
+    # --- Accidents ---------------------------------------------------------------------
+
+    def set_faults(self, faults: tuple[str, ...]) -> None:
+        """Let these happen from now on; raises `InvalidArgument`."""
+        self._faults = Faults.parse(faults, self._options.seed)
+        self.change(faults=faults)
+        self._outlets.strike(self._faults)
+
+    def restart_block(self) -> None:
+        """Give up the block in progress and begin it anew; its transactions wait again."""
+        now_ns = self._clock.monotonic_ns()
+        self._restart(now_ns, now_ns)
+
+    def drop_tail(self) -> None:
+        """Seal the block in progress without its last stored index and what came after it."""
+        ran = list(self._ran.values())
+        self._ran.clear()
+        self._end_block()
+        self._turn_over_without_tail(self._clock.monotonic_ns())
+        self._put_back(ran)
+
+    def contradict_last(self) -> Flashblock:
+        """Announce another flashblock for the place of the last one; the chain is as it was."""
+        other = self._other_flashblock()
+        self._publish(other)
+        return other
