@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 import structlog
 
-from foreblock.bus.commands import AnyCommand
+from foreblock.bus.commands import AnyCommand, Impersonate, ImpersonateAll, SendUnsigned
 from foreblock.bus.exchange import Respond
 from foreblock.bus.frames import (
     Accepted,
@@ -36,6 +36,8 @@ from foreblock.sources.pool_questions import PoolQuestions
 from foreblock.sources.submission_queue import SubmissionQueue, Submitted
 
 HINTS: Final = 10_000  # senders whose nonces are followed
+# Commands after which all that workers were told still holds.
+ADDING: Final = (Impersonate, ImpersonateAll, SendUnsigned)
 
 T = TypeVar("T")
 
@@ -68,7 +70,7 @@ class Source(Protocol):
         """The nonce after a sender's transactions that wait."""
 
     def next_nonces(self) -> dict[bytes, int]:
-        """The same of the senders whose transactions wait, of so many as workers are told of."""
+        """The same for the senders whose transactions wait, up to a number that takes little."""
 
     @property
     def waiting(self) -> int:
@@ -201,9 +203,10 @@ class NetworkWriter:
         except BaseException:
             respond(Refused(message.id, "the command failed, and the chain is begun anew"))
             raise
-        self._nonces.clear()
-        if self._tell_of_change is not None:
-            await self._tell_of_change(self.name)
+        if not isinstance(message.command, ADDING):
+            self._nonces.clear()
+            if self._tell_of_change is not None:
+                await self._tell_of_change(self.name)
         for sender, nonce in nonces.items():
             self._hint(sender, nonce)
         respond(Done(message.id, result))

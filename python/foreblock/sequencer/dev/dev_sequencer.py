@@ -196,9 +196,16 @@ class DevSequencer(ChaoticSequencer):
         return replace(base, gas_limit=needed)
 
     def _terms_of(self, block: BlockInProgress) -> Terms:
-        """A transaction may have the gas limit of a block, as users see it in headers."""
+        """A transaction may have the gas limit of a block, as users see it in headers.
+
+        Where the base fee was set below the minimum, it may offer as little.
+        """
         terms = super()._terms_of(block)
-        return replace(terms, gas_limit=max(block.base.gas_limit, block.parent.gas_limit))
+        return replace(
+            terms,
+            gas_limit=max(block.base.gas_limit, block.parent.gas_limit),
+            minimum_base_fee=min(terms.minimum_base_fee, terms.base_fee),
+        )
 
     def _another_id(self, base: Base) -> bytes:
         self.change(attempts=self._state.attempts + 1)
