@@ -174,5 +174,5 @@ def test_accounts_of_the_chain_sign(tmp_path: Path) -> None:
         assert client.ask("eth_signTypedData_v4", stranger, MAIL) == error(
             -32602, "No Signer available"
         )
-        long = one("string", "x" * 140_000)
-        assert "limit 131072" in client.ask("eth_signTypedData_v4", who, long)["message"]
+        long = one("string", "x" * 70_000)
+        assert "limit 65536" in client.ask("eth_signTypedData_v4", who, long)["message"]

@@ -141,6 +141,19 @@ def test_what_no_block_would_take_is_refused(
         assert answer["code"] == -32000
 
 
+@pytest.mark.parametrize(
+    "fees", [{"gasPrice": "0x0"}, {"maxFeePerGas": "0x0", "maxPriorityFeePerGas": "0x0"}]
+)
+def test_gas_costs_nothing_where_the_base_fee_is_0(tmp_path: Path, fees: dict[str, str]) -> None:
+    asked = {"from": ALICE, "to": NOBODY, **fees}
+    with dev_service(tmp_path) as (_, client):
+        assert "max fee per gas less than" in client.ask("eth_sendTransaction", asked)["message"]
+        client.ask("hardhat_setNextBlockBaseFeePerGas", "0x0")
+        found = receipt(client, client.ask("eth_sendTransaction", asked))
+        assert (found["status"], found["effectiveGasPrice"]) == ("0x1", "0x0")
+        assert "max fee per gas less than" in client.ask("eth_sendTransaction", asked)["message"]
+
+
 def test_a_receipt_is_waited_for(tmp_path: Path) -> None:
     with dev_service(tmp_path) as (_, client):
         found = client.ask("eth_sendTransactionSync", {"from": ALICE, "to": NOBODY}, 1000)

@@ -3,11 +3,13 @@
 import errno
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from foreblock._engine import Transaction
+from foreblock.bus.commands import Mine, SendUnsigned, SetMining
 from foreblock.clock import DrivenClock
 from foreblock.errors import PoolRefusal
 from foreblock.ledger.building.ledger_writer import LedgerWriter
@@ -19,18 +21,18 @@ from foreblock.sequencer.sequencer import Sequencer
 from foreblock.settings.networks import DevChain, Network
 from foreblock.sources import dev_network
 from foreblock.sources.dev_network import POOL_FILE, DevChainSource
-from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, SECOND, send
+from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, SECOND, sealed_blocks, send
 
 QUIET = Outlets(lambda _: None, lambda _: None)
 GAPPED = [send(ACCOUNTS[0], nonce) for nonce in (1, 2, 3)]
 
 
-def started(folder: Path, genesis: str = "") -> DevChainSource:
+def started(folder: Path, genesis: str = "", **options: Any) -> DevChainSource:  # noqa: ANN401, of the chain
     """A chain begun or gone on with, as by a new process."""
     chain = DevChain(
         genesis=genesis, chain_id=31337, mnemonic=TEST_MNEMONIC, accounts=10, balance=10**22,
         gas_limit=400_000_000, base_fee=10**9, block_time=2, interval_ms=200, seed=0,
-        instant=False, load=0, faults=[],
+        instant=False, load=0, faults=[], **options,
     )  # fmt: skip
     network = Network(name="main", data=str(folder), source="dev", dev=chain)
     return DevChainSource(network, DrivenClock(GENESIS_TIME * SECOND, 5 * SECOND), QUIET)
@@ -72,6 +74,25 @@ def test_under_karst_a_transaction_has_at_most_the_gas_of_osaka(tmp_path: Path) 
         source.submit(more.raw, more.sender)
     words = "transaction gas limit too high (cap: 16777216, tx: 16777217)"
     assert str(refusal.value) == words
+    source.close()
+
+
+def test_order_and_liberties_are_settings(tmp_path: Path) -> None:
+    source = started(tmp_path, order="fifo", auto_impersonate=True, mining="automine")
+    stranger = b"\xaa" * 20
+    asked = SendUnsigned(stranger, ACCOUNTS[0].address, bytes(32), b"", 21_000)
+    assert isinstance(source.execute(asked), bytes)
+    source.execute(SetMining("manual"))
+    cheap, dear = send(ACCOUNTS[0], 0, tip=1), send(ACCOUNTS[1], 0, tip=10**9)
+    better = send(ACCOUNTS[0], 0, tip=2, cap=10**12)
+    for each in (cheap, dear):
+        source.submit_next(each.raw, each.sender)
+    assert source.next_nonces() == {ACCOUNTS[0].address: 1, ACCOUNTS[1].address: 1}
+    with pytest.raises(PoolRefusal, match="replacement transaction underpriced"):
+        source.submit_next(better.raw, better.sender)
+    source.execute(Mine())
+    store = source._store
+    assert list(sealed_blocks(store)[-1].transactions[1:]) == [cheap.raw, dear.raw]
     source.close()
 
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from foreblock.bus.commands import AddBalance, AnyCommand, Mine, SetAccount
+from foreblock.bus.commands import AddBalance, AnyCommand, Mine, SendUnsigned, SetAccount
 from foreblock.bus.frames import (
     Accepted,
     AskPool,
@@ -322,6 +322,23 @@ def test_after_a_command_workers_hear_again_which_nonces_come_next() -> None:
     assert heard == ["main"]
     after = stage.said[stage.said.index(Done(0, "forgotten")) + 1 :]
     assert after[:2] == [NextNonce("main", ALICE, 1), Done(2)]
+
+
+def test_workers_forget_nothing_after_a_command_that_only_adds() -> None:
+    heard: list[str] = []
+
+    def scene(stage: Stage) -> None:
+        async def told(network: str) -> None:
+            heard.append(network)
+
+        stage.writer._tell_of_change = told  # type: ignore[misc]
+        stage.source.nonces[BOB] = 3
+        asked = SendUnsigned(BOB, ALICE, bytes(32), b"", 21_000)
+        stage.writer.order(Order(1, "main", asked, DEADLINE), stage.said.append)
+
+    stage = play(scene, lambda stage: Done(1) in stage.said)
+    assert heard == []
+    assert stage.said[:2] == [NextNonce("main", BOB, 3), Done(1)]
 
 
 def test_one_that_may_not_replace_another_is_refused() -> None:

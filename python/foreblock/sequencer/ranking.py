@@ -25,9 +25,9 @@ _Entry = tuple[tuple[int, int], Pooled]
 
 
 def run_key(order: Order, base_fee: int) -> Key:
-    """What is lower for who goes first, of the heads of senders.
+    """The key by which the heads of senders run, the lowest first.
 
-    By fees it is the highest tip above the base fee, and of equal tips the first to come.
+    By fees the highest tip above the base fee goes first, and of equal tips the first to come.
     """
     if order == "fifo":
         return lambda each: (0, each.arrival)

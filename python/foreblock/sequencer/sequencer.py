@@ -102,7 +102,7 @@ class Sequencer:
         return self._pool.next_nonce(sender)
 
     def next_nonces(self, most: int) -> dict[bytes, int]:
-        """The same of the senders whose transactions are in no committed index, of so many."""
+        """The same for senders whose transactions are in no committed index, `most` of them."""
         ran = (each.sender for each in self._ran.values())
         senders = itertools.islice(itertools.chain(ran, self._pool.senders()), most)
         return {sender: self.next_nonce(sender) for sender in set(senders)}
@@ -186,6 +186,7 @@ class Sequencer:
         done = False
         if self._block.index == 0:
             self._announce(self._writer.extend(self._block), now_ns, now_ns)
+            self._close_soon()  # what came before the block began
             done = True
         ended = self._schedule.ended(now_ns)
         instant = self._instant_due_ns is not None and now_ns >= self._instant_due_ns

@@ -49,7 +49,7 @@ from foreblock.types import Flashblock, Transaction, decode_transactions
 log = structlog.get_logger()
 
 POOL_FILE: Final = "pool"  # in the store's folder, from a clean stop to the next start
-TOLD_SENDERS: Final = 1_000  # of whom workers hear after a command, some milliseconds of work
+TOLD_SENDERS: Final = 1_000  # whose nonces workers hear after a command, in some milliseconds
 
 
 T = TypeVar("T")
@@ -155,7 +155,7 @@ class DevChainSource:
         return self._sequencer.next_nonce(sender)
 
     def next_nonces(self) -> dict[bytes, int]:
-        """The same of the senders whose transactions wait, of `TOLD_SENDERS` at most."""
+        """The same for the senders whose transactions wait, `TOLD_SENDERS` of them at most."""
         return self._sequencer.next_nonces(TOLD_SENDERS)
 
     @property

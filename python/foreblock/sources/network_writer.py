@@ -16,7 +16,14 @@ from typing import Any, Final, Protocol, TypeVar
 
 import structlog
 
-from foreblock.bus.commands import AddBalance, AnyCommand, SetAccount
+from foreblock.bus.commands import (
+    AddBalance,
+    AnyCommand,
+    Impersonate,
+    ImpersonateAll,
+    SendUnsigned,
+    SetAccount,
+)
 from foreblock.bus.exchange import Respond
 from foreblock.bus.frames import (
     Accepted,
@@ -38,6 +45,8 @@ from foreblock.sources.submission_queue import SubmissionQueue, Submitted
 HINTS: Final = 10_000  # senders whose nonces are followed
 MOST_TOGETHER: Final = 256  # commands of one commit
 FAILED: Final = "the command failed, and the chain is begun anew"
+# Commands after which all that workers were told still holds.
+ADDING: Final = (Impersonate, ImpersonateAll, SendUnsigned)
 
 T = TypeVar("T")
 
@@ -75,7 +84,7 @@ class Source(Protocol):
         """The nonce after a sender's transactions that wait."""
 
     def next_nonces(self) -> dict[bytes, int]:
-        """The same of the senders whose transactions wait, of so many as workers are told of."""
+        """The same for the senders whose transactions wait, up to a number that takes little."""
 
     @property
     def waiting(self) -> int:
@@ -231,6 +240,21 @@ class NetworkWriter:
             done = Done(message.id, None)
             respond(done if refusal is None else Refused(message.id, str(refusal)))
 
+    async def _correct_workers(self, command: AnyCommand, nonces: dict[bytes, int]) -> None:
+        """Let workers forget what no longer holds, and tell them what does.
+
+        Views are of the last commit in every worker; what may have to be forgotten are hints.
+        Nonces do not fall by setting accounts, so only those of waiting transactions may.
+        """
+        holds = isinstance(command, ADDING) or (
+            not self._nonces and isinstance(command, SetAccount | AddBalance)
+        )
+        if not holds:
+            await self._renew_hints(nonces)
+            return
+        for sender, nonce in nonces.items():
+            self._hint(sender, nonce)
+
     async def _renew_hints(self, nonces: dict[bytes, int]) -> None:
         """Return when all workers have forgotten their hints, and tell them these."""
         self._nonces.clear()
@@ -252,10 +276,7 @@ class NetworkWriter:
         except BaseException:
             respond(Refused(message.id, FAILED))
             raise
-        # Views are of the last commit in every worker; what has to be forgotten are hints.
-        # Nonces do not fall by setting accounts, so only those of waiting transactions may.
-        if self._nonces or not isinstance(message.command, SetAccount | AddBalance):
-            await self._renew_hints(nonces)
+        await self._correct_workers(message.command, nonces)
         respond(Done(message.id, result))
 
     def _execute(self, command: AnyCommand) -> tuple[Any, dict[bytes, int]]:

@@ -69,9 +69,10 @@ class Preparing:
         self._filling: Final = filling
 
     def steps(self, view: LedgerView, raw: Raw, anybody: bool, pace: Pace) -> Steps[Prepared]:  # noqa: FBT001, bound before
-        """The transaction of the arguments; of an account that nobody impersonates for `anybody`.
+        """The transaction of the arguments.
 
-        Raises `InvalidParams`, `RefusedCall`, `UnsupportedType`.
+        With `anybody` also of an account that nobody impersonates. Raises `InvalidParams`,
+        `RefusedCall`, `UnsupportedType`.
         """
         asked = yield from read_in_turn(read_asked, raw)
         further = _read_further(raw).transaction
@@ -86,7 +87,7 @@ class Preparing:
         if is_unsigned:
             call = _unpriced(call)
         else:
-            call = yield from self._filling.priced(view, call)
+            call = yield from self._priced(view, call)
             call = _with_fees_of(kind, call, view.resolve("pending").header.base_fee_per_gas)
         gas = asked.gas
         if gas is None:
@@ -101,6 +102,13 @@ class Preparing:
         if has_default and self._keys.addresses:
             return self._keys.addresses[0]
         raise InvalidParams(NO_SIGNER)
+
+    def _priced(self, view: LedgerView, call: Call) -> Steps[Call]:
+        """The call with fees; those that are given stay, also 0 where a block takes that."""
+        given = call.max_fee_per_gas is not None and call.max_priority_fee_per_gas is not None
+        if call.gas_price is not None or given:
+            return call
+        return (yield from self._filling.priced(view, call))
 
     def _gas(self, view: LedgerView, call: Call, pace: Pace) -> Steps[int]:
         """The gas that it needs, or the most that it may have where it fails."""

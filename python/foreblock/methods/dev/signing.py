@@ -13,9 +13,9 @@ from msgspec import Raw
 
 from foreblock.errors import LimitExceeded
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.dev.typed_data import MOST_BYTES, digest_of, read_typed_data
+from foreblock.methods.dev.typed_data import MOST_BYTES, TypedData, digest_of, read_typed_data
 from foreblock.methods.keys import Keys
-from foreblock.methods.params import Params, address, data, reader, refuse
+from foreblock.methods.params import Params, address, data, read_in_turn, reader, refuse
 from foreblock.methods.shapes import write_data
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Pace, Steps
@@ -75,7 +75,7 @@ class SignMethods:
         _check_length(raw, MOST_BYTES)
         params = _read_typed(raw)
         secret = self._keys.required(address(params.address, 0))
-        steps = partial(_typed_steps, bytes(params.typed_data), secret)
+        steps = partial(_typed_steps, params.typed_data, secret)
         return self._scheduler.run(steps, view.client)
 
     def _sign_message(self, who: bytes, message: bytes) -> bytes:
@@ -84,13 +84,18 @@ class SignMethods:
         return write_data(sign_digest(keccak256(prefix + message), secret))
 
 
-def _typed_steps(text: bytes, secret: bytes, pace: Pace) -> Steps[bytes]:
+def _typed_steps(raw: Raw, secret: bytes, pace: Pace) -> Steps[bytes]:
+    typed = yield from read_in_turn(_parsed, raw)
+    digest = yield from digest_of(typed, pace)
+    return write_data(sign_digest(digest, secret))
+
+
+def _parsed(raw: Raw) -> TypedData:
     try:
-        given = json.loads(text)  # exact for numbers of any size
+        given = json.loads(bytes(raw))  # exact for numbers of any size
     except (ValueError, RecursionError):
         refuse(1, "", "nested too deeply, or a number is too long")
-    digest = yield from digest_of(read_typed_data(given), pace)
-    return write_data(sign_digest(digest, secret))
+    return read_typed_data(given)
 
 
 def _check_length(raw: Raw, most: int) -> None:

@@ -16,7 +16,7 @@ from foreblock.methods.params import refuse
 from foreblock.scheduling.steps import Pace, Steps
 from foreblock.types import keccak256
 
-MOST_BYTES: Final = 128 * 1024  # of the JSON text
+MOST_BYTES: Final = 64 * 1024  # of the JSON text, which is read within a millisecond
 MOST_TYPES: Final = 256
 MOST_DEPTH: Final = 64  # of structs and arrays in each other
 

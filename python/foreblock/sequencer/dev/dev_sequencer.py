@@ -18,7 +18,7 @@ followers take no more than so many indices, and each names those before it.
 How the mode is kept is in `ledger.storage.dev_row`. Commands are in `dev_commands`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -43,7 +43,7 @@ from foreblock.sequencer.load import Load
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.sequencer.timing import NEVER_NS, SECOND_NS, Schedule, next_timestamp, unscheduled
 from foreblock.sequencer.unsigned import unsigned_transaction
-from foreblock.types import Account, Base, Cheat, Flashblock, Header
+from foreblock.types import Account, Base, Cheat, Flashblock, Header, Transaction
 
 MILLISECOND_NS: Final = 10**6
 FRESH_FOR_BLOCKS: Final = 2
@@ -219,9 +219,16 @@ class DevSequencer(ChaoticSequencer):
         return replace(base, gas_limit=needed)
 
     def _terms_of(self, block: BlockInProgress) -> Terms:
-        """A transaction may have the gas limit of a block, as users see it in headers."""
+        """A transaction may have the gas limit of a block, as users see it in headers.
+
+        Where the base fee was set below the minimum, it may offer as little.
+        """
         terms = super()._terms_of(block)
-        return replace(terms, gas_limit=max(block.base.gas_limit, block.parent.gas_limit))
+        return replace(
+            terms,
+            gas_limit=max(block.base.gas_limit, block.parent.gas_limit),
+            minimum_base_fee=min(terms.minimum_base_fee, terms.base_fee),
+        )
 
     def _another_id(self, base: Base) -> bytes:
         self.change(attempts=self._state.attempts + 1)
