@@ -3,15 +3,19 @@
 import errno
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from foreblock._engine import Transaction
+from foreblock._engine import Store, Transaction
 from foreblock.clock import DrivenClock
-from foreblock.errors import PoolRefusal
+from foreblock.errors import BadGenesis, PoolRefusal
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.genesis.genesis_writer import genesis_text
+from foreblock.ledger.genesis.genesis_file import GenesisAccount, read_genesis
+from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
+from foreblock.ledger.rules.forks import EthereumFork, Rules
+from foreblock.ledger.storage.partial_rows import decode_partial_row, partial_key
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
 from foreblock.sequencer.sequencer import Sequencer
@@ -23,12 +27,12 @@ from support.chains.dev_chain import ACCOUNTS, GENESIS_TIME, SECOND, send
 GAPPED = [send(ACCOUNTS[0], nonce) for nonce in (1, 2, 3)]
 
 
-def started(folder: Path, genesis: str = "") -> DevChainSource:
+def started(folder: Path, genesis: str = "", **others: Any) -> DevChainSource:  # noqa: ANN401
     """A chain begun or gone on with, as by a new process."""
     chain = DevChain(
         genesis=genesis, chain_id=31337, mnemonic=TEST_MNEMONIC, accounts=10, balance=10**22,
         gas_limit=400_000_000, base_fee=10**9, block_time=2, interval_ms=200, seed=0,
-        instant=False, load=0, faults=[],
+        instant=False, load=0, faults=[], **others,
     )  # fmt: skip
     network = Network(name="main", data=str(folder), source="dev", dev=chain)
     return DevChainSource(network, DrivenClock(GENESIS_TIME * SECOND, 5 * SECOND), lambda _: None)
@@ -106,3 +110,28 @@ def test_a_store_is_closed_whatever_the_writer_fails_at(
         with pytest.raises(ZeroDivisionError):
             source.close()
     started(tmp_path).close()
+
+
+def test_a_chain_begins_with_the_rules_the_time_and_the_accounts_that_are_asked_for(
+    tmp_path: Path,
+) -> None:
+    rich = "0x" + "ee" * 20
+    (tmp_path / "alloc.json").write_text(json.dumps({rich: {"balance": "0x7"}}))
+    options: dict[str, Any] = {"rules": "ethereum", "fork": "cancun", "timestamp": 1_000}
+    source = started(tmp_path / "store", alloc=str(tmp_path / "alloc.json"), **options)
+    source.tick()
+    source.close()
+    written = read_genesis((tmp_path / "store" / GENESIS_FILE).read_bytes())
+    assert written.rules == Rules(EthereumFork.CANCUN)
+    assert written.timestamp == 1_000
+    assert written.accounts[bytes.fromhex(rich[2:])] == GenesisAccount(balance=7)
+    with Store(str(tmp_path / "store")) as store, store.view() as view:
+        assert view.heads.pending is not None
+        row = view.row(partial_key(1, view.heads.pending))
+        assert row is not None
+        assert decode_partial_row(row).header.timestamp == 1_002, "time goes on from there"
+
+
+def test_a_file_of_accounts_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadGenesis, match=r"nowhere\.json: No such file"):
+        started(tmp_path / "store", alloc=str(tmp_path / "nowhere.json"))

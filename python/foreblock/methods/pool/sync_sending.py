@@ -55,7 +55,7 @@ class SyncSendMethods:
         """The receipt of the transaction, once the chain has it; a timeout is an error."""
         params = _read(raw)
         timeout_ms = min(_read_timeout(params.timeout) or self._default_ms, self._most_ms)
-        transaction = read_transaction(data(params.transaction, 0), view.profile.chain_id)
+        transaction = read_transaction(data(params.transaction, 0), view.profile)
         place = self._room.long_place()
         if place is None:  # before the pool has the transaction
             raise TooManyWaiting(self._room.long_places)
