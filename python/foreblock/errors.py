@@ -47,6 +47,7 @@
     ├── PoolRefusal              the transaction pool does not take a transaction
     │   ├── AlreadyKnown
     │   ├── UnsupportedType
+    │   ├── WrongBlobCount
     │   ├── OversizedData
     │   ├── InitCodeTooLarge
     │   ├── GasLimitTooHigh
@@ -559,6 +560,19 @@ class UnsupportedType(PoolRefusal):
 
     def __str__(self) -> str:
         return f"transaction type not supported: tx type {self.type} not supported by this pool"
+
+
+@dataclass(eq=False)
+class WrongBlobCount(PoolRefusal):
+    """A blob transaction without blobs, or with too many."""
+
+    found: int
+    most: int
+
+    def __str__(self) -> str:
+        if not self.found:
+            return "blobless blob transaction"
+        return f"too many blobs in transaction: have {self.found}, permitted {self.most}"
 
 
 @dataclass(eq=False)

@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from foreblock._engine import Transaction
+from foreblock._engine import Store, Transaction
 from foreblock.bus.commands import Mine, SendUnsigned, SetMining
 from foreblock.clock import DrivenClock
-from foreblock.errors import PoolRefusal
+from foreblock.errors import BadGenesis, PoolRefusal
 from foreblock.ledger.building.ledger_writer import LedgerWriter
-from foreblock.ledger.genesis.genesis_writer import genesis_text
+from foreblock.ledger.genesis.genesis_file import GenesisAccount, read_genesis
+from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
+from foreblock.ledger.rules.forks import EthereumFork, Rules
+from foreblock.ledger.storage.partial_rows import decode_partial_row, partial_key
 from foreblock.sequencer.dev.dev_sequencer import Outlets
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC
@@ -129,3 +132,28 @@ def test_a_store_is_closed_whatever_the_writer_fails_at(
         with pytest.raises(ZeroDivisionError):
             source.close()
     started(tmp_path).close()
+
+
+def test_a_chain_begins_with_the_rules_the_time_and_the_accounts_that_are_asked_for(
+    tmp_path: Path,
+) -> None:
+    rich = "0x" + "ee" * 20
+    (tmp_path / "alloc.json").write_text(json.dumps({rich: {"balance": "0x7"}}))
+    options: dict[str, Any] = {"rules": "ethereum", "fork": "cancun", "timestamp": 1_000}
+    source = started(tmp_path / "store", alloc=str(tmp_path / "alloc.json"), **options)
+    source.tick()
+    source.close()
+    written = read_genesis((tmp_path / "store" / GENESIS_FILE).read_bytes())
+    assert written.rules == Rules(EthereumFork.CANCUN)
+    assert written.timestamp == 1_000
+    assert written.accounts[bytes.fromhex(rich[2:])] == GenesisAccount(balance=7)
+    with Store(str(tmp_path / "store")) as store, store.view() as view:
+        assert view.heads.pending is not None
+        row = view.row(partial_key(1, view.heads.pending))
+        assert row is not None
+        assert decode_partial_row(row).header.timestamp == 1_002, "time goes on from there"
+
+
+def test_a_file_of_accounts_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadGenesis, match=r"nowhere\.json: No such file"):
+        started(tmp_path / "store", alloc=str(tmp_path / "nowhere.json"))

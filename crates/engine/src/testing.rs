@@ -134,6 +134,7 @@ pub(crate) fn fields() -> BlockFields {
         prevrandao: Some(B256::repeat_byte(0x77)),
         blob_base_fee: Some(1),
         max_blobs_per_transaction: Some(6),
+        max_code_size: None,
     }
 }
 

@@ -26,6 +26,7 @@ class Env:
         prevrandao: bytes | None = None,
         blob_base_fee: int | None = None,
         max_blobs_per_transaction: int | None = None,
+        max_code_size: int | None = None,
     ) -> Self:
         """The values of a block, as its header and the fork schedule give them.
 
@@ -34,7 +35,8 @@ class Env:
         Petersburg, Istanbul, Berlin, London, Paris, Shanghai, Cancun, Prague, Osaka; Bedrock,
         Regolith, Canyon, Ecotone, Fjord, Granite, Holocene, Isthmus, Jovian, Karst.
         `InvalidArgument` for any other, and when `prevrandao` (from Paris) or
-        `blob_base_fee` (Ethereum from Cancun) is missing.
+        `blob_base_fee` (Ethereum from Cancun) is missing. `max_code_size` replaces the limit
+        of created code; code that creates may be twice as long.
         """
 
     @staticmethod
@@ -45,6 +47,7 @@ class Env:
         chain_id: int,
         blob_base_fee: int | None = None,
         max_blobs_per_transaction: int | None = None,
+        max_code_size: int | None = None,
     ) -> Env:
         """The environment of a header's block."""
 

@@ -35,6 +35,7 @@ class Transaction:
     # Pairs of an address and its storage keys; None for legacy and deposits.
     access_list: Final[tuple[tuple[bytes, tuple[bytes, ...]], ...] | None]
     blob_versioned_hashes: Final[tuple[bytes, ...] | None]  # blob only
+    max_fee_per_blob_gas: Final[int | None]  # blob only, wei
     authorization_list: Final[tuple[Authorization, ...] | None]  # set code only
 
     def effective_gas_price(self, base_fee_per_gas: int | None) -> int:

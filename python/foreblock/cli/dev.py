@@ -111,6 +111,8 @@ def _network(
             rules=chain.rules,
             fork=chain.fork,
             alloc=str(Path(chain.alloc).absolute()) if chain.alloc else "",
+            code_size=chain.code_size,
+            create2_deployer=chain.create2_deployer,
             timestamp=chain.timestamp,
             instant=chain.instant,
             mining=chain.mining,

@@ -21,8 +21,10 @@ from foreblock.errors import (
     OversizedData,
     TipAboveFeeCap,
     UnsupportedType,
+    WrongBlobCount,
     WrongChain,
 )
+from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import OptimismFork, Rules
 from foreblock.ledger.rules.intrinsic_gas import MAX_INIT_CODE, floor_gas, intrinsic_gas
 from foreblock.ledger.rules.l1 import (
@@ -52,6 +54,21 @@ class Terms:
     minimum_base_fee: int  # the base fee of no later block is below it
     l1_fees: L1Fees
     transaction_gas: int | None = None  # that one may have at most, besides what the rules say
+    init_code_size: int = MAX_INIT_CODE
+    blobs: "BlobTerms | None" = None  # none where blocks have no blobs
+
+
+@dataclass(frozen=True, slots=True)
+class BlobTerms:
+    """The terms on which a block takes blobs."""
+
+    base_fee: int  # wei for a unit of blob gas
+    most: int  # in a block
+    most_of_one: int  # of a transaction
+
+    def take(self, pooled: "Pooled", blobs: int) -> bool:
+        """Whether a transaction fits beside this number of blobs, and pays enough."""
+        return blobs + pooled.blobs <= self.most and pooled.blob_fee_cap >= self.base_fee
 
 
 class Pooled(Struct, frozen=True, eq=False):
@@ -69,6 +86,8 @@ class Pooled(Struct, frozen=True, eq=False):
     data_footprint: int
     size: int  # bytes of its encoding
     is_free: bool = False  # an unsigned transaction pays no fees
+    blobs: int = 0
+    blob_fee_cap: int = 0
 
     def tip(self, base_fee: int) -> int:
         """Its payment above this base fee for a unit of gas; below 0 where it cannot pay that."""
@@ -108,6 +127,11 @@ def _pooled(
     gas = transaction.gas_limit
     l1_fee, footprint = _l1_charges(transaction.raw, gas, terms)
     cost = transaction.value + gas * fee_cap + l1_fee
+    blobs, blob_fee_cap = 0, 0
+    if transaction.type == BLOB:
+        blobs = len(transaction.blob_versioned_hashes or ())
+        blob_fee_cap = transaction.max_fee_per_blob_gas or 0
+        cost += blobs * GAS_PER_BLOB * blob_fee_cap
     return Pooled(
         transaction=transaction,
         arrival=arrival,
@@ -120,6 +144,8 @@ def _pooled(
         cost=cost,
         data_footprint=footprint,
         size=len(transaction.raw),
+        blobs=blobs,
+        blob_fee_cap=blob_fee_cap,
     )
 
 
@@ -177,8 +203,12 @@ def _prices(fees: L1Fees, fork: OptimismFork) -> L1Attributes:
 
 
 def _check_form(transaction: Transaction, terms: Terms) -> None:
-    if transaction.type == BLOB:
-        raise UnsupportedType(BLOB)
+    if transaction.type == DEPOSIT or (transaction.type == BLOB and terms.blobs is None):
+        raise UnsupportedType(transaction.type)
+    if transaction.type == BLOB and terms.blobs is not None:
+        found = len(transaction.blob_versioned_hashes or ())
+        if not 0 < found <= terms.blobs.most_of_one:
+            raise WrongBlobCount(found, terms.blobs.most_of_one)
     _check_size(transaction, terms)
 
 
@@ -186,8 +216,8 @@ def _check_size(transaction: Transaction, terms: Terms) -> None:
     size = len(transaction.raw)
     if size > MAX_SIZE:
         raise OversizedData(size, MAX_SIZE)
-    if transaction.to is None and len(transaction.input) > MAX_INIT_CODE:
-        raise InitCodeTooLarge(len(transaction.input), MAX_INIT_CODE)
+    if transaction.to is None and len(transaction.input) > terms.init_code_size:
+        raise InitCodeTooLarge(len(transaction.input), terms.init_code_size)
     gas = transaction.gas_limit
     caps = (terms.rules.transaction_gas_cap, terms.transaction_gas)
     most = min((cap for cap in caps if cap is not None), default=None)

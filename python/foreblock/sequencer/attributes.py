@@ -10,7 +10,9 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
-from foreblock.ledger.rules.forks import OptimismFork, Rules
+from foreblock.ledger.rules.execution import BLOBS_PER_TRANSACTION
+from foreblock.ledger.rules.fees import blob_base_fee
+from foreblock.ledger.rules.forks import EthereumFork, OptimismFork, Rules
 from foreblock.ledger.rules.header_rules import base_fee_after
 from foreblock.ledger.rules.l1 import ATTRIBUTES_DEPOSITOR, BEDROCK, L1_BLOCK, L1Fees
 from foreblock.ledger.rules.optimism_rules import (
@@ -20,7 +22,7 @@ from foreblock.ledger.rules.optimism_rules import (
 )
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.primitives import ZERO_ADDRESS
-from foreblock.sequencer.admission import Terms
+from foreblock.sequencer.admission import BlobTerms, Terms
 from foreblock.sequencer.predeploys import SEQUENCER_FEE_VAULT
 from foreblock.sequencer.sequencer_options import (
     BEDROCK_OVERHEAD,
@@ -175,7 +177,9 @@ def _bedrock_data(origin: L1Origin, fees: L1Fees, batcher: bytes) -> bytes:
     return BEDROCK + b"".join(number.to_bytes(32) for number in numbers)
 
 
-def terms_of(base: Base, profile: ChainProfile, options: SequencerOptions) -> Terms:
+def terms_of(
+    base: Base, profile: ChainProfile, options: SequencerOptions, excess_blob_gas: int = 0
+) -> Terms:
     """The terms of the block with this base."""
     rules = profile.rules(base.block_number, base.timestamp, merged=True)
     minimum, taken = 0, 0
@@ -190,7 +194,18 @@ def terms_of(base: Base, profile: ChainProfile, options: SequencerOptions) -> Te
         minimum_base_fee=minimum,
         l1_fees=options.l1_fees,
         transaction_gas=options.transaction_gas,
+        init_code_size=profile.init_code_size,
+        blobs=_blob_terms(base, rules, profile, excess_blob_gas),
     )
+
+
+def _blob_terms(base: Base, rules: Rules, profile: ChainProfile, excess: int) -> BlobTerms | None:
+    parameters = profile.blob_parameters(base.timestamp)
+    if parameters is None:
+        return None
+    most = parameters.maximum
+    of_one = min(most, BLOBS_PER_TRANSACTION) if rules.ethereum >= EthereumFork.OSAKA else most
+    return BlobTerms(blob_base_fee(excess, parameters), most, of_one)
 
 
 def fee_parameters(extra_data: bytes, rules: Rules) -> FeeParameters:

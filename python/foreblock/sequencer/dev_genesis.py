@@ -22,6 +22,7 @@ from foreblock.primitives import ZERO_ADDRESS, ZERO_HASH, format_data
 from foreblock.sequencer.dev_forks import fork_config, rules_named
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 from foreblock.sequencer.predeploys import (
+    DETERMINISTIC_DEPLOYER,
     SEQUENCER_FEE_VAULT,
     TOKEN,
     predeploys,
@@ -67,6 +68,8 @@ class DevGenesisOptions:
     token: bool = True
     rules: str = "optimism"  # or ethereum
     fork: str = "newest"  # of these
+    code_size: int = 0  # bytes that code may have; 0: as the fork says
+    create2_deployer: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what no chain could live with."""
@@ -80,6 +83,7 @@ class DevGenesisOptions:
             ("block_time", 1, 3_600),
             ("accounts", 1, 10_000),
             ("balance", 1, 2**128 - 1),
+            ("code_size", 0, _LARGEST_NUMBER),
         ):
             value = getattr(self, name)
             if not least <= value <= most:
@@ -160,6 +164,8 @@ def _refuse_later_forks(genesis: Genesis, optimism: OptimismParameters) -> None:
 def _accounts(options: DevGenesisOptions, rules: Rules) -> dict[bytes, GenesisAccount]:
     owners = tuple(each.address for each in dev_accounts(options.mnemonic, options.accounts))
     accounts = predeploys(rules)
+    if not options.create2_deployer:
+        del accounts[DETERMINISTIC_DEPLOYER]
     accounts |= {owner: GenesisAccount(balance=options.balance) for owner in owners}
     if options.token and runs_our_code(rules):
         accounts[TOKEN] = token(owners, TOKENS_EACH)
@@ -172,6 +178,8 @@ def _config(options: DevGenesisOptions, rules: Rules) -> dict[str, object]:
         **fork_config(rules),
         "terminalTotalDifficulty": 0,
     }
+    if options.code_size:
+        config["codeSizeLimit"] = options.code_size
     if rules.optimism is None:
         return config | {"blockTime": options.block_time}
     return config | {

@@ -25,6 +25,7 @@ from foreblock.errors import AlreadyKnown, InvalidTransaction, OverBudget, PoolR
 from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.rules.verification import MAXIMUM_BLOCK_SIZE
 from foreblock.sequencer.admission import Pooled, Terms
 from foreblock.sequencer.attributes import (
     first_transactions,
@@ -45,6 +46,8 @@ from foreblock.types import Account, Allowance, Base, Flashblock, Header, Transa
 INSTANT_GAP_NS: Final = 10 * 10**6
 # No slice of work behind the head is begun within this time of something due.
 QUIET_NS: Final = 5 * 10**6
+# Of a block's transactions where its size is limited (EIP-7934), with the room that geth leaves.
+MOST_BYTES: Final = MAXIMUM_BLOCK_SIZE - 1_000_000
 AHEAD: Final = 32  # transactions that run at once before they are due, a millisecond or two
 
 log = structlog.get_logger()
@@ -74,9 +77,8 @@ class Sequencer:
         self._schedule = self._schedule_of(self._block)
         self._slot = self._schedule.slots_before
 
-        self._pool = TransactionPool(
-            self._terms_of(self._block), self._account, order=options.order
-        )
+        self._terms = self._terms_of(self._block)
+        self._pool = TransactionPool(self._terms, self._account, order=options.order)
         self._closed_at_ns = 0  # the last index
         self._instant_due_ns: int | None = None  # when a transaction closes the next one
         self._ran: dict[bytes, Transaction] = {}  # by hash, in the index that is open
@@ -255,6 +257,10 @@ class Sequencer:
         block = self._block
         if not until.fits(pooled, block.gas_used, block.da_footprint):
             return False
+        if pooled.blobs and not (self._terms.blobs and self._terms.blobs.take(pooled, block.blobs)):
+            return False
+        if block.rules.block_size_limited and block.size + pooled.size > MOST_BYTES:
+            return False
         return self._overruns.may_run(pooled, is_first=not block.open_count)
 
     def _overran(self, pooled: Pooled) -> None:
@@ -288,7 +294,8 @@ class Sequencer:
         self._block = block
         self._schedule = self._schedule_of(block)
         self._slot = self._schedule.slots_before
-        self._pool.begin_block(self._terms_of(block))
+        self._terms = self._terms_of(block)
+        self._pool.begin_block(self._terms)
         self._overruns.keep_only(self._pool)
         self._pool_is_stale = True
         self._announce(flashblock, now_ns, due_ns)
@@ -339,7 +346,7 @@ class Sequencer:
 
     def _terms_of(self, block: BlockInProgress) -> Terms:
         """The terms on which a block takes transactions."""
-        return terms_of(block.base, self._writer.profile, self._options)
+        return terms_of(block.base, self._writer.profile, self._options, block.excess_blob_gas)
 
     def _schedule_of(self, block: BlockInProgress) -> Schedule:
         return schedule(

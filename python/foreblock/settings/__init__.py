@@ -273,6 +273,12 @@ class ChainSettings:
     alloc: str = setting(
         "", "file with more accounts: a geth allocation or genesis, or anvil's state dump", "FILE"
     )
+    code_size: int = setting(
+        0, "bytes that the code of a contract may have; 0: as the fork says", "BYTES"
+    )
+    create2_deployer: bool = setting(
+        default=True, help="have the deterministic deployment proxy in block 0"
+    )
     timestamp: int = setting(
         0, "time of block 0, from which time goes on; 0: 2026-01-01, then the clock", "SECONDS"
     )

@@ -36,6 +36,8 @@ class DevChain(Struct, frozen=True, kw_only=True):
     rules: Literal["optimism", "ethereum"] = "optimism"
     fork: str = "newest"
     alloc: str = ""  # a file with more accounts
+    code_size: int = 0  # bytes of a contract at most; 0: as the fork says
+    create2_deployer: bool = True
     timestamp: int = 0  # of block 0, where time does not go by the clock
     instant: bool = False
     commands: bool = True  # that change the chain are taken

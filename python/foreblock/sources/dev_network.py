@@ -241,6 +241,8 @@ def _genesis(chain: DevChain) -> Genesis:
         DevGenesisOptions(
             rules=chain.rules,
             fork=chain.fork,
+            code_size=chain.code_size,
+            create2_deployer=chain.create2_deployer,
             timestamp=chain.timestamp or DEFAULT_TIMESTAMP,
             chain_id=chain.chain_id,
             gas_limit=chain.gas_limit,

@@ -5,30 +5,26 @@ from pathlib import Path
 
 import pytest
 
-from foreblock._engine import Block, Store, Transaction
+from foreblock._engine import Block, Store
 from foreblock.bus.commands import Mine
 from foreblock.clock import DrivenClock
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.following.buffer import BufferBounds
 from foreblock.ledger.following.follower import Follower
-from foreblock.ledger.genesis.genesis_file import Genesis, read_genesis
+from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.genesis.genesis_writer import genesis_text
 from foreblock.ledger.rules.empty_roots import EMPTY_REQUESTS_HASH
-from foreblock.ledger.rules.execution import CONSOLIDATION_REQUESTS, WITHDRAWAL_REQUESTS
+from foreblock.ledger.rules.execution import WITHDRAWAL_REQUESTS
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.sequencer.attributes import attributes_deposit
 from foreblock.sequencer.dev_forks import fork_names
-from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from sequencer.dev.test_modes import check_by_import
 from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, indices, sealed_blocks, send
+from support.chains.ethereum_chain import consolidate, genesis_of, withdraw
 
 ALICE, BOB = ACCOUNTS[:2]
 EVERY_FORK = [(rules, fork) for rules in ("ethereum", "optimism") for fork in fork_names(rules)]
-
-
-def genesis_of(rules: str, fork: str = "newest") -> Genesis:
-    return dev_genesis(DevGenesisOptions(rules=rules, fork=fork))
 
 
 def ethereum(folder: Path, **options: object) -> DevChain:
@@ -49,18 +45,6 @@ def test_blocks_of_every_fork_pass_the_rules_of_the_import(
     chain.open()
     chain.submit(send(BOB, 1))
     check_by_import(chain, tmp_path / "imported again")
-
-
-def withdraw(nonce: int, amount: int) -> Transaction:
-    """A request to the contract of EIP-7002: the key of a validator, and an amount."""
-    data = bytes([nonce]) * 48 + amount.to_bytes(8)
-    return send(ALICE, nonce, WITHDRAWAL_REQUESTS, 1_000, data=data, gas=300_000)
-
-
-def consolidate(nonce: int) -> Transaction:
-    """A request to the contract of EIP-7251: the keys of two validators."""
-    data = bytes([nonce]) * 96
-    return send(ALICE, nonce, CONSOLIDATION_REQUESTS, 1_000, data=data, gas=300_000)
 
 
 def test_a_block_begins_with_nothing(tmp_path: Path) -> None:
@@ -162,3 +146,14 @@ def test_a_follower_refuses_a_deposit_on_a_chain_that_has_none(tmp_path: Path) -
     chain.published[:] = [replace(first, diff=diff)]
     with pytest.raises(AssertionError, match="deposit"):
         followed(chain, tmp_path / "followed")
+
+
+def test_what_goes_wrong_on_purpose_leaves_true_blocks(tmp_path: Path) -> None:
+    faults = ("restart=0.3", "tail=0.5", "reorg=0.3", "equivocate=0.5")
+    chain = ethereum(tmp_path, faults=faults)
+    for nonce in range(30):
+        chain.submit(withdraw(nonce, 1) if nonce % 3 else consolidate(nonce), send(BOB, nonce))
+        chain.run(1_100)
+    assert chain.others, "some messages were contradicted"
+    assert len({each.payload_id for each in chain.published}) > len(chain.sealed()) + 1
+    check_by_import(chain, tmp_path / "imported")

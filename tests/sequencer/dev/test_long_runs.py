@@ -6,6 +6,7 @@ import pytest
 
 from foreblock.bus.commands import Mine
 from foreblock.ledger.building.block_run import LONG
+from foreblock.ledger.storage.dev_row import Mining
 from foreblock.sequencer.dev.dev_sequencer import MOST_STACKED
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from sequencer.dev.test_modes import check_by_import
@@ -53,4 +54,19 @@ def test_no_view_of_the_store_is_open_for_long(tmp_path: Path) -> None:
     assert chain.sequencer._block.stacked == 0
     chain.submit(send(ALICE, 2 * MOST_STACKED))
     assert chain.latest_balance(NOBODY) == 2 * MOST_STACKED + 1
+    check_by_import(chain, tmp_path / "imported")
+
+
+@pytest.mark.parametrize("mining", ["automine", "manual"])
+def test_nor_while_nothing_is_sent(tmp_path: Path, mining: Mining) -> None:
+    chain = DevChain(tmp_path / "store", mining=mining)
+    before = chain.sequencer._block
+    chain.run(20_000)
+    after = chain.sequencer._block
+    assert after is not before
+    assert after.header == before.header
+    chain.submit(send(ALICE, 0))
+    chain.run(20_000)
+    chain.execute(Mine())
+    assert chain.latest_balance(NOBODY) == 1
     check_by_import(chain, tmp_path / "imported")

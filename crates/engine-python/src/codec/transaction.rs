@@ -119,6 +119,11 @@ impl Transaction {
     }
 
     #[getter]
+    fn max_fee_per_blob_gas(&self) -> Option<u128> {
+        self.0.fields().max_fee_per_blob_gas()
+    }
+
+    #[getter]
     fn authorization_list<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let list = self.0.fields().authorization_list();
         list.map(|list| PyTuple::new(py, list.iter().cloned().map(Authorization))).transpose()

@@ -34,6 +34,9 @@ pub struct BlockFields {
     pub blob_base_fee: Option<u128>,
     /// Unlimited when `None`.
     pub max_blobs_per_transaction: Option<u64>,
+    /// Of created code, in bytes, where it is not what the fork says; code that creates
+    /// may be twice as long.
+    pub max_code_size: Option<u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -41,6 +44,7 @@ pub struct Env {
     pub rules: Rules,
     pub chain_id: u64,
     pub max_blobs_per_transaction: Option<u64>,
+    pub max_code_size: Option<usize>,
     pub(crate) block: BlockEnv,
 }
 
@@ -72,7 +76,9 @@ impl Env {
             slot_num: 0,
         };
         let max_blobs_per_transaction = fields.max_blobs_per_transaction;
-        Ok(Self { rules, chain_id, max_blobs_per_transaction, block })
+        let max_code_size =
+            fields.max_code_size.map(|size| usize::try_from(size).unwrap_or(usize::MAX));
+        Ok(Self { rules, chain_id, max_blobs_per_transaction, max_code_size, block })
     }
 
     pub fn number(&self) -> u64 {

@@ -278,6 +278,7 @@ fn load_inner<TX: Transaction, SPEC, CHAIN, I>(
     let cfg = &mut evm.ctx.cfg;
     cfg.chain_id = env.chain_id;
     cfg.max_blobs_per_tx = env.max_blobs_per_transaction;
+    cfg.limit_contract_code_size = env.max_code_size;
     cfg.disable_nonce_check = !checks.nonce;
     cfg.disable_eip3607 = !checks.sender_code;
     cfg.disable_block_gas_limit = !checks.block_gas_limit;

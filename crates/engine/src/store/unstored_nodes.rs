@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::trie::NodeWrites;
 
-/// Layers that are read as one map once there are so many.
+/// How many layers become one group.
 const LAYERS_OF_GROUP: usize = 16;
 /// Groups of one size that become one of the next.
 const GROUPS_OF_GROUP: usize = 8;
@@ -70,7 +70,7 @@ impl UnstoredNodes {
         self.layers.first().cloned()
     }
 
-    /// So many writes of the oldest layer are stored.
+    /// Note how many writes of the oldest layer are stored.
     pub(super) fn stored_of_first(&mut self, stored: usize) {
         if let Some(first) = self.layers.first_mut() {
             first.stored = stored;

@@ -26,7 +26,6 @@ use crate::evm::instructions;
 const MOST_FIXED: u64 = 64_000;
 /// The largest memory whose price fits into 64 bits.
 const MOST_MEMORY: u64 = 0x1f_ffff_ffe0;
-const MOST_INIT_CODE: u64 = 49_152;
 const COLD_ACCOUNT: u64 = 2_600;
 const COLD_SLOT: u64 = 2_100;
 const WARM: u64 = 100;
@@ -221,7 +220,7 @@ impl Step<'_> {
                 let byte = if self.is(SpecId::SPURIOUS_DRAGON) { 50 } else { 10 };
                 Ok(10 + byte * self.at(1).byte_len() as u64)
             }
-            opcode::CREATE | opcode::CREATE2 => self.creation(memory),
+            opcode::CREATE | opcode::CREATE2 => self.creation(memory, context),
             opcode::BALANCE | opcode::EXTCODESIZE | opcode::EXTCODEHASH => {
                 Ok(self.cold_account(self.address(0), context))
             }
@@ -258,13 +257,14 @@ impl Step<'_> {
         if cold { COLD_ACCOUNT - WARM } else { 0 }
     }
 
-    fn creation(&self, memory: u64) -> Counted {
+    fn creation<CTX: Traced>(&self, memory: u64, context: &CTX) -> Counted {
         let gas = self.memory(memory)?;
         let size = u64::try_from(self.at(2)).map_err(|_| OVERFLOW_INSIDE)?;
         let hashed = if self.op == opcode::CREATE2 { 6 } else { 0 };
         let metered = if self.is(SpecId::SHANGHAI) { 2 } else { 0 };
-        if metered > 0 && size > MOST_INIT_CODE {
-            let why = format!("code size {size} limit {MOST_INIT_CODE}");
+        let most = context.max_initcode_size() as u64;
+        if metered > 0 && size > most {
+            let why = format!("code size {size} limit {most}");
             return Err(format!("out of gas: max initcode size exceeded: {why}").into());
         }
         add(gas, words(size).saturating_mul(hashed + metered))

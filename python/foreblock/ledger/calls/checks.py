@@ -15,7 +15,7 @@ from foreblock.ledger.rules.addresses import checksum_address
 from foreblock.ledger.rules.execution import BLOBS_PER_TRANSACTION
 from foreblock.ledger.rules.fees import GAS_PER_BLOB
 from foreblock.ledger.rules.forks import OSAKA, SHANGHAI
-from foreblock.ledger.rules.intrinsic_gas import MAX_INIT_CODE, floor_gas, intrinsic_gas
+from foreblock.ledger.rules.intrinsic_gas import floor_gas, intrinsic_gas
 
 # A rule that is broken, and how.
 Reason = tuple[Rule, str]
@@ -120,12 +120,12 @@ def _authorizations(call: Call) -> Reason | None:
 
 
 def _init_code(call: Call, context: BlockContext) -> Reason | None:
-    size = len(call.data)
-    if call.to is not None or size <= MAX_INIT_CODE:
+    size, most = len(call.data), context.profile.init_code_size
+    if call.to is not None or size <= most:
         return None
     if context.rules.ethereum < SHANGHAI:
         return None
-    return Rule.INIT_CODE, f"max initcode size exceeded: code size {size} limit {MAX_INIT_CODE}"
+    return Rule.INIT_CODE, f"max initcode size exceeded: code size {size} limit {most}"
 
 
 def _funds(call: Call, balance: int) -> Reason | None:

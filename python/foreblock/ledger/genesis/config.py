@@ -6,6 +6,7 @@ fit would fail later, with a less useful message.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, TypeVar
 
 from foreblock.ledger.genesis.json_value import JsonValue
@@ -88,7 +89,9 @@ _OTHER_KEYS: Final = {
     "blobSchedule",
     "bedrockBlock",
     "optimism",
-    "blockTime",  # our own, for chains with other than 12 seconds; other clients ignore it
+    # Our own, which other clients ignore: for chains with other than 12 seconds, or longer code.
+    "blockTime",
+    "codeSizeLimit",
 }
 # `blockTime` is our own, for chains with other than 2 seconds; other clients ignore it.
 _OPTIMISM_KEYS: Final = {
@@ -116,8 +119,11 @@ def read_profile(config: JsonValue) -> ChainProfile:
     _check_replay_protection(config)
     optimism = config.get("optimism")
     if optimism is not None:
-        return _optimism_profile(config, optimism)
-    return _ethereum_profile(config)
+        profile = _optimism_profile(config, optimism)
+    else:
+        profile = _ethereum_profile(config)
+    code_size = config.get("codeSizeLimit")
+    return profile if code_size is None else replace(profile, code_size=_positive(code_size))
 
 
 def _ethereum_profile(config: JsonValue) -> ChainProfile:

@@ -115,6 +115,7 @@ def environment(
         chain_id=profile.chain_id,
         blob_base_fee=blob_fee,
         max_blobs_per_transaction=limit,
+        max_code_size=profile.code_size,
     )
 
 

@@ -17,6 +17,7 @@ from foreblock.ledger.rules.forks import (
     OptimismFork,
     Rules,
 )
+from foreblock.ledger.rules.intrinsic_gas import MAX_INIT_CODE
 
 T = TypeVar("T")
 
@@ -56,6 +57,12 @@ class ChainProfile:
     deposit_contract: bytes
     optimism: OptimismParameters | None
     slot_time: int = 12  # seconds; of a chain that is no OP chain
+    code_size: int | None = None  # bytes that code may have, where it is not what forks say
+
+    @property
+    def init_code_size(self) -> int:
+        """Bytes that code which creates may have (EIP-3860), from Shanghai on."""
+        return MAX_INIT_CODE if self.code_size is None else 2 * self.code_size
 
     @property
     def block_time(self) -> int:

@@ -19,12 +19,15 @@ from foreblock.errors import (
     WrongChain,
 )
 from foreblock.ledger.reading.view import LedgerView
+from foreblock.ledger.rules.blob_sidecar import Sent, without_sidecar
+from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.rules.transaction_types import BLOB, DEPOSIT
 from foreblock.methods import shapes
 from foreblock.methods.params import Params, data, reader
 from foreblock.types import Transaction, decode_transaction
 
 MAX_SIZE: Final = 128 * 1024  # bytes, as in geth's pool
+MAX_BLOB_SIZE: Final = 1024 * 1024  # bytes with its blobs, as in geth's pool
 UNSUPPORTED: Final = (BLOB, DEPOSIT)  # OP chains have no blobs, and deposits come from L1
 
 
@@ -73,7 +76,7 @@ class SendMethods:
     def send_raw_transaction(self, view: LedgerView, raw: Raw) -> Awaitable[bytes]:
         """The hash of the transaction, once the pool has it."""
         params = _read(raw)
-        transaction = read_transaction(data(params.transaction, 0), view.profile.chain_id)
+        transaction = read_transaction(data(params.transaction, 0), view.profile)
         return self._submit(transaction)
 
     async def _submit(self, transaction: Transaction) -> bytes:
@@ -81,12 +84,16 @@ class SendMethods:
         return shapes.write_data(transaction.hash)
 
 
-def read_transaction(encoded: bytes, chain_id: int) -> Transaction:
+def read_transaction(encoded: bytes, profile: ChainProfile) -> Transaction:
     """The transaction, if any pool of the chain could take it.
 
     Raises a `PoolRefusal`, or `RejectedTransaction` for bytes that are no transaction.
     """
-    if encoded and encoded[0] in UNSUPPORTED:
+    chain_id = profile.chain_id
+    hashes: tuple[bytes, ...] | None = None
+    if encoded and encoded[0] == BLOB and profile.blob_schedule:
+        encoded, hashes = _without_sidecar(encoded)
+    elif encoded and encoded[0] in UNSUPPORTED:
         raise UnsupportedType(encoded[0])
     if len(encoded) > MAX_SIZE:
         raise OversizedData(len(encoded), MAX_SIZE)
@@ -96,4 +103,19 @@ def read_transaction(encoded: bytes, chain_id: int) -> Transaction:
         raise RejectedTransaction(f"transaction cannot be decoded: {failure.why}") from None
     if transaction.chain_id not in (None, chain_id):
         raise WrongChain(transaction.chain_id or 0, chain_id)
+    if hashes is not None and hashes != transaction.blob_versioned_hashes:
+        raise RejectedTransaction("blob hashes are not those of the commitments in the sidecar")
     return transaction
+
+
+def _without_sidecar(encoded: bytes) -> Sent:
+    """A blob transaction as it stands in blocks, and the hashes that its sidecar has."""
+    if len(encoded) > MAX_BLOB_SIZE:
+        raise OversizedData(len(encoded), MAX_BLOB_SIZE)
+    try:
+        sent = without_sidecar(encoded)
+    except ValueError as wrong:
+        raise RejectedTransaction(f"transaction cannot be decoded: {wrong}") from None
+    if sent.hashes is None:
+        raise RejectedTransaction("missing sidecar in blob transaction")
+    return sent

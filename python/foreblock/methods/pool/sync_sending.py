@@ -59,7 +59,7 @@ class SyncSendMethods:
     def send(self, view: LedgerView, raw: Raw) -> LongWait[Text]:
         """The receipt of the transaction, once the chain has it; a timeout is an error."""
         params = _read(raw)
-        transaction = read_transaction(data(params.transaction, 0), view.profile.chain_id)
+        transaction = read_transaction(data(params.transaction, 0), view.profile)
         return self.sending(view, partial(self._submit, transaction), params.timeout)
 
     def sending(

@@ -51,9 +51,7 @@ FRESH_FOR_BLOCKS: Final = 2
 REFRESH_NS: Final = 10 * SECOND_NS
 REFRESHED_FOR_NS: Final = 30 * SECOND_NS
 BRANCH_SHIFT: Final = 40  # in the attempt of a payload id, above those of begun blocks
-MOST_STACKED: Final = (
-    64  # blocks that are built on one view: while it is open, pages are not reused
-)
+MOST_STACKED: Final = 64  # blocks that are built on one view of the store
 MOST_CHEATED: Final = 256  # indices of a block, after which its cheats are put together
 
 log = structlog.get_logger()
@@ -179,6 +177,8 @@ class DevSequencer(ChaoticSequencer):
             self._refreshed_at_ns = now_ns
             if not done:
                 self._writer.refresh()
+            if self._block.index == 1 and not self._block.open_count:
+                self._block = self._on_a_new_view(self._block)
         return done
 
     def _base_on(self, parent: Header) -> Base:
@@ -289,7 +289,10 @@ class DevSequencer(ChaoticSequencer):
         *earlier, last = run.commit()
         for flashblock in earlier:
             self._publish(flashblock)
-        self._go_on_with(self._on_a_new_view(run.block), last, now_ns, now_ns)
+        block = run.block
+        if block.stacked >= MOST_STACKED:
+            block = self._on_a_new_view(block)
+        self._go_on_with(block, last, now_ns, now_ns)
         return ran
 
     def _fill_whole(self, run: BlockRun) -> None:
@@ -300,13 +303,19 @@ class DevSequencer(ChaoticSequencer):
             run.close_index()
 
     def _on_a_new_view(self, block: BlockInProgress) -> BlockInProgress:
-        """A block that has only begun, or the same again where a view is open for too long."""
-        if block.stacked < MOST_STACKED:
+        """A block that has only begun, begun again: its view has been open for long enough.
+
+        While a view is open, the store reuses no pages that were freed since. A block that
+        began with more than every block does keeps its own.
+        """
+        if self._state.is_cheated:
             return block
         again, (partial,) = self._writer.begin(block.base, block.payload_id), block.partials
         self._start(again)
         again.committed(partial, again.close_index(partial).header)
-        assert again.header == block.header, "it begins with the same on the same state"
+        if again.header != block.header:
+            again.close()
+            return block
         self._writer.close()
         self._writer.current = again
         return again
