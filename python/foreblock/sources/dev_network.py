@@ -196,6 +196,8 @@ async def open_dev_network(
 
 def _on(loop: asyncio.AbstractEventLoop, call: Publish) -> Publish:
     """The same, callable on any thread."""
+    if call is _ignore:
+        return call
 
     def call_soon(flashblock: Flashblock) -> None:
         loop.call_soon_threadsafe(call, flashblock)
