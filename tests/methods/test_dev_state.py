@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from foreblock.feed.messages import encode
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
 from support.chains.dev_service import dev_service
 from support.chains.whole_state import check_roots, state_root
@@ -70,6 +71,89 @@ def test_geth_s_allocation_is_loaded_as_json(tmp_path: Path) -> None:
         assert ask(client, "eth_getBalance", SOMEBODY, "latest") == "0x10"
         hexed = "0x" + gzip.compress(json.dumps(alloc["alloc"]).encode()).hex()
         assert ask(client, "hardhat_loadState", hexed) is True
+
+
+def test_a_large_state_is_loaded_in_flashblocks_that_a_feed_carries(tmp_path: Path) -> None:
+    storage = {hex(slot): "0x1" for slot in range(1, 40_000)}
+    with dev_service(tmp_path) as (chain, client):
+        assert ask(client, "anvil_loadState", json.dumps({SOMEBODY: {"storage": storage}})) is True
+        loaded = [each for each in chain.published if each.cheats]
+        assert len(loaded) > 1
+        assert max(len(encode(each)) for each in loaded) < 4 << 20
+        chain.run(5_000)
+        ask(client, "evm_mine")  # begins the block anew, since its time has changed
+        again = [each for each in chain.published if each.cheats][len(loaded) :]
+        assert sum(len(cheat.storage) for each in again for cheat in each.cheats) == 39_999
+        assert ask(client, "eth_getStorageAt", SOMEBODY, hex(39_999), "0x1") == word(1)
+
+
+WETH = "0x4200000000000000000000000000000000000006"
+
+
+def test_a_token_s_balance_is_found_and_set(tmp_path: Path) -> None:
+    with dev_service(tmp_path) as (chain, client):
+        data = "0x70a08231" + SOMEBODY[2:].rjust(64, "0")
+        for amount in (100, 100, 0, 2**256 - 1):
+            assert ask(client, "anvil_dealERC20", SOMEBODY, WETH, hex(amount)) is None
+            assert ask(client, "eth_call", {"to": WETH, "data": data}, "latest") == word(amount)
+        before = len(chain.published)
+        refused = ask(client, "anvil_dealERC20", SOMEBODY, SOMEBODY, "0x1")
+        assert refused["message"] == "Unable to set ERC20 balance, no slot found"
+        assert len(chain.published) == before
+
+
+def test_a_slot_that_is_read_as_well_is_not_taken_for_the_balance(tmp_path: Path) -> None:
+    """The contract reads slot 0, which must not be 0, then gives slot 1."""
+    code = "0x" + "5f54156011576001545f5260205ff35b5f5ffd"
+    with dev_service(tmp_path) as (_, client):
+        ask(client, "anvil_setCode", SOMEBODY, code)
+        ask(client, "anvil_setStorageAt", SOMEBODY, "0x0", word(5))
+        ask(client, "anvil_setStorageAt", SOMEBODY, "0x1", word(7))
+        assert ask(client, "anvil_setERC20Balance", WETH, SOMEBODY, "0x7") is None
+        assert ask(client, "anvil_setERC20Balance", WETH, SOMEBODY, "0x9") is None
+        slots = [
+            ask(client, "eth_getStorageAt", SOMEBODY, slot, "latest") for slot in ("0x0", "0x1")
+        ]
+        assert slots == [word(5), word(9)]
+
+
+def test_estimates_calls_and_simulations_at_latest_see_cheats(tmp_path: Path) -> None:
+    code = "0x" + "5f545f5260205ff3"  # gives its slot 0
+    with dev_service(tmp_path) as (_, client):
+        ask(client, "anvil_setCode", SOMEBODY, code)
+        ask(client, "anvil_setStorageAt", SOMEBODY, "0x0", word(42))
+        call = {"to": SOMEBODY}
+        assert ask(client, "eth_call", call, "latest") == word(42)
+        assert ask(client, "eth_call", call, "0x0") == "0x"
+        assert int(ask(client, "eth_estimateGas", call, "latest"), 16) > 21_000
+        assert ask(client, "eth_estimateGas", call, "0x0") == "0x5208"
+        (block,) = ask(client, "eth_simulateV1", {"blockStateCalls": [{"calls": [call]}]}, "latest")
+        assert block["calls"][0]["returnData"] == word(42)
+        proof = ask(client, "eth_getProof", SOMEBODY, ["0x0"], "latest")
+        assert proof["storageProof"][0]["value"] == "0x0", "it is for the header"
+        proof = ask(client, "eth_getProof", SOMEBODY, ["0x0"], "pending")
+        assert proof["storageProof"][0]["value"] == "0x2a"
+
+
+def test_a_trace_replays_the_cheats_before_it(tmp_path: Path) -> None:
+    with dev_service(tmp_path) as (chain, client):
+        ask(client, "anvil_setCode", SOMEBODY, "0x" + "5f545f5260205ff3")
+        ask(client, "anvil_setStorageAt", SOMEBODY, "0x0", word(42))
+        transaction = send(ACCOUNTS[0], 0, bytes.fromhex(SOMEBODY[2:]), 0, gas=100_000)
+        chain.submit(transaction)
+        for _ in range(80):  # until partials are pruned
+            ask(client, "evm_mine")
+            chain.settle()
+        found = "0x" + transaction.hash.hex()
+        traced = ask(client, "debug_traceTransaction", found, {"tracer": "callTracer"})
+        assert traced["output"] == word(42)
+
+
+def test_a_state_that_expands_too_far_is_refused(tmp_path: Path) -> None:
+    bomb = "0x" + gzip.compress(b'{"alloc":{}, "more":"' + bytes(10_000) + b'"}').hex()
+    with dev_service(tmp_path, methods={"trace_output": 5_000}) as (_, client):
+        assert "larger than 5000 bytes" in ask(client, "anvil_loadState", bomb)["message"]
+        assert "the most of a dump" in ask(client, "anvil_dumpState")["message"]
 
 
 @pytest.mark.parametrize("state", ["0x00", "0x", "{", "0xzz", '{"alloc":{"0x1":{}}}'])

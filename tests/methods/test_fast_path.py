@@ -3,16 +3,19 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from foreblock.bus.commands import SetAccount
 from foreblock.errors import InvalidArgument
 from foreblock.ledger.reading.fast_path import set_snapshot
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.options import Options
 from foreblock.scheduling.thresholds import THRESHOLDS
+from support.chains.dev_chain import DevChain
 from support.chains.preconfirming import PAID, PreconfirmingChain
 from support.servers.asking import request
 from support.servers.two_ways import LIMITS, Ways, bounds
@@ -257,3 +260,27 @@ def test_engine_answers_at_every_path_alike(ways: Ways) -> None:
     before = ways.asked
     assert [wire.send(each) for each in (at_root, elsewhere)] == answers
     assert ways.asked == before, "the engine answered both"
+
+
+@pytest.mark.parametrize("view", ["preconfirmed", "sealed"])
+def test_latest_is_read_through_cheats(
+    tmp_path: Path, view: Literal["preconfirmed", "sealed"]
+) -> None:
+    chain = DevChain(tmp_path / "store", mining="automine")
+    ways = Ways(Ledger(chain.store, clock=chain.clock), Options("ethereum", view=view))
+    who, code = b"\xab" * 20, bytes.fromhex("5f545f5260205ff3")  # gives its slot 0
+    call = request("eth_call", {"to": f"0x{who.hex()}"}, "latest")
+    for amount in (7, 8):
+        value = amount.to_bytes(32)
+        chain.execute(SetAccount(who, value, code=code, storage={bytes(32): value}))
+        for tag in ("latest", "pending"):
+            ways.both(balance(f"0x{who.hex()}", tag))
+            found = ways.at_once(balance(f"0x{who.hex()}", tag))
+            assert found is not None
+            assert result(found) == hex(amount)
+        short, long = ways.both(call)
+        assert short == long
+        assert result(short) == f"0x{amount:064x}"
+    assert result(ways.long.send(post(balance(f"0x{who.hex()}", "0x0")))) == "0x0"
+    ways.scheduler.close()
+    chain.kill()

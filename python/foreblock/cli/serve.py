@@ -26,8 +26,8 @@ def serve(given: Given) -> None:
     To serve several networks, give each its own settings, as in
     --network main.listen=127.0.0.1:8545 --network test.listen=127.0.0.1:9545, or a table
     [network.NAME] in foreblock.toml. A network may have its own data, listen, source, genesis,
-    feed, canonical, feed_listen, keep_states, keep_partials, keep_nodes, address_index, map_size
-    and max_readers.
+    feed, canonical, believe_cheats, feed_listen, keep_states, keep_partials, keep_nodes,
+    address_index, map_size and max_readers.
 
     Ctrl-C or SIGTERM stops it after accepted requests are answered; a second one stops it at once.
 

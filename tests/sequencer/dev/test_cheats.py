@@ -135,6 +135,20 @@ def test_many_cheats_are_put_together(auto: DevChain) -> None:
     check_roots(auto)
 
 
+@pytest.mark.parametrize("fault", ["restart=0.5", "tail=0.5", "reorg=0.5"])
+def test_accidents_lose_no_cheat(tmp_path: Path, fault: str) -> None:
+    chain = DevChain(tmp_path / "store", faults=(fault,))
+    for value in range(1, 12):
+        chain.run(900)
+        chain.execute(SetAccount(SOMEBODY, word(value)))
+        assert balance_at(chain, "pending") == value
+        chain.run(300)
+        assert balance_at(chain, "pending") == value
+    chain.run(4_000)
+    assert balance_at(chain, "latest") == 11
+    check_roots(chain)
+
+
 def test_nothing_set_to_zero_is_no_account(auto: DevChain) -> None:
     auto.execute(SetAccount(SOMEBODY, word(0)))
     auto.execute(Mine())

@@ -65,11 +65,13 @@ def dev_service(
     folder: Path,
     *,
     sealed: bool = True,
+    methods: dict[str, Any] | None = None,
     **options: Any,  # noqa: ANN401, of the chain
 ) -> Iterator[tuple[DevChain, Asker]]:
     """A chain, mined by transactions unless told otherwise, and a client of it.
 
-    `sealed` is an ordinary node's view in the `ethereum` dialect, as at `/eth`.
+    `sealed` is an ordinary node's view in the `ethereum` dialect, as at `/eth`. `methods` are
+    options of methods.
     """
     chain = DevChain(folder / "store", **({"mining": "automine"} | options))
     ways, pool = InProcess(chain), InProcessPool(chain)
@@ -82,6 +84,7 @@ def dev_service(
         commands=ways,
         pool=pool,
         keys=Keys({each.address: each.secret for each in ACCOUNTS}),
+        **(methods or {}),
     )
     with served as client:
         yield chain, client

@@ -234,6 +234,7 @@ class BlockInProgress:
 
         An account that there is not, and of which nothing is set but zeros, is not made.
         """
+        self.reopen()
         exists = self._overlay.account(cheat.address) is not None
         if exists or cheat.balance or cheat.nonce or cheat.code or cheat.storage:
             self._overlay.set(

@@ -16,6 +16,7 @@ from foreblock.ledger.building.parent_state import last_index
 from foreblock.ledger.building.resume_block import resume
 from foreblock.ledger.storage import partial_rows
 from foreblock.ledger.storage.chain_head import read_header, read_row
+from foreblock.ledger.storage.cheat_rows import read_cheats
 from foreblock.ledger.storage.freshness import Quiet
 from foreblock.ledger.storage.partial_rows import PartialRow, decode_partial_row
 from foreblock.ledger.storage.rows import decode_items
@@ -38,6 +39,7 @@ class FormerPlace:
             decode_items(read_row(view, partial_rows.transactions_key(found.block, each), each))
             for each in self.partials
         ]
+        self._cheats: Final = [read_cheats(view, found.block, (each,)) for each in self.partials]
         self._previous: Final = last_index(view, found.block - 1)
         self.latest, _ = read_header(view, found.block - 1)
 
@@ -63,11 +65,11 @@ class FormerPlace:
 
     def flashblocks(self, payload_id: bytes) -> list[Flashblock]:
         """The block in progress as another job announces it, quiet indices included."""
-        found = zip(self._rows.values(), self._transactions, strict=True)
-        said = {row.index: (row.header, tuple(raws)) for row, raws in found}
+        found = zip(self._rows.values(), self._transactions, self._cheats, strict=True)
+        said = {row.index: (row.header, tuple(raws), tuple(cheats)) for row, raws, cheats in found}
         flashblocks, header, previous = [], self._last.header, self._previous
         for index in range(self._index + 1):
-            header, transactions = said.get(index, (header, ()))
+            header, transactions, cheats = said.get(index, (header, (), ()))
             flashblocks.append(
                 Flashblock(
                     payload_id=payload_id,
@@ -76,6 +78,7 @@ class FormerPlace:
                     diff=diff_of(header, transactions),
                     block_number=self._block,
                     previous=previous,
+                    cheats=cheats,
                 )
             )
             previous = FlashblockId(self._block, index)

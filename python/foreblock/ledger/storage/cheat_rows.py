@@ -8,7 +8,8 @@ ones. Nothing but an account's new fields is kept of a cheat, so the order withi
 how often a field was set, changes nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -16,6 +17,11 @@ from msgspec import Struct
 from foreblock._engine import View
 from foreblock.ledger.storage.partial_rows import cheats_key
 from foreblock.types import Cheat
+
+MOST_SLOTS: Final = 4_096  # of one cheat in a portion
+PORTION: Final = 1 << 20  # bytes, about: less than 4 MiB as JSON
+_CHEAT_BYTES: Final = 80
+_SLOT_BYTES: Final = 70
 
 
 class _Stored(Struct, frozen=True, array_like=True):
@@ -65,6 +71,28 @@ def merged(cheats: Iterable[Cheat]) -> tuple[Cheat, ...]:
         Cheat(address, each.balance, each.nonce, each.code, tuple(slots[address].items()))
         for address, each in found.items()
     )
+
+
+def in_portions(cheats: Iterable[Cheat]) -> Iterator[list[Cheat]]:
+    """The same in portions, each of which a flashblock can carry."""
+    portion: list[Cheat] = []
+    size = 0
+    for each in cheats:
+        for part in _parts(each):
+            portion.append(part)
+            size += _CHEAT_BYTES + len(part.code or b"") + _SLOT_BYTES * len(part.storage)
+            if size >= PORTION:
+                yield portion
+                portion, size = [], 0
+    if portion:
+        yield portion
+
+
+def _parts(cheat: Cheat) -> Iterator[Cheat]:
+    slots = cheat.storage
+    yield Cheat(cheat.address, cheat.balance, cheat.nonce, cheat.code, slots[:MOST_SLOTS])
+    for start in range(MOST_SLOTS, len(slots), MOST_SLOTS):
+        yield Cheat(cheat.address, storage=slots[start : start + MOST_SLOTS])
 
 
 def _stored(cheat: Cheat) -> _Stored:

@@ -6,6 +6,7 @@ from foreblock.methods.dev.cheats import CheatMethods
 from foreblock.methods.dev.commanding import Commands
 from foreblock.methods.dev.dumping import DumpMethods
 from foreblock.methods.dev.mining import MiningMethods
+from foreblock.methods.dev.tokens import TokenMethods
 from foreblock.methods.options import Options
 from foreblock.methods.table import Family, Method
 from foreblock.scheduling.scheduler import Scheduler
@@ -15,7 +16,11 @@ def dev_families(commands: Commands, options: Options, scheduler: Scheduler) -> 
     """The methods of this folder."""
     return (
         _mining(MiningMethods(commands)),
-        _cheats(CheatMethods(commands), DumpMethods(commands, options, scheduler)),
+        _cheats(
+            CheatMethods(commands),
+            TokenMethods(commands, options, scheduler),
+            DumpMethods(commands, options, scheduler),
+        ),
         _branches(BranchMethods(commands)),
         _accidents(AccidentMethods(commands), BranchMethods(commands)),
     )
@@ -135,7 +140,7 @@ def _accidents(accidents: AccidentMethods, branches: BranchMethods) -> Family:
     )
 
 
-def _cheats(cheats: CheatMethods, dumps: DumpMethods) -> Family:
+def _cheats(cheats: CheatMethods, tokens: TokenMethods, dumps: DumpMethods) -> Family:
     return Family(
         "Development chains: state",
         (
@@ -163,6 +168,16 @@ def _cheats(cheats: CheatMethods, dumps: DumpMethods) -> Family:
                 "anvil_setStorageAt(address: Address, slot: Number, value: Word) -> Boolean",
                 cheats.set_storage_at,
                 ("hardhat_setStorageAt", "evm_setAccountStorageAt", "tenderly_setStorageAt"),
+            ),
+            Method(
+                "anvil_dealERC20(address: Address, token: Address, amount: Number) -> Null",
+                tokens.set_balance,
+                ("hardhat_dealERC20", "anvil_setERC20Balance"),
+            ),
+            Method(
+                "anvil_setERC20Allowance(owner: Address, spender: Address, token: Address,"
+                " amount: Number) -> Null",
+                tokens.set_allowance,
             ),
             Method(
                 "anvil_dumpState(withHistory?: Boolean) -> Data",

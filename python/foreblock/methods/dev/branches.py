@@ -7,6 +7,7 @@ from msgspec import Raw, Struct
 
 from foreblock.bus.commands import Reorganize, Reset, Revert, Rollback, TakeSnapshot
 from foreblock.ledger.reading.view import LedgerView
+from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.methods.dev.commanding import Commands, Number, answered, number, write_bool
 from foreblock.methods.node.about import take_none
 from foreblock.methods.params import Params, data, reader, refuse
@@ -92,7 +93,7 @@ class BranchMethods:
         """Replace this many sealed blocks by others, in which the given transactions stand."""
         params = _read_reorg(raw)
         placed = tuple(
-            _placed(view.profile.chain_id, transaction, offset, f"$[{at}]")
+            _placed(view.profile, transaction, offset, f"$[{at}]")
             for at, (transaction, offset) in enumerate(params.transactions or ())
         )
         return answered(self._execute(Reorganize(number(params.depth, 0), placed)))
@@ -105,10 +106,10 @@ class BranchMethods:
 
 
 def _placed(
-    chain_id: int, transaction: str | dict[str, Any], offset: Number, path: str
+    profile: ChainProfile, transaction: str | dict[str, Any], offset: Number, path: str
 ) -> tuple[int, bytes, bytes]:
     """A transaction and the block of the new branch that it stands in."""
     if not isinstance(transaction, str):
         refuse(1, f"{path}[0]", "expected a signed transaction as hexadecimal text")
-    decoded = read_transaction(data(transaction, 1, f"{path}[0]"), chain_id)
+    decoded = read_transaction(data(transaction, 1, f"{path}[0]"), profile)
     return number(offset, 1, f"{path}[1]"), decoded.raw, decoded.sender

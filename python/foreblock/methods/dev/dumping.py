@@ -90,7 +90,8 @@ class DumpMethods:
         descriptor, name = tempfile.mkstemp(prefix="foreblock-state-")
         os.close(descriptor)
         try:
-            written = self._scheduler.run(partial(_write, text, Path(name)), view.client)
+            write = partial(_write, text, Path(name), self._most)
+            written = self._scheduler.run(write, view.client)
             if isawaitable(written):
                 await written
             await self._execute(LoadState(name))
@@ -99,10 +100,10 @@ class DumpMethods:
         return b"true"
 
 
-def _write(text: str, file: Path, _pace: Pace) -> Steps[bytes]:
+def _write(text: str, file: Path, most: int, _pace: Pace) -> Steps[bytes]:
     def write(**_: object) -> bytes:
         try:
-            write_loaded(_bytes(text), file)
+            write_loaded(_bytes(text), file, most)
         except BadGenesis as why:
             refuse(0, "", f"failed to decode the state: {why}")
         return b""

@@ -3,10 +3,11 @@
 Each fault of the chain happens instead of, or beside, one step of the plain sequencer: a
 restart instead of an index, a reorganisation or a cut tail instead of a seal, another
 flashblock beside the one that is announced. Users lose nothing: transactions of what is
-given up go back to the pool. Faults of the feed are elsewhere (`feed_faults`).
+given up go back to the pool, and accounts that they have set are set again. Faults of the
+feed are elsewhere (`feed_faults`).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -23,6 +24,7 @@ from foreblock.ledger.building.resume_block import resume, transactions_in
 from foreblock.ledger.rules.unsigned_deposits import is_from_user
 from foreblock.ledger.storage.body_rows import made_of
 from foreblock.ledger.storage.chain_head import read_header
+from foreblock.ledger.storage.cheat_rows import in_portions, merged, read_cheats
 from foreblock.sequencer.attributes import (
     next_base,
     payload_id,
@@ -33,7 +35,7 @@ from foreblock.sequencer.load import Load
 from foreblock.sequencer.sequencer import Sequencer
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.sequencer.unsigned import run_in_turn
-from foreblock.types import Base, Flashblock, Header, Transaction
+from foreblock.types import Base, Cheat, Flashblock, Header, Transaction
 
 LONGEST_REORG: Final = 3  # sealed blocks that are given up at once
 
@@ -158,7 +160,20 @@ class ChaoticSequencer(Sequencer):
         return [*self._transactions_of(block.number, block.partials), *self._ran.values()]
 
     def _cheat_again(self, run: BlockRun, given_up: BlockInProgress) -> None:
-        """Let the block that replaces another one have its cheats, in an index of their own."""
+        """Let the block that replaces another one have its cheats, in indices of their own."""
+        for portion in in_portions(self._cheats_in(given_up.number, given_up.partials)):
+            for each in portion:
+                run.block.set_account(each)
+            run.close_index()
+
+    def _regain(self, cheats: Sequence[Cheat]) -> None:
+        """Set accounts again that were set in what was given up."""
+
+    def _cheats_in(self, block: int, partials: tuple[int, ...] | None = None) -> Sequence[Cheat]:
+        """The cheats in these partials, or in all of a sealed block."""
+        with self._writer.store.view() as view:
+            parts = made_of(view, block) if partials is None else partials
+            return read_cheats(view, block, parts)
 
     def _another_id(self, base: Base) -> bytes:
         """A payload id for the block in progress that it does not have."""
@@ -168,11 +183,13 @@ class ChaoticSequencer(Sequencer):
         """Seal the block without its last index."""
         writer, whole = self._writer, self._block
         tail = self._transactions_of(whole.number, whole.partials[-1:])
+        cheats = self._cheats_in(whole.number, whole.partials[-1:])
         builder = CommitBuilder(writer.store)
         builder.drop(whole.partials[-1:], "not in the sealed block")
         whole.close()
         self._block = writer.current = resume(writer.store, writer.profile, whole.partials[-2])
         super()._turn_over(now_ns, builder)
+        self._regain(cheats)
         self._put_back(tail)
 
     def _reorg(self, now_ns: int, due_ns: int) -> None:
@@ -188,6 +205,8 @@ class ChaoticSequencer(Sequencer):
         old = [self._sealed_header(number) for number in range(fork + 1, latest + 1)]
         times = [*(header.timestamp for header in old), self._block.base.timestamp]
         given_up = [self._transactions_of(header.number) for header in old]
+        cheats = [each for header in old for each in self._cheats_in(header.number)]
+        cheats += self._cheats_in(self._block.number, self._block.partials)
         left = self._transactions_of(self._block.number, self._block.partials)
         branch = BlockRun.replacing(writer, self._clock, fork, self._block)
         for timestamp, moved in zip(times, [[], *given_up], strict=True):
@@ -203,6 +222,7 @@ class ChaoticSequencer(Sequencer):
         for flashblock in before:
             self._publish(flashblock)
         self._go_on_with(following, last, now_ns, due_ns)
+        self._regain(merged(cheats))
         self._put_back(left)
 
     def _give_up_above(self, block: int) -> None:

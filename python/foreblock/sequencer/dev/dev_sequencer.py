@@ -18,7 +18,7 @@ followers take no more than so many indices, and each names those before it.
 How the mode is kept is in `ledger.storage.dev_row`. Commands are in `dev_commands`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -32,7 +32,7 @@ from foreblock.ledger.building.block_run import BlockRun
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.storage import dev_row
-from foreblock.ledger.storage.cheat_rows import read_cheats
+from foreblock.ledger.storage.cheat_rows import in_portions
 from foreblock.ledger.storage.dev_row import DevState
 from foreblock.sequencer.admission import Terms
 from foreblock.sequencer.attributes import ATTRIBUTES_GAS_USED, next_base, payload_id
@@ -391,18 +391,18 @@ class DevSequencer(ChaoticSequencer):
         self._start(run.begin_anew(old.base, self._another_id(old.base), "it was put together"))
         run.close_index()
         self._cheat_again(run, old)
-        first, last = run.commit()
-        self._publish(first)
+        *before, last = run.commit()
+        for flashblock in before:
+            self._publish(flashblock)
         self._go_on_with(run.block, last, now_ns, now_ns)
 
+    def _regain(self, cheats: Sequence[Cheat]) -> None:
+        for portion in in_portions(cheats):
+            self.cheat(portion)
+
     def _cheat_again(self, run: BlockRun, given_up: BlockInProgress) -> None:
-        if not self._state.is_cheated:
-            return
-        with self._writer.store.view() as view:
-            before = read_cheats(view, given_up.number, given_up.partials)
-        for each in before:
-            run.block.set_account(each)
-        run.close_index()
+        if self._state.is_cheated:
+            super()._cheat_again(run, given_up)
 
     # --- Time and what blocks begin with -----------------------------------------------
 
