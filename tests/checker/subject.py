@@ -80,8 +80,8 @@ def _pinned(
     """Of the flashblocks with one name the one that the snapshot's branch contains."""
     latest, tips = moment.latest, moment.tips
     if not places:
-        is_lie = hash is not None and any(hash == lie for _, _, lie in truth.lies)
-        return Subject(None, None, "may" if is_lie and not tips else "must not", pinned=True)
+        presence: Presence = "may" if hash and _may_be_believed(truth, moment, hash) else "must not"
+        return Subject(None, None, presence, pinned=True)
     if not tips and places[0].number > latest.number:
         # The commit's newest flashblock is not known, nor what was dropped by then.
         return Subject(places[0] if len(places) == 1 else None, None, "may", pinned=True)
@@ -93,6 +93,28 @@ def _pinned(
     if len({place.hash for place in alive}) > 1:
         return Subject(None, None, "may", pinned=True)  # a job that was begun anew, or the first
     return Subject(alive[0], None, _presence(truth, moment, alive[0]), pinned=True)
+
+
+def _may_be_believed(truth: Truth, moment: Moment, hash: bytes) -> bool:
+    """Whether a flashblock that its chain never had may be there.
+
+    While nothing tells, and where its block was sealed with what it brought: then it shows a
+    state that the block has gone through.
+    """
+    for (number, _, lie), raws in truth.lies.items():
+        if lie == hash:
+            sealed = sealed_at(moment.latest, number) if number <= moment.latest.number else None
+            return not moment.tips or (sealed is not None and _went_through(sealed, raws))
+    return False
+
+
+def _went_through(sealed: Sealed, raws: list[bytes]) -> bool:
+    """Whether a block has these transactions one after the other."""
+    if sealed.place is None:
+        return True
+    found = [each.transaction.raw for each in sealed.place.transactions[: sealed.place.count]]
+    starts = range(len(found) - len(raws) + 1)
+    return any(found[start : start + len(raws)] == raws for start in starts)
 
 
 def _presence(truth: Truth, moment: Moment, place: Place) -> Presence:

@@ -33,8 +33,9 @@ class Truth:
         # The flashblocks that brought a transaction, and its place in their blocks.
         self.by_transaction: dict[bytes, list[tuple[Place, int]]] = defaultdict(list)
         self.sealed: dict[bytes, Sealed] = {}
-        # Flashblocks that a feed has sent and the chain never had: number, index and hash.
-        self.lies: set[tuple[int, int, bytes]] = set()
+        # Flashblocks that a feed has sent and the chain never had, by number, index and hash:
+        # the transactions that they bring.
+        self.lies: dict[tuple[int, int, bytes], list[bytes]] = {}
         self.contradictions: list[Contradiction] = []
         self._learned = Learned(chain, senders)
         self._job: Job | None = None
@@ -55,7 +56,7 @@ class Truth:
                 place.hash != message.hash
                 for place in self.by_place.get((message.number, message.index), ())
             ):
-                self.lies.add((message.number, message.index, message.hash))
+                self.lies[message.number, message.index, message.hash] = message.raws
 
     # --- Which block a message belongs to ------------------------------------------------
 
