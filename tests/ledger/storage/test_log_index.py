@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from foreblock._engine import Store, View
 from foreblock.ledger.building.commit_builder import CommitBuilder
-from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage import section_index, section_indexing
 from foreblock.ledger.storage.log_index import LOGS, read_indexed
@@ -48,18 +47,6 @@ def grow(chain: Chain, logs: list[tuple[int, int]]) -> None:
     for contract, slot in logs:
         chain.add(chain.write(CONTRACTS[contract], slot, 1))
     chain.seal(chain.deposit())
-
-
-def rewind(chain: Chain, depth: int) -> None:
-    """Make a block below the latest the latest again."""
-    fork = max(chain.writer.latest.number - depth, 0)
-    with CommitBuilder(chain.store) as builder:
-        builder.drop(chain.block.partials, "it stood on what is given up")
-        builder.rewind(fork)
-        builder.commit()
-    chain.writer.close()
-    chain.writer = LedgerWriter(chain.store, chain.clock, prune_heights=1, **chain.options)
-    chain.go_on()
 
 
 @contextmanager
@@ -136,7 +123,7 @@ def test_what_is_found_is_what_a_scan_finds(steps: list[object]) -> None:
             case list(logs):
                 grow(chain, logs)
             case int(depth):
-                rewind(chain, depth)
+                chain.rewind(depth)
             case "turn":
                 indexing.turn(chain.writer.latest.number)
             case "all turns":
@@ -201,13 +188,13 @@ def test_a_rewind_lowers_the_ends_in_its_own_commit(chain: Chain) -> None:
     for _ in range(13):
         grow(chain, [(0, 1)])
     LogIndexing(chain.store).catch_up(chain.writer.latest.number)
-    rewind(chain, 0)
+    chain.rewind(0)
     assert ends(chain.store) == (14, 12, 8), "nothing was given up"
-    rewind(chain, 1)
+    chain.rewind(1)
     assert ends(chain.store) == (12, 12, 8)
-    rewind(chain, 3)
+    chain.rewind(3)
     assert ends(chain.store) == (8, 8, 8)
-    rewind(chain, 3)
+    chain.rewind(3)
     assert ends(chain.store) == (0, 0, 0)
 
 

@@ -16,8 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreblock._engine import Transaction
-from foreblock.ledger.building.commit_builder import CommitBuilder
-from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.reading.availability import readiness
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.ledger.storage import section_index, section_indexing
@@ -77,18 +75,6 @@ def grow(chain: Chain, kinds: list[int]) -> None:
         chain.block.run(transaction(chain, kind))
     chain.add()
     chain.seal(chain.deposit())
-
-
-def rewind(chain: Chain, depth: int) -> None:
-    """Make a block below the latest the latest again."""
-    fork = max(chain.writer.latest.number - depth, 0)
-    with CommitBuilder(chain.store) as builder:
-        builder.drop(chain.block.partials, "it stood on what is given up")
-        builder.rewind(fork)
-        builder.commit()
-    chain.writer.close()
-    chain.writer = LedgerWriter(chain.store, chain.clock, prune_heights=1, **chain.options)
-    chain.go_on()
 
 
 def check(chain: Chain) -> int:
@@ -155,7 +141,7 @@ def test_pages_are_what_a_scan_finds(steps: list[object]) -> None:
             case list(kinds):
                 grow(chain, kinds)
             case int(depth):
-                rewind(chain, depth)
+                chain.rewind(depth)
             case "turn":
                 indexing.turn(chain.writer.latest.number)
             case "tell":
@@ -338,7 +324,7 @@ def test_turns_draw_no_number(chain: Chain) -> None:
 def test_a_store_without_the_index_is_left_alone(chain: Chain) -> None:
     grow(chain, [0])
     chain.settle()
-    rewind(chain, 1)
+    chain.rewind(1)
     with chain.store.view() as view:
         assert not ADDRESSES.exists(view)
         assert not view.rows(touched_key(0)[:1], 1)
