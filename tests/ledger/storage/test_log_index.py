@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from foreblock._engine import Store, View
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.storage import section_index, section_indexing
+from foreblock.ledger.storage import section_index
 from foreblock.ledger.storage.log_index import LOGS, read_indexed
 from foreblock.ledger.storage.log_indexing import LogIndexing
 from foreblock.ledger.storage.section_index import Indexed, Section
@@ -25,19 +25,11 @@ from support.servers.asking import Asker, asker
 from support.strategies.log_queries import Json, all_logs, matching
 from support.thresholds import thresholds
 
-SMALL = (2, 4, 8)
 CONTRACTS = (SCRIBE, PASSER)
 SLOTS = 3
 
 
-@pytest.fixture(autouse=True)
-def small_sections(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (section_index, section_indexing):
-        monkeypatch.setattr(module, "SIZES", SMALL)
-    monkeypatch.setattr(section_indexing, "MERGE_DISTANCE", (0, 1, 2))
-    monkeypatch.setattr(section_indexing, "NOTED_BLOCKS", 4)
-    monkeypatch.setattr(section_indexing, "MERGED_ENTRIES", 1)
-    monkeypatch.setattr(section_indexing, "DELETED_ROWS", 2)
+pytestmark = pytest.mark.usefixtures("small_sections")
 
 
 def grow(chain: Chain, logs: list[tuple[int, int]]) -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from foreblock._engine import Transaction
 from foreblock.ledger.reading.availability import readiness
 from foreblock.ledger.reading.view import Ledger, LedgerView
-from foreblock.ledger.storage import section_index, section_indexing
+from foreblock.ledger.storage import section_index
 from foreblock.ledger.storage.address_index import ADDRESSES, OF_CALLS, OF_TRANSACTIONS, touched_key
 from foreblock.ledger.tracing import address_indexing
 from foreblock.ledger.tracing.address_indexing import AddressIndexing
@@ -37,19 +37,15 @@ from support.servers.waiting import PATIENCE, until
 from support.thresholds import thresholds
 from support.touching import check_pages, scan
 
-SMALL = (2, 4, 8)
 UNKNOWN = b"\x99" * 20
 ADDRESSES_ASKED = ["0x" + each.hex() for each in (*SENDERS[:2], NOBODY, FACTORY, MORTAL, UNKNOWN)]
 
 
+pytestmark = pytest.mark.usefixtures("small_sections")
+
+
 @pytest.fixture(autouse=True)
-def small_sections(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (section_index, section_indexing):
-        monkeypatch.setattr(module, "SIZES", SMALL)
-    monkeypatch.setattr(section_indexing, "MERGE_DISTANCE", (0, 1, 2))
-    monkeypatch.setattr(section_indexing, "NOTED_BLOCKS", 4)
-    monkeypatch.setattr(section_indexing, "MERGED_ENTRIES", 1)
-    monkeypatch.setattr(section_indexing, "DELETED_ROWS", 2)
+def short_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(address_indexing, "JOB_S", 0.0)  # one block in a job
 
 
@@ -158,7 +154,9 @@ def test_pages_are_what_a_scan_finds(steps: list[object]) -> None:
     check(chain)
     with chain.store.view() as view:
         behind = chain.writer.latest.number + 1 - ADDRESSES.read(view).end
-    assert behind < SMALL[0], "each block has a transaction, so all sections are written"
+    assert behind < section_index.SIZES[0], (
+        "each block has a transaction, so all sections are written"
+    )
     chain.store.close()
     shutil.rmtree(folder)
 
