@@ -126,6 +126,17 @@ class Scheduler:
                 self._first_slices.add(took)
         return self._in_slot(begin, (steps, work, pace), client, slots)
 
+    def write(
+        self,
+        begin: Callable[[Pace], Steps[Text]],
+        client: Hashable = None,
+        slots: WorkSlots | None = None,
+    ) -> bytes | Awaitable[Text]:
+        """The same for steps that write a text, which is in pieces only if it comes later."""
+        text = self.run(begin, client, slots)
+        assert not isinstance(text, list), "pieces come after a turn of others"
+        return text
+
     def read(self, steps: Steps[T]) -> T | Awaitable[T]:
         """The outcome of steps that hold little and know no pace, at once if there is time.
 

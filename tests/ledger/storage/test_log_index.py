@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from foreblock._engine import Store, View
 from foreblock.ledger.building.commit_builder import CommitBuilder
-from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.reading.view import Ledger
-from foreblock.ledger.storage import section_index, section_indexing
+from foreblock.ledger.storage import section_index
 from foreblock.ledger.storage.log_index import LOGS, read_indexed
 from foreblock.ledger.storage.log_indexing import LogIndexing
 from foreblock.ledger.storage.section_index import Indexed, Section
@@ -26,19 +25,11 @@ from support.servers.asking import Asker, asker
 from support.strategies.log_queries import Json, all_logs, matching
 from support.thresholds import thresholds
 
-SMALL = (2, 4, 8)
 CONTRACTS = (SCRIBE, PASSER)
 SLOTS = 3
 
 
-@pytest.fixture(autouse=True)
-def small_sections(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (section_index, section_indexing):
-        monkeypatch.setattr(module, "SIZES", SMALL)
-    monkeypatch.setattr(section_indexing, "MERGE_DISTANCE", (0, 1, 2))
-    monkeypatch.setattr(section_indexing, "NOTED_BLOCKS", 4)
-    monkeypatch.setattr(section_indexing, "MERGED_ENTRIES", 1)
-    monkeypatch.setattr(section_indexing, "DELETED_ROWS", 2)
+pytestmark = pytest.mark.usefixtures("small_sections")
 
 
 def grow(chain: Chain, logs: list[tuple[int, int]]) -> None:
@@ -48,18 +39,6 @@ def grow(chain: Chain, logs: list[tuple[int, int]]) -> None:
     for contract, slot in logs:
         chain.add(chain.write(CONTRACTS[contract], slot, 1))
     chain.seal(chain.deposit())
-
-
-def rewind(chain: Chain, depth: int) -> None:
-    """Make a block below the latest the latest again."""
-    fork = max(chain.writer.latest.number - depth, 0)
-    with CommitBuilder(chain.store) as builder:
-        builder.drop(chain.block.partials, "it stood on what is given up")
-        builder.rewind(fork)
-        builder.commit()
-    chain.writer.close()
-    chain.writer = LedgerWriter(chain.store, chain.clock, prune_heights=1, **chain.options)
-    chain.go_on()
 
 
 @contextmanager
@@ -136,7 +115,7 @@ def test_what_is_found_is_what_a_scan_finds(steps: list[object]) -> None:
             case list(logs):
                 grow(chain, logs)
             case int(depth):
-                rewind(chain, depth)
+                chain.rewind(depth)
             case "turn":
                 indexing.turn(chain.writer.latest.number)
             case "all turns":
@@ -201,13 +180,13 @@ def test_a_rewind_lowers_the_ends_in_its_own_commit(chain: Chain) -> None:
     for _ in range(13):
         grow(chain, [(0, 1)])
     LogIndexing(chain.store).catch_up(chain.writer.latest.number)
-    rewind(chain, 0)
+    chain.rewind(0)
     assert ends(chain.store) == (14, 12, 8), "nothing was given up"
-    rewind(chain, 1)
+    chain.rewind(1)
     assert ends(chain.store) == (12, 12, 8)
-    rewind(chain, 3)
+    chain.rewind(3)
     assert ends(chain.store) == (8, 8, 8)
-    rewind(chain, 3)
+    chain.rewind(3)
     assert ends(chain.store) == (0, 0, 0)
 
 

@@ -16,11 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreblock._engine import Transaction
-from foreblock.ledger.building.commit_builder import CommitBuilder
-from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.reading.availability import readiness
 from foreblock.ledger.reading.view import Ledger, LedgerView
-from foreblock.ledger.storage import section_index, section_indexing
+from foreblock.ledger.storage import section_index
 from foreblock.ledger.storage.address_index import ADDRESSES, OF_CALLS, OF_TRANSACTIONS, touched_key
 from foreblock.ledger.tracing import address_indexing
 from foreblock.ledger.tracing.address_indexing import AddressIndexing
@@ -39,19 +37,15 @@ from support.servers.waiting import PATIENCE, until
 from support.thresholds import thresholds
 from support.touching import check_pages, scan
 
-SMALL = (2, 4, 8)
 UNKNOWN = b"\x99" * 20
 ADDRESSES_ASKED = ["0x" + each.hex() for each in (*SENDERS[:2], NOBODY, FACTORY, MORTAL, UNKNOWN)]
 
 
+pytestmark = pytest.mark.usefixtures("small_sections")
+
+
 @pytest.fixture(autouse=True)
-def small_sections(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (section_index, section_indexing):
-        monkeypatch.setattr(module, "SIZES", SMALL)
-    monkeypatch.setattr(section_indexing, "MERGE_DISTANCE", (0, 1, 2))
-    monkeypatch.setattr(section_indexing, "NOTED_BLOCKS", 4)
-    monkeypatch.setattr(section_indexing, "MERGED_ENTRIES", 1)
-    monkeypatch.setattr(section_indexing, "DELETED_ROWS", 2)
+def short_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(address_indexing, "JOB_S", 0.0)  # one block in a job
 
 
@@ -77,18 +71,6 @@ def grow(chain: Chain, kinds: list[int]) -> None:
         chain.block.run(transaction(chain, kind))
     chain.add()
     chain.seal(chain.deposit())
-
-
-def rewind(chain: Chain, depth: int) -> None:
-    """Make a block below the latest the latest again."""
-    fork = max(chain.writer.latest.number - depth, 0)
-    with CommitBuilder(chain.store) as builder:
-        builder.drop(chain.block.partials, "it stood on what is given up")
-        builder.rewind(fork)
-        builder.commit()
-    chain.writer.close()
-    chain.writer = LedgerWriter(chain.store, chain.clock, prune_heights=1, **chain.options)
-    chain.go_on()
 
 
 def check(chain: Chain) -> int:
@@ -155,7 +137,7 @@ def test_pages_are_what_a_scan_finds(steps: list[object]) -> None:
             case list(kinds):
                 grow(chain, kinds)
             case int(depth):
-                rewind(chain, depth)
+                chain.rewind(depth)
             case "turn":
                 indexing.turn(chain.writer.latest.number)
             case "tell":
@@ -172,7 +154,9 @@ def test_pages_are_what_a_scan_finds(steps: list[object]) -> None:
     check(chain)
     with chain.store.view() as view:
         behind = chain.writer.latest.number + 1 - ADDRESSES.read(view).end
-    assert behind < SMALL[0], "each block has a transaction, so all sections are written"
+    assert behind < section_index.SIZES[0], (
+        "each block has a transaction, so all sections are written"
+    )
     chain.store.close()
     shutil.rmtree(folder)
 
@@ -338,7 +322,7 @@ def test_turns_draw_no_number(chain: Chain) -> None:
 def test_a_store_without_the_index_is_left_alone(chain: Chain) -> None:
     grow(chain, [0])
     chain.settle()
-    rewind(chain, 1)
+    chain.rewind(1)
     with chain.store.view() as view:
         assert not ADDRESSES.exists(view)
         assert not view.rows(touched_key(0)[:1], 1)

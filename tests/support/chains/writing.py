@@ -20,6 +20,7 @@ from foreblock._engine import (
 )
 from foreblock.clock import DrivenClock
 from foreblock.ledger.building.block_in_progress import BlockInProgress
+from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_file import read_genesis
 from foreblock.ledger.rules.forks import OptimismFork, Rules
@@ -145,6 +146,17 @@ class Chain:
     def go_on(self) -> None:
         """Go on with the block that is pending, if there is one."""
         self._block = self.writer.open_block()
+
+    def rewind(self, depth: int) -> None:
+        """Make a block below the latest the latest again."""
+        fork = max(self.writer.latest.number - depth, 0)
+        with CommitBuilder(self.store) as builder:
+            builder.drop(self.block.partials, "it stood on what is given up")
+            builder.rewind(fork)
+            builder.commit()
+        self.writer.close()
+        self.writer = LedgerWriter(self.store, self.clock, prune_heights=1, **self.options)
+        self.go_on()
 
     def reopen(self) -> None:
         """Leave everything as it lies, as a killed process does, and start again."""

@@ -1,6 +1,6 @@
 """eth_simulateV1: blocks that could follow one, run and shown as whole blocks."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from functools import partial
 
 from msgspec import Raw
@@ -41,10 +41,10 @@ class SimulateMethods:
     def simulate(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The simulated blocks with the results of their calls."""
         if is_long(raw):
-            return self._run(view, partial(self._read_and_simulate, view, raw))
+            return self._scheduler.write(partial(self._read_and_simulate, view, raw), view.client)
         asked = self._read(raw)
         text = self._single_block(view, asked)
-        return text or self._run(view, partial(self._simulate, view, asked))
+        return text or self._scheduler.write(partial(self._simulate, view, asked), view.client)
 
     def _single_block(self, view: LedgerView, asked: SimulateParams) -> bytes | None:
         """The answer, if one block of plain calls is asked for and it is short."""
@@ -55,13 +55,6 @@ class SimulateMethods:
         if block is None or is_long_block(block):
             return None
         return render_block(block, self._dialect)
-
-    def _run(
-        self, view: LedgerView, begin: Callable[[Pace], Steps[Text]]
-    ) -> bytes | Awaitable[Text]:
-        text = self._scheduler.run(begin, view.client)
-        assert not isinstance(text, list), "pieces come after a turn of others"
-        return text
 
     def _read_and_simulate(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[Text]:
         asked = yield from read_in_turn(self._read, raw)

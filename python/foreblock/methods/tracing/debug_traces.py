@@ -4,7 +4,7 @@ Transactions before the traced one are run again on the state of the block's par
 in progress is traced like a sealed one, as of the flashblock that the request sees or pins.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from functools import partial
 from typing import Final
 
@@ -78,31 +78,26 @@ class TraceMethods:
         """The trace of a transaction in a block."""
         params = _read_transaction(raw)
         wanted = hash32(params.transaction_hash, 0)
-        return self._run(view, partial(self._transaction, view, wanted, params.config))
+        return self._scheduler.write(
+            partial(self._transaction, view, wanted, params.config), view.client
+        )
 
     def trace_block_by_number(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The traces of all transactions of a block."""
         params = _read_block(raw)
         block = find_traced(view, params.block)
-        return self._run(view, partial(self._block, view, block, params.config))
+        return self._scheduler.write(partial(self._block, view, block, params.config), view.client)
 
     def trace_block_by_hash(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The traces of all transactions of a block, by its hash."""
         params = _read_block_by_hash(raw)
         hash32(params.block_hash, 0)
         block = find_traced(view, params.block_hash)
-        return self._run(view, partial(self._block, view, block, params.config))
+        return self._scheduler.write(partial(self._block, view, block, params.config), view.client)
 
     def trace_call(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The trace of a call on the state after a block."""
-        return self._run(view, partial(self._call, view, raw))
-
-    def _run(
-        self, view: LedgerView, begin: Callable[[Pace], Steps[Text]]
-    ) -> bytes | Awaitable[Text]:
-        text = self._scheduler.run(begin, view.client)
-        assert not isinstance(text, list), "pieces come after a turn of others"
-        return text
+        return self._scheduler.write(partial(self._call, view, raw), view.client)
 
     def _transaction(
         self, view: LedgerView, wanted: bytes, config: TraceConfig | None, pace: Pace

@@ -122,9 +122,7 @@ class OtterscanMethods:
 
     def _trace(self, view: LedgerView, raw: Raw, tracer: Tracer) -> bytes | Awaitable[Text]:
         wanted = hash32(_read_transaction(raw).transaction_hash, 0)
-        text = self._scheduler.run(partial(self._traced, view, wanted, tracer), view.client)
-        assert not isinstance(text, list), "pieces come after a turn of others"
-        return text
+        return self._scheduler.write(partial(self._traced, view, wanted, tracer), view.client)
 
     def _traced(self, view: LedgerView, wanted: bytes, tracer: Tracer, pace: Pace) -> Steps[Text]:
         found = find_transaction(view, wanted)

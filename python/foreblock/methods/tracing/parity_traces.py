@@ -4,7 +4,7 @@ The format is Parity's, as reth and erigon have it: all frames of a transaction 
 Runs with what they returned and changed are in `replays`.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from functools import partial
 from typing import Final
 
@@ -77,7 +77,7 @@ class ParityMethods:
     def transaction(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The traces of a transaction, or null where it is in no block."""
         wanted = hash32(_read_transaction(raw).transaction_hash, 0)
-        return self._run(view, partial(self._transaction, view, wanted))
+        return self._scheduler.write(partial(self._transaction, view, wanted), view.client)
 
     def block(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The traces of all transactions of a block, and its rewards; null where there is none."""
@@ -87,7 +87,7 @@ class ParityMethods:
         except NotHere:
             return b"null"
         selection = TraceSelection()
-        return self._run(view, partial(self._block, view, block, selection))
+        return self._scheduler.write(partial(self._block, view, block, selection), view.client)
 
     def filter(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The traces of a range of blocks, from and to certain addresses."""
@@ -103,14 +103,7 @@ class ParityMethods:
         # The first block of a chain has no transactions.
         numbers = range(max(first.number, 1), last.number + 1)
         steps = partial(self._blocks, view, numbers, last, _selection(asked))
-        return self._run(view, steps)
-
-    def _run(
-        self, view: LedgerView, begin: Callable[[Pace], Steps[Text]]
-    ) -> bytes | Awaitable[Text]:
-        text = self._scheduler.run(begin, view.client)
-        assert not isinstance(text, list), "pieces come after a turn of others"
-        return text
+        return self._scheduler.write(steps, view.client)
 
     def _transaction(self, view: LedgerView, wanted: bytes, pace: Pace) -> Steps[Text]:
         found = find_transaction(view, wanted)

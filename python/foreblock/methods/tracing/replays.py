@@ -5,7 +5,7 @@ changes of state, or every instruction. `vmTrace` has the form of OpenEthereum, 
 and places of instructions that erigon adds. All of one request counts against one bound.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from functools import partial
 from typing import Final
 
@@ -92,7 +92,7 @@ class ReplayMethods:
         """What a transaction returned, its traces, and the changes it made."""
         params = _read_replay(raw)
         wanted, tracer = hash32(params.transaction_hash, 0), _tracer(params.trace_types)
-        return self._run(view, partial(self._transaction, view, wanted, tracer))
+        return self._scheduler.write(partial(self._transaction, view, wanted, tracer), view.client)
 
     def block(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The same of all transactions of a block; null where there is none."""
@@ -104,26 +104,19 @@ class ReplayMethods:
             return b"null"
         if block.number == 0:
             return b"[]"  # the first block has no transactions
-        return self._run(view, partial(self._block, view, block, tracer))
+        return self._scheduler.write(partial(self._block, view, block, tracer), view.client)
 
     def call(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The same of a call on the state after a block."""
-        return self._run(view, partial(self._call, view, raw))
+        return self._scheduler.write(partial(self._call, view, raw), view.client)
 
     def call_many(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The same of several calls, each on the state that those before it leave."""
-        return self._run(view, partial(self._call_many, view, raw))
+        return self._scheduler.write(partial(self._call_many, view, raw), view.client)
 
     def raw_transaction(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
         """The same of a signed transaction that is not sent."""
-        return self._run(view, partial(self._raw_transaction, view, raw))
-
-    def _run(
-        self, view: LedgerView, begin: Callable[[Pace], Steps[Text]]
-    ) -> bytes | Awaitable[Text]:
-        text = self._scheduler.run(begin, view.client)
-        assert not isinstance(text, list), "pieces come after a turn of others"
-        return text
+        return self._scheduler.write(partial(self._raw_transaction, view, raw), view.client)
 
     def _transaction(
         self, view: LedgerView, wanted: bytes, tracer: Tracer, pace: Pace
