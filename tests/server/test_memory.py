@@ -1,11 +1,13 @@
 """Room is made at the cost of those who do not keep pace, and memory given back after a burst."""
 
+import gc
 from dataclasses import dataclass
 
 from foreblock.scheduling.reply import Reply
 from foreblock.scheduling.room import LongText, Room
 from foreblock.server.backpressure import STEADY
 from foreblock.server.memory import CALM_SECONDS, KEPT, SLOW_SECONDS, FreedMemory, MemoryPressure
+from foreblock.server.process import spare_from_collection
 from support.servers.wire import Wire, echo, endpoint_for, post
 
 MEBI = 2**20
@@ -117,3 +119,13 @@ def test_a_little_is_kept() -> None:
     process = Process()
     process.free = KEPT - 1
     assert process.seconds(100) == 0
+
+
+def test_objects_of_the_start_are_not_looked_at_by_later_collections() -> None:
+    made: list[list[object]] = [[] for _ in range(1_000)]
+    try:
+        spare_from_collection()
+        assert gc.get_freeze_count() >= len(made)
+        assert not any(each is made for each in gc.get_objects(generation=2))
+    finally:
+        gc.unfreeze()

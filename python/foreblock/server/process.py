@@ -83,10 +83,17 @@ async def serve_until_told(
 
 
 def _begin(line: socket.socket) -> None:
-    # Objects made so far stay; exclude them from garbage collection.
+    spare_from_collection()
+    send(line, READY)
+
+
+def spare_from_collection() -> None:
+    """Exclude all objects made so far from garbage collection: they stay.
+
+    With them a full collection of a process takes 40 ms or more, and everything in it waits.
+    """
     gc.collect()
     gc.freeze()
-    send(line, READY)
 
 
 def send_failure(line: socket.socket, why: str) -> None:

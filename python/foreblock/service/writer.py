@@ -25,7 +25,13 @@ from foreblock.feed.feed_options import FeedClientOptions, FeedServerOptions
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.storage.seen_commits import SeenCommit, open_seen
 from foreblock.server.heartbeat import READY
-from foreblock.server.process import answering, raise_file_limit, run_ordered, send
+from foreblock.server.process import (
+    answering,
+    raise_file_limit,
+    run_ordered,
+    send,
+    spare_from_collection,
+)
 from foreblock.service.launch import WriterOrder
 from foreblock.service.logs import configure_queued
 from foreblock.settings import FeedLimits
@@ -119,6 +125,7 @@ async def _write(text: bytes, line: socket.socket) -> None:
                 writer.add(kept)
         await writer.exchange.listen(socket.socket(fileno=order.bus))
         opened.callback(writer.exchange.close)
+        spare_from_collection()
         send(line, READY)
         await writer.run(stop)
 
