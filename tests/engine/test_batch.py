@@ -317,8 +317,8 @@ def test_only_dropped_partials_are_forgotten(store: Store) -> None:
 
 
 def test_what_is_held_is_not_pruned(tmp_path: Path) -> None:
-    kept = {"keep_states": 3, "keep_partials": 2, "keep_nodes": 1}
-    with Store(str(tmp_path / "held"), write=True, **kept) as store:
+    path = str(tmp_path / "held")
+    with Store(path, write=True, keep_states=3, keep_partials=2, keep_nodes=1) as store:
         append(store, balance(ALICE, 1))
         early = extend(store, 2, on_block=0)
         store.hold(0)

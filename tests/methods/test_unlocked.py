@@ -8,7 +8,7 @@ import pytest
 
 from foreblock.ledger.rules.unsigned_deposits import MARK
 from foreblock.types import decode_transaction
-from sequencer.dev.test_modes import check_by_import
+from support.chains.checking import check_by_import
 from support.chains.dev_chain import ACCOUNTS, GWEI, send
 from support.chains.dev_service import dev_service
 from support.servers.asking import Asker, error, request

@@ -13,14 +13,14 @@ needed in a block and updated from then on.
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from contextlib import closing
 from heapq import heapify, heappop, heappush
-from typing import Final, Literal
+from typing import Final
 
 from foreblock.errors import Underpriced
 from foreblock.sequencer.admission import Pooled
 from foreblock.sequencer.sender_queue import SenderQueue
+from foreblock.sequencer.sequencer_options import Order
 
 Key = Callable[[Pooled], tuple[int, int]]
-Order = Literal["fees", "fifo"]
 _Entry = tuple[tuple[int, int], Pooled]
 
 

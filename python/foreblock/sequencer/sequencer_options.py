@@ -1,12 +1,13 @@
 """The options of a sequencer."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from foreblock.errors import InvalidArgument
 from foreblock.ledger.rules.l1 import L1Fees
-from foreblock.sequencer.ranking import Order
 from foreblock.sequencer.timing import SECOND_NS, BlockPace
+
+Order = Literal["fees", "fifo"]  # of transactions: the highest tip first, or the first to come
 
 _MILLISECOND_NS: Final = 10**6
 
@@ -37,7 +38,7 @@ class SequencerOptions:
     instant: bool = False  # a transaction goes out at once
     gas_limit: int | None = None  # of each block; none: the parent's
     transaction_gas: int | None = None  # of a transaction at most; none: of a block
-    order: Order = "fees"  # of transactions: the highest tip first, or the first to come
+    order: Order = "fees"
     minimum_base_fee: int | None = None  # wei; none: what the parent's extra data says
     l1_fees: L1Fees = DEFAULT_L1_FEES
 

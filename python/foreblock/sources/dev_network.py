@@ -215,8 +215,6 @@ async def open_dev_network(
 
 def _on(loop: asyncio.AbstractEventLoop, call: Callable[[T], None]) -> Callable[[T], None]:
     """The same, callable on any thread."""
-    if call is _ignore:
-        return call
 
     def call_soon(argument: T) -> None:
         loop.call_soon_threadsafe(call, argument)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from foreblock.bus.commands import Mine
-from sequencer.dev.test_modes import check_by_import
+from support.chains.checking import check_by_import
 from support.chains.dev_chain import ACCOUNTS, send
 from support.chains.dev_service import dev_service
 from support.chains.ethereum_chain import blob_transaction, genesis_of

@@ -10,7 +10,7 @@ from foreblock.ledger.genesis.genesis_file import Genesis, read_genesis
 from foreblock.ledger.genesis.genesis_writer import genesis_text
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
 from foreblock.sequencer.predeploys import DETERMINISTIC_DEPLOYER
-from sequencer.dev.test_modes import check_by_import
+from support.chains.checking import check_by_import
 from support.chains.dev_chain import ACCOUNTS, send
 from support.chains.dev_service import dev_service
 

@@ -19,7 +19,7 @@ from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.sequencer.attributes import attributes_deposit
 from foreblock.sequencer.dev_forks import fork_names
 from foreblock.sequencer.sequencer_options import SequencerOptions
-from sequencer.dev.test_modes import check_by_import
+from support.chains.checking import check_by_import
 from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, indices, sealed_blocks, send
 from support.chains.ethereum_chain import consolidate, genesis_of, withdraw
 

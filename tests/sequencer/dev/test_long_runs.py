@@ -9,7 +9,7 @@ from foreblock.ledger.building.block_run import LONG
 from foreblock.ledger.storage.dev_row import Mining
 from foreblock.sequencer.dev.dev_sequencer import MOST_STACKED
 from foreblock.sequencer.dev_genesis import DevGenesisOptions, dev_genesis
-from sequencer.dev.test_modes import check_by_import
+from support.chains.checking import check_by_import
 from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, send
 
 ALICE, BOB = ACCOUNTS[:2]

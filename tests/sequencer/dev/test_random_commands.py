@@ -167,7 +167,7 @@ class Trial:
             case "later":
                 self.execute(IncreaseTime(100))
             case "next":
-                self.execute(SetNextTimestamp(sequencer.next_parent_timestamp + 7))
+                self.execute(SetNextTimestamp(sequencer.parent.timestamp + 7))
             case "apart":
                 self.execute(SetTimestampInterval(3))
             case _:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreblock.bus.commands import DropTransactions, Mine, SendUnsigned
-from sequencer.dev.test_modes import check_by_import
+from support.chains.checking import check_by_import
 from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, send
 
 ALICE = ACCOUNTS[0]

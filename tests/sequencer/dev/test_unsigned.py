@@ -19,7 +19,7 @@ from foreblock.sequencer.saved_pool import save_pool, saved_pool
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.types import Transaction, decode_transactions
 from sequencer.chaos.test_chaotic_sequencer import Follow
-from sequencer.dev.test_modes import check_by_import
+from support.chains.checking import check_by_import
 from support.chains.dev_chain import ACCOUNTS, GWEI, NOBODY, DevChain, send
 
 ALICE, BOB = ACCOUNTS[:2]
