@@ -10,7 +10,8 @@
     │   │   └── BadArgument
     │   ├── LimitExceeded
     │   ├── RefusedOverride
-    │   └── RefusedFilter
+    │   ├── RefusedFilter
+    │   └── HiddenMethod
     ├── NotHere                  the data is not here
     │   ├── UnknownBlock
     │   ├── UnknownBlockHash
@@ -211,6 +212,17 @@ class RefusedFilter(CallerError):
     """A well-formed filter of logs that cannot be applied, such as to an unknown block."""
 
     why: str
+
+
+@dataclass(eq=False)
+class HiddenMethod(CallerError):
+    """A method of development chains that is not answered at this address."""
+
+    method: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"the method {self.method} is not available here: {self.why}"
 
 
 class NotHere(ForeblockError):

@@ -48,6 +48,7 @@ EXAMPLES = [
     errors.TooManyWaiting(1024),
     errors.TooMuchUnsent(1 << 28),
     errors.RefusedFilter("unknown block"),
+    errors.HiddenMethod("evm_mine", "it is switched off"),
     errors.CursorTooOld(),
     errors.NotificationsUnsupported(),
     errors.UnknownSubscription("newBeads"),

@@ -117,7 +117,8 @@ def test_refusals_have_the_texts_of_geth(transaction: Transaction, text: str) ->
 
 def test_gas_of_one_transaction_is_capped_where_the_fork_has_it() -> None:
     """EIP-7825."""
-    osaka = terms(rules=Rules(EthereumFork.OSAKA, OptimismFork.KARST))
+    karst = Rules(EthereumFork.OSAKA, OptimismFork.KARST)
+    osaka = terms(rules=karst, transaction_gas_cap=karst.transaction_gas_cap)
     admit(transfer(0, 0, gas=2**24), osaka, 0)
     with pytest.raises(PoolRefusal, match=r"^transaction gas limit too high \(cap: 16777216, tx: "):
         admit(transfer(0, 0, gas=2**24 + 1), osaka, 0)

@@ -154,3 +154,21 @@ def test_secrets_are_not_shown() -> None:
     assert "ac0974" not in repr(account)
     assert account.secret.hex() not in repr(ExtendedKey.master(account.secret))
     assert repr(account.secret) not in repr(account)
+
+
+def test_keys_at_another_path() -> None:
+    (legacy,) = dev_accounts(TEST_MNEMONIC, 1, "m/44'/60'/0'")
+    wanted = ExtendedKey.master(seed_of(TEST_MNEMONIC)).descend(
+        (44 | HARDENED, 60 | HARDENED, HARDENED, 0)
+    )
+    assert legacy.secret == wanted.secret
+    for same in ("m/44'/60'/0'/", "m/44h/60H/0'/"):
+        assert dev_accounts(TEST_MNEMONIC, 1, same) == (legacy,)
+
+
+@pytest.mark.parametrize(
+    "path", ["", "44'/60'", "m/x", "m/44''", "m//1", "m/-1", "m/2147483648", "n/1"]
+)
+def test_what_is_no_path_is_refused(path: str) -> None:
+    with pytest.raises(InvalidArgument, match="derivation path"):
+        dev_accounts(TEST_MNEMONIC, 1, path)

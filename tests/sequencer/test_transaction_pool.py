@@ -256,7 +256,8 @@ def test_what_fails_in_a_block_is_dropped(pool: TransactionPool, accounts: Accou
 def test_what_a_fork_forbids_is_dropped(pool: TransactionPool, accounts: Accounts) -> None:
     pool.add(transfer(0, 0, gas=2**24))
     pool.add(transfer(1, 0, gas=2**24 + 1))
-    pool.begin_block(terms(rules=Rules(EthereumFork.OSAKA, OptimismFork.KARST)))
+    karst = Rules(EthereumFork.OSAKA, OptimismFork.KARST)
+    pool.begin_block(terms(rules=karst, transaction_gas_cap=karst.transaction_gas_cap))
     (dropped,) = pool.drop_invalid()
     assert dropped.gas_limit == 2**24 + 1
     assert [each.gas_limit for each in run(pool, accounts)] == [2**24]

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from foreblock.errors import AddressInUse, AddressUnusable
-from foreblock.server.sockets import listen, name, parse_address, refuse_new
+from foreblock.server.sockets import is_loopback, listen, name, parse_address, refuse_new
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,16 @@ def test_addresses(text: str, host: str, port: int) -> None:
 def test_what_is_no_address(text: str) -> None:
     with pytest.raises(AddressUnusable):
         parse_address(text)
+
+
+@pytest.mark.parametrize(
+    ("address", "loopback"),
+    [("127.0.0.1:0", True), ("127.9.9.9:0", True), ("0.0.0.0:0", False), ("localhost:0", True)],
+)
+def test_addresses_that_other_machines_reach(address: str, loopback: bool) -> None:
+    opened = listen(address, 1)
+    assert is_loopback(opened[0]) == loopback
+    close(opened)
 
 
 def close(opened: list[socket.socket]) -> None:

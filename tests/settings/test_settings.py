@@ -175,3 +175,16 @@ def test_bad_networks_of_a_file_are_refused_where_they_stand(
     with pytest.raises(BadSetting) as raised:
         load(ServeSettings, {}, {}, file)
     assert str(raised.value) == f"{file}: {why}"
+
+
+def test_a_command_may_have_defaults_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "foreblock.toml"
+    file.write_text("accounts = 2\n", "utf-8")
+    defaults = {"nice": "5", "hosts": "a,b", "workers": "4", "accounts": "9"}
+    settings, origins = load(
+        DevSettings, {"chain_id": "7"}, {"FOREBLOCK_WORKERS": "3"}, file, defaults
+    )
+    service = settings.service
+    assert (service.nice, service.access.hosts, service.workers) == (5, ("a", "b"), 3)
+    assert (settings.chain.accounts, settings.chain.chain_id) == (2, 7)
+    assert origins["nice"] == DEFAULT

@@ -31,7 +31,7 @@ impl Env {
     #[pyo3(signature = (
         *, rules, chain_id, number, timestamp, coinbase, gas_limit, base_fee = Arg(0),
         difficulty = Arg(U256::ZERO), prevrandao = None, blob_base_fee = None,
-        max_blobs_per_transaction = None, max_code_size = None
+        max_blobs_per_transaction = None, max_code_size = None, max_transaction_gas = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords, each a field of the block")]
     fn new(
@@ -47,6 +47,7 @@ impl Env {
         blob_base_fee: Option<Arg<U256>>,
         max_blobs_per_transaction: Option<Arg<u64>>,
         max_code_size: Option<Arg<u64>>,
+        max_transaction_gas: Option<Arg<u64>>,
     ) -> PyResult<Self> {
         let fields = BlockFields {
             number: number.0,
@@ -59,6 +60,7 @@ impl Env {
             blob_base_fee: blob_base_fee.map(|fee| fee_per_gas(&fee)).transpose()?,
             max_blobs_per_transaction: max_blobs_per_transaction.map(|it| it.0),
             max_code_size: max_code_size.map(|it| it.0),
+            max_transaction_gas: max_transaction_gas.map(|it| it.0),
         };
         let env = EngineEnv::new(parse_rules(&rules.0)?, chain_id.0, &fields).map_err(to_python)?;
         Ok(Self(Arc::new(env)))
@@ -67,7 +69,7 @@ impl Env {
     #[staticmethod]
     #[pyo3(signature = (
         header, *, rules, chain_id, blob_base_fee = None, max_blobs_per_transaction = None,
-        max_code_size = None
+        max_code_size = None, max_transaction_gas = None
     ))]
     fn of_header(
         header: &Header,
@@ -76,6 +78,7 @@ impl Env {
         blob_base_fee: Option<Arg<U256>>,
         max_blobs_per_transaction: Option<Arg<u64>>,
         max_code_size: Option<Arg<u64>>,
+        max_transaction_gas: Option<Arg<u64>>,
     ) -> PyResult<Self> {
         let header = header.0.fields();
         let fields = BlockFields {
@@ -89,6 +92,7 @@ impl Env {
             blob_base_fee: blob_base_fee.map(|fee| fee_per_gas(&fee)).transpose()?,
             max_blobs_per_transaction: max_blobs_per_transaction.map(|it| it.0),
             max_code_size: max_code_size.map(|it| it.0),
+            max_transaction_gas: max_transaction_gas.map(|it| it.0),
         };
         let env = EngineEnv::new(parse_rules(&rules.0)?, chain_id.0, &fields).map_err(to_python)?;
         Ok(Self(Arc::new(env)))

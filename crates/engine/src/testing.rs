@@ -135,6 +135,7 @@ pub(crate) fn fields() -> BlockFields {
         blob_base_fee: Some(1),
         max_blobs_per_transaction: Some(6),
         max_code_size: None,
+        max_transaction_gas: None,
     }
 }
 

@@ -27,6 +27,7 @@ class Env:
         blob_base_fee: int | None = None,
         max_blobs_per_transaction: int | None = None,
         max_code_size: int | None = None,
+        max_transaction_gas: int | None = None,
     ) -> Self:
         """The values of a block, as its header and the fork schedule give them.
 
@@ -36,7 +37,8 @@ class Env:
         Regolith, Canyon, Ecotone, Fjord, Granite, Holocene, Isthmus, Jovian, Karst.
         `InvalidArgument` for any other, and when `prevrandao` (from Paris) or
         `blob_base_fee` (Ethereum from Cancun) is missing. `max_code_size` replaces the limit
-        of created code; code that creates may be twice as long.
+        of created code; code that creates may be twice as long. `max_transaction_gas` replaces
+        the limit of a transaction's gas that a fork has.
         """
 
     @staticmethod
@@ -48,6 +50,7 @@ class Env:
         blob_base_fee: int | None = None,
         max_blobs_per_transaction: int | None = None,
         max_code_size: int | None = None,
+        max_transaction_gas: int | None = None,
     ) -> Env:
         """The environment of a header's block."""
 

@@ -6,17 +6,23 @@ import os
 import typing
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
 from foreblock.cli.verb import FILE as EXISTING_FILE
 from foreblock.cli.verb import Decorator, failing_in_one_line, json_option, option, verb
 from foreblock.settings import SECTIONS, EverySetting, Settings
-from foreblock.settings.loading import FILE, Declared, Loaded, S, declared, flat, load
-
-_NO_DEFAULTS: Final[Mapping[str, object]] = MappingProxyType({})
+from foreblock.settings.loading import (
+    FILE,
+    NO_DEFAULTS,
+    Declared,
+    Loaded,
+    S,
+    declared,
+    flat,
+    load,
+)
 
 
 class Given(NamedTuple):
@@ -26,9 +32,7 @@ class Given(NamedTuple):
     file: Path | None
 
 
-def settings_options(
-    kind: type = Settings, defaults: Mapping[str, object] = _NO_DEFAULTS
-) -> Decorator:
+def settings_options(kind: type = Settings, defaults: Mapping[str, str] = NO_DEFAULTS) -> Decorator:
     """Add an option for each setting of a class; the command gets them as `given`.
 
     `defaults` are those that the command itself replaces, for its help.
@@ -48,13 +52,14 @@ def settings_options(
         )(gathering)
         ordered = sorted(declared(kind), key=lambda it: SECTIONS.index(it.section))
         for it in reversed(ordered):
-            decorated = _option(it, defaults.get(it.name, it.default))(decorated)
+            decorated = setting_option(it, defaults.get(it.name, it.default))(decorated)
         return decorated
 
     return decorate
 
 
-def _option(it: Declared, default: object) -> Decorator:
+def setting_option(it: Declared, default: object, *, hidden: bool = False) -> Decorator:
+    """The option of a setting; its help shows the default."""
     help_text = it.help[0].upper() + it.help[1:] + "."
     if shown := _shown(default):
         help_text += f"  [default: {shown}]"
@@ -62,7 +67,7 @@ def _option(it: Declared, default: object) -> Decorator:
         form: dict[str, Any] = {"metavar": f"[{it.type}]", "is_flag": False, "flag_value": "true"}
     else:
         form = {"metavar": it.type, "multiple": typing.get_origin(it.kind) is tuple}
-    return option(it.flag, it.name, help=help_text, section=it.section, **form)
+    return option(it.flag, it.name, help=help_text, section=it.section, hidden=hidden, **form)
 
 
 def _shown(default: object) -> str:
@@ -84,11 +89,11 @@ def _text(given: str | tuple[str, ...] | None) -> str | None:
     return given
 
 
-def loaded(given: Given, kind: type[S]) -> Loaded[S]:
-    """The effective settings. Raises `BadSetting`."""
+def loaded(given: Given, kind: type[S], defaults: Mapping[str, str] = NO_DEFAULTS) -> Loaded[S]:
+    """The effective settings; `defaults` are those of the command. Raises `BadSetting`."""
     here = Path(FILE)
     file = given.file or (here if here.is_file() else None)
-    return load(kind, given.flags, os.environ, file)
+    return load(kind, given.flags, os.environ, file, defaults)
 
 
 @verb()

@@ -1,9 +1,8 @@
 """`foreblock dev`: two local chains with real flashblocks in one command."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -16,19 +15,23 @@ from foreblock.primitives import format_data
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.load import first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
+from foreblock.server import origins
 from foreblock.service import launch
 from foreblock.service.temporary import PREFIX, temporary_folder
 from foreblock.settings import ChainSettings, DevSettings
-from foreblock.settings.loading import DEFAULT, Loaded
 from foreblock.settings.networks import DevChain, Network, check_kept
 
 ETHER: Final = 10**18
-WORKER_NICE: Final = 5  # the default here, so that workers do not delay the writer
 SHOWN_ACCOUNTS: Final = 10
+# What is otherwise here than in other commands.
+DEFAULTS: Final[Mapping[str, str]] = {
+    "nice": "5",  # so that workers do not delay the writer
+    "cors_origins": ",".join(origins.LOOPBACK),
+}
 
 
 @verb()
-@settings_options(DevSettings, {"nice": WORKER_NICE})
+@settings_options(DevSettings, DEFAULTS)
 def dev(given: Given) -> None:
     """Run two local networks with flashblocks.
 
@@ -39,25 +42,22 @@ def dev(given: Given) -> None:
     FOREBLOCK_BLOCK_TIME; docs/settings.md has details, docs/dev-chain.md describes the chains.
     """
     with failing_in_one_line():
-        settings = _settled(loaded(given, DevSettings))
-        Faults.parse(settings.chain.faults)  # refuses unknown faults before anything starts
-        with _folder(settings.service.data) as folder:
-            served = _networks(settings, folder)
-            kept = bool(settings.service.data)
+        settings = loaded(given, DevSettings, DEFAULTS).settings
+        with networks(settings) as served:
             cut_short = launch.run(
-                settings.service, served, lambda started: _say(settings, served, started, kept=kept)
+                settings.service, served, lambda started: _say(settings, served, started)
             )
     if cut_short:
         sys.exit(INTERRUPTED)
     _say_stopped()
 
 
-def _settled(found: Loaded[DevSettings]) -> DevSettings:
-    """The settings with the defaults of this verb."""
-    settings = found.settings
-    if found.origins["nice"] == DEFAULT:
-        settings = replace(settings, service=replace(settings.service, nice=WORKER_NICE))
-    return settings
+@contextmanager
+def networks(settings: DevSettings) -> Iterator[list[launch.ServedNetwork]]:
+    """The networks of the settings; those that are not kept are removed at the end."""
+    Faults.parse(settings.chain.faults)  # refuses unknown faults before anything starts
+    with _folder(settings.service.data) as folder:
+        yield _networks(settings, folder)
 
 
 @contextmanager
@@ -98,6 +98,7 @@ def _network(
             genesis=str(Path(chain.genesis).absolute()) if chain.genesis else "",
             chain_id=chain.chain_id + position,
             mnemonic=chain.mnemonic,
+            derivation_path=chain.derivation_path,
             accounts=chain.accounts,
             balance=chain.balance * ETHER,
             gas_limit=chain.gas_limit,
@@ -116,6 +117,8 @@ def _network(
             timestamp=chain.timestamp,
             instant=chain.instant,
             mining=chain.mining,
+            epoch_blocks=chain.epoch_blocks,
+            dev_methods=chain.dev_methods,
             load=chain.load,
             faults=list(chain.faults),
         ),
@@ -127,8 +130,6 @@ def _say(
     settings: DevSettings,
     served: list[launch.ServedNetwork],
     started: launch.Started,
-    *,
-    kept: bool,
 ) -> None:
     """Print accounts first: the list is long, and the last lines stay in view."""
     chain = settings.chain
@@ -149,7 +150,7 @@ def _say(
     if chain.load:
         first, last = first_of_load(chain.accounts), chain.accounts - 1
         click.echo(f"{chain.load} transactions a second from the accounts {first} to {last}")
-    where = settings.service.data if kept else "a temporary directory, removed at the end"
+    where = settings.service.data or "a temporary directory, removed at the end"
     click.echo(f"data in {where}")
     click.echo("Ctrl-C stops it; see also `foreblock watch` and `foreblock send`")
 
@@ -157,7 +158,8 @@ def _say(
 def _say_accounts(chain: ChainSettings) -> None:
     """Print each account with its key below, so that both fit into 80 columns."""
     click.echo(f"accounts with {chain.balance:,} ether each; their keys are public")
-    shown = dev_accounts(chain.mnemonic, min(chain.accounts, SHOWN_ACCOUNTS))
+    count = min(chain.accounts, SHOWN_ACCOUNTS)
+    shown = dev_accounts(chain.mnemonic, count, chain.derivation_path)
     for index, account in enumerate(shown):
         click.echo(f"{index:>3}  {checksum_address(account.address)}")
         click.echo(f"     {format_data(account.secret)}")

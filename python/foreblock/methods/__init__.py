@@ -11,6 +11,7 @@ from foreblock.methods.blocks import block_family
 from foreblock.methods.calls import call_family
 from foreblock.methods.dev import dev_families
 from foreblock.methods.dev.account_table import account_families
+from foreblock.methods.dev.elsewhere import hide
 from foreblock.methods.events import Events
 from foreblock.methods.filters import filter_family
 from foreblock.methods.keys import NO_KEYS, Keys
@@ -62,10 +63,11 @@ def make_families(
 ) -> tuple[Family, ...]:
     """All methods of one view; without a sequencer it refuses transactions.
 
-    Only chains that take commands have the methods of development chains.
+    Only chains that take commands have the methods of development chains, unless those are
+    hidden.
     """
     sequencing = sequencing or Sequencing()
-    submissions, pool, commands, keys, _ = sequencing
+    submissions, pool, keys = sequencing.submissions, sequencing.pool, sequencing.keys
     events = events or Events()
     shared = shared or make_shared(options, scheduler, pool, keys)
     families = (
@@ -78,10 +80,21 @@ def make_families(
         pool_family(options, scheduler, submissions, pool, shared.priority_fees),
         shared.node,
         *tracing_families(options, scheduler),
-        *(() if commands is None else dev_families(commands, options, scheduler)),
-        *account_families(options, scheduler, sequencing, shared.priority_fees),
+        *(() if sequencing.hidden else _dev(options, scheduler, sequencing, shared)),
     )
     return (*families, openrpc_family(options, scheduler, families))
+
+
+def _dev(
+    options: Options, scheduler: Scheduler, sequencing: Sequencing, shared: SharedFamilies
+) -> tuple[Family, ...]:
+    """The methods of a chain that takes commands; none of others."""
+    if sequencing.commands is None:
+        return ()
+    return (
+        *dev_families(sequencing.commands, options, scheduler),
+        *account_families(options, scheduler, sequencing, shared.priority_fees),
+    )
 
 
 def make_methods(
@@ -92,10 +105,15 @@ def make_methods(
     events: Events | None = None,
 ) -> dict[str, MethodFunction]:
     """The table of one view, for its dispatcher."""
+    sequencing = sequencing or Sequencing()
+    shared = shared or make_shared(options, scheduler, sequencing.pool, sequencing.keys)
     families = make_families(options, scheduler, sequencing, shared, events)
-    return {
+    table = {
         name: method.run
         for family in families
         for method in family.methods
         for name in method.names
     }
+    if sequencing.hidden:
+        table |= hide(_dev(options, scheduler, sequencing, shared), sequencing.hidden)
+    return table

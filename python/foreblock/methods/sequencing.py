@@ -16,3 +16,4 @@ class Sequencing(NamedTuple):
     commands: Commands | None = None  # of a development chain only
     keys: Keys = NO_KEYS  # of its accounts
     order: Literal["fees", "fifo"] = "fees"  # of its transactions
+    hidden: str = ""  # why methods of development chains are not answered, where they are not

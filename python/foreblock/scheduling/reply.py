@@ -147,3 +147,5 @@ class Served(NamedTuple):
     at_paths: Mapping[bytes, Handler] = {}  # the handlers at other paths than the root
     open_session: OpenSession | None = None  # none: an upgrade to WebSocket is refused
     sessions_at: Mapping[bytes, OpenSession] = {}  # those at other paths than the root
+    # Makes what is served at addresses that other machines reach; none: the same.
+    elsewhere: "Callable[[], Served] | None" = None

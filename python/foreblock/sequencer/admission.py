@@ -53,7 +53,7 @@ class Terms:
     base_fee: int
     minimum_base_fee: int  # the base fee of no later block is below it
     l1_fees: L1Fees
-    transaction_gas: int | None = None  # that one may have at most, besides what the rules say
+    transaction_gas_cap: int | None = None  # that one may have at most; none: of the block
     init_code_size: int = MAX_INIT_CODE
     blobs: "BlobTerms | None" = None  # none where blocks have no blobs
 
@@ -219,10 +219,8 @@ def _check_size(transaction: Transaction, terms: Terms) -> None:
     if transaction.to is None and len(transaction.input) > terms.init_code_size:
         raise InitCodeTooLarge(len(transaction.input), terms.init_code_size)
     gas = transaction.gas_limit
-    caps = (terms.rules.transaction_gas_cap, terms.transaction_gas)
-    most = min((cap for cap in caps if cap is not None), default=None)
-    if most is not None and gas > most:
-        raise GasLimitTooHigh(most, gas)
+    if terms.transaction_gas_cap is not None and gas > terms.transaction_gas_cap:
+        raise GasLimitTooHigh(terms.transaction_gas_cap, gas)
     if gas > terms.gas_limit:
         raise ExceedsBlockGasLimit
 

@@ -186,6 +186,7 @@ def terms_of(
     if rules.optimism is not None:
         minimum = fee_parameters(base.extra_data, rules).minimum_base_fee
         taken = ATTRIBUTES_GAS_USED
+    caps = (profile.transaction_gas_cap(rules), options.transaction_gas)
     return Terms(
         chain_id=profile.chain_id,
         rules=rules,
@@ -193,7 +194,7 @@ def terms_of(
         base_fee=base.base_fee_per_gas,
         minimum_base_fee=minimum,
         l1_fees=options.l1_fees,
-        transaction_gas=options.transaction_gas,
+        transaction_gas_cap=min((cap for cap in caps if cap is not None), default=None),
         init_code_size=profile.init_code_size,
         blobs=_blob_terms(base, rules, profile, excess_blob_gas),
     )

@@ -20,7 +20,7 @@ from foreblock.ledger.rules.optimism_rules import FeeParameters, encode_extra_da
 from foreblock.ledger.rules.profile import OptimismParameters
 from foreblock.primitives import ZERO_ADDRESS, ZERO_HASH, format_data
 from foreblock.sequencer.dev_forks import fork_config, rules_named
-from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
+from foreblock.sequencer.mnemonic import ETHEREUM_PATH, TEST_MNEMONIC, dev_accounts
 from foreblock.sequencer.predeploys import (
     DETERMINISTIC_DEPLOYER,
     SEQUENCER_FEE_VAULT,
@@ -63,12 +63,14 @@ class DevGenesisOptions:
     denominator: int = 100
     block_time: int = 2  # seconds
     mnemonic: str = field(default=TEST_MNEMONIC, repr=False)
+    derivation_path: str = ETHEREUM_PATH
     accounts: int = 10
     balance: int = 10_000 * ETHER
     token: bool = True
     rules: str = "optimism"  # or ethereum
     fork: str = "newest"  # of these
     code_size: int = 0  # bytes that code may have; 0: as the fork says
+    transaction_gas: int = 0  # that a transaction may have, above what the fork says
     create2_deployer: bool = True
 
     def __post_init__(self) -> None:
@@ -84,6 +86,7 @@ class DevGenesisOptions:
             ("accounts", 1, 10_000),
             ("balance", 1, 2**128 - 1),
             ("code_size", 0, _LARGEST_NUMBER),
+            ("transaction_gas", 0, _LARGEST_NUMBER),
         ):
             value = getattr(self, name)
             if not least <= value <= most:
@@ -162,7 +165,8 @@ def _refuse_later_forks(genesis: Genesis, optimism: OptimismParameters) -> None:
 
 
 def _accounts(options: DevGenesisOptions, rules: Rules) -> dict[bytes, GenesisAccount]:
-    owners = tuple(each.address for each in dev_accounts(options.mnemonic, options.accounts))
+    made = dev_accounts(options.mnemonic, options.accounts, options.derivation_path)
+    owners = tuple(each.address for each in made)
     accounts = predeploys(rules)
     if not options.create2_deployer:
         del accounts[DETERMINISTIC_DEPLOYER]
@@ -180,6 +184,8 @@ def _config(options: DevGenesisOptions, rules: Rules) -> dict[str, object]:
     }
     if options.code_size:
         config["codeSizeLimit"] = options.code_size
+    if options.transaction_gas > (rules.transaction_gas_cap or _LARGEST_NUMBER):
+        config["transactionGasLimit"] = options.transaction_gas
     if rules.optimism is None:
         return config | {"blockTime": options.block_time}
     return config | {

@@ -2,12 +2,15 @@
 
     m / 44' / 60' / 0' / 0 / i       account i, as wallets and other dev chains have it
 
+Another path may be given, without the number at its end.
+
 Words are not looked up and their checksum is not checked: any language and any words make
 keys, as long as there are as many as BIP-39 has. So a word mistyped gives other accounts.
 """
 
 import hashlib
 import hmac
+import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -21,8 +24,9 @@ TEST_MNEMONIC: Final = "test test test test test test test test test test test j
 
 WORD_COUNTS: Final = (12, 15, 18, 21, 24)  # BIP-39, for 128 to 256 bits
 HARDENED: Final = 1 << 31  # BIP-32, written with a quote
-ETHEREUM_PATH: Final = (44 | HARDENED, 60 | HARDENED, 0 | HARDENED, 0)  # BIP-44, SLIP-44
+ETHEREUM_PATH: Final = "m/44'/60'/0'/0/"  # BIP-44, SLIP-44
 
+_STEP: Final = re.compile(r"[0-9]{1,10}['hH]?", re.ASCII)
 _SEED_ROUNDS: Final = 2048  # BIP-39
 # SEC 2: the order of secp256k1, below which a secret key is.
 _ORDER: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
@@ -83,9 +87,23 @@ def seed_of(mnemonic: str, passphrase: str = "") -> bytes:
     )
 
 
-def dev_accounts(mnemonic: str, count: int) -> tuple[DevAccount, ...]:
+def parse_path(text: str) -> tuple[int, ...]:
+    """The indices of a path such as `m/44'/60'/0'/0/`; raises `InvalidArgument`."""
+    root, *steps = text.rstrip("/").split("/")
+    if root != "m" or not all(map(_STEP.fullmatch, steps)):
+        raise InvalidArgument(f"derivation path: {text!r} is not one such as {ETHEREUM_PATH}")
+    indices = tuple(int(each.rstrip("'hH")) for each in steps)
+    if any(index >= HARDENED for index in indices):
+        raise InvalidArgument(f"derivation path: {text!r} has a number above 2^31 - 1")
+    return tuple(
+        index | (0 if each.isdigit() else HARDENED)
+        for index, each in zip(indices, steps, strict=True)
+    )
+
+
+def dev_accounts(mnemonic: str, count: int, path: str = ETHEREUM_PATH) -> tuple[DevAccount, ...]:
     """The first accounts of a mnemonic."""
-    parent = ExtendedKey.master(seed_of(mnemonic)).descend(ETHEREUM_PATH)
+    parent = ExtendedKey.master(seed_of(mnemonic)).descend(parse_path(path))
     secrets = (parent.child(index).secret for index in range(count))
     return tuple(DevAccount(address_of(secret), secret) for secret in secrets)
 

@@ -264,7 +264,7 @@ class TransactionPool:
     def drop_invalid(self) -> list[Pooled]:
         """Drop the transactions that no block will take, as accounts are now; gives them."""
         before = dict(self._by_hash)
-        cap = self._terms.rules.transaction_gas_cap  # a fork may have brought it
+        cap = self._terms.transaction_gas_cap  # a fork may have brought it
         for sender in list(self._queues):
             queue, balance = self._look_up(sender)
             for each in list(queue):

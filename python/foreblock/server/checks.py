@@ -13,6 +13,7 @@ from foreblock.server import answers
 from foreblock.server.answers import Answer, Probe
 from foreblock.server.head import RequestHead
 from foreblock.server.limits import Access, ServerLimits
+from foreblock.server.origins import ALL, origin_allowed
 from foreblock.server.upgrade import Upgrade, check_upgrade, wants_websocket
 
 CHUNKED: Final = -1  # in place of a length
@@ -48,7 +49,7 @@ class RequestRules(NamedTuple):
     body_limit: int
     header_limit: int
     hosts: frozenset[bytes]  # lower case, as are origins; * allows all
-    origins: frozenset[bytes]
+    origins: frozenset[bytes]  # in the forms of `origins`
     exposed: bytes  # headers that pages of other origins may read
     paths: frozenset[bytes] = frozenset({ROOT})  # that have a handler
 
@@ -200,9 +201,9 @@ def cors_headers(head: RequestHead, rules: RequestRules) -> bytes:
     origin = head.get(b"origin")
     if origin is None or not rules.origins:
         return b""
-    if b"*" in rules.origins:
+    if ALL in rules.origins:
         named = b"Access-Control-Allow-Origin: *\r\n"
-    elif origin.lower() in rules.origins:
+    elif origin_allowed(origin, rules.origins):
         named = b"Access-Control-Allow-Origin: %b\r\nVary: Origin\r\n" % origin
     else:
         return b"Vary: Origin\r\n"

@@ -86,7 +86,9 @@ class Access:
         "NAME",
     )
     cors_origins: tuple[str, ...] = setting(
-        (), "origins whose web pages may read answers; * allows all", "ORIGIN"
+        (),
+        "origins whose web pages may read answers, as in http://localhost:*; * allows all",
+        "ORIGIN",
     )
 
 

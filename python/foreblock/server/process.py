@@ -30,9 +30,9 @@ RESERVED_FILES: Final = 128
 def run_ordered(run: Callable[[bytes, socket.socket], Coroutine[Any, Any, None]]) -> None:
     """Run the order of the supervisor in a new loop; report a failure and exit with 1.
 
-    The only argument of the process is the descriptor of the line to the supervisor.
+    The last argument of the process is the descriptor of the line to the supervisor.
     """
-    line = socket.socket(fileno=int(sys.argv[1]))
+    line = socket.socket(fileno=int(sys.argv[-1]))
     with line, line.makefile("rb") as lines:
         order = lines.readline()
         if not order:

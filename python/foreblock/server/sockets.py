@@ -7,6 +7,7 @@ first.
 
 import ctypes
 import errno
+import ipaddress
 import socket
 import struct
 from contextlib import suppress
@@ -60,6 +61,13 @@ def name(sock: socket.socket) -> str:
     """The address of a socket as `HOST:PORT`."""
     host, port, *_ = sock.getsockname()
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def is_loopback(sock: socket.socket) -> bool:
+    """Whether only programs of this machine reach a listening socket."""
+    address = ipaddress.ip_address(sock.getsockname()[0].partition("%")[0])
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return (mapped or address).is_loopback
 
 
 # BPF from the TCP header on: drop packets with the SYN flag.

@@ -7,8 +7,9 @@ A process that ends, hangs or cannot be started is replaced after a growing wait
 others go on. Only a process that never becomes ready ends the service, with its reason. How one
 process is started and observed is in `child`.
 
-Workers serve and a writer, if there is one, writes. The writer is ready before the first worker
-starts, and stops after the last one has ended.
+Workers serve and a writer, if there is one, writes. Both are started at once, since a process
+needs some time before it can take an order; workers get theirs when the writer is ready. It
+stops after the last of them has ended.
 """
 
 import asyncio
@@ -99,10 +100,9 @@ class Supervisor:
             await self._keep(self._writer, self._writing.set, self._unneeded)
 
     async def _keep_all(self) -> None:
-        """Run the workers once the writer is ready; then stop the writer."""
-        await _any(self._writing, self._stopping)
+        """Run the workers; then stop the writer."""
         keepers = [
-            asyncio.create_task(self._keep(slot, self._count_ready, self._stopping))
+            asyncio.create_task(self._keep(slot, self._count_ready, self._stopping, self._writing))
             for slot in self._workers
         ]
         try:
@@ -116,9 +116,13 @@ class Supervisor:
         _raise_first(outcomes)
 
     async def _keep(
-        self, slot: Slot, first_ready: Callable[[], None], stopping: asyncio.Event
+        self,
+        slot: Slot,
+        first_ready: Callable[[], None],
+        stopping: asyncio.Event,
+        needed: asyncio.Event | None = None,
     ) -> None:
-        """Run one process after the other in a slot."""
+        """Run one process after the other in a slot; each gets its order after `needed`."""
         loop = asyncio.get_running_loop()
         served, delays = False, backoff()
 
@@ -131,7 +135,7 @@ class Supervisor:
         while not stopping.is_set():
             begun = loop.time()
             to_start = slot.timeout * STARTING if served else 0.0
-            end = await self._fill(slot, to_start, serves, stopping)
+            end = await self._fill(slot, to_start, serves, stopping, needed)
             if stopping.is_set():
                 return
             if not served:
@@ -142,7 +146,12 @@ class Supervisor:
             await _pause(stopping, next(delays))
 
     async def _fill(
-        self, slot: Slot, to_start: float, serves: Callable[[], None], stopping: asyncio.Event
+        self,
+        slot: Slot,
+        to_start: float,
+        serves: Callable[[], None],
+        stopping: asyncio.Event,
+        needed: asyncio.Event | None,
     ) -> End:
         """Start a process and watch it until it ends."""
         try:
@@ -152,6 +161,8 @@ class Supervisor:
             facts: dict[str, object] = {"why": why}
             return End("process_not_started", facts, f"a {slot.name} cannot be started: {why}")
         self._children.add(child)
+        if needed is not None:
+            await _any(needed, stopping)
         await child.give_order()
         if stopping.is_set():
             child.terminate()
@@ -223,6 +234,8 @@ def _raise_first(outcomes: Sequence[BaseException | None]) -> None:
 
 async def _any(*events: asyncio.Event) -> None:
     """Wait for the first of these events."""
+    if any(event.is_set() for event in events):
+        return
     waiting = [asyncio.create_task(event.wait()) for event in events]
     try:
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from foreblock.server.answers import Answer, bad_request
 from foreblock.server.head import RequestHead
+from foreblock.server.origins import origin_allowed
 
 _GUID: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455, section 1.3
 _KEY_BYTES: Final = 16
@@ -80,7 +81,7 @@ def _is_key(key: bytes) -> bool:
 
 
 def _origin_allowed(origin: bytes | None, host: bytes, allowed: frozenset[bytes]) -> bool:
-    if origin is None or b"*" in allowed:
+    if origin is None or origin_allowed(origin, allowed):
         return True
     name = origin.lower()
-    return name in allowed or any(name == scheme + host.lower() for scheme in _SCHEMES)
+    return any(name == scheme + host.lower() for scheme in _SCHEMES)

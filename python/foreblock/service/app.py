@@ -24,6 +24,7 @@ from foreblock.ledger.reading.visibility import PRECONFIRMED
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.methods import SharedFamilies, make_methods, make_shared
 from foreblock.methods.calls.call_params import UNCAPPED
+from foreblock.methods.dev.elsewhere import NOWHERE, ON_LOOPBACK
 from foreblock.methods.events import Events
 from foreblock.methods.filters.filter_table import FilterTable
 from foreblock.methods.keys import Keys
@@ -192,22 +193,39 @@ def _served(
     filters: FilterTable,
 ) -> Served:
     sequencing = _sequencing(link, network)
+    serve = partial(_views, ledger, network, options, scheduler, link, filters)
+    served = serve(sequencing)
+    if isinstance(ledger, Ledger):
+        served = served._replace(fast_path=ledger.open_fast_path(fast_path_bounds(options)))
+    if network.dev is None or network.dev.dev_methods != "loopback":
+        return served
+    hiding = sequencing._replace(hidden=ON_LOOPBACK)
+    return served._replace(elsewhere=lambda: serve(hiding)._replace(fast_path=served.fast_path))
+
+
+def _views(
+    ledger: Ledger | AbsentLedger,
+    network: Network,
+    options: ServiceOptions,
+    scheduler: Scheduler,
+    link: WriterLink | None,
+    filters: FilterTable,
+    sequencing: Sequencing,
+) -> Served:
+    """What is at the paths of a network, without the fast path that they share."""
     at_root = replace(options, methods=options_at_root(options.methods, network))
     at_node = replace(options, methods=options_of_node(options.methods))
     shared = make_shared(options.methods, scheduler, sequencing.pool, sequencing.keys)
     root, node = (
         Service(ledger, each, scheduler, sequencing, shared, filters) for each in (at_root, at_node)
     )
-    served = Served(
+    return Served(
         root.answer,
         partial(_readiness, ledger, network, link),
         at_paths={NODE_PATH: node.answer},
         open_session=root.open_session,
         sessions_at={NODE_PATH: node.open_session},
     )
-    if isinstance(ledger, AbsentLedger):
-        return served
-    return served._replace(fast_path=ledger.open_fast_path(fast_path_bounds(options)))
 
 
 def _sequencing(link: WriterLink | None, network: Network) -> Sequencing:
@@ -215,15 +233,16 @@ def _sequencing(link: WriterLink | None, network: Network) -> Sequencing:
     if link is None:
         return Sequencing()
     submissions, pool = WriterSubmissions(link, network.name), WriterPool(link, network.name)
-    if network.dev is None or not network.dev.commands:
+    if network.dev is None:
         return Sequencing(submissions, pool)
-    commands = WriterCommands(link, network.name)
-    return Sequencing(submissions, pool, commands, _keys(network.dev), network.dev.order)
+    commands, dev = WriterCommands(link, network.name), network.dev
+    hidden = NOWHERE if dev.dev_methods == "off" else ""
+    return Sequencing(submissions, pool, commands, _keys(dev), dev.order, hidden)
 
 
 def _keys(chain: DevChain) -> Keys:
     """The keys of a development chain's accounts."""
-    accounts = dev_accounts(chain.mnemonic, chain.accounts)
+    accounts = dev_accounts(chain.mnemonic, chain.accounts, chain.derivation_path)
     return Keys({each.address: each.secret for each in accounts})
 
 

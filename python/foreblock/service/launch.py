@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from typing import Final, NamedTuple
 
 import msgspec
@@ -33,14 +33,14 @@ class ServedNetwork(NamedTuple):
     """A network and its addresses."""
 
     network: Network
-    listen: str
+    listen: str  # several are separated by commas
     feed: str = ""  # of its flashblocks; empty disables the feed
 
 
 class Started(NamedTuple):
     """The addresses of a service that has started."""
 
-    addresses: Sequence[str]  # in the order of the networks
+    addresses: Sequence[str]  # in the order of the networks; several are separated by commas
     feeds: Sequence[str]
     workers: int
 
@@ -50,8 +50,7 @@ class WorkerOrder(msgspec.Struct):
 
     settings: Settings
     networks: list[Network]
-    sockets: list[int]  # one for each network
-    handler: str
+    sockets: list[list[int]]  # of each network, one for each of its addresses
     bus: str  # path of the writer's socket; empty without a writer
     seen: str  # name of the shared page of seen commits
     runtime: str  # folder that the workers of the service share
@@ -91,17 +90,18 @@ def run(
         temporary_folder(where=memory_folder()) as runtime,
     ):
         path = "" if bus is None else bus.getsockname()
+        counts = list(map(len, by_network))
         workers = [
             Slot(
                 "worker",
-                [sys.executable, "-m", "foreblock.service.worker"],
-                of_worker,
-                partial(_order, settings, networks, handler, path, seen, str(runtime)),
+                [sys.executable, "-m", "foreblock.service.worker", handler],
+                [opened[number] for opened in chain(*by_network)],
+                partial(_order, settings, networks, path, seen, str(runtime), counts),
                 settings.worker_timeout,
             )
-            for of_worker in zip(*by_network, strict=True)
+            for number in range(count)
         ]
-        addresses = [sockets.name(opened[0]) for opened in by_network]
+        addresses = [", ".join(sockets.name(each[0]) for each in opened) for opened in by_network]
         writer = None if bus is None else _writer(settings, networks, bus, feeds, seen, addresses)
         said = Started(
             addresses,
@@ -140,15 +140,15 @@ def _writer(
 def _order(
     settings: Settings,
     networks: list[Network],
-    handler: str,
     bus: str,
     seen: str,
     runtime: str,
+    counts: Sequence[int],
     descriptors: Sequence[int],
 ) -> bytes:
-    return msgspec.json.encode(
-        WorkerOrder(settings, networks, list(descriptors), handler, bus, seen, runtime)
-    )
+    left = iter(descriptors)
+    by_network = [list(islice(left, count)) for count in counts]
+    return msgspec.json.encode(WorkerOrder(settings, networks, by_network, bus, seen, runtime))
 
 
 def _writing_order(
@@ -170,14 +170,16 @@ def _writing_order(
 @contextmanager
 def _listening(
     served: Sequence[ServedNetwork], count: int
-) -> Iterator[tuple[list[list[socket.socket]], list[socket.socket | None]]]:
-    """For each network a socket for every worker, and one for its feed if it has one."""
+) -> Iterator[tuple[list[list[list[socket.socket]]], list[socket.socket | None]]]:
+    """For each address of a network a socket for every worker, and one for its feed if any."""
     opened: list[socket.socket] = []
     try:
-        by_network = []
+        by_network: list[list[list[socket.socket]]] = []
         for network in served:
-            by_network.append(sockets.listen(network.listen, count))
-            opened += by_network[-1]
+            by_network.append([])
+            for address in network.listen.split(","):
+                by_network[-1].append(sockets.listen(address.strip(), count))
+                opened += by_network[-1][-1]
         feeds: list[socket.socket | None] = []
         for network in served:
             feeds.append(sockets.listen(network.feed, 1)[0] if network.feed else None)

@@ -1,19 +1,24 @@
-"""A worker process: `python -m foreblock.service.worker LINE`, started by the supervisor only.
+"""A worker process: `python -m foreblock.service.worker HANDLER LINE`.
 
-LINE is the descriptor of its line to the supervisor (`foreblock.server.heartbeat`). It serves
-every network of its order.
+The supervisor starts it. HANDLER names the function that makes what is served; it is imported
+before there is an order. LINE is the descriptor of the line to the supervisor
+(`foreblock.server.heartbeat`). It serves every network of its order.
 """
 
 import pkgutil
 import socket
+import sys
 import time
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import msgspec
 
 from foreblock.bus.link import WriterLink
 from foreblock.ledger.storage.seen_commits import open_seen
+from foreblock.scheduling.reply import Served
 from foreblock.scheduling.room import Room
+from foreblock.server import sockets
 from foreblock.server.checks import RequestRules
 from foreblock.server.endpoint import HttpEndpoint
 from foreblock.server.lifecycle import Listener
@@ -27,7 +32,10 @@ from foreblock.service.logs import configure_queued
 EXPOSED_HEADERS = b"Foreblock-Snapshot"
 
 
-async def _serve(text: bytes, line: socket.socket) -> None:
+MakeServed = Callable[..., list[Served]]
+
+
+async def _serve(make_served: MakeServed, text: bytes, line: socket.socket) -> None:
     order = msgspec.json.decode(text, type=WorkerOrder)
     settings = order.settings
     connections = min(prepare(settings.nice), settings.server.connections)
@@ -43,17 +51,40 @@ async def _serve(text: bytes, line: socket.socket) -> None:
         link = WriterLink(order.bus)
         link.start()
         await link.tried()
-    make_served = pkgutil.resolve_name(order.handler)
-    listeners = []
+    listeners: list[Listener] = []
     seen = open_seen(order.seen, len(order.networks))
     made = make_served(settings, order.networks, link, room, seen, order.runtime)
-    for served, number in zip(made, order.sockets, strict=True):
-        endpoint = HttpEndpoint(served, rules, ticker, connections, room, settings.websocket)
-        listeners.append(Listener(socket.socket(fileno=number), endpoint))
+    make_endpoint = partial(
+        HttpEndpoint,
+        rules=rules,
+        ticker=ticker,
+        connections=connections,
+        room=room,
+        websocket=settings.websocket,
+    )
+    for served, numbers in zip(made, order.sockets, strict=True):
+        opened = [socket.socket(fileno=number) for number in numbers]
+        listeners += list(_listeners(served, opened, make_endpoint))
     await serve_until_told(listeners, ticker, line, settings.server.drain_grace)
     if link is not None:
         link.close()
 
 
+def _listeners(
+    served: Served,
+    opened: Sequence[socket.socket],
+    make_endpoint: Callable[[Served], HttpEndpoint],
+) -> Iterator[Listener]:
+    """The sockets of a network, with what each serves."""
+    reached = [each for each in opened if served.elsewhere and not sockets.is_loopback(each)]
+    near = [each for each in opened if each not in reached]
+    if near:
+        endpoint = make_endpoint(served)
+        yield from (Listener(each, endpoint) for each in near)
+    if reached and served.elsewhere:
+        endpoint = make_endpoint(served.elsewhere())
+        yield from (Listener(each, endpoint) for each in reached)
+
+
 if __name__ == "__main__":
-    run_ordered(_serve)
+    run_ordered(partial(_serve, pkgutil.resolve_name(sys.argv[1])))

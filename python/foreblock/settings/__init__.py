@@ -175,7 +175,9 @@ class Settings:
 
     data: str = setting("", "directory of the store, or of one store per network", "DIRECTORY")
     listen: str = setting(
-        "127.0.0.1:8545", "address of the JSON-RPC endpoint; port 0 picks a free port", "HOST:PORT"
+        "127.0.0.1:8545",
+        "address of the JSON-RPC endpoint, or several with commas; port 0 picks a free port",
+        "HOST:PORT",
     )
     workers: int = setting(0, "worker processes; 0 starts one per core")
     nice: int = setting(0, "niceness of workers, 0 to 19", most=MOST_NICE)
@@ -244,7 +246,7 @@ class ChainSettings:
     interval: float = setting(0.2, "time between flashblocks", "SECONDS", least=0.01)
     gas_limit: int = setting(400_000_000, "gas limit of a block", "GAS", least=2_000_000)
     transaction_gas: int = setting(
-        0, "largest gas limit of a transaction; 0 allows what the fork does", "GAS"
+        0, "largest gas limit of a transaction, also above the fork's; 0: what that allows", "GAS"
     )
     order: Literal["fees", "fifo"] = setting(
         "fees", "which transaction goes first: that with the highest tip, or the first to come"
@@ -258,6 +260,9 @@ class ChainSettings:
         "test test test test test test test test test test test junk",
         "mnemonic of the development accounts",
         "WORDS",
+    )
+    derivation_path: str = setting(
+        "m/44'/60'/0'/0/", "path of the accounts' keys, to which their numbers are added", "STEPS"
     )
     accounts: int = setting(10, "number of development accounts")
     balance: int = setting(10_000, "balance of each development account", "ETHER")
@@ -287,15 +292,23 @@ class ChainSettings:
         default=False,
         help="close a flashblock when a transaction arrives, at most every 10 ms",
     )
-    mining: Literal["clock", "automine", "manual"] = setting(
+    mining: Literal["clock", "automine", "mixed", "manual"] = setting(
         "clock",
-        "what seals blocks: the clock, each transaction, or evm_mine alone",
+        "what seals blocks: the clock, each transaction, both of them, or evm_mine alone",
+    )
+    epoch_blocks: int = setting(
+        32, "how far safe is behind the latest block; finalized is twice as far", "BLOCKS"
     )
     load: int = setting(
         0, "transactions per second to generate on each network, 0 to 10000", most=MOST_LOAD
     )
     faults: tuple[str, ...] = setting(
         (), "faults to inject, as in drop=0.01,reorg=0.001; see docs/dev-chain.md", "KIND=RATE"
+    )
+    dev_methods: Literal["loopback", "everywhere", "off"] = setting(
+        "loopback",
+        "where methods of development chains are answered: at loopback addresses, at all, or never",
+        section=ACCESS,
     )
 
 

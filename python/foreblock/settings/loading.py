@@ -9,6 +9,7 @@ import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from foreblock.errors import BadSetting
@@ -17,6 +18,7 @@ from foreblock.settings import SERVICE, DevSettings, EverySetting, ServeSettings
 
 FILE: Final = "foreblock.toml"
 DEFAULT: Final = "default"
+NO_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType({})
 
 S = TypeVar("S", Settings, DevSettings, ServeSettings, EverySetting)
 
@@ -79,16 +81,19 @@ def load(
     flags: Mapping[str, str | None],
     environment: Mapping[str, str],
     file: Path | None = None,
+    defaults: Mapping[str, str] = NO_DEFAULTS,
 ) -> Loaded[S]:
     """The effective settings. Raises `BadSetting`, which names the setting and its origin.
 
-    A file may hold settings of other commands.
+    A file may hold settings of other commands. `defaults` are texts that a command has instead
+    of the declared defaults.
     """
     table = _read(file) if file is not None else {}
     values: dict[str, object] = {}
     origins: dict[str, str] = {}
     for it in declared(kind):
-        values[it.name], origins[it.name] = _find(it, flags, environment, table, str(file))
+        found = _find(it, flags, environment, table, str(file))
+        values[it.name], origins[it.name] = found or (_default(it, defaults), DEFAULT)
     unknown = table.keys() - {it.name for it in declared(EverySetting)}
     if unknown:
         raise BadSetting(f"{file}: {min(unknown)}", "there is no such setting")
@@ -113,7 +118,8 @@ def _find(
     environment: Mapping[str, str],
     table: Mapping[str, object],
     file: str,
-) -> tuple[object, str]:
+) -> tuple[object, str] | None:
+    """The value that was given, and where."""
     flag = flags.get(it.name)
     if flag is not None:
         return from_text(it.flag, it.kind, it.bounds, flag), it.flag
@@ -124,7 +130,13 @@ def _find(
         if it.name == "network" and isinstance(held, dict):
             held = _dotted(f"{file}: {it.name}", held)
         return from_value(f"{file}: {it.name}", it.kind, it.bounds, held), file
-    return it.default, DEFAULT
+    return None
+
+
+def _default(it: Declared, replaced: Mapping[str, str]) -> object:
+    if it.name in replaced:
+        return from_text(it.flag, it.kind, it.bounds, replaced[it.name])
+    return it.default
 
 
 def _dotted(place: str, tables: Mapping[str, object]) -> list[str]:

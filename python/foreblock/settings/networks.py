@@ -23,6 +23,7 @@ class DevChain(Struct, frozen=True, kw_only=True):
     genesis: str = ""  # a file; otherwise made from the following
     chain_id: int = 31337
     mnemonic: str
+    derivation_path: str = "m/44'/60'/0'/0/"
     accounts: int
     balance: int  # wei of each account
     gas_limit: int
@@ -40,8 +41,9 @@ class DevChain(Struct, frozen=True, kw_only=True):
     create2_deployer: bool = True
     timestamp: int = 0  # of block 0, where time does not go by the clock
     instant: bool = False
-    commands: bool = True  # that change the chain are taken
-    mining: Literal["clock", "automine", "manual"] = "clock"
+    dev_methods: Literal["loopback", "everywhere", "off"] = "loopback"  # where they are answered
+    mining: Literal["clock", "automine", "mixed", "manual"] = "clock"
+    epoch_blocks: int = 32  # from the latest block to safe, and from safe to finalized
     load: int = 0  # generated transactions per second
     faults: list[str] = []  # kinds and rates, as in drop=0.01
 

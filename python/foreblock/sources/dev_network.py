@@ -16,7 +16,7 @@ from foreblock.bus.frames import ToWorker
 from foreblock.clock import Clock
 from foreblock.errors import BadGenesis, PoolRefusal, RefusedCommand
 from foreblock.feed.server import FeedServer
-from foreblock.ledger.building.ledger_writer import LedgerWriter
+from foreblock.ledger.building.ledger_writer import Distances, LedgerWriter
 from foreblock.ledger.genesis.allocation import read_allocation
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
@@ -82,6 +82,7 @@ class DevChainSource:
                 self._store,
                 clock,
                 keep_partials=network.keep_partials,
+                distances=Distances(chain.epoch_blocks, 2 * chain.epoch_blocks),
                 address_index=network.address_index,
                 chooses_bases=True,
             )
@@ -242,6 +243,7 @@ def _genesis(chain: DevChain) -> Genesis:
             rules=chain.rules,
             fork=chain.fork,
             code_size=chain.code_size,
+            transaction_gas=chain.transaction_gas,
             create2_deployer=chain.create2_deployer,
             timestamp=chain.timestamp or DEFAULT_TIMESTAMP,
             chain_id=chain.chain_id,
@@ -249,6 +251,7 @@ def _genesis(chain: DevChain) -> Genesis:
             base_fee=chain.base_fee,
             block_time=chain.block_time,
             mnemonic=chain.mnemonic,
+            derivation_path=chain.derivation_path,
             accounts=chain.accounts,
             balance=chain.balance,
         ),
@@ -268,7 +271,8 @@ def _first_state(chain: DevChain, clock: Clock) -> DevState:
     now = clock.wall_ns() // SECOND_NS
     return DevState(
         instance=secrets.token_bytes(32),
-        mining=chain.mining,
+        mining="automine" if chain.mining == "mixed" else chain.mining,
+        also_clock=chain.mining == "mixed",
         block_time=chain.block_time,
         interval_ms=chain.interval_ms,
         offset=chain.timestamp - now if chain.timestamp else 0,
@@ -281,5 +285,5 @@ def _load(chain: DevChain, chain_id: int) -> Load | None:
     """Load from the later accounts; transactions that users send from these find nonces taken."""
     if not chain.load:
         return None
-    accounts = dev_accounts(chain.mnemonic, chain.accounts)[first_of_load(chain.accounts) :]
-    return Load(chain.load, accounts, chain_id)
+    accounts = dev_accounts(chain.mnemonic, chain.accounts, chain.derivation_path)
+    return Load(chain.load, accounts[first_of_load(chain.accounts) :], chain_id)

@@ -37,6 +37,8 @@ pub struct BlockFields {
     /// Of created code, in bytes, where it is not what the fork says; code that creates
     /// may be twice as long.
     pub max_code_size: Option<u64>,
+    /// The gas of a transaction at most, where it is not what the fork says.
+    pub max_transaction_gas: Option<u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -45,6 +47,7 @@ pub struct Env {
     pub chain_id: u64,
     pub max_blobs_per_transaction: Option<u64>,
     pub max_code_size: Option<usize>,
+    pub max_transaction_gas: Option<u64>,
     pub(crate) block: BlockEnv,
 }
 
@@ -78,7 +81,15 @@ impl Env {
         let max_blobs_per_transaction = fields.max_blobs_per_transaction;
         let max_code_size =
             fields.max_code_size.map(|size| usize::try_from(size).unwrap_or(usize::MAX));
-        Ok(Self { rules, chain_id, max_blobs_per_transaction, max_code_size, block })
+        let max_transaction_gas = fields.max_transaction_gas;
+        Ok(Self {
+            rules,
+            chain_id,
+            max_blobs_per_transaction,
+            max_code_size,
+            max_transaction_gas,
+            block,
+        })
     }
 
     pub fn number(&self) -> u64 {

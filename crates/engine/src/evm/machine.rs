@@ -283,7 +283,10 @@ fn load_inner<TX: Transaction, SPEC, CHAIN, I>(
     cfg.disable_eip3607 = !checks.sender_code;
     cfg.disable_block_gas_limit = !checks.block_gas_limit;
     cfg.disable_base_fee = !checks.base_fee;
-    cfg.tx_gas_limit_cap = (!checks.gas_cap).then_some(u64::MAX);
+    cfg.tx_gas_limit_cap = match checks.gas_cap {
+        true => env.max_transaction_gas,
+        false => Some(u64::MAX),
+    };
     evm.precompiles.overrides = precompiles;
     evm.inspector = inspector;
     evm.ctx.journaled_state.database = Database::new(overlay, Watch::new(limits));

@@ -122,7 +122,7 @@ class _Tries(Struct, frozen=True, gc=False):
         """The limit of the request, or a whole block, and no more than can be paid for."""
         call = self.call
         gas = call.gas if call.gas >= TRANSACTION else self.context.header.gas_limit
-        cap = self.context.rules.transaction_gas_cap
+        cap = self.context.profile.transaction_gas_cap(self.context.rules)
         if cap is not None:
             gas = min(gas, cap)
         if call.fee_cap:

@@ -89,9 +89,11 @@ _OTHER_KEYS: Final = {
     "blobSchedule",
     "bedrockBlock",
     "optimism",
-    # Our own, which other clients ignore: for chains with other than 12 seconds, or longer code.
+    # Our own, which other clients ignore: for chains with other than 12 seconds, longer code, or
+    # transactions with more gas.
     "blockTime",
     "codeSizeLimit",
+    "transactionGasLimit",
 }
 # `blockTime` is our own, for chains with other than 2 seconds; other clients ignore it.
 _OPTIMISM_KEYS: Final = {
@@ -122,8 +124,12 @@ def read_profile(config: JsonValue) -> ChainProfile:
         profile = _optimism_profile(config, optimism)
     else:
         profile = _ethereum_profile(config)
-    code_size = config.get("codeSizeLimit")
-    return profile if code_size is None else replace(profile, code_size=_positive(code_size))
+    code_size, gas = config.get("codeSizeLimit"), config.get("transactionGasLimit")
+    return replace(
+        profile,
+        code_size=None if code_size is None else _positive(code_size),
+        transaction_gas=None if gas is None else _positive(gas),
+    )
 
 
 def _ethereum_profile(config: JsonValue) -> ChainProfile:

@@ -116,6 +116,7 @@ def environment(
         blob_base_fee=blob_fee,
         max_blobs_per_transaction=limit,
         max_code_size=profile.code_size,
+        max_transaction_gas=profile.transaction_gas,
     )
 
 

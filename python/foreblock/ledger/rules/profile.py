@@ -58,11 +58,16 @@ class ChainProfile:
     optimism: OptimismParameters | None
     slot_time: int = 12  # seconds; of a chain that is no OP chain
     code_size: int | None = None  # bytes that code may have, where it is not what forks say
+    transaction_gas: int | None = None  # that a transaction may have, in the same way
 
     @property
     def init_code_size(self) -> int:
         """Bytes that code which creates may have (EIP-3860), from Shanghai on."""
         return MAX_INIT_CODE if self.code_size is None else 2 * self.code_size
+
+    def transaction_gas_cap(self, rules: Rules) -> int | None:
+        """The gas that a transaction may have under these rules; none where a block decides."""
+        return rules.transaction_gas_cap if self.transaction_gas is None else self.transaction_gas
 
     @property
     def block_time(self) -> int:

@@ -23,7 +23,7 @@ def account_families(
     options: Options, scheduler: Scheduler, sequencing: Sequencing, priority_fees: PriorityFees
 ) -> tuple[Family, ...]:
     """The methods about accounts of a chain that takes commands; none of others."""
-    submissions, _, commands, keys, order = sequencing
+    submissions, commands, keys = sequencing.submissions, sequencing.commands, sequencing.keys
     if commands is None:
         return ()
     # Transactions build on the block in progress, in every view.
@@ -40,7 +40,7 @@ def account_families(
         _sending(unlocked, SignMethods(keys, scheduler)),
         _impersonation(ImpersonationMethods(keys, commands), unlocked),
         _pool(DropMethods(commands)),
-        _node(NodeInfoMethods(scheduler, priority_fees, order, options.client_version)),
+        _node(NodeInfoMethods(scheduler, priority_fees, sequencing.order, options.client_version)),
     )
 
 
