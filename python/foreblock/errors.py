@@ -85,6 +85,7 @@
     │   ├── BadSetting
     │   ├── AddressInUse
     │   ├── AddressUnusable
+    │   ├── StateNotWritten
     │   ├── WorkerFailed
     │   ├── StopForced
     │   └── BusBroken
@@ -939,6 +940,17 @@ class AddressUnusable(ServiceError):
 
     def __str__(self) -> str:
         return f"cannot listen on {self.address}: {self.why}"
+
+
+@dataclass(eq=False)
+class StateNotWritten(ServiceError):
+    """The state of a development chain could not be written to its file."""
+
+    file: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: the state was not written: {self.why}"
 
 
 @dataclass(eq=False)

@@ -1,15 +1,18 @@
-"""`foreblock dev`: two local chains with real flashblocks in one command."""
+"""`foreblock dev`: two local chains with real flashblocks in one command.
+
+With `--like anvil` the rest of the command line is that of `cli.anvil`.
+"""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from foreblock.cli.config import Given, loaded, settings_options
-from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, verb
+from foreblock.cli.verb import INTERRUPTED, Verb, failing_in_one_line, option
 from foreblock.ledger.rules.addresses import checksum_address
 from foreblock.primitives import format_data
 from foreblock.sequencer.chaos.faults import Faults
@@ -23,6 +26,8 @@ from foreblock.settings.networks import DevChain, Network, check_kept
 
 ETHER: Final = 10**18
 SHOWN_ACCOUNTS: Final = 10
+LIKE: Final = "--like"
+ANVIL: Final = "anvil"
 # What is otherwise here than in other commands.
 DEFAULTS: Final[Mapping[str, str]] = {
     "nice": "5",  # so that workers do not delay the writer
@@ -30,9 +35,45 @@ DEFAULTS: Final[Mapping[str, str]] = {
 }
 
 
-@verb()
+class DevVerb(Verb):
+    """The command, or the one that its option `--like` names."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,  # noqa: ANN401, click's
+    ) -> click.Context:
+        """Parse the command line, by the options of the command that it means."""
+        rest = without_like(args)
+        if rest is None:
+            return super().make_context(info_name, args, parent, **extra)
+        from foreblock.cli.anvil.command import like_anvil  # noqa: PLC0415, when it is asked for
+
+        return like_anvil.make_context(f"{info_name} {LIKE} {ANVIL}", rest, parent, **extra)
+
+
+def without_like(args: Sequence[str]) -> list[str] | None:
+    """The arguments without `--like anvil`; none where that is not among them."""
+    for at, word in enumerate(args):
+        if word == "--":
+            break
+        if word == f"{LIKE}={ANVIL}":
+            return [*args[:at], *args[at + 1 :]]
+        if word == LIKE and args[at + 1 : at + 2] == [ANVIL]:
+            return [*args[:at], *args[at + 2 :]]
+    return None
+
+
+@click.command(cls=DevVerb)
 @settings_options(DevSettings, DEFAULTS)
-def dev(given: Given) -> None:
+@option(
+    LIKE,
+    type=click.Choice([ANVIL]),
+    help="Take the flags of another dev chain, and behave as that does; with --help, lists them.",
+)
+def dev(given: Given, *, like: None) -> None:
     """Run two local networks with flashblocks.
 
     A main and a test network start, whose pending block grows every 200 ms and is sealed every 2 s.
@@ -41,6 +82,7 @@ def dev(given: Given) -> None:
     Every option is also a setting in foreblock.toml and an environment variable, as in
     FOREBLOCK_BLOCK_TIME; docs/settings.md has details, docs/dev-chain.md describes the chains.
     """
+    assert like is None, "another command has the rest"
     with failing_in_one_line():
         settings = loaded(given, DevSettings, DEFAULTS).settings
         with networks(settings) as served:

@@ -67,18 +67,14 @@ class DumpMethods:
         return text
 
     def _dump(self, view: LedgerView, pace: Pace) -> Steps[Text]:
-        pieces = [_beginning(view.latest.header)]
-        size, written = 0, False
-        for page in account_pages(view.state(view.resolve("pending"))):
-            text = _account(page, is_first=not written)
-            written = True
+        pieces, size = [], 0
+        for text in dump_of(view):
             size += len(text)
             if size > self._most:
                 refuse(0, "", f"the state has more than {self._most} bytes, the most of a dump")
             pieces.append(text)
             if pace.is_over():
                 yield None
-        pieces.append(_ending(view.latest.header))
         packed: list[bytes] = yield lambda **_: _packed(pieces)
         return in_pieces(packed)
 
@@ -98,6 +94,16 @@ class DumpMethods:
         finally:
             os.unlink(name)  # noqa: PTH108, a small file of ours
         return b"true"
+
+
+def dump_of(view: LedgerView) -> Iterator[bytes]:
+    """The JSON text of a dump, in pieces that take little time each."""
+    yield _beginning(view.latest.header)
+    is_first = True
+    for page in account_pages(view.state(view.resolve("pending"))):
+        yield _account(page, is_first=is_first)
+        is_first = False
+    yield _ending(view.latest.header)
 
 
 def _write(text: str, file: Path, most: int, _pace: Pace) -> Steps[bytes]:

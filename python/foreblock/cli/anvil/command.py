@@ -1,0 +1,205 @@
+"""The command `foreblock dev --like anvil`: anvil's flags to settings, files and output.
+
+It runs one network with anvil's defaults, as an ordinary node at `/`. Settings of
+`foreblock dev` whose names anvil does not use are options too, hidden in the help. Values in
+the environment and in foreblock.toml replace anvil's defaults, and flags replace both.
+"""
+
+import ipaddress
+import json
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from foreblock.cli import dev
+from foreblock.cli.anvil.banner import GAS_PRICE, banner, config_text
+from foreblock.cli.anvil.flag import AnvilFlag, Settings
+from foreblock.cli.anvil.flags import DEFAULTS, FLAGS, refusals, settings_of
+from foreblock.cli.anvil.state_files import STATE_SECONDS, StateFile, state_file
+from foreblock.cli.config import Given, loaded, setting_option
+from foreblock.cli.verb import FILE, INTERRUPTED, SectionedOption, Verb, failing_in_one_line, option
+from foreblock.errors import BadGenesis, InvalidArgument
+from foreblock.primitives import parse_number
+from foreblock.sequencer.new_mnemonic import random_mnemonic, seeded_mnemonic
+from foreblock.service import launch
+from foreblock.settings import DevSettings
+from foreblock.settings.loading import Declared, declared
+
+Flags = Mapping[str, str]
+
+PORT: Final = "8545"
+HOST: Final = "127.0.0.1"
+_NOT_GIVEN: Final = (None, False, ())
+HELP: Final = """Run one local network with anvil's flags, methods and defaults.
+
+It is an ordinary node: a transaction seals its block, and nothing is shown before that unless
+`pending` is named. The chain is new each time; --state keeps its accounts. Stop with Ctrl-C.
+
+Options of `foreblock dev` are taken as well, where anvil has none of that name; so are
+FOREBLOCK_… variables and foreblock.toml. docs/from-anvil.md goes through flags, methods and tools.
+"""
+
+
+class AnvilOption(SectionedOption):
+    """An option whose help shows its names without their aliases."""
+
+    def __init__(self, flag: AnvilFlag) -> None:
+        form: dict[str, Any] = {"is_flag": True}
+        if flag.metavar:
+            form = {"metavar": flag.metavar, "multiple": flag.repeats}
+        if flag.otherwise is not None:
+            form |= {"is_flag": False, "flag_value": flag.otherwise}
+        if flag.key == "host":
+            form["envvar"] = "ANVIL_IP_ADDR"
+        super().__init__(
+            [*flag.names, *flag.aliases, flag.key], help=flag.help, section=flag.section, **form
+        )
+        self._row: Final = (f"{', '.join(flag.names)} {flag.metavar}".strip(), flag.help)
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:  # noqa: ARG002, click's
+        """Its row in the help."""
+        names, text = self._row
+        return (names if names.startswith("-") and names[1] != "-" else f"    {names}", text)
+
+
+def _own_settings() -> list[Declared]:
+    """The settings whose flags are none of anvil's."""
+    theirs = {name for flag in FLAGS for name in (*flag.names, *flag.aliases)}
+    return [it for it in declared(DevSettings) if it.flag not in theirs]
+
+
+def _run(*, config_file: Path | None, **given: Any) -> None:  # noqa: ANN401, what click gives
+    flags = {key: _text(value) for key, value in given.items() if value not in _NOT_GIVEN}
+    own = {it.name: flags.pop(it.name) for it in _own_settings() if it.name in flags}
+    for why in refusals(flags):
+        raise click.UsageError(why)
+    with failing_in_one_line():
+        defaults, told = _defaults(flags), _settings(flags)
+        texts: dict[str, str | None] = {**told, **own}
+        settings = loaded(Given(texts, config_file), DevSettings, defaults).settings
+        cut_short = _serve(settings, flags)
+    if cut_short:
+        sys.exit(INTERRUPTED)
+
+
+def _serve(settings: DevSettings, flags: Flags) -> bool:
+    with dev.networks(settings) as served:
+        (first, *_) = served
+        with _state_file(flags, first.network.data):
+            return launch.run(
+                settings.service, served, lambda started: _say(settings, flags, started)
+            )
+
+
+def _text(value: object) -> str:
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _settings(flags: Flags) -> Settings:
+    """The settings that flags give, files and new words included."""
+    try:
+        settings = settings_of(flags)
+    except ValueError:
+        raise click.UsageError(f"--block-time: {flags['block_time']!r} is no time") from None
+    _say_rounded(flags, settings)
+    if "init" in flags:
+        settings = _of_genesis(flags["init"]) | settings
+    if "state" in flags and (state := state_file(flags["state"])).is_file():
+        settings["alloc"] = str(state)
+    if "load_state" in flags:
+        settings["alloc"] = str(state_file(flags["load_state"]))
+    if "mnemonic_random" in flags:
+        settings["mnemonic"] = random_mnemonic(_number("mnemonic_random", flags))
+    if "mnemonic_seed_unsafe" in flags:
+        settings["mnemonic"] = seeded_mnemonic(_number("mnemonic_seed_unsafe", flags))
+    if "host" in flags or "port" in flags:
+        port = flags.get("port", PORT)
+        hosts = flags.get("host", HOST).split(",")
+        settings["listen"] = ",".join(f"{_in_brackets(host)}:{port}" for host in hosts)
+    return settings
+
+
+def _say_rounded(flags: Flags, settings: Settings) -> None:
+    given = flags.get("block_time")
+    if given is not None and float(given) != float(settings["block_time"]):
+        click.echo(f"--block-time: {given} s is rounded up to {settings['block_time']} s", err=True)
+
+
+def _defaults(flags: Flags) -> Settings:
+    """Anvil's defaults; where other machines are to reach it, they may use any name of it."""
+    hosts = flags.get("host", HOST).split(",")
+    reached = {} if all(map(_is_loopback, hosts)) else {"hosts": "*"}
+    return {**dev.DEFAULTS, **DEFAULTS, "timestamp": str(int(time.time())), **reached}
+
+
+def _is_loopback(host: str) -> bool:
+    with suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"
+
+
+def _in_brackets(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def _number(key: str, flags: Flags) -> int:
+    try:
+        return int(flags[key])
+    except ValueError:
+        flag = key.replace("_", "-")
+        raise InvalidArgument(f"--{flag}: expected a number, found {flags[key]!r}") from None
+
+
+# Fields of a genesis file, and the settings that they are.
+_OF_GENESIS: Final = (("timestamp", "timestamp"), ("baseFeePerGas", "base_fee"))
+
+
+def _of_genesis(file: str) -> Settings:
+    """The settings that a genesis file gives: what anvil reads of it."""
+    try:
+        genesis = json.loads(Path(file).read_bytes())
+        found = {
+            setting: str(parse_number(genesis[key], 64))
+            for key, setting in _OF_GENESIS
+            if genesis.get(key) is not None
+        }
+        chain_id = (genesis.get("config") or {}).get("chainId")
+        number = parse_number(genesis.get("number") or 0, 64)
+    except (ValueError, AttributeError, TypeError, RecursionError) as why:
+        raise BadGenesis(file, str(why)) from None
+    if number:
+        raise BadGenesis(file, f"number: a chain begins with block 0, not {number}")
+    if chain_id is not None:
+        found["chain_id"] = str(chain_id)
+    return found | {"alloc": file}
+
+
+def _state_file(flags: Flags, store: str) -> StateFile:
+    """Where the state is to be written, and how often."""
+    target = flags.get("state", flags.get("dump_state"))
+    seconds = _number("state_interval", flags) if "state_interval" in flags else STATE_SECONDS
+    return StateFile(store, None if target is None else state_file(target), seconds)
+
+
+def _say(settings: DevSettings, flags: Flags, started: launch.Started) -> None:
+    """Print what anvil prints, last of all the line that programs wait for."""
+    if "config_out" in flags:
+        price = flags.get("gas_price", GAS_PRICE)
+        text = config_text(settings.chain, flags.get("gas_limit"), price)
+        Path(flags["config_out"]).write_text(text, "utf-8")
+    if "quiet" not in flags:
+        click.echo(banner(settings.chain))
+        click.echo(f"Listening on {', '.join(started.addresses)}")
+
+
+like_anvil: Final = Verb(
+    "like-anvil", params=[AnvilOption(flag) for flag in FLAGS], help=HELP, callback=_run
+)
+for _it in _own_settings():
+    setting_option(_it, _it.default, hidden=True)(like_anvil)
+option("--config", "config_file", type=FILE, hidden=True)(like_anvil)

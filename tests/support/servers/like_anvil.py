@@ -1,0 +1,86 @@
+"""`foreblock dev --like anvil`, and anvil itself, in processes of their own."""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from foreblock.bench.rpc.peers import find
+from foreblock.upstream.client import Endpoint
+from support.servers.dev_processes import package_environment
+from support.servers.waiting import PATIENCE
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+LISTENING = "Listening on "
+
+
+class Running:
+    """A chain that listens: what it printed, and a client of its first address."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        self.process = process
+        self.said: list[str] = []
+        for line in process.stdout:
+            self.said.append(line.rstrip("\n"))
+            if line.startswith(LISTENING):
+                break
+        assert self.said[-1:], "it ended at its start"
+        assert self.said[-1].startswith(LISTENING), self.said
+        self.addresses = self.said[-1].removeprefix(LISTENING).split(", ")
+        self.endpoint = Endpoint(f"http://{self.addresses[0]}", PATIENCE)
+
+    def ask(self, method: str, *params: object) -> object:
+        """The result; raises `ErrorAnswer`."""
+        return self.endpoint.request(method, params)
+
+    def stop(self) -> int:
+        """End it as Ctrl-C does; gives its exit code."""
+        self.endpoint.close()
+        self.process.send_signal(2)
+        return self.process.wait(PATIENCE)
+
+
+@contextmanager
+def running(command: Sequence[str], **environment: str) -> Iterator[Running]:
+    """A chain from its last line to its end."""
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=package_environment() | environment,
+        start_new_session=True,
+    )
+    found: Running | None = None
+    try:
+        found = Running(process)
+        yield found
+    finally:
+        if found is not None:
+            found.endpoint.close()
+        if process.poll() is None:
+            process.terminate()
+            process.wait(PATIENCE)
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def like_anvil(*flags: str) -> list[str]:
+    """The command, at a free port unless the flags have one."""
+    port = [] if {"-p", "--port"} & set(flags) else ["--port", "0"]
+    return [sys.executable, "-m", "foreblock", "dev", "--like", "anvil", *port, *flags]
+
+
+def anvil(*flags: str) -> list[str]:
+    """anvil's own command; skips the test where it is not installed."""
+    peers = CHECKOUT / "build" / "peers"
+    # The program itself and not the script around it, which keeps signals to itself.
+    programs = peers.glob("node_modules/@foundry-rs/anvil-*/bin/anvil")
+    program = next(programs, None) or find("anvil", peers)
+    if program is None:
+        pytest.skip("anvil is not installed; bench/peers.sh installs it")
+    return [str(program), "--port", "0", *flags]
