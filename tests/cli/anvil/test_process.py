@@ -122,6 +122,29 @@ def test_limit_of_a_transaction_is_there_when_it_is_asked_for() -> None:
             chain.ask("eth_sendTransaction", asked)
 
 
+def test_flags_about_the_chain_are_seen_by_a_client() -> None:
+    flags = [
+        "--slots-in-an-epoch", "1", "--disable-code-size-limit", "--hardfork", "cancun",
+        "--timestamp", "1000", "--chain-id", "7", "--disable-block-gas-limit",
+    ]  # fmt: skip
+    with running(like_anvil(*flags)) as chain:
+        chain.ask("anvil_mine", "0x5")
+        numbers = [_block(chain, tag)["number"] for tag in ("latest", "safe", "finalized")]
+        assert numbers == ["0x5", "0x4", "0x3"]
+        assert _block(chain, "earliest")["timestamp"] == hex(1000)
+        assert chain.ask("eth_chainId") == "0x7"
+        creates = "0x620100006000f3"  # a contract of 65,536 bytes
+        asked = {"from": FIRST, "data": creates, "gas": hex(10**9)}
+        sent = chain.ask("eth_sendTransaction", asked)
+        receipt = cast("dict[str, Any]", chain.ask("eth_getTransactionReceipt", sent))
+        assert receipt["status"] == "0x1"
+        assert "requestsHash" not in _block(chain, "latest")  # of Prague
+
+
+def _block(chain: Running, tag: str) -> dict[str, Any]:
+    return cast("dict[str, Any]", chain.ask("eth_getBlockByNumber", tag, False))
+
+
 def test_mixed_mining_seals_by_transactions_and_by_the_clock() -> None:
     with running(like_anvil("-b", "1", "--mixed-mining")) as chain:
         assert chain.ask("anvil_getAutomine") is True
