@@ -11,6 +11,7 @@ import click
 
 from foreblock.cli.config import Given, loaded, settings_options
 from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, verb
+from foreblock.errors import BadSetting
 from foreblock.ledger.rules.addresses import checksum_address
 from foreblock.primitives import format_data
 from foreblock.sequencer.chaos.faults import Faults
@@ -41,11 +42,16 @@ def dev(given: Given) -> None:
     with failing_in_one_line():
         settings = _settled(loaded(given, DevSettings))
         Faults.parse(settings.chain.faults)  # refuses unknown faults before anything starts
+        if settings.chain.one_process and settings.test_listen:
+            raise BadSetting("one_process", "one process has one network: test_listen is not empty")
         with _folder(settings.service.data) as folder:
             served = _networks(settings, folder)
             kept = bool(settings.service.data)
             cut_short = launch.run(
-                settings.service, served, lambda started: _say(settings, served, started, kept=kept)
+                settings.service,
+                served,
+                lambda started: _say(settings, served, started, kept=kept),
+                in_one_process=settings.chain.one_process,
             )
     if cut_short:
         sys.exit(INTERRUPTED)
@@ -55,7 +61,7 @@ def dev(given: Given) -> None:
 def _settled(found: Loaded[DevSettings]) -> DevSettings:
     """The settings with the defaults of this verb."""
     settings = found.settings
-    if found.origins["nice"] == DEFAULT:
+    if found.origins["nice"] == DEFAULT and not settings.chain.one_process:
         settings = replace(settings, service=replace(settings.service, nice=WORKER_NICE))
     return settings
 

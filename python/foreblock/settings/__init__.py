@@ -291,6 +291,10 @@ class ChainSettings:
         "clock",
         "what seals blocks: the clock, each transaction, or evm_mine alone",
     )
+    one_process: bool = setting(
+        default=False,
+        help="write the main network in the process that serves it, which answers commands sooner",
+    )
     load: int = setting(
         0, "transactions per second to generate on each network, 0 to 10000", most=MOST_LOAD
     )
