@@ -65,10 +65,11 @@ lint: build ## check format, style and types of both languages, and the engine's
 bench: build ## measure the engine on this machine
 	@$(BIN)/foreblock bench engine
 
-measure: build ## measure logs, their index and subscribers, beside geth and anvil; SMALL=1 for a quick look
-	@PYTHONPATH=tests $(BIN)/python tests/measures/log_commits.py $(if $(SMALL),--blocks 30 --rounds 1)
+measure: build ## measure logs, their index, subscribers and dev chains, beside geth and anvil; SMALL=1 for a quick look
+	@PYTHONPATH=tests $(BIN)/python tests/measures/index_commits.py $(if $(SMALL),--blocks 30 --rounds 1)
 	@PYTHONPATH=tests $(BIN)/python tests/measures/logs.py $(if $(SMALL),--blocks 100 --long 1000 --settle 5)
 	@PYTHONPATH=tests $(BIN)/python tests/abuse/subscribers.py $(if $(SMALL),--subscribers 100 --load 50 --seconds 4 --idle 200)
+	@PYTHONPATH=tests $(BIN)/python tests/measures/dev_times.py $(if $(SMALL),--rounds 1 --transactions 100 --blocks 100 --slots 100)
 
 abuse: build ## attack the service at full scale, and see that others are served meanwhile
 	@PYTHONPATH=tests $(BIN)/python tests/abuse/run.py

@@ -2,7 +2,8 @@
 
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -294,3 +295,41 @@ def test_thousands_of_filters_are_held_against_logs_in_steps(tmp_path: Path) -> 
     reading, asking, matching = 2, len(wanted) // 50, 3 * 501 // 50
     assert asking + matching <= count <= asking + matching + 2 * reading + 3 * 2, count
     chain.close()
+
+
+def test_a_hint_of_a_commit_is_followed_at_once_and_a_missed_one_is_no_loss(
+    tmp_path: Path,
+) -> None:
+    chain = PreconfirmingChain(tmp_path / "store")
+    chain.begin()
+    options = ServiceOptions(Options("ethereum"))
+    scheduler, hints = make_scheduler(options), list[Callable[[], None]]()
+
+    @contextmanager
+    def follow(hint: Callable[[], None]) -> Iterator[None]:
+        hints.append(hint)
+        yield
+        hints.remove(hint)
+
+    ledger = Ledger(chain.store, clock=chain.clock)
+    service = Service(ledger, options, scheduler, follow=follow)
+
+    async def body() -> None:
+        client = Connection(service.open_session)
+        with thresholds(look_seconds=3_600):
+            await client.ask("eth_subscribe", "newFlashblockTransactions")
+            await until(lambda: bool(hints))
+            await turns()
+            chain.extend([chain.pay(COUNTER, 1)])
+            hints[0]()
+            await client.notices(1)
+        with thresholds(look_seconds=0):
+            hints[0]()
+            await turns()
+            chain.extend([chain.pay(COUNTER, 1)])
+            await client.notices(1)
+        client.session.ended()
+        await until(lambda: not hints)
+
+    run(body)
+    scheduler.close()

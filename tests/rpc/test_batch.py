@@ -1,9 +1,14 @@
 import asyncio
+from typing import Any
+
+from msgspec import Raw
 
 from foreblock.rpc.batch import Limits
 from foreblock.scheduling.reply import Reply
+from foreblock.scheduling.room import Room
 from support.servers.asked_by import ANYBODY
-from support.servers.toys import Toys, call, parse
+from support.servers.toys import ToyContext, Toys, call, parse
+from support.thresholds import thresholds
 
 
 def batch(*bodies: bytes) -> bytes:
@@ -133,3 +138,51 @@ def test_slow_batch_closes_its_context_once() -> None:
     toys = Toys(Limits(slice_seconds=0.002))
     asyncio.run(toys.answer_later(batch(*[call("slow", "[0.003]")] * 3)))
     assert [context.closed for context in toys.contexts] == [1]
+
+
+class BegunBefore(Toys):
+    """Notes how many were begun when each ended."""
+
+    def echo(self, context: ToyContext, params: Raw) -> bytes:
+        self.counts.append(len(self.begun))
+        return super().echo(context, params)
+
+    counts: list[int]
+
+
+def begun_before(*bodies: bytes) -> tuple[list[Any], BegunBefore]:
+    toys = BegunBefore()
+    toys.counts = []
+    answer = parse(asyncio.run(toys.answer_later(batch(*bodies))))
+    return answer, toys
+
+
+def test_requests_that_can_be_awaited_together_are_begun_in_order_before_the_first_ends() -> None:
+    answer, toys = begun_before(*(call("in_order", f"[{n}]", str(n)) for n in range(20)))
+    assert [(each["id"], each["result"]) for each in answer] == [(n, [n]) for n in range(20)]
+    assert toys.begun == [b"[%d]" % n for n in range(20)]
+    assert toys.counts == [20] * 20
+
+
+def test_no_more_are_begun_at_once_than_a_slice_can_begin() -> None:
+    with thresholds(awaited_together=8):
+        answer, toys = begun_before(*(call("in_order", f"[{n}]", str(n)) for n in range(20)))
+    assert [each["result"] for each in answer] == [[n] for n in range(20)]
+    assert toys.counts == [8] * 8 + [16] * 8 + [20] * 4
+
+
+def test_what_comes_after_them_is_begun_when_they_have_ended() -> None:
+    names = ["in_order", "in_order", "later", "in_order", "echo", "in_order", "fail_later", "what"]
+    bodies = [call(name, f"[{n}]", str(n)) for n, name in enumerate(names)]
+    answer, toys = begun_before(*bodies)
+    assert [each["id"] for each in answer] == list(range(8))
+    assert [each.get("result") for each in answer] == [[n] for n in range(6)] + [None, None]
+    assert toys.begun == [b"[0]", b"[1]", b"[3]", b"[5]"]
+    assert toys.ran.index(b"[2]") > toys.ran.index(b"[1]")
+
+
+def test_requests_that_cannot_wait_are_not_begun() -> None:
+    toys = Toys(room=Room(0))
+    reply = toys.answer(batch(*(call("in_order", f"[{n}]", str(n)) for n in range(3))))
+    assert all("error" in each for each in parse(reply))
+    assert not toys.begun

@@ -11,6 +11,7 @@ from foreblock.bus.commands import AddBalance, AnyCommand, Mine, SendUnsigned, S
 from foreblock.bus.frames import (
     Accepted,
     AskPool,
+    Committed,
     Done,
     NextNonce,
     Order,
@@ -28,7 +29,7 @@ from foreblock.errors import RefusedCommand, RejectedTransaction
 from foreblock.sequencer.pool_look import PoolWindow
 from foreblock.sequencer.transaction_pool import TransactionPool
 from foreblock.sources import pool_questions
-from foreblock.sources.network_writer import NetworkWriter
+from foreblock.sources.network_writer import MOST_CHECKED, NetworkWriter
 from support.chains.sequencing import TERMS, Accounts, transfer
 from support.servers.waiting import PATIENCE
 
@@ -52,6 +53,9 @@ class Source:
         self.settled = 0
         self.commands: list[AnyCommand] = []
         self.outcome: object = None  # of commands
+        self.last_commit = 1
+        self.short = False
+        self.on_command: Callable[[], None] = lambda: None
         self.on_tick: Callable[[], None] = lambda: None
         self.on_submit: Callable[[], None] = lambda: None
 
@@ -68,6 +72,12 @@ class Source:
     def settle(self) -> None:
         self.settled += 1
 
+    def is_short(self, command: AnyCommand) -> bool:
+        return self.short and command != Mine(1_000)
+
+    def takes_shortly(self, raws: Sequence[bytes], senders: Sequence[bytes]) -> bool:
+        return self.short and len(raws) == len(senders) == 1
+
     def execute_together(
         self, commands: Sequence[SetAccount | AddBalance]
     ) -> list[RefusedCommand | None]:
@@ -77,6 +87,7 @@ class Source:
     def execute(self, command: AnyCommand) -> object:
         self.threads.add(threading.get_ident())
         self.commands.append(command)
+        self.on_command()
         if isinstance(self.outcome, BaseException):
             raise self.outcome
         return self.outcome
@@ -133,7 +144,7 @@ class Stage:
         await running
         await self.writer.close()
         assert self.source.closed
-        assert threading.get_ident() not in self.source.threads
+        assert self.source.short or threading.get_ident() not in self.source.threads
 
     def ask(self, number: int, deadline_ns: int = DEADLINE, *about: bytes) -> None:
         message = AskPool(number, "main", "found" if about else "all", about, deadline_ns)
@@ -305,39 +316,73 @@ def test_commands_are_carried_out_in_order_after_what_was_submitted() -> None:
     assert len(stage.source.threads) == 1
 
 
-def test_after_a_command_workers_hear_again_which_nonces_come_next() -> None:
-    """They have forgotten them, and the transactions still wait."""
-    heard: list[str] = []
+def listen_for_changes(stage: Stage) -> None:
+    """Note when workers forget."""
+
+    async def told(_: str) -> None:
+        stage.said.append(Done(0, "forgotten"))
+
+    stage.writer._tell_of_change = told  # type: ignore[misc]
+
+
+def test_after_a_nonce_has_fallen_workers_forget_and_hear_again_which_come_next() -> None:
+    """Also of senders of whom nothing waits any more: workers still remember their nonces."""
 
     def scene(stage: Stage) -> None:
-        async def told(network: str) -> None:
-            heard.append(network)
-            stage.said.append(Done(0, "forgotten"))
+        def include() -> None:
+            stage.source.waiting = 0
 
-        stage.writer._tell_of_change = told  # type: ignore[misc]
-        stage.submit(1, b"raw")
-        order(stage, 2)
+        def take_back() -> None:
+            stage.source.nonces = {BOB: 2, ALICE: 1}
 
-    stage = play(scene, lambda stage: Done(2) in stage.said)
-    assert heard == ["main"]
+        listen_for_changes(stage)
+        stage.source.on_tick, stage.source.on_command = include, take_back
+        for number in range(2):
+            stage.submit(number, b"raw")
+            stage.submit(number, b"raw", BOB)
+        order(stage, 7)
+
+    stage = play(scene, lambda stage: Done(7) in stage.said)
     after = stage.said[stage.said.index(Done(0, "forgotten")) + 1 :]
-    assert after[:2] == [NextNonce("main", ALICE, 1), Done(2)]
+    assert after[:3] == [NextNonce("main", BOB, 2), NextNonce("main", ALICE, 1), Done(7)]
+
+
+def test_workers_forget_nothing_while_no_nonce_falls() -> None:
+    def scene(stage: Stage) -> None:
+        def go_on() -> None:
+            stage.source.nonces[BOB] = 5
+
+        listen_for_changes(stage)
+        stage.source.on_command = go_on
+        stage.submit(1, b"raw")
+        stage.submit(2, b"raw", BOB)
+        order(stage, 3)
+
+    stage = play(scene, lambda stage: Done(3) in stage.said)
+    assert Done(0, "forgotten") not in stage.said
+    assert stage.said[-2:] == [NextNonce("main", BOB, 5), Done(3)]
+
+
+def test_who_was_told_of_many_senders_forgets_after_every_command() -> None:
+    def scene(stage: Stage) -> None:
+        listen_for_changes(stage)
+        for number in range(MOST_CHECKED + 1):
+            stage.submit(number, b"raw", bytes([number]) * 20)
+        order(stage, 30)
+        order(stage, 31)
+
+    stage = play(scene, lambda stage: Done(31) in stage.said)
+    assert stage.said.count(Done(0, "forgotten")) == 2
 
 
 def test_workers_forget_nothing_after_a_command_that_only_adds() -> None:
-    heard: list[str] = []
-
     def scene(stage: Stage) -> None:
-        async def told(network: str) -> None:
-            heard.append(network)
-
-        stage.writer._tell_of_change = told  # type: ignore[misc]
+        listen_for_changes(stage)
         stage.source.nonces[BOB] = 3
         asked = SendUnsigned(BOB, ALICE, bytes(32), b"", 21_000)
         stage.writer.order(Order(1, "main", asked, DEADLINE), stage.said.append)
 
     stage = play(scene, lambda stage: Done(1) in stage.said)
-    assert heard == []
     assert stage.said[:2] == [NextNonce("main", BOB, 3), Done(1)]
 
 
@@ -396,3 +441,35 @@ def test_commands_that_set_accounts_are_carried_out_together_and_in_order() -> N
     stage = play(scene, lambda stage: len(stage.said) == len(commands))
     assert stage.source.together == [2]
     assert stage.said == [Done(0, None), Done(1, None), Done(2, 7), Done(3, 7)]
+
+
+def test_what_is_short_is_done_on_the_loop_and_what_is_long_on_the_thread() -> None:
+    here = threading.get_ident()
+    threads: list[int] = []
+
+    def scene(stage: Stage) -> None:
+        def note() -> None:
+            threads.append(threading.get_ident())
+
+        stage.source.short, stage.source.on_command, stage.source.on_submit = True, note, note
+        stage.submit(0, b"raw")
+        order(stage, 1)
+        order(stage, 1_000)
+
+    play(scene, lambda stage: Done(1_000) in stage.said)
+    assert [each == here for each in threads] == [True, True, False]
+
+
+def test_workers_hear_of_commits_before_the_answer() -> None:
+    def scene(stage: Stage) -> None:
+        def commit() -> None:
+            stage.source.last_commit += 1
+
+        stage.source.on_command = commit
+        order(stage, 1)
+        order(stage, 2)
+        stage.ask(3)
+
+    stage = play(scene, lambda stage: PoolPart(3, ()) in stage.said)
+    said = [each for each in stage.said if isinstance(each, Committed | Done)]
+    assert said == [Committed("main", 2), Done(1), Committed("main", 3), Done(2)]

@@ -14,12 +14,14 @@ from typing import Final, cast
 from foreblock.bus.frames import (
     AskPool,
     ChainChanged,
+    Committed,
     Frames,
     Heard,
     Order,
     Submit,
     ToWorker,
     ToWriter,
+    WantCommits,
     frame,
 )
 from foreblock.errors import BusBroken
@@ -54,6 +56,7 @@ class Exchange:
         self._changes: Final = count(1)
         self._greeting: Final = greeting
         self._workers: set[_Worker] = set()
+        self._following: Final[set[_Worker]] = set()  # commits
         self._server: asyncio.Server | None = None
 
     async def listen(self, sock: socket.socket) -> None:
@@ -61,11 +64,21 @@ class Exchange:
         loop = asyncio.get_running_loop()
         self._server = await loop.create_unix_server(partial(_Worker, self), sock=sock)
 
+    def accept(self, transport: asyncio.Transport) -> asyncio.Protocol:
+        """Take up a worker at the other end of this transport."""
+        worker = _Worker(self)
+        worker.connection_made(transport)
+        return worker
+
     def tell(self, message: ToWorker) -> None:
-        """Send a hint to all workers; those that are behind miss it."""
-        if self._workers:
+        """Send a hint to all workers, of a commit to those that follow commits.
+
+        Those that are behind miss it.
+        """
+        workers = self._following if isinstance(message, Committed) else self._workers
+        if workers:
             data = frame(message)
-            for worker in self._workers:
+            for worker in workers:
                 worker.tell(data)
 
     async def tell_of_change(self, network: str) -> None:
@@ -98,6 +111,7 @@ class Exchange:
 
     def left(self, worker: "_Worker") -> None:
         self._workers.discard(worker)
+        self._following.discard(worker)
         for hearing in self._hearing.values():
             hearing.heard(worker)
 
@@ -115,6 +129,8 @@ class Exchange:
             case Heard(number):
                 if number in self._hearing:
                     self._hearing[number].heard(worker)
+            case WantCommits(is_on):
+                (self._following.add if is_on else self._following.discard)(worker)
 
 
 class _Hearing:

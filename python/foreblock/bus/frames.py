@@ -87,7 +87,7 @@ class NextNonce(Struct, frozen=True, tag=True, array_like=True):
 
 
 class Committed(Struct, frozen=True, tag=True, array_like=True):
-    """Hint: a network has a new commit."""
+    """Hint: a network has a new commit. Only workers that follow commits get it."""
 
     network: str
     commit: int
@@ -182,7 +182,13 @@ class Heard(Struct, frozen=True, tag=True, array_like=True):
     id: int
 
 
-ToWriter = Submit | AskPool | Order | Heard
+class WantCommits(Struct, frozen=True, tag=True, array_like=True):
+    """A worker wants `Committed` from now on, or no longer."""
+
+    is_on: bool
+
+
+ToWriter = Submit | AskPool | Order | Heard | WantCommits
 ToWorker = (
     TakenUp
     | Accepted

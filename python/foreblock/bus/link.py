@@ -9,15 +9,20 @@ import asyncio
 import fcntl
 import sys
 import termios
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from typing import Any, Final
 
 from foreblock.bus.commands import AnyCommand
+from foreblock.bus.direct import DirectTransport
+from foreblock.bus.exchange import Exchange
 from foreblock.bus.frames import (
     Accepted,
     AskPool,
     Busy,
     ChainChanged,
+    Committed,
     Done,
     Frames,
     Heard,
@@ -33,6 +38,7 @@ from foreblock.bus.frames import (
     Submit,
     TakenUp,
     ToWorker,
+    WantCommits,
     Wanted,
     frame,
 )
@@ -83,6 +89,7 @@ class WriterLink:
         self._commands: dict[int, asyncio.Future[Any]] = {}
         self._nonces: dict[tuple[str, bytes], int] = {}
         self._facts: dict[str, SourceFacts] = {}
+        self._followers: Final[dict[Callable[[], None], str]] = {}  # with their networks
         self._transport: asyncio.Transport | None = None
         self._task: asyncio.Task[None] | None = None
         self._tried: Final = asyncio.Event()
@@ -90,6 +97,14 @@ class WriterLink:
     def start(self) -> None:
         """Connect and keep reconnecting, in the running loop."""
         self._task = asyncio.create_task(self._keep_connected())
+
+    def start_here(self, exchange: Exchange) -> None:
+        """Connect to a writer in this process, for good."""
+        here, there = DirectTransport(), DirectTransport()
+        there.join(_Incoming(self, asyncio.get_running_loop().create_future()))
+        here.join(exchange.accept(there))
+        self._transport = here
+        self._tried.set()
 
     async def tried(self) -> None:
         """Wait for the first connection or its failure.
@@ -183,6 +198,23 @@ class WriterLink:
         """The latest facts about the source of a network."""
         return self._facts.get(network)
 
+    @contextmanager
+    def following(self, network: str, hint: Callable[[], None]) -> Iterator[None]:
+        """Call `hint` soon after each commit of a network; some may be missed."""
+        self._followers[hint] = network
+        if len(self._followers) == 1:
+            self._follow(is_on=True)
+        try:
+            yield
+        finally:
+            del self._followers[hint]
+            if not self._followers:
+                self._follow(is_on=False)
+
+    def _follow(self, *, is_on: bool) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(frame(WantCommits(is_on)))
+
     async def _keep_connected(self) -> None:
         loop, delay = asyncio.get_running_loop(), SHORTEST_DELAY
         while True:
@@ -198,6 +230,8 @@ class WriterLink:
                 delay = min(delay * 2, LONGEST_DELAY)
                 continue
             self._transport, delay = transport, SHORTEST_DELAY
+            if self._followers:
+                self._follow(is_on=True)
             self._tried.set()
             self._disconnected(heard_all=await ended)
 
@@ -221,6 +255,8 @@ class WriterLink:
                 self._nonces[network, sender] = nonce
             case SourceFacts(network):
                 self._facts[network] = message
+            case Committed(network):
+                self._hear_of_commit(network)
             case TakenUp(numbers):
                 for number in numbers:
                     self._tell(number, message)
@@ -231,6 +267,11 @@ class WriterLink:
                     self._questions[number].hear(message)
             case _:
                 self._hear_of_commands(message)
+
+    def _hear_of_commit(self, network: str) -> None:
+        for hint, followed in self._followers.items():
+            if followed == network:
+                hint()
 
     def _hear_of_commands(self, message: ToWorker) -> None:
         match message:
@@ -243,7 +284,7 @@ class WriterLink:
             case Refused(number, why):
                 self._end(number, RefusedCommand(why))
             case _:
-                pass  # commits are not used yet
+                pass
 
     def _forget(self, network: str) -> None:
         """Drop the hints about a network whose chain was changed."""
@@ -311,5 +352,8 @@ async def _hear_all(transport: asyncio.Transport) -> bool:
 
 def _unread(transport: asyncio.Transport) -> int:
     """The number of bytes in the receive buffer."""
-    found = fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.FIONREAD, bytes(4))
+    sock = transport.get_extra_info("socket")
+    if sock is None:
+        return 0  # the writer is in this process
+    found = fcntl.ioctl(sock.fileno(), termios.FIONREAD, bytes(4))
     return int.from_bytes(found, sys.byteorder)

@@ -4,8 +4,9 @@ With `--like anvil` the rest of the command line is that of `cli.anvil`.
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ import click
 
 from foreblock.cli.config import Given, loaded, settings_options
 from foreblock.cli.verb import INTERRUPTED, Verb, failing_in_one_line, option
+from foreblock.errors import BadSetting
 from foreblock.ledger.rules.addresses import checksum_address
 from foreblock.primitives import format_data
 from foreblock.sequencer.chaos.faults import Faults
@@ -86,9 +88,7 @@ def dev(given: Given, *, like: None) -> None:
     with failing_in_one_line():
         settings = loaded(given, DevSettings, DEFAULTS).settings
         with networks(settings) as served:
-            cut_short = launch.run(
-                settings.service, served, lambda started: _say(settings, served, started)
-            )
+            cut_short = serve(settings, served, lambda started: _say(settings, served, started))
     if cut_short:
         sys.exit(INTERRUPTED)
     _say_stopped()
@@ -98,8 +98,22 @@ def dev(given: Given, *, like: None) -> None:
 def networks(settings: DevSettings) -> Iterator[list[launch.ServedNetwork]]:
     """The networks of the settings; those that are not kept are removed at the end."""
     Faults.parse(settings.chain.faults)  # refuses unknown faults before anything starts
+    if settings.chain.one_process and settings.test_listen:
+        raise BadSetting("one_process", "one process has one network: test_listen is not empty")
     with _folder(settings.service.data) as folder:
         yield _networks(settings, folder)
+
+
+def serve(
+    settings: DevSettings,
+    served: Sequence[launch.ServedNetwork],
+    started: Callable[[launch.Started], None],
+) -> bool:
+    """Serve until a signal; true if a second one stopped it at once."""
+    service = settings.service
+    if settings.chain.one_process:
+        service = replace(service, nice=0)  # what writes the chain delays it otherwise
+    return launch.run(service, served, started, in_one_process=settings.chain.one_process)
 
 
 @contextmanager

@@ -76,7 +76,9 @@ def make_families(
         call_family(options, scheduler),
         log_family(options, scheduler),
         filter_family(options, scheduler, events.filters),
-        subscription_family(options, scheduler, events.open_view, events.subscribers),
+        subscription_family(
+            options, scheduler, events.open_view, events.subscribers, events.follow
+        ),
         pool_family(options, scheduler, submissions, pool, shared.priority_fees),
         shared.node,
         *tracing_families(options, scheduler),

@@ -8,7 +8,7 @@ A batch of short answers is joined at its end. From 64 KiB on it becomes a long 
 is counted while it grows, and whose long pieces are never joined.
 """
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -18,7 +18,6 @@ from foreblock.rpc.envelope import (
     BATCH_TOO_LARGE,
     REQUEST_TIMED_OUT,
     RESPONSE_TOO_LARGE,
-    Asked,
     Item,
     Malformed,
     failure,
@@ -41,10 +40,10 @@ class Limits(Struct, frozen=True):
 
 
 class Waiting(NamedTuple):
-    """A request whose result is not there yet."""
+    """A request whose result is not there yet, or one after such a request."""
 
-    asked: Asked
-    result: Awaitable[Text]
+    asked: Item
+    result: Text | Awaitable[Text]
 
 
 class Batch:
@@ -101,11 +100,12 @@ class Batch:
             self.take(item, failure(item, fault))
         self.done = True
 
-    def refuse_to_wait(self, waiting: Waiting | None, fault: Fault) -> None:
-        """Answer all the rest with this fault, the request that waits as well."""
-        if waiting is not None:
-            give_up(waiting.result)
-            self.take(waiting.asked, failure(waiting.asked, fault))
+    def refuse_to_wait(self, waiting: Sequence[Waiting], fault: Fault) -> None:
+        """Answer all the rest with this fault, the requests that wait as well."""
+        for asked, result in waiting:
+            if isinstance(result, Awaitable):
+                give_up(result)
+            self.take(asked, failure(asked, fault))
         self.refuse(fault)
 
     def reply(self, headers: bytes = b"") -> Reply:

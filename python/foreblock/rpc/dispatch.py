@@ -5,12 +5,16 @@ the answer is handed over. A request that needs no waiting is answered without a
 Nothing is raised: an exception of a method becomes a fault. The state of a batch is in
 `batch`.
 
+Requests of a batch wait one after the other, but for those whose results may be awaited together
+(`InOrder`).
+
 A request that waits takes a place of the worker's room, and a long answer takes bytes of it;
 when none are left it is refused. Long bodies and batches run in slices, in the worker's queue.
 """
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, Generic, Protocol, TypeVar
 
 from msgspec import Raw
@@ -33,7 +37,7 @@ from foreblock.rpc.long_body import Reading, read_long
 from foreblock.scheduling.fair_queue import FairQueue
 from foreblock.scheduling.reply import Client, Reply, Text
 from foreblock.scheduling.room import LongText, Room, WaitingPlace
-from foreblock.scheduling.steps import LongWait, give_up
+from foreblock.scheduling.steps import InOrder, LongWait, give_up
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 
@@ -231,8 +235,8 @@ class Dispatcher(Generic[C]):
         context.close()
         return batch.reply(context.headers)
 
-    def _advance(self, context: C, batch: Batch) -> Waiting | None:
-        """Answer items until one has to be waited for, or the slice is over."""
+    def _advance(self, context: C, batch: Batch) -> Sequence[Waiting]:
+        """Answer items until some have to be waited for, or the slice is over."""
         clock, answers = self._clock, batch.answers
         now = clock()
         until = min(now + batch.slice, batch.until)
@@ -249,27 +253,64 @@ class Dispatcher(Generic[C]):
             elif isinstance(answer, list):
                 batch.take(item, answer)
             else:
-                assert isinstance(item, tuple), "only a request is waited for"
-                return Waiting(item, answer)
+                waiting = [Waiting(item, answer)]
+                if isinstance(answer, InOrder):
+                    self._join_more(context, batch, waiting)
+                return waiting
             now = clock()
             if batch.bytes_left < batch.gather_at:
                 batch.gather()
                 batch.refuse_beyond_limits(now)
             if now >= until:
                 batch.refuse_beyond_limits(now)
-                return None
+                return ()
         batch.done = True
-        return None
+        return ()
+
+    def _join_more(self, context: C, batch: Batch, waiting: list[Waiting]) -> None:
+        """Take requests that can be awaited with those that wait, and the next one after them."""
+        for item in batch.rest:
+            if isinstance(item, tuple):
+                result = self._answer_request(context, item)
+            else:
+                result = failure(item, item.fault)
+            waiting.append(Waiting(item, result))
+            if not isinstance(result, InOrder) or len(waiting) >= THRESHOLDS.awaited_together:
+                return
+
+    async def _await_all(self, waiting: Sequence[Waiting]) -> Sequence[Text]:
+        """The answers to requests that wait, those together that may be, in their order."""
+        if len(waiting) == 1:
+            return [await self._answer_of(waiting[0])]
+        last = waiting[-1]
+        if isinstance(last.result, InOrder):
+            return await asyncio.gather(*map(self._answer_of, waiting))
+        try:
+            answers = await self._await_all(waiting[:-1])
+        except BaseException:
+            if isinstance(last.result, Awaitable):
+                give_up(last.result)
+            raise
+        return [*answers, await self._answer_of(last)]
+
+    async def _answer_of(self, waiting: Waiting) -> Text:
+        asked, result = waiting
+        if not isinstance(result, Awaitable):
+            return result
+        assert isinstance(asked, tuple), "only a request is waited for"
+        return await self._await(asked, result)
 
     async def _finish_batch(
-        self, context: C, batch: Batch, waiting: Waiting | None, place: WaitingPlace
+        self, context: C, batch: Batch, waiting: Sequence[Waiting], place: WaitingPlace
     ) -> Reply:
         try:
             while not batch.done:
-                if waiting is None:
+                if not waiting:
                     await self._queue.wait()
                 else:
-                    batch.take(waiting.asked, await self._await(*waiting))
+                    answers = await self._await_all(waiting)
+                    for each, answer in zip(waiting, answers, strict=True):
+                        batch.take(each.asked, answer)
                     batch.gather()
                 waiting = self._advance(context, batch)
             return batch.reply(context.headers)

@@ -100,6 +100,15 @@ class Then(Generic[T, U]):
         give_up(self._first)
 
 
+class InOrder(Then[T, U]):
+    """A result that may be awaited together with others like it.
+
+    What they do is done in the order in which they are begun.
+    """
+
+    __slots__ = ()
+
+
 class LongWait(ABC, Generic[T]):
     """A result from a later snapshot than that of its request, which may be long in coming.
 

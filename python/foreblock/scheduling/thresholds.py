@@ -58,6 +58,9 @@ class Thresholds(Struct, frozen=True):
     # More changed accounts and slots have their root computed on a thread: 30 µs each at most.
     rooted_entries: int = 16
 
+    # Requests of a batch that are awaited together: 10 µs each until all of them wait.
+    awaited_together: int = 64
+
     # --- Reads that grow with a block or with history ---
     # All reads in place share this in one round of the loop. A receipt takes 60 to 90 µs.
     read_round_seconds: float = 0.001

@@ -133,8 +133,10 @@ class Sequencer:
             due = min(due, fill_from)
         if self._load is not None and (load_due := self._load.next_due_ns) is not None:
             due = min(due, load_due)
-        if self._is_behind and self._clock.monotonic_ns() < due - QUIET_NS:
-            return 0
+        if self._is_behind:
+            behind_from = self._behind_from_ns
+            if max(self._clock.monotonic_ns(), behind_from) < due - QUIET_NS:
+                return behind_from
         return due
 
     def tick(self) -> None:
@@ -370,6 +372,11 @@ class Sequencer:
     def _is_behind(self) -> bool:
         wanting = self._load is not None and self._load.wants_to_sign
         return self._pool_is_stale or self._writer_is_behind or wanting
+
+    @property
+    def _behind_from_ns(self) -> int:
+        """When work behind the head may be done; 0 for at once."""
+        return 0
 
     def _catch_up(self) -> None:
         if self._pool_is_stale:

@@ -21,6 +21,7 @@ from foreblock.ledger.reading.availability import AbsentLedger, open_served, rea
 from foreblock.ledger.reading.fast_path import FastPathBounds
 from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.reading.visibility import PRECONFIRMED
+from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.methods import SharedFamilies, make_methods, make_shared
 from foreblock.methods.calls.call_params import UNCAPPED
@@ -30,6 +31,7 @@ from foreblock.methods.filters.filter_table import FilterTable
 from foreblock.methods.keys import Keys
 from foreblock.methods.options import Options
 from foreblock.methods.sequencing import Sequencing
+from foreblock.methods.subscriptions.delivery import FollowCommits, no_hints
 from foreblock.rpc.batch import Limits
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
@@ -85,17 +87,19 @@ class Service:
         sequencing: Sequencing | None = None,
         shared: SharedFamilies | None = None,
         filters: FilterTable | None = None,
+        follow: FollowCommits = no_hints,
     ) -> None:
         """Without `sequencing`, the way to a sequencer, it only reads.
 
-        `shared` are the families that it has in common with other views of the network.
+        `shared` are the families that it has in common with other views of the network;
+        `follow` gives hints of its commits.
         """
         visibility = options.methods.visibility
         view = ledger.view
         if visibility is not PRECONFIRMED:
             view = partial(ledger.view, visibility=visibility)
         sessions = Sessions(options.subscriptions)
-        events = Events(sessions, view, filters)
+        events = Events(sessions, view, filters, follow)
         dispatcher = Dispatcher(
             make_methods(options.methods, scheduler, sequencing, shared, events),
             view,
@@ -149,15 +153,18 @@ def make_served(
     room: Room,
     seen: Sequence[SeenCommit],
     runtime: str = "",
+    written: Sequence[Store] = (),
 ) -> list[Served]:
     """The networks of one worker: what bodies are answered with, as the settings want it.
 
-    `runtime` is a folder that all workers share. Raises what opening a store raises, where it
-    was not served before.
+    `runtime` is a folder that all workers share; `written` are the stores, where this process
+    writes them. Raises what opening a store raises, where it was not served before.
     """
     options, loop = options_of(settings), asyncio.get_running_loop()
     scheduler = make_scheduler(options, room)
-    ledgers = [
+    ledgers: list[Ledger | AbsentLedger] = [
+        Ledger(store, announce=settings.snapshot_header) for store in written
+    ] or [
         open_served(
             network.data,
             each,
@@ -216,8 +223,10 @@ def _views(
     at_root = replace(options, methods=options_at_root(options.methods, network))
     at_node = replace(options, methods=options_of_node(options.methods))
     shared = make_shared(options.methods, scheduler, sequencing.pool, sequencing.keys)
+    follow = no_hints if link is None else partial(link.following, network.name)
     root, node = (
-        Service(ledger, each, scheduler, sequencing, shared, filters) for each in (at_root, at_node)
+        Service(ledger, each, scheduler, sequencing, shared, filters, follow)
+        for each in (at_root, at_node)
     )
     return Served(
         root.answer,

@@ -73,13 +73,16 @@ def run(
     served: Sequence[ServedNetwork],
     started: Callable[[Started], None],
     handler: str = HANDLER,
+    *,
+    in_one_process: bool = False,
 ) -> bool:
     """Serve until a signal; true if a second signal stopped it at once.
 
-    `started` is called once everything serves. Raises `ServiceError`.
+    `started` is called once everything serves. A single development chain may be served and
+    written `in_one_process`. Raises `ServiceError`.
     """
     configure_queued(settings.log_level)
-    count = settings.workers or os.cpu_count() or 1
+    count = 1 if in_one_process else settings.workers or os.cpu_count() or 1
     networks = [each.network for each in served]
     written = any(network.source != "store" for network in networks)
     bus_if_needed = _bus() if written else nullcontext(None)
@@ -103,6 +106,9 @@ def run(
         ]
         addresses = [", ".join(sockets.name(each[0]) for each in opened) for opened in by_network]
         writer = None if bus is None else _writer(settings, networks, bus, feeds, seen, addresses)
+        if in_one_process:
+            assert writer is not None, "a development chain is written"
+            workers, writer = [_whole(workers[0], writer)], None
         said = Started(
             addresses,
             ["" if feed is None else sockets.name(feed) for feed in feeds],
@@ -134,6 +140,22 @@ def _writer(
         [bus, *opened],
         partial(_writing_order, settings, networks, present, is_first, seen, addresses),
         settings.writer_timeout,
+    )
+
+
+def _whole(worker: Slot, writer: Slot) -> Slot:
+    """One process that does what these two would do."""
+
+    def order(descriptors: Sequence[int]) -> bytes:
+        served, written = descriptors[: len(worker.sockets)], descriptors[len(worker.sockets) :]
+        return b'{"worker":%b,"writer":%b}' % (worker.order(served), writer.order(written))
+
+    return Slot(
+        "worker",
+        [sys.executable, "-m", "foreblock.service.one_process"],
+        [*worker.sockets, *writer.sockets],
+        order,
+        max(worker.timeout, writer.timeout),
     )
 
 

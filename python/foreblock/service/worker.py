@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Final
 
 import msgspec
 
@@ -35,37 +36,48 @@ EXPOSED_HEADERS = b"Foreblock-Snapshot"
 MakeServed = Callable[..., list[Served]]
 
 
+class Worker:
+    """The server of a process, for all networks of its order."""
+
+    def __init__(self, order: WorkerOrder) -> None:
+        """Prepare the process."""
+        settings, limits = order.settings, order.settings.server
+        self._order: Final = order
+        connections = min(prepare(settings.nice), limits.connections)
+        configure_queued(settings.log_level)
+        self._ticker: Final = Ticker(limits, time.time)
+        self.room: Final = Room(limits.waiting_requests, limits.unsent_bytes, limits.received_bytes)
+        pressure = MemoryPressure(self.room, FreedMemory())
+        self._ticker.each_second = partial(pressure.relieve, self._ticker)
+        self._make_endpoint: Final = partial(
+            HttpEndpoint,
+            rules=RequestRules.of(limits, settings.access, EXPOSED_HEADERS),
+            ticker=self._ticker,
+            connections=connections,
+            room=self.room,
+            websocket=settings.websocket,
+        )
+
+    async def serve(self, made: Sequence[Served], line: socket.socket) -> None:
+        """Serve the networks until told to stop."""
+        listeners: list[Listener] = []
+        for served, numbers in zip(made, self._order.sockets, strict=True):
+            opened = [socket.socket(fileno=number) for number in numbers]
+            listeners += list(_listeners(served, opened, self._make_endpoint))
+        grace = self._order.settings.server.drain_grace
+        await serve_until_told(listeners, self._ticker, line, grace)
+
+
 async def _serve(make_served: MakeServed, text: bytes, line: socket.socket) -> None:
     order = msgspec.json.decode(text, type=WorkerOrder)
-    settings = order.settings
-    connections = min(prepare(settings.nice), settings.server.connections)
-    configure_queued(settings.log_level)
-    ticker = Ticker(settings.server, time.time)
-    limits = settings.server
-    room = Room(limits.waiting_requests, limits.unsent_bytes, limits.received_bytes)
-    pressure = MemoryPressure(room, FreedMemory())
-    ticker.each_second = partial(pressure.relieve, ticker)
-    rules = RequestRules.of(settings.server, settings.access, EXPOSED_HEADERS)
-    link = None
+    worker, link = Worker(order), None
     if order.bus:
         link = WriterLink(order.bus)
         link.start()
         await link.tried()
-    listeners: list[Listener] = []
     seen = open_seen(order.seen, len(order.networks))
-    made = make_served(settings, order.networks, link, room, seen, order.runtime)
-    make_endpoint = partial(
-        HttpEndpoint,
-        rules=rules,
-        ticker=ticker,
-        connections=connections,
-        room=room,
-        websocket=settings.websocket,
-    )
-    for served, numbers in zip(made, order.sockets, strict=True):
-        opened = [socket.socket(fileno=number) for number in numbers]
-        listeners += list(_listeners(served, opened, make_endpoint))
-    await serve_until_told(listeners, ticker, line, settings.server.drain_grace)
+    made = make_served(order.settings, order.networks, link, worker.room, seen, order.runtime)
+    await worker.serve(made, line)
     if link is not None:
         link.close()
 

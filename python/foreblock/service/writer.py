@@ -53,10 +53,10 @@ class Writer:
     """The networks of the process and their bus."""
 
     def __init__(self) -> None:
-        self._networks: dict[str, RestartingNetwork] = {}
+        self._networks: dict[str, RestartingNetwork | NetworkWriter] = {}
         self.exchange = Exchange(self._submitted, self._greeting, self._asked, self._ordered)
 
-    def add(self, network: RestartingNetwork) -> None:
+    def add(self, network: RestartingNetwork | NetworkWriter) -> None:
         """Take transactions for one more."""
         self._networks[network.name] = network
 
@@ -111,7 +111,7 @@ async def _write(text: bytes, line: socket.socket) -> None:
             order.networks, order.feeds, order.addresses, all_seen, strict=True
         ):
             if network.source != "store":
-                feed = await _feed(descriptor, order.settings.feed, address, opened)
+                feed = await open_feed(descriptor, order.settings.feed, address, opened)
                 tell_workers = writer.exchange.tell
                 client_options = FeedClientOptions(
                     frames=order.settings.feed.frames,
@@ -147,7 +147,7 @@ async def _begin(
     return following
 
 
-async def _feed(
+async def open_feed(
     descriptor: int | None, limits: FeedLimits, rpc: str, opened: AsyncExitStack
 ) -> FeedServer | None:
     """The feed server of a network; none if its feed is disabled."""

@@ -299,6 +299,10 @@ class ChainSettings:
     epoch_blocks: int = setting(
         32, "how far safe is behind the latest block; finalized is twice as far", "BLOCKS"
     )
+    one_process: bool = setting(
+        default=False,
+        help="write the main network in the process that serves it, which answers commands sooner",
+    )
     load: int = setting(
         0, "transactions per second to generate on each network, 0 to 10000", most=MOST_LOAD
     )

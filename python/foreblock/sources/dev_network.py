@@ -28,7 +28,7 @@ from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.chaos.faulty_feed import FaultyFeed
 from foreblock.sequencer.dev.branching import BranchingSequencer
 from foreblock.sequencer.dev.dev_sequencer import Outlets
-from foreblock.sequencer.dev.execution import execute, execute_together
+from foreblock.sequencer.dev.execution import execute, execute_together, is_short
 from foreblock.sequencer.dev_genesis import (
     DEFAULT_TIMESTAMP,
     DevGenesisOptions,
@@ -49,6 +49,8 @@ from foreblock.types import Flashblock, Transaction, decode_transactions
 log = structlog.get_logger()
 
 POOL_FILE: Final = "pool"  # in the store's folder, from a clean stop to the next start
+SHORT_COUNT: Final = 4  # transactions, and gas, that run and are sealed in a millisecond
+SHORT_GAS: Final = 500_000
 TOLD_SENDERS: Final = 1_000  # whose nonces workers hear after a command, in some milliseconds
 
 
@@ -73,6 +75,7 @@ class DevChainSource:
         chain = network.dev
         assert chain is not None, "a development chain has its settings"
         self._pool_file: Final = Path(network.data) / POOL_FILE
+        self._waits_for_disk: Final = network.sync
         genesis = _genesis(chain)
         self._store: Final[Store] = open_network_store(network, genesis, seen)
         try:
@@ -116,6 +119,16 @@ class DevChainSource:
         """When `tick` has something to do, in monotonic time."""
         return self._sequencer.next_due_ns
 
+    @property
+    def store(self) -> Store:
+        """The store that it writes."""
+        return self._store
+
+    @property
+    def last_commit(self) -> int:
+        """The number of the last commit."""
+        return self._writer.last_commit
+
     def tick(self) -> None:
         """Do what is due."""
         self._sequencer.tick()
@@ -135,6 +148,17 @@ class DevChainSource:
     def settle(self) -> None:
         """Do what must have happened when those who sent transactions are answered."""
         self._sequencer.settle()
+
+    def is_short(self, command: AnyCommand) -> bool:
+        """Whether a command takes a millisecond at most, without waiting for a disk."""
+        return not self._waits_for_disk and is_short(self._sequencer, command)
+
+    def takes_shortly(self, raws: Sequence[bytes], senders: Sequence[bytes]) -> bool:
+        """The same of transactions: few that use little gas, where none waits."""
+        if self._waits_for_disk or self.waiting or len(raws) > SHORT_COUNT:
+            return False
+        decoded = decode_transactions(list(raws), senders=list(senders))
+        return sum(each.gas_limit for each in decoded) <= SHORT_GAS
 
     def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """Carry out a command; raises `RefusedCommand`."""
@@ -201,17 +225,27 @@ async def open_dev_network(
     the network.
     Raises `ForeblockError`.
     """
-    loop = asyncio.get_running_loop()
     executor = ThreadPoolExecutor(1, f"foreblock-{network.name}")
+    source = await open_dev_source(network, clock, feed, executor, seen)
+    return NetworkWriter(network.name, source, clock, executor, tell, tell_of_change)
+
+
+async def open_dev_source(
+    network: Network,
+    clock: Clock,
+    feed: FeedServer | None,
+    executor: ThreadPoolExecutor,
+    seen: SeenCommit | None = None,
+) -> DevChainSource:
+    """The source of a development chain, opened on its thread; raises `ForeblockError`."""
+    loop, outlets = asyncio.get_running_loop(), _outlets(network, clock, feed)
     try:
-        source = await loop.run_in_executor(
-            executor,
-            partial(DevChainSource, network, clock, _outlets(network, clock, feed), seen),
+        return await loop.run_in_executor(
+            executor, partial(DevChainSource, network, clock, outlets, seen)
         )
     except BaseException:
         executor.shutdown()
         raise
-    return NetworkWriter(network.name, source, clock, executor, tell, tell_of_change)
 
 
 def _on(loop: asyncio.AbstractEventLoop, call: Callable[[T], None]) -> Callable[[T], None]:

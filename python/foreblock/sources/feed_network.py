@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 from foreblock.bus.exchange import Respond
 from foreblock.bus.frames import (
     AskPool,
+    Committed,
     Order,
     PoolPart,
     Refused,
@@ -75,6 +76,7 @@ class FeedNetwork:
         self._wake: Final = asyncio.Event()
         self._stopping = False
         self._place: FlashblockId | None = None  # of the newest commit
+        self._told_commit = 0
         self._facts: tuple[str, ...] = ()
         self._clients: Final = [self._client(url) for url in chain.feeds]
         self._canonical: Final = (
@@ -94,8 +96,9 @@ class FeedNetwork:
                 loop.call_soon_threadsafe(self._canonical.want, hash)
 
         try:
-            self._source = await self.on_thread(
-                partial(FeedSource, self._network, self._clock, publish, wanted, self._seen)
+            self._source = await loop.run_in_executor(
+                self._executor,
+                partial(FeedSource, self._network, self._clock, publish, wanted, self._seen),
             )
         except BaseException:
             self._executor.shutdown()
@@ -158,8 +161,12 @@ class FeedNetwork:
     # --- Inside --------------------------------------------------------------------------
 
     async def on_thread(self, work: Callable[[], T]) -> T:
-        """Do something on the network's thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        """Do something on the network's thread, and give workers a hint of what it commits."""
+        done = await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        if self._told_commit != self._source.last_commit:
+            self._told_commit = self._source.last_commit
+            self._tell(Committed(self.name, self._told_commit))
+        return done
 
     def stir(self) -> None:
         """Wake the loop after a commit: there is work behind the head."""

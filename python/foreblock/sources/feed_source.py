@@ -123,6 +123,11 @@ class FeedSource:
         self._follower.heads(safe, finalized)
 
     @property
+    def last_commit(self) -> int:
+        """The number of the last commit."""
+        return self._writer.last_commit
+
+    @property
     def latest(self) -> CanonicalHead:
         """The last sealed block."""
         return CanonicalHead(self._writer.latest.number, self._writer.latest.hash)

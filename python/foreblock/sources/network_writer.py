@@ -3,7 +3,8 @@
 The engine's work and every commit of the network happen on that one thread, so that one
 network's disk never delays another network, and the sequencer needs no locks. The loop only
 waits: for the next thing that is due, and for transactions, which are handed over in
-portions from a `SubmissionQueue`. Work behind the head is due at once and comes in slices,
+portions from a `SubmissionQueue`. Where commits wait for no disk, what takes less than handing
+it over is done on the loop itself, while the thread rests. Work behind the head comes in slices,
 so that due indices and transactions come in between. Questions about the pool are answered
 after transactions (`pool_questions`), so that who has sent one finds it.
 """
@@ -19,15 +20,22 @@ import structlog
 from foreblock.bus.commands import (
     AddBalance,
     AnyCommand,
+    CloseFlashblock,
+    Equivocate,
     Impersonate,
     ImpersonateAll,
     SendUnsigned,
     SetAccount,
+    SetFaults,
+    SetFlashblockInterval,
+    SetMining,
+    TakeSnapshot,
 )
 from foreblock.bus.exchange import Respond
 from foreblock.bus.frames import (
     Accepted,
     AskPool,
+    Committed,
     Done,
     NextNonce,
     Order,
@@ -46,7 +54,18 @@ HINTS: Final = 10_000  # senders whose nonces are followed
 MOST_TOGETHER: Final = 256  # commands of one commit
 FAILED: Final = "the command failed, and the chain is begun anew"
 # Commands after which all that workers were told still holds.
-ADDING: Final = (Impersonate, ImpersonateAll, SendUnsigned)
+ADDING: Final = (
+    CloseFlashblock,
+    Equivocate,
+    Impersonate,
+    ImpersonateAll,
+    SendUnsigned,
+    SetFaults,
+    SetFlashblockInterval,
+    SetMining,
+    TakeSnapshot,
+)
+MOST_CHECKED: Final = 16  # senders whose hints are checked after a command, in some 50 µs
 
 T = TypeVar("T")
 
@@ -54,11 +73,15 @@ log = structlog.get_logger()
 
 
 class Source(Protocol):
-    """A writer of a chain. Called on one thread only, but for `next_due_ns`."""
+    """A writer of a chain. One call at a time, but for `next_due_ns` and `last_commit`."""
 
     @property
     def next_due_ns(self) -> int:
         """When `tick` has something to do, in monotonic time."""
+
+    @property
+    def last_commit(self) -> int:
+        """The number of the last commit."""
 
     def tick(self) -> None:
         """Do what is due."""
@@ -71,6 +94,12 @@ class Source(Protocol):
 
     def settle(self) -> None:
         """Do what must have happened when those who sent transactions are answered."""
+
+    def is_short(self, command: AnyCommand) -> bool:
+        """Whether a command takes a millisecond at most, without waiting for a disk."""
+
+    def takes_shortly(self, raws: Sequence[bytes], senders: Sequence[bytes]) -> bool:
+        """The same of transactions, and of what must have happened when they are answered."""
 
     def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """Carry out a command; raises `RefusedCommand`."""
@@ -121,11 +150,14 @@ class NetworkWriter:
         self._tell: Final = tell
         self._tell_of_change: Final = tell_of_change
         self._orders: Final[deque[tuple[Order, Respond]]] = deque()
-        self._nonces: dict[bytes, int] = {}  # what workers were told
+        self._nonces: dict[bytes, int] = {}  # that workers were told, of who may wait
+        # All that they remember; where that is much, nothing, and they may remember anything.
+        self._told: dict[bytes, int] | None = {}
         self._submitted: Final = SubmissionQueue()
         self._asked: Final = PoolQuestions(clock)
         self._wake: Final = asyncio.Event()
         self._stopping = False
+        self._told_commit = source.last_commit
 
     def submit(self, message: Submit, respond: Respond) -> None:
         """Submit a transaction to the source; `respond` gets the answers."""
@@ -181,7 +213,18 @@ class NetworkWriter:
             self._executor.shutdown()
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        return await self._do(work, is_short=False)
+
+    async def _do(self, work: Callable[[], T], *, is_short: bool) -> T:
+        """Do something here or on the thread, and give workers a hint of what it commits."""
+        if is_short:
+            done = work()
+        else:
+            done = await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        if self._told_commit != self._source.last_commit:
+            self._told_commit = self._source.last_commit
+            self._tell(Committed(self.name, self._told_commit))
+        return done
 
     async def _rest(self, seconds: float) -> None:
         """Wait for what is due, or for a transaction."""
@@ -199,7 +242,10 @@ class NetworkWriter:
         In this order: a client that has its answer may ask any worker for the next nonce.
         """
         messages = [each.message for each in portion]
-        outcomes = await self._on_thread(lambda: self._judge_all(messages))
+        is_short = self._source.takes_shortly(
+            [each.raw for each in messages], [each.sender for each in messages]
+        )
+        outcomes = await self._do(lambda: self._judge_all(messages), is_short=is_short)
         for (message, respond), (answer, nonce) in zip(portion, outcomes, strict=True):
             self._hint(message.sender, nonce)
             respond(answer)
@@ -224,64 +270,70 @@ class NetworkWriter:
         orders = [each for each in orders if now_ns < each[0].deadline_ns]
         commands = [message.command for message, _ in orders]
         try:
-            outcomes, nonces = await self._on_thread(
+            outcomes, nonces, is_wrong = await self._on_thread(
                 lambda: (
                     self._source.execute_together(commands),  # type: ignore[arg-type]
                     self._source.next_nonces(),
-                )
+                    self._is_told_wrong(),
+                ),
             )
         except BaseException:
             for message, respond in orders:
                 respond(Refused(message.id, FAILED))
             raise
-        if self._nonces:
-            await self._renew_hints(nonces)
+        await self._correct_workers(nonces, is_wrong=is_wrong)
         for (message, respond), refusal in zip(orders, outcomes, strict=True):
             done = Done(message.id, None)
             respond(done if refusal is None else Refused(message.id, str(refusal)))
 
-    async def _correct_workers(self, command: AnyCommand, nonces: dict[bytes, int]) -> None:
-        """Let workers forget what no longer holds, and tell them what does.
+    async def _correct_workers(self, nonces: dict[bytes, int], *, is_wrong: bool) -> None:
+        """Tell workers these nonces; where what they were told is wrong, they forget that first.
 
-        Views are of the last commit in every worker; what may have to be forgotten are hints.
-        Nonces do not fall by setting accounts, so only those of waiting transactions may.
+        Views are of the last commit in every worker; only hints have to be forgotten.
         """
-        holds = isinstance(command, ADDING) or (
-            not self._nonces and isinstance(command, SetAccount | AddBalance)
-        )
-        if not holds:
-            await self._renew_hints(nonces)
-            return
+        if is_wrong:
+            self._nonces.clear()
+            self._told = {}
+            if self._tell_of_change is not None:
+                await self._tell_of_change(self.name)
         for sender, nonce in nonces.items():
             self._hint(sender, nonce)
 
-    async def _renew_hints(self, nonces: dict[bytes, int]) -> None:
-        """Return when all workers have forgotten their hints, and tell them these."""
-        self._nonces.clear()
-        if self._tell_of_change is not None:
-            await self._tell_of_change(self.name)
-        for sender, nonce in nonces.items():
-            self._hint(sender, nonce)
+    def _is_told_wrong(self) -> bool:
+        """On the thread: whether a nonce may have fallen that workers were told."""
+        if self._told is None:
+            return True
+        next_nonce = self._source.next_nonce
+        return any(next_nonce(sender) < nonce for sender, nonce in self._told.items())
 
     async def _carry_out(self, message: Order, respond: Respond) -> None:
         """Execute a command, then let all workers hear of it, then answer."""
         if self._clock.monotonic_ns() >= message.deadline_ns:
             respond(Refused(message.id, str(SequencerUnavailable())))
             return
+        command = message.command
         try:
-            result, nonces = await self._on_thread(lambda: self._execute(message.command))
+            is_short = self._source.is_short(command)
+            result, nonces, is_wrong = await self._do(
+                lambda: self._execute(command), is_short=is_short
+            )
         except RefusedCommand as refusal:
             respond(Refused(message.id, str(refusal)))
             return
         except BaseException:
             respond(Refused(message.id, FAILED))
             raise
-        await self._correct_workers(message.command, nonces)
+        await self._correct_workers(nonces, is_wrong=is_wrong)
         respond(Done(message.id, result))
 
-    def _execute(self, command: AnyCommand) -> tuple[Any, dict[bytes, int]]:
-        """On the thread: what the command gives, and the nonces of those whose turn comes."""
-        return self._source.execute(command), self._source.next_nonces()
+    def _execute(self, command: AnyCommand) -> tuple[Any, dict[bytes, int], bool]:
+        """On the thread: what the command gives, the nonces of those whose turn comes.
+
+        The last says whether what workers were told is wrong by now.
+        """
+        result = self._source.execute(command)
+        is_wrong = not isinstance(command, ADDING) and self._is_told_wrong()
+        return result, self._source.next_nonces(), is_wrong
 
     def _judge_all(self, messages: list[Submit]) -> list[tuple[Accepted | Rejected, int]]:
         outcomes = [self._judge(each) for each in messages]
@@ -328,3 +380,7 @@ class NetworkWriter:
         if self._nonces.get(sender) != nonce:
             self._nonces[sender] = nonce
             self._tell(NextNonce(self.name, sender, nonce))
+            if self._told is not None:
+                self._told[sender] = nonce
+                if len(self._told) > MOST_CHECKED:
+                    self._told = None

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from foreblock._engine import Block, Store
-from foreblock.bus.commands import Mine
+from foreblock._engine import Block, Store, requests_hash
+from foreblock.bus.commands import Mine, SetAccount
 from foreblock.clock import DrivenClock
+from foreblock.ledger.building.block_end import BlockEnd
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.following.buffer import BufferBounds
 from foreblock.ledger.following.follower import Follower
@@ -157,3 +158,31 @@ def test_what_goes_wrong_on_purpose_leaves_true_blocks(tmp_path: Path) -> None:
     assert chain.others, "some messages were contradicted"
     assert len({each.payload_id for each in chain.published}) > len(chain.sealed()) + 1
     check_by_import(chain, tmp_path / "imported")
+
+
+def test_contracts_that_nobody_asks_would_have_said_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(folder: Path) -> list[Block]:
+        chain = DevChain(folder, genesis=genesis_of("ethereum"), mining="automine")
+        chain.submit(send(BOB, 0))
+        chain.submit(withdraw(0, 1))
+        chain.execute(Mine(blocks=4))
+        chain.submit(consolidate(1), send(BOB, 1))
+        chain.execute(Mine(blocks=4))
+        return chain.sealed()
+
+    shortly = build(tmp_path / "shortly")
+    asked: list[bytes] = []
+    monkeypatch.setattr(BlockEnd, "_is_published", lambda _, contract: asked.append(contract))
+    assert build(tmp_path / "long") == shortly
+    assert asked, "nothing waits most of the time"
+
+
+def test_a_contract_with_other_code_is_asked(tmp_path: Path) -> None:
+    chain = ethereum(tmp_path, mining="automine")
+    says_42 = bytes.fromhex("60425f5360015ff3")
+    chain.execute(SetAccount(WITHDRAWAL_REQUESTS, code=says_42))
+    chain.execute(Mine())
+    (block,) = chain.sealed()
+    assert block.header.requests_hash == requests_hash([(1, b"\x42")]) != EMPTY_REQUESTS_HASH

@@ -124,9 +124,13 @@ class DevChain:
         self.store.close()
 
     def settle(self) -> None:
-        """Do everything that is due now."""
-        while self.sequencer.next_due_ns <= self.clock.monotonic_ns():
+        """Do everything that is due now, and all work behind the head."""
+        while self._is_due or self.sequencer._is_behind:
             self.sequencer.tick()
+
+    @property
+    def _is_due(self) -> bool:
+        return self.sequencer.next_due_ns <= self.clock.monotonic_ns()
 
     def run(self, milliseconds: int) -> list[Flashblock]:
         """Let time pass; gives what was published meanwhile."""

@@ -19,7 +19,7 @@ PACKAGE = Path(__file__).resolve().parents[3] / "python"
 
 def children(pid: int) -> dict[str, list[int]]:
     """The processes that a supervisor runs, by their module."""
-    found: dict[str, list[int]] = {"writer": [], "worker": []}
+    found: dict[str, list[int]] = {"writer": [], "worker": [], "one_process": []}
     text = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii")
     for child in map(int, text.split()):
         try:

@@ -1,5 +1,6 @@
 """Toy methods and contexts: JSON-RPC without Ethereum."""
 
+import asyncio
 import json
 from collections.abc import Awaitable
 from typing import Any
@@ -11,6 +12,7 @@ from foreblock.rpc.dispatch import Dispatcher, Method
 from foreblock.rpc.errors import Fault
 from foreblock.scheduling.reply import Client, Reply
 from foreblock.scheduling.room import Room
+from foreblock.scheduling.steps import InOrder
 from foreblock.scheduling.thresholds import THRESHOLDS
 from support.servers.asked_by import ANYBODY, body_of
 
@@ -38,6 +40,7 @@ class Toys:
     def __init__(self, limits: Limits | None = None, room: Room | None = None) -> None:
         self.contexts: list[ToyContext] = []
         self.ran: list[bytes] = []
+        self.begun: list[bytes] = []
         self.now = 0.0
         self.long_texts = [b'"%b"' % (b"%d" % number * LONG) for number in range(3)]
         methods: dict[str, Method[ToyContext]] = {
@@ -48,6 +51,7 @@ class Toys:
             "slow": self.slow,
             "slow_later": self.slow_later,
             "fail_later": self.fail_later,
+            "in_order": self.in_order,
             "long": lambda _, params: self.long_texts[int(json.loads(bytes(params))[0])],
             "long_later": self.long_later,
         }
@@ -87,6 +91,14 @@ class Toys:
             return self.echo(context, params)
 
         return wait()
+
+    def in_order(self, context: ToyContext, params: Raw) -> Awaitable[bytes]:
+        async def wait() -> bytes:
+            self.begun.append(bytes(params))
+            await asyncio.sleep(0)
+            return self.echo(context, params)
+
+        return InOrder(wait(), lambda text: text)
 
     def slow_later(self, context: ToyContext, params: Raw) -> Awaitable[bytes]:
         async def wait() -> bytes:

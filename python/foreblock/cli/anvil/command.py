@@ -91,9 +91,7 @@ def _serve(settings: DevSettings, flags: Flags) -> bool:
     with dev.networks(settings) as served:
         (first, *_) = served
         with _state_file(flags, first.network.data):
-            return launch.run(
-                settings.service, served, lambda started: _say(settings, flags, started)
-            )
+            return dev.serve(settings, served, lambda started: _say(settings, flags, started))
 
 
 def _text(value: object) -> str:

@@ -28,8 +28,7 @@ DEFAULTS: Final[Mapping[str, str]] = {
     "dev_methods": "everywhere",
     "test_listen": "",
     "feed_listen": "",
-    "workers": "1",
-    "nice": "0",
+    "one_process": "true",
 }
 # Flags that say contradictory things, and those that need another.
 EXCLUDING: Final = (

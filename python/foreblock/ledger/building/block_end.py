@@ -4,6 +4,7 @@ Every index is the block as if it ended there, so its state has the effects of t
 contracts of EIP-7002 and EIP-7251 have handed out what they queue and have counted it. What
 comes after stands before the end again, so the slots that an end changes are put back first;
 a block in whose queues something waits keeps them in a row, for a writer that reads it back.
+Where nothing waits, the contracts need not be asked, as long as their code is the published one.
 
 OP chains have no requests. What the requests are is in `rules.execution`.
 """
@@ -17,12 +18,21 @@ from foreblock.ledger.rules.execution import (
     CONSOLIDATION_REQUESTS,
     WITHDRAWAL_REQUESTS,
     deposits_in,
+    hash_of_deposits,
     hash_of_requests,
 )
 from foreblock.ledger.rules.forks import EthereumFork, Rules
 from foreblock.ledger.rules.profile import ChainProfile
 
-_QUEUES: Final = (WITHDRAWAL_REQUESTS, CONSOLIDATION_REQUESTS)
+# The contracts, with the hashes of their published code.
+_QUEUES: Final = {
+    WITHDRAWAL_REQUESTS: bytes.fromhex(
+        "0345a365d2f4c5975b9f1599abe0a2ee76b7a3a731bc68781bd04c84e4858f50"
+    ),
+    CONSOLIDATION_REQUESTS: bytes.fromhex(
+        "78c6cb5202685228bbcbfb992b1c4e116c7ec5ef11e25b8e92716cfc628ddd60"
+    ),
+}
 _COUNTERS: Final = 4  # slots from 0 on: excess, count, head and tail, in both contracts
 _WORD: Final = 32
 
@@ -64,7 +74,13 @@ class BlockEnd:
         )
         # Where all are 0 nothing waits, and an end changes nothing.
         self._before = counters if any(counters) else ()
+        if not self._before and all(map(self._is_published, _QUEUES)):
+            return hash_of_deposits(self._deposits)
         return hash_of_requests(self._deposits, self._overlay, self._env, self._check)
+
+    def _is_published(self, contract: bytes) -> bool:
+        account = self._overlay.account(contract)
+        return account is not None and account.code_hash == _QUEUES[contract]
 
     def take_back(self) -> None:
         """Let the block go on as if it had not ended."""

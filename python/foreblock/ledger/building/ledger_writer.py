@@ -97,6 +97,11 @@ class LedgerWriter:
             AddressIndexing(store, ThreadPoolExecutor(1, "addresses")) if address_index else None
         )
 
+    @property
+    def last_commit(self) -> int:
+        """The number of the last commit."""
+        return self._heads.commit
+
     def open_block(self) -> BlockInProgress | None:
         """The pending block as of its last committed index; none where there is none."""
         self.close()

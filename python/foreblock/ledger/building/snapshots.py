@@ -43,6 +43,11 @@ class Snapshots:
         with self._writer.store.view() as view:
             return read_snapshot(view, number)
 
+    def block_of(self, number: int) -> int | None:
+        """The latest block at a snapshot; none where there is none."""
+        held = self._held.get(number)
+        return None if held is None else held.latest
+
     def forget_from(self, number: int) -> None:
         """Forget the snapshot with this id and all later ones."""
         self._forget([each for each in self._held if each >= number])

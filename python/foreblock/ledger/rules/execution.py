@@ -220,6 +220,13 @@ def hash_of_requests(deposits: bytes, overlay: Overlay, env: Env, check: Check) 
     )
 
 
+def hash_of_deposits(deposits: bytes) -> bytes:
+    """The same of a block that has no other requests."""
+    if not deposits:
+        return EMPTY_REQUESTS_HASH
+    return requests_hash([(DEPOSIT_REQUEST, deposits)])
+
+
 def _drain(overlay: Overlay, env: Env, contract: bytes, check: Check) -> bytes:
     """The requests waiting in a contract, which must be there and must answer."""
     what = f"requests of 0x{contract.hex()}"

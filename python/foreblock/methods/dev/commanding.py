@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 
 from foreblock.bus.commands import AnyCommand
 from foreblock.methods.params import refuse
+from foreblock.scheduling.steps import InOrder
 
 Number = int | str
 U64: Final = 2**64 - 1
@@ -50,11 +51,11 @@ def word(value: int) -> bytes:
     return value.to_bytes(32)
 
 
-async def answered(
+def answered(
     result: Awaitable[Any], write: Callable[[Any], bytes] = lambda _: b"null"
-) -> bytes:
-    """The JSON text of a command's result."""
-    return write(await result)
+) -> Awaitable[bytes]:
+    """The JSON text of a command's result; commands of a batch are sent together."""
+    return InOrder(result, write)
 
 
 def write_true(_: object) -> bytes:

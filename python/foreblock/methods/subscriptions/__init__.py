@@ -7,7 +7,7 @@ from typing import Final
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.blocks.block_texts import BlockTexts
 from foreblock.methods.options import Options
-from foreblock.methods.subscriptions.delivery import Delivery
+from foreblock.methods.subscriptions.delivery import Delivery, FollowCommits, no_hints
 from foreblock.methods.subscriptions.flashblock_kinds import NewFlashblocks
 from foreblock.methods.subscriptions.subscribing import Subscribers, SubscriptionMethods
 from foreblock.methods.table import Family, Method
@@ -21,11 +21,12 @@ def subscription_family(
     scheduler: Scheduler,
     open_view: Callable[[], LedgerView],
     subscribers: Subscribers,
+    follow: FollowCommits = no_hints,
 ) -> Family:
     """The methods of this folder."""
     small = replace(options, block_text_bytes=KEPT_BYTES, flashblock_text_bytes=KEPT_BYTES)
     blocks = NewFlashblocks(BlockTexts(small, scheduler))
-    delivery = Delivery(open_view, scheduler)
+    delivery = Delivery(open_view, scheduler, follow=follow)
     methods = SubscriptionMethods(delivery, subscribers, blocks)
     return Family(
         "Subscriptions",

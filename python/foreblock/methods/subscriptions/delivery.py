@@ -6,13 +6,15 @@ cohort is at the next position. Who resumes from a cursor is a cohort of its own
 reaches one that is further on. So events are never queued: a position is all that is kept, and
 what a subscriber has missed is read from the store.
 
-While there are subscribers, a task looks for new commits every few milliseconds. Long renderings
-and long lists of subscribers take turns with other work of the loop.
+While there are subscribers, a task looks for new commits: when it hears of one, and every few
+milliseconds, because a hint may be missed and other writers give none. Long renderings and long
+lists of subscribers take turns with other work of the loop.
 """
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final, Protocol, TypeVar
 
 import structlog
@@ -37,7 +39,15 @@ T = TypeVar("T")
 MISSED: Final = "events were missed, subscribe again"
 FAILED: Final = "events could not be read, subscribe again"
 
+# Lets a function be called soon after each commit, until it is left.
+FollowCommits = Callable[[Callable[[], None]], AbstractContextManager[None]]
+
 log = structlog.get_logger()
+
+
+def no_hints(_: Callable[[], None]) -> AbstractContextManager[None]:
+    """Never call."""
+    return nullcontext()
 
 
 class Subscriber(Protocol):
@@ -90,8 +100,10 @@ class Delivery:
         open_view: Callable[[], LedgerView],
         scheduler: Scheduler,
         clock: Callable[[], float] = time.monotonic,
+        follow: FollowCommits = no_hints,
     ) -> None:
         self._open_view: Final = open_view
+        self._follow: Final = follow
         self._scheduler: Final = scheduler
         self._clock: Final = clock
         self._cohorts: Final[dict[tuple[Track, Cursor], Cohort]] = {}
@@ -126,17 +138,25 @@ class Delivery:
     async def _run(self) -> None:
         """Look for commits as long as anybody is interested."""
         known: object = None
-        while self._where:
-            try:
-                view = self._open_view()
-                heads = view.stored.heads
-                view.close()
-            except StoreError:
-                heads = None  # the store is being replaced; nothing is new meanwhile
-            if heads is not None and (heads is not known or self._is_due):
-                known, self._is_due = heads, False
-                await self.deliver()
-            await asyncio.sleep(THRESHOLDS.look_seconds)
+        hinted = asyncio.Event()
+        with self._follow(hinted.set):
+            while self._where:
+                hinted.clear()
+                heads = self._heads()
+                if heads is not None and (heads is not known or self._is_due):
+                    known, self._is_due = heads, False
+                    await self.deliver()
+                await _wait_for(hinted, THRESHOLDS.look_seconds)
+
+    def _heads(self) -> object:
+        """Those of the last commit; none while the store is being replaced."""
+        try:
+            view = self._open_view()
+        except StoreError:
+            return None
+        heads = view.stored.heads
+        view.close()
+        return heads
 
     async def deliver(self) -> None:
         """Bring all cohorts to the end of the chain."""
@@ -243,6 +263,15 @@ class Delivery:
             self.remove(subscriber)
             if turn.has_many():
                 await turn.next()
+
+
+async def _wait_for(event: asyncio.Event, seconds: float) -> None:
+    """Return when it is set, or after this time."""
+    handle = asyncio.get_running_loop().call_later(seconds, event.set)
+    try:
+        await event.wait()
+    finally:
+        handle.cancel()
 
 
 class SendingSlice:

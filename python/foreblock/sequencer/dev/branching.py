@@ -67,6 +67,11 @@ class BranchingSequencer(DevSequencer):
         """The time of the chain, in seconds."""
         return self._wall_ns() // SECOND_NS
 
+    def blocks_since(self, snapshot: int) -> int:
+        """How many blocks were sealed since a snapshot; 0 where there is none."""
+        block = self.snapshots.block_of(snapshot)
+        return 0 if block is None else self.parent.number - block
+
     def close_index(self, *, fill: bool = True) -> Flashblock:
         """Close the open index with what has run and, with `fill`, with what can run."""
         now_ns = self._clock.monotonic_ns()

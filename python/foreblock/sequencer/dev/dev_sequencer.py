@@ -52,6 +52,9 @@ REFRESH_NS: Final = 10 * SECOND_NS
 REFRESHED_FOR_NS: Final = 30 * SECOND_NS
 BRANCH_SHIFT: Final = 40  # in the attempt of a payload id, above those of begun blocks
 MOST_STACKED: Final = 64  # blocks that are built on one view of the store
+# Beside the clock: how long work behind the head waits for a pause, and for how many blocks.
+REST_NS: Final = 2 * MILLISECOND_NS
+MOST_UNFOLLOWED: Final = 16
 MOST_CHEATED: Final = 256  # indices of a block, after which its cheats are put together
 
 log = structlog.get_logger()
@@ -83,6 +86,7 @@ class DevSequencer(ChaoticSequencer):
             found = dev_row.read_dev_state(view)
         self._state = found or state
         self._refreshed_at_ns = 0
+        self._followed_to = 0  # the block in progress when nothing was behind
         self._has_pool = False
         self._set_lifetime(writer)
         options = self._options_by_state(options)
@@ -165,6 +169,17 @@ class DevSequencer(ChaoticSequencer):
         """When there is something to do, on the monotonic clock; 0 for at once."""
         due = super().next_due_ns
         return due if self._by_clock else min(due, self._refreshed_at_ns + REFRESH_NS)
+
+    @property
+    def _behind_from_ns(self) -> int:
+        """Beside the clock, who has just sent something probably sends more, and would wait."""
+        is_much = self._block.number - self._followed_to >= MOST_UNFOLLOWED
+        return 0 if self._by_clock or is_much else self._closed_at_ns + REST_NS
+
+    def _catch_up(self) -> None:
+        super()._catch_up()
+        if not self._is_behind:
+            self._followed_to = self._block.number
 
     def settle(self) -> None:
         """Do what must have happened when those who sent transactions are answered."""

@@ -8,6 +8,9 @@ from foreblock.bus.commands import AnyCommand
 from foreblock.errors import RefusedCommand
 from foreblock.sequencer.dev import accidents, accounts, branches, cheats, mining
 from foreblock.sequencer.dev.branching import BranchingSequencer
+from foreblock.sequencer.dev.dev_sequencer import MOST_CHEATED
+
+FEW_BLOCKS: Final = 4
 
 _TABLE: Final[dict[type, Callable[[BranchingSequencer, Any], Any]]] = {
     commands.Mine: mining.mine,
@@ -36,6 +39,28 @@ _TABLE: Final[dict[type, Callable[[BranchingSequencer, Any], Any]]] = {
     commands.AddBalance: cheats.set_account,
     commands.LoadState: cheats.load_state,
 }
+
+
+def is_short(sequencer: BranchingSequencer, command: AnyCommand) -> bool:
+    """Whether a command takes a millisecond at most, but for the disk.
+
+    Nothing runs again or for the first time, no more than a few blocks come or go, and cheats
+    are not put together.
+    """
+    if sequencer.waiting or sequencer.has_transactions:
+        return False
+    match command:
+        case commands.SetAccount() | commands.AddBalance():
+            return len(sequencer.block.partials) < MOST_CHEATED
+        case commands.LoadState() | commands.Reset():
+            return False
+        case commands.Mine(blocks=count) | commands.Rollback(count) | commands.Reorganize(count):
+            return count <= FEW_BLOCKS
+        case commands.Revert(id=number):
+            count = sequencer.blocks_since(number)
+        case _:
+            count = len(sequencer.block.partials)
+    return count <= FEW_BLOCKS
 
 
 def execute_together(

@@ -1,0 +1,91 @@
+"""One process that serves a dev chain and writes it, started by the supervisor only.
+
+    python -m foreblock.service.one_process LINE
+
+It is what a worker and the writer are elsewhere, for one network and for who waits for each
+command: nothing goes through a socket, and no other process has to be woken. Reads wait while a
+short command is carried out; long ones have the network's thread. A network that fails ends the
+process, and the supervisor starts the next one, which goes on where the chain was.
+
+LINE is the descriptor of its line to the supervisor (`foreblock.server.heartbeat`).
+"""
+
+import asyncio
+import signal
+import socket
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+
+import msgspec
+import structlog
+
+from foreblock.bus.link import WriterLink
+from foreblock.clock import SystemClock
+from foreblock.ledger.storage.seen_commits import open_seen
+from foreblock.server.process import run_ordered
+from foreblock.service.app import make_served
+from foreblock.service.launch import WorkerOrder, WriterOrder
+from foreblock.service.worker import Worker
+from foreblock.service.writer import SWITCH_SECONDS, Writer, open_feed
+from foreblock.sources.dev_network import open_dev_source
+from foreblock.sources.network_writer import NetworkWriter
+
+log = structlog.get_logger()
+
+
+class WholeOrder(msgspec.Struct):
+    """The order of the process: that of a worker, and that of a writer of the same network."""
+
+    worker: WorkerOrder
+    writer: WriterOrder
+
+
+async def _run(text: bytes, line: socket.socket) -> None:
+    order = msgspec.json.decode(text, type=WholeOrder)
+    (network,) = order.worker.networks
+    (seen,) = open_seen(order.worker.seen, 1)
+    (descriptor,), (address,) = order.writer.feeds, order.writer.addresses
+    worker = Worker(order.worker)
+    sys.setswitchinterval(SWITCH_SECONDS)
+    async with AsyncExitStack() as opened:
+        feed = await open_feed(descriptor, order.worker.settings.feed, address, opened)
+        clock, executor = SystemClock(), ThreadPoolExecutor(1, f"foreblock-{network.name}")
+        source = await open_dev_source(network, clock, feed, executor, seen)
+        hub = Writer()
+        exchange = hub.exchange
+        writer = NetworkWriter(
+            network.name, source, clock, executor, exchange.tell, exchange.tell_of_change
+        )
+        hub.add(writer)
+        opened.push_async_callback(writer.close)
+        link = WriterLink("")
+        link.start_here(exchange)
+        served = make_served(
+            order.worker.settings,
+            order.worker.networks,
+            link,
+            worker.room,
+            [seen],
+            order.worker.runtime,
+            [source.store],
+        )
+        writing = asyncio.create_task(writer.run())
+        writing.add_done_callback(_end_if_failed)
+        try:
+            await worker.serve(served, line)
+        finally:
+            writer.stop()
+            await asyncio.wait([writing])
+        writing.result()
+
+
+def _end_if_failed(writing: asyncio.Task[None]) -> None:
+    """End the process when the network fails."""
+    if not writing.cancelled() and (failure := writing.exception()) is not None:
+        log.error("network_failed", why=str(failure), exc_info=failure)
+        signal.raise_signal(signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    run_ordered(_run)

@@ -1,0 +1,109 @@
+"""Hints of commits: to the workers that follow them, and to no others."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from foreblock.bus.exchange import Exchange
+from foreblock.bus.frames import Committed, NextNonce
+from foreblock.bus.link import WriterLink
+from support.servers.bus_sockets import closed, listening
+from support.servers.waiting import PATIENCE
+
+ALICE = b"\1" * 20
+
+
+def exchange() -> Exchange:
+    return Exchange(lambda *_: None, list)
+
+
+@asynccontextmanager
+async def connected(
+    path: str, writer: Exchange, workers: int = 2
+) -> AsyncIterator[list[WriterLink]]:
+    await writer.listen(listening(path))
+    links = [WriterLink(path) for _ in range(workers)]
+    try:
+        async with asyncio.timeout(PATIENCE):
+            for link in links:
+                link.start()
+                await link.tried()
+            yield links
+    finally:
+        for link in links:
+            link.close()
+        writer.close()
+        await closed()
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    while not is_so():  # noqa: ASYNC110, it has no event
+        await asyncio.sleep(0)
+
+
+async def heard(writer: Exchange, links: list[WriterLink]) -> None:
+    """Return when all workers have read what was said by now; `nonce` goes to all of them."""
+    nonce = links[0].next_nonce("main", ALICE) + 1
+    writer.tell(NextNonce("main", ALICE, nonce))
+    await until(lambda: all(link.next_nonce("main", ALICE) == nonce for link in links))
+
+
+def test_who_follows_a_network_hears_of_its_commits_until_it_ends(tmp_path: Path) -> None:
+    async def scene() -> None:
+        writer, calls = exchange(), list[str]()
+        async with connected(str(tmp_path / "bus"), writer) as links:
+            one, other = links
+            with (
+                one.following("main", lambda: calls.append("main")),
+                one.following("test", lambda: calls.append("test")),
+            ):
+                await until(lambda: len(writer._following) == 1)
+                writer.tell(Committed("main", 7))
+                writer.tell(Committed("test", 3))
+                writer.tell(Committed("main", 8))
+                await heard(writer, links)
+                assert calls == ["main", "test", "main"]
+            await until(lambda: not writer._following)
+            writer.tell(Committed("main", 9))
+            await heard(writer, [one, other])
+            assert len(calls) == 3
+
+    asyncio.run(scene())
+
+
+def test_the_next_writer_is_asked_for_commits_as_well(tmp_path: Path) -> None:
+    async def scene() -> None:
+        first, calls = exchange(), list[int]()
+        path = tmp_path / "bus"
+        async with connected(str(path), first, 1) as (link,):
+            with link.following("main", lambda: calls.append(1)):
+                await until(lambda: bool(first._following))
+                first.close()
+                await until(lambda: not first._following)
+                path.unlink()
+                second = exchange()
+                await second.listen(listening(str(path)))
+                await until(lambda: bool(second._following))
+                second.tell(Committed("main", 1))
+                await until(lambda: bool(calls))
+                second.close()
+
+    asyncio.run(scene())
+
+
+def test_a_worker_in_the_process_of_the_writer_hears_at_once() -> None:
+    async def scene() -> None:
+        writer, calls = exchange(), list[int]()
+        link = WriterLink("")
+        link.start_here(writer)
+        await link.tried()
+        with link.following("main", lambda: calls.append(1)):
+            writer.tell(Committed("main", 1))
+            writer.tell(NextNonce("main", ALICE, 5))
+            await writer.tell_of_change("test")
+            assert (calls, link.next_nonce("main", ALICE)) == ([1], 5)
+        await writer.tell_of_change("main")
+        assert link.next_nonce("main", ALICE) == 0
+
+    asyncio.run(scene())
