@@ -3,6 +3,9 @@
 With `--like anvil` the rest of the command line is that of `cli.anvil`.
 """
 
+import foreblock.starting  # noqa: F401, before all others
+
+# isort: split
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +19,6 @@ from foreblock.cli.verb import INTERRUPTED, Verb, failing_in_one_line, option
 from foreblock.ledger.rules.addresses import checksum_address
 from foreblock.primitives import format_data
 from foreblock.sequencer.chaos.faults import Faults
-from foreblock.sequencer.load import first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.server import origins
 from foreblock.service import launch
@@ -190,6 +192,8 @@ def _say(
         f"a block every {chain.block_time} s, a flashblock every {chain.interval * 1e3:g} ms"
     )
     if chain.load:
+        from foreblock.sequencer.load import first_of_load  # noqa: PLC0415, it loads much
+
         first, last = first_of_load(chain.accounts), chain.accounts - 1
         click.echo(f"{chain.load} transactions a second from the accounts {first} to {last}")
     where = settings.service.data or "a temporary directory, removed at the end"
