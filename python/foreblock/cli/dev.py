@@ -183,7 +183,8 @@ def _say(
     for each, address, feed in zip(served, started.addresses, started.feeds, strict=True):
         assert each.network.dev is not None
         identity = "" if chain.genesis else f"   chain id {each.network.dev.chain_id}"
-        click.echo(f"{each.network.name:<5} http://{address}{identity}")
+        urls = ", ".join(f"http://{one}" for one in address.split(", "))
+        click.echo(f"{each.network.name:<5} {urls}{identity}")
         if feed:
             click.echo(f"      ws://{feed}/ws   flashblocks")
     click.echo("JSON-RPC also as ws:// at the same addresses; at /eth each is an ordinary node")
