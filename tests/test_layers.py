@@ -20,6 +20,7 @@ BELOW = {
     "primitives": "",
     "clock": "",
     "backoff": "",
+    "starting": "",
     "types": "_engine",
     "setting": "errors",
     # How a worker shares its time, and what it serves; nothing of Ethereum.
@@ -71,8 +72,8 @@ BELOW = {
         " ledger/tracing"
     ),
     "service": (
-        "bus clock errors feed methods rpc scheduling sequencer server settings sources types"
-        " upstream"
+        "bus clock errors feed methods rpc scheduling sequencer server settings sources starting"
+        " types upstream"
         " ledger/calls ledger/reading ledger/storage"
     ),
     # What people start.
@@ -82,8 +83,8 @@ BELOW = {
         " ledger/building ledger/genesis ledger/importing ledger/rules ledger/storage"
     ),
     "cli": (
-        "bench clock conformance errors feed primitives sequencer server service settings types"
-        " upstream ledger/importing ledger/rules ledger/storage"
+        "bench clock conformance errors feed primitives sequencer server service settings starting"
+        " types upstream ledger/importing ledger/rules ledger/storage"
     ),
     "__main__": "cli",
 }

@@ -3,6 +3,9 @@
 With `--like anvil` the rest of the command line is that of `cli.anvil`.
 """
 
+import foreblock.starting  # noqa: F401, before all others
+
+# isort: split
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +21,6 @@ from foreblock.errors import BadSetting
 from foreblock.ledger.rules.addresses import checksum_address
 from foreblock.primitives import format_data
 from foreblock.sequencer.chaos.faults import Faults
-from foreblock.sequencer.load import first_of_load
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.server import origins
 from foreblock.service import launch
@@ -195,7 +197,8 @@ def _say(
     for each, address, feed in zip(served, started.addresses, started.feeds, strict=True):
         assert each.network.dev is not None
         identity = "" if chain.genesis else f"   chain id {each.network.dev.chain_id}"
-        click.echo(f"{each.network.name:<5} http://{address}{identity}")
+        urls = ", ".join(f"http://{one}" for one in address.split(", "))
+        click.echo(f"{each.network.name:<5} {urls}{identity}")
         if feed:
             click.echo(f"      ws://{feed}/ws   flashblocks")
     click.echo("JSON-RPC also as ws:// at the same addresses; at /eth each is an ordinary node")
@@ -204,6 +207,8 @@ def _say(
         f"a block every {chain.block_time} s, a flashblock every {chain.interval * 1e3:g} ms"
     )
     if chain.load:
+        from foreblock.sequencer.load import first_of_load  # noqa: PLC0415, it loads much
+
         first, last = first_of_load(chain.accounts), chain.accounts - 1
         click.echo(f"{chain.load} transactions a second from the accounts {first} to {last}")
     where = settings.service.data or "a temporary directory, removed at the end"

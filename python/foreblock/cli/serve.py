@@ -1,5 +1,8 @@
 """`foreblock serve`: serve networks, each at its own address."""
 
+import foreblock.starting  # noqa: F401, before all others
+
+# isort: split
 import sys
 from collections.abc import Sequence
 from pathlib import Path

@@ -33,6 +33,7 @@ def run_ordered(run: Callable[[bytes, socket.socket], Coroutine[Any, Any, None]]
     The last argument of the process is the descriptor of the line to the supervisor.
     """
     line = socket.socket(fileno=int(sys.argv[-1]))
+    spare_from_collection()  # while the order may not be there yet; the next one has less to do
     with line, line.makefile("rb") as lines:
         order = lines.readline()
         if not order:
@@ -94,6 +95,7 @@ def spare_from_collection() -> None:
     """
     gc.collect()
     gc.freeze()
+    gc.enable()  # where it was off until now
 
 
 def send_failure(line: socket.socket, why: str) -> None:

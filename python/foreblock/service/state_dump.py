@@ -6,6 +6,9 @@ It runs as a process of its own, since the one that starts the others opens no s
 appears at its place when it is complete. `anvil --load-state` takes it, and so does `--alloc`.
 """
 
+import foreblock.starting  # noqa: F401, before all others
+
+# isort: split
 import os
 import sys
 from contextlib import suppress

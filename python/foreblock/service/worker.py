@@ -5,6 +5,9 @@ before there is an order. LINE is the descriptor of the line to the supervisor
 (`foreblock.server.heartbeat`). It serves every network of its order.
 """
 
+import foreblock.starting  # noqa: F401, before all others
+
+# isort: split
 import pkgutil
 import socket
 import sys

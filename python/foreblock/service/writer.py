@@ -6,6 +6,9 @@ line to the supervisor (`foreblock.server.heartbeat`). It stops after the curren
 without sealing early.
 """
 
+import foreblock.starting  # noqa: F401, before all others
+
+# isort: split
 import asyncio
 import signal
 import socket
@@ -37,9 +40,7 @@ from foreblock.service.logs import configure_queued
 from foreblock.settings import FeedLimits
 from foreblock.settings.networks import Network
 from foreblock.sources.dev_network import open_dev_network
-from foreblock.sources.feed_network import FeedNetwork
-from foreblock.sources.network_writer import NetworkWriter
-from foreblock.sources.restarting_network import RestartingNetwork
+from foreblock.sources.restarting_network import RestartingNetwork, Running
 from foreblock.types import Flashblock
 
 # How long a busy thread of one network may delay those of others that return from the engine or
@@ -137,10 +138,12 @@ async def _begin(
     exchange: Exchange,
     client_options: FeedClientOptions,
     seen: SeenCommit,
-) -> NetworkWriter | FeedNetwork:
+) -> Running:
     if network.source == "dev":
         tell_of_change = exchange.tell_of_change
         return await open_dev_network(network, clock, feed, exchange.tell, seen, tell_of_change)
+    from foreblock.sources.feed_network import FeedNetwork  # noqa: PLC0415, dev chains need none
+
     publish: Callable[[Flashblock], None] = (lambda _: None) if feed is None else feed.publish
     following = FeedNetwork(network, clock, publish, exchange.tell, client_options, seen)
     await following.open()

@@ -5,7 +5,6 @@ Programs read keys and the chain id from these lines, so headings and order are 
 
 import json
 from collections.abc import Iterable
-from importlib.metadata import version
 from typing import Final
 
 from foreblock.ledger.rules.addresses import checksum_address
@@ -22,7 +21,7 @@ def banner(chain: ChainSettings) -> str:
     """Accounts, keys and facts of the chain; programs wait for the line after it."""
     accounts = _accounts(chain)
     parts = [
-        f"foreblock {version('foreblock')}, like anvil\n",
+        "foreblock dev, like anvil\n",
         _part("Available Accounts", _numbered(_with_balance(each, chain) for each in accounts)),
         _part("Private Keys", _numbered(format_data(each.secret) for each in accounts)),
         _wallet(chain),

@@ -34,6 +34,7 @@ Flags = Mapping[str, str]
 
 PORT: Final = "8545"
 HOST: Final = "127.0.0.1"
+VERSION: Final = "foreblock %(version)s, like anvil 1.7.1"
 _NOT_GIVEN: Final = (None, False, ())
 HELP: Final = """Run one local network with anvil's flags, methods and defaults.
 
@@ -201,3 +202,4 @@ like_anvil: Final = Verb(
 for _it in _own_settings():
     setting_option(_it, _it.default, hidden=True)(like_anvil)
 option("--config", "config_file", type=FILE, hidden=True)(like_anvil)
+click.version_option(None, "-V", "--version", package_name="foreblock", message=VERSION)(like_anvil)

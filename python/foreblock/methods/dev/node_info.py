@@ -10,7 +10,7 @@ from foreblock.errors import RefusedCommand
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.dev.commanding import Number, number
 from foreblock.methods.dev.mining import SwitchParams
-from foreblock.methods.node.about import CLIENT, take_none
+from foreblock.methods.node.about import client, take_none
 from foreblock.methods.node.fees import PriorityFees
 from foreblock.methods.params import Params, reader
 from foreblock.methods.shapes import members, write_data, write_quantity
@@ -50,7 +50,7 @@ class NodeInfoMethods:
         self._scheduler: Final = scheduler
         self._priority_fees: Final = priority_fees
         self._order: Final = order
-        self._client: Final = msgspec.json.encode(client_version or CLIENT)
+        self._client: Final = msgspec.json.encode(client_version or client())
 
     def node_info(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """The latest block, the fork in force, and what the next block begins with."""

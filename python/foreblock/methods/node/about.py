@@ -1,18 +1,24 @@
 """Methods about the chain and the service, such as eth_chainId and eth_blockNumber."""
 
-from importlib.metadata import version
+from functools import cache
 from typing import Final
 
 import msgspec
 from msgspec import Raw
 
+import foreblock
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.keys import Keys, write_accounts
 from foreblock.methods.params import Params, explain
 from foreblock.methods.shapes import write_data
 
-CLIENT: Final = f"foreblock/v{version('foreblock')}"
 _NOTHING: Final = frozenset({b"", b"[]"})
+
+
+@cache
+def client() -> str:
+    """Name and version of this software; looking that up takes some milliseconds."""
+    return f"foreblock/v{foreblock.__version__}"
 
 
 class NoParams(Params):
@@ -49,7 +55,7 @@ class Identity:
     def __init__(self, keys: Keys, client_version: str = "") -> None:
         """An empty `client_version` is the software's own."""
         self._keys: Final = keys
-        self._client: Final = msgspec.json.encode(client_version or CLIENT)
+        self._client: Final = msgspec.json.encode(client_version or client())
 
     def client_version(self, _view: LedgerView, raw: Raw) -> bytes:
         """Name and version of this software."""

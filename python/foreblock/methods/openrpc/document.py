@@ -5,17 +5,16 @@ come from its signature. The shapes that signatures name are components of the d
 """
 
 from collections.abc import Sequence
-from importlib.metadata import version
 from inspect import getdoc
 from typing import Final
 
+import foreblock
 from foreblock.methods.openrpc.schemas import SCHEMAS
 from foreblock.methods.openrpc.signatures import Parameter, read_signature
 from foreblock.methods.table import Family, Method
 
 OPENRPC: Final = "1.3.2"
 TITLE: Final = "foreblock"
-VERSION: Final = version(TITLE)
 ABOUT: Final = "JSON-RPC reads of a chain whose pending block is real."
 
 Json = dict[str, object]
@@ -30,7 +29,7 @@ def make_document(families: Sequence[Family], *, block_required: bool) -> Json:
     ]
     return {
         "openrpc": OPENRPC,
-        "info": {"title": TITLE, "version": VERSION, "description": ABOUT},
+        "info": {"title": TITLE, "version": foreblock.__version__, "description": ABOUT},
         "methods": methods,
         "components": {"schemas": SCHEMAS},
     }

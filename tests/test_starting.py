@@ -1,0 +1,57 @@
+"""What processes load at their start, and what they leave for later."""
+
+import gc
+import subprocess
+import sys
+
+import pytest
+
+from foreblock.cli import main
+from foreblock.server.process import spare_from_collection
+from support.servers.dev_processes import package_environment
+
+# What takes long to load, and what a process that serves does not need.
+LATER = {"rich", "pygments", "foreblock.sources.feed_network"}
+
+
+@pytest.mark.parametrize(
+    "module", ["foreblock.service.worker", "foreblock.service.writer", "foreblock.cli.dev"]
+)
+def test_a_process_loads_what_it_needs(module: str) -> None:
+    code = f"import {module}, sys; print(*sys.modules); import rich.console; print(rich.console)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=package_environment(),
+    )
+    loaded, rich = done.stdout.splitlines()
+    assert "structlog" in loaded.split()
+    assert not LATER & set(loaded.split())
+    assert "rich" in rich  # it can still be had
+
+
+def test_processes_that_serve_collect_no_garbage_before_they_are_ready() -> None:
+    code = (
+        "import gc, sys; spec = type(sys)('spec'); "
+        "spec.name = 'foreblock.service.worker'; sys.modules['__main__'].__spec__ = spec; "
+        "import foreblock.starting; print(gc.isenabled())"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=package_environment()
+    )
+    assert done.stdout == "False\n"
+
+
+def test_garbage_is_collected_again_afterwards() -> None:
+    gc.disable()
+    try:
+        spare_from_collection()
+        assert gc.isenabled()
+    finally:
+        gc.enable()
+        gc.unfreeze()
+    main.verbs()
+    assert gc.isenabled()
