@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ import structlog
 from foreblock.bus.commands import AnyCommand
 from foreblock.bus.link import WriterLink
 from foreblock.clock import SystemClock
-from foreblock.errors import StoreError, StoreReplaced
+from foreblock.errors import StoreClosed, StoreError, StoreReplaced
 from foreblock.ledger.calls.call import Pool
 from foreblock.ledger.reading.availability import AbsentLedger, open_served, readiness
 from foreblock.ledger.reading.fast_path import FastPathBounds
@@ -270,7 +271,8 @@ def options_of_node(options: Options) -> Options:
 def _forget_old_views(loop: asyncio.AbstractEventLoop, ledgers: Sequence[Ledger]) -> None:
     """Release unused views, so that the store can reuse their pages."""
     for ledger in ledgers:
-        ledger.forget_old_view()
+        with suppress(StoreClosed):  # at the end of a process that writes it, too
+            ledger.forget_old_view()
     loop.call_later(VIEW_KEPT_SECONDS, _forget_old_views, loop, ledgers)
 
 

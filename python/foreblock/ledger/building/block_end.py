@@ -4,7 +4,8 @@ Every index is the block as if it ended there, so its state has the effects of t
 contracts of EIP-7002 and EIP-7251 have handed out what they queue and have counted it. What
 comes after stands before the end again, so the slots that an end changes are put back first;
 a block in whose queues something waits keeps them in a row, for a writer that reads it back.
-Where nothing waits, the contracts need not be asked, as long as their code is the published one.
+Where nothing waits, the contracts need not be asked, as long as their code is the published one;
+and where nothing has run since, they are as they were.
 
 OP chains have no requests. What the requests are is in `rules.execution`.
 """
@@ -47,13 +48,17 @@ def has_requests(rules: Rules) -> bool:
 class BlockEnd:
     """The end of one block, done and taken back."""
 
-    def __init__(self, overlay: Overlay, env: Env, profile: ChainProfile, number: int) -> None:
+    def __init__(
+        self, overlay: Overlay, env: Env, profile: ChainProfile, number: int, *, is_idle: bool
+    ) -> None:
+        """`is_idle` says that nothing waited at the end of the block before."""
         self._overlay: Final = overlay
         self._env: Final = env
         self._profile: Final = profile
         self._check: Final = Check(number)
         self._deposits = b""
         self._before: Counters = ()  # of an end that is done and changed something
+        self.is_idle = is_idle  # nothing waits, and the contracts have their published code
 
     def resume(self, receipts: Iterable[bytes], before_end: bytes | None) -> None:
         """Go on with a block that was read back, whose end is done."""
@@ -65,8 +70,13 @@ class BlockEnd:
         """Note the deposits of further transactions."""
         self._deposits += deposits_in(receipts, self._profile, self._check)
 
-    def do(self) -> bytes:
-        """Let the block end here; gives the hash of its requests."""
+    def do(self, *, has_run: bool) -> bytes:
+        """Let the block end here; gives the hash of its requests.
+
+        `has_run` says that anything has run since the last end, of the block before at first.
+        """
+        if self.is_idle and not has_run:
+            return hash_of_deposits(self._deposits)
         counters = tuple(
             self._overlay.storage(contract, slot)
             for contract in _QUEUES
@@ -74,7 +84,8 @@ class BlockEnd:
         )
         # Where all are 0 nothing waits, and an end changes nothing.
         self._before = counters if any(counters) else ()
-        if not self._before and all(map(self._is_published, _QUEUES)):
+        self.is_idle = not self._before and all(map(self._is_published, _QUEUES))
+        if self.is_idle:
             return hash_of_deposits(self._deposits)
         return hash_of_requests(self._deposits, self._overlay, self._env, self._check)
 

@@ -90,7 +90,13 @@ class BlockInProgress:
         self._empty: Final = header_of(base, self.rules, excess)
         self._env: Final = environment(self._empty, self.rules, profile)
         self._end: Final = (
-            BlockEnd(self._overlay, self._env, profile, base.block_number)
+            BlockEnd(
+                self._overlay,
+                self._env,
+                profile,
+                base.block_number,
+                is_idle=parent_state.is_idle,
+            )
             if has_requests(self.rules)
             else None
         )
@@ -263,7 +269,8 @@ class BlockInProgress:
         """
         if self._end is not None:
             self._end.take_back()
-            self._requests_hash = self._end.do()
+            has_run = bool(self._open.transactions or self._open.cheats)
+            self._requests_hash = self._end.do(has_run=has_run)
         changes = self._overlay.take(number)
         self.roots.take_in(changes)
         if self.rules.includes(OptimismFork.ISTHMUS) and changes.touches(MESSAGE_PASSER):
@@ -322,6 +329,7 @@ class BlockInProgress:
             roots=StateRoots(self.roots.hand_over),
             proven=sealed.hash == parent_hash,
             stacked=self.stacked + 1,
+            is_idle=self._end is not None and self._end.is_idle,
         )
 
     def close(self) -> None:

@@ -32,6 +32,7 @@ class ParentState:
     # Whether the parent's header has its state root, and so the hash that the block names.
     proven: bool = True
     stacked: int = 0  # blocks that the view has seen built upon it
+    is_idle: bool = False  # nothing waits at its end (`block_end`)
 
 
 def on_sealed(store: Store, profile: ChainProfile, number: int) -> ParentState:

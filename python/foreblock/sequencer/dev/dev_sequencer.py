@@ -55,6 +55,7 @@ MOST_STACKED: Final = 64  # blocks that are built on one view of the store
 # Beside the clock: how long work behind the head waits for a pause, and for how many blocks.
 REST_NS: Final = 2 * MILLISECOND_NS
 MOST_UNFOLLOWED: Final = 16
+CATCH_UP_NS: Final = 20 * MILLISECOND_NS  # then, at once, before the next transaction
 MOST_CHEATED: Final = 256  # indices of a block, after which its cheats are put together
 
 log = structlog.get_logger()
@@ -171,13 +172,22 @@ class DevSequencer(ChaoticSequencer):
         return due if self._by_clock else min(due, self._refreshed_at_ns + REFRESH_NS)
 
     @property
+    def _is_far_behind(self) -> bool:
+        """Whether work behind the head can wait no longer, beside the clock."""
+        return not self._by_clock and self._block.number - self._followed_to >= MOST_UNFOLLOWED
+
+    @property
     def _behind_from_ns(self) -> int:
         """Beside the clock, who has just sent something probably sends more, and would wait."""
-        is_much = self._block.number - self._followed_to >= MOST_UNFOLLOWED
-        return 0 if self._by_clock or is_much else self._closed_at_ns + REST_NS
+        at_once = self._by_clock or self._is_far_behind
+        return 0 if at_once else self._writer.committed_at_ns + REST_NS
 
     def _catch_up(self) -> None:
+        until_ns = self._clock.monotonic_ns() + CATCH_UP_NS if self._is_far_behind else 0
         super()._catch_up()
+        # Who sends without a pause adds as much in between as one step does.
+        while self._is_behind and self._clock.monotonic_ns() < until_ns:
+            super()._catch_up()
         if not self._is_behind:
             self._followed_to = self._block.number
 
