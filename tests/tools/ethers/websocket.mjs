@@ -3,7 +3,7 @@
 import { ContractFactory, Wallet, WebSocketProvider } from 'ethers'
 import { ACCOUNTS, CHAIN_ID, KEYS, WS_URL, assert, end, step, until, vault } from '../steps.mjs'
 
-const provider = new WebSocketProvider(WS_URL)
+const provider = new WebSocketProvider(WS_URL, undefined, { cacheTimeout: -1 })
 const wallet = new Wallet(KEYS[0], provider)
 const nobody = () => Wallet.createRandom().address
 

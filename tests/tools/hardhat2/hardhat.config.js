@@ -27,5 +27,5 @@ module.exports = {
   solidity: { version: '0.8.30', settings: { optimizer: { enabled: true }, evmVersion: 'cancun' } },
   networks: { target: { url: process.env.RPC_URL ?? 'http://127.0.0.1:8545' } },
   paths: process.env.OUT ? { ignition: join(process.env.OUT, 'ignition') } : {},
-  mocha: { reporter: join(__dirname, 'reporter.js'), timeout: 60_000 },
+  mocha: { reporter: join(__dirname, 'reporter.js'), timeout: 30_000 },
 }

@@ -30,5 +30,5 @@ export default defineConfig({
     tests: { nodejs: 'test/node', mocha: 'test/mocha' },
     ...(process.env.OUT ? { ignition: join(process.env.OUT, 'ignition') } : {}),
   },
-  test: { mocha: { timeout: 60_000 } },
+  test: { mocha: { timeout: 30_000 } },
 })

@@ -111,7 +111,8 @@ describe('network helpers', () => {
   it('setPrevRandao', async () => {
     await helpers.setPrevRandao(12345)
     await helpers.mine()
-    expect(BigInt((await ethers.provider.getBlock('latest')).prevRandao)).to.equal(12345n)
+    const { mixHash } = await ethers.provider.send('eth_getBlockByNumber', ['latest', false])
+    expect(BigInt(mixHash)).to.equal(12345n)
   })
   it('setNextBlockBaseFeePerGas', async () => {
     await helpers.setNextBlockBaseFeePerGas(3_000_000_000)

@@ -67,7 +67,7 @@ describe('viem', () => {
     await expect(vault.read.onlyOwner(as)).to.be.rejectedWith('Forbidden')
     await expect(vault.simulate.failWithReason()).to.be.rejectedWith('not today')
     await expect(vault.write.failWithReason()).to.be.rejectedWith('not today')
-    await expect(vault.simulate.panic()).to.be.rejectedWith('Panic')
+    await expect(vault.simulate.panic()).to.be.rejectedWith('assert')
   })
   it('has a test client', async () => {
     const { vault, client } = await loadFixture(deployVault)
