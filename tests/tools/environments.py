@@ -14,11 +14,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from tools.flows import SHARED
 from tools.targets import NotInstalled
 
 HERE = Path(__file__).resolve().parent
 STAMP = ".installed"
-LOCKS = ("package-lock.json", "requirements.lock", "go.sum")
+NPM = "package-lock.json"
+LOCKS = (NPM, "requirements.lock", "go.sum")
 
 
 def install(need: str) -> None:
@@ -29,6 +31,8 @@ def install(need: str) -> None:
     stamp = folder / STAMP
     if stamp.exists() and stamp.read_text("ascii") == state:
         return
+    if need != SHARED and folder / NPM in found:
+        install(SHARED)  # which has the node that all of them run with
     for lock in found:
         for command in _commands(folder, lock.name):
             _run(command, folder)
@@ -36,7 +40,7 @@ def install(need: str) -> None:
 
 
 def _commands(folder: Path, lock: str) -> Sequence[Sequence[str]]:
-    if lock == "package-lock.json":
+    if lock == NPM:
         return [["npm", "ci", "--loglevel=error", "--no-audit", "--no-fund"]]
     if lock == "requirements.lock":
         python = str(folder / ".venv/bin/python")
@@ -48,10 +52,10 @@ def _commands(folder: Path, lock: str) -> Sequence[Sequence[str]]:
 
 def _run(command: Sequence[str], folder: Path) -> None:
     program, *arguments = command
-    found = shutil.which(program)
+    told = {**os.environ, "CGO_ENABLED": "0", "PATH": path_of([SHARED])}
+    found = shutil.which(program, path=told["PATH"])
     if found is None:
         raise NotInstalled(f"{program} is missing")
-    told = {**os.environ, "CGO_ENABLED": "0"}
     done = subprocess.run(
         [found, *arguments], cwd=folder, env=told, capture_output=True, text=True, check=False
     )

@@ -43,13 +43,16 @@ FLOWS: tuple[Flow, ...] = (
     Flow("ethers", "WebSocket", (NODE, "websocket.mjs")),
     Flow("web3.js", "everyday", (NODE, "everyday.mjs")),
     Flow("web3.js", "subscriptions", (NODE, "subscriptions.mjs")),
-    Flow("hardhat2", "viem", (NODE, "run.mjs", "test", "test/viem.js"), ("hardhat2",)),
-    Flow("hardhat2", "ethers", (NODE, "run.mjs", "test", "test/ethers.js"), ("hardhat2",)),
+    Flow("hardhat2", "viem", (NODE, "run.mjs", "test", "test/viem.js"), ("hardhat2", SHARED)),
+    Flow("hardhat2", "ethers", (NODE, "run.mjs", "test", "test/ethers.js"), ("hardhat2", SHARED)),
     Flow(
-        "hardhat2", "network helpers", (NODE, "run.mjs", "test", "test/helpers.js"), ("hardhat2",)
+        "hardhat2",
+        "network helpers",
+        (NODE, "run.mjs", "test", "test/helpers.js"),
+        ("hardhat2", SHARED),
     ),
-    Flow("hardhat2", "Ignition", (NODE, "ignition.mjs"), ("hardhat2",)),
-    Flow("hardhat3", "viem", (NODE, "run.mjs", "test", "nodejs"), ("hardhat3",)),
-    Flow("hardhat3", "ethers", (NODE, "run.mjs", "test", "mocha"), ("hardhat3",)),
-    Flow("hardhat3", "Ignition", (NODE, "ignition.mjs"), ("hardhat3",)),
+    Flow("hardhat2", "Ignition", (NODE, "ignition.mjs"), ("hardhat2", SHARED)),
+    Flow("hardhat3", "viem", (NODE, "run.mjs", "test", "nodejs"), ("hardhat3", SHARED)),
+    Flow("hardhat3", "ethers", (NODE, "run.mjs", "test", "mocha"), ("hardhat3", SHARED)),
+    Flow("hardhat3", "Ignition", (NODE, "ignition.mjs"), ("hardhat3", SHARED)),
 )

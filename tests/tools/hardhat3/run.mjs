@@ -8,11 +8,18 @@ const { status, stdout } = spawnSync('hardhat', words, {
   env: { ...process.env, NO_COLOR: '1' },
   stdio: ['ignore', 'pipe', 'inherit'],
 })
-for (const line of stdout.split('\n')) {
+const [tree, details = ''] = stdout.split(/^\s*\d+ passing/m)
+for (const line of tree.split('\n')) {
   const [, passed] = line.match(/^\s*✔ (.*?)(?: \(\d+ms\))?$/) ?? []
   const [, failed] = line.match(/^\s*\d+\) (.*?)(?: \(\d+ms\))?$/) ?? []
   if (passed) console.log(`ok ${passed}`)
-  else if (failed) console.log(`failed ${failed}: see below`)
-  else console.log(line)
+  if (failed) console.log(`failed ${failed}: ${reason(failed)}`)
 }
+console.log(details)
 process.exit(status)
+
+/** The first line below the name of a test in the list of failures. */
+function reason(name) {
+  const [, after = ''] = details.split(`${name}:\n`)
+  return after.trim().split('\n')[0] || 'no reason was given'
+}

@@ -3,7 +3,7 @@
 import { expect } from 'chai'
 import { network } from 'hardhat'
 
-const { ethers, networkHelpers } = await network.connect()
+const { ethers, networkHelpers } = await network.getOrCreate()
 const YEAR = 365 * 24 * 60 * 60
 const AMOUNT = 1_000_000_000n
 

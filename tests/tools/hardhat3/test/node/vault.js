@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import { network } from 'hardhat'
 import { getAddress, parseEther } from 'viem'
 
-const { viem, networkHelpers, ignition } = await network.connect()
+const { viem, networkHelpers, ignition } = await network.getOrCreate()
 const { time } = networkHelpers
 const client = await viem.getPublicClient()
 const YEAR = 365 * 24 * 60 * 60
@@ -55,7 +55,7 @@ describe('viem', () => {
   })
   it('assertions.revert', async () => {
     const { vault } = await fixture()
-    await viem.assertions.revert(vault.write.withdraw())
+    await viem.assertions.revert(vault.write.failWithReason())
   })
   it('assertions.revertWith', async () => {
     const { vault } = await fixture()
