@@ -2,7 +2,7 @@
 # checkout; stamp files in it say what it was made from, so nothing is built twice.
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev test busy lint bench measure abuse crash soak clients consistency weather faults fuzz clean
+.PHONY: help build dev test busy lint bench measure abuse crash soak clients tools consistency weather faults fuzz clean
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MAKEFLAGS += --no-builtin-rules --no-print-directory
@@ -16,6 +16,7 @@ MINUTES ?= 1
 SEED ?= 0
 CALLS ?= 200
 TARGETS ?=
+ONLY ?=
 SMALL ?=
 # Tests keep temporary files in memory; these verbs are about what is on a disk.
 ON_DISK := $(or $(TMPDIR),/tmp)
@@ -85,6 +86,9 @@ soak: build ## let a chain live for BLOCKS blocks, faster than time, and see wha
 clients: build tests/clients/.installed ## try the libraries and tools of tests/clients, which it installs, against the service
 	@FOREBLOCK_CLIENTS=required $(BIN)/python -m pytest tests/clients
 
+tools: build ## run everyday flows of 15 tools, which it installs, against dev chains and anvil; ONLY=viem
+	@PYTHONPATH=tests $(BIN)/python tests/tools/run.py $(ONLY:%=--only=%)
+
 consistency: build ## hammer a dev chain under load for a minute, and judge every answer
 	@PYTHONPATH=tests $(BIN)/python tests/checker/run.py
 
@@ -101,6 +105,7 @@ fuzz: build ## let inputs look for what breaks a promise, for MINUTES in all; TA
 
 clean: ## remove everything that was built
 	rm -rf tests/clients/.installed tests/clients/.venv tests/clients/node_modules tests/clients/ethclient/ethclient
+	rm -rf tests/tools/.installed tests/tools/node_modules tests/tools/*/.installed tests/tools/*/.venv tests/tools/*/node_modules
 	rm -rf .venv target .mypy_cache .pytest_cache .ruff_cache .hypothesis python/foreblock/_engine*.so
 	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +
 

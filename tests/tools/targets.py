@@ -1,0 +1,104 @@
+"""The chains that flows run against, each started afresh for each flow.
+
+`like-anvil` is the one to switch to, `eth` the ordinary node's view of a chain with a clock,
+and `anvil` what both are compared with.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from foreblock.bench.rpc.peers import find
+from foreblock.service.running import HOST, free_port, started
+
+CHAIN_ID = 31337
+CHECKOUT = Path(__file__).resolve().parents[2]
+# Where anvil is: as `bench/peers.sh` installs it, or with the packages of this folder.
+PLACES = (CHECKOUT / "build" / "peers", CHECKOUT / "tests" / "tools")
+# Hardhat's network helpers, ape and wake ask for the name of the software first.
+NAMED = "--client-version=anvil/v1.7.1"
+ONE_CHAIN = ("--test-listen=", "--feed-listen=", f"--chain-id={CHAIN_ID}", NAMED)
+
+
+@dataclass(frozen=True)
+class Running:
+    """A chain that answers."""
+
+    target: str
+    url: str
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What a program is told about it."""
+        return {
+            "RPC_URL": self.url,
+            "WS_URL": self.url.replace("http", "ws", 1),
+            "CHAIN_ID": str(CHAIN_ID),
+            "TARGET": self.target,
+        }
+
+
+class NotInstalled(Exception):
+    """A program that is not on this machine."""
+
+
+def like_anvil(port: int) -> Sequence[str]:
+    """The command of a chain that behaves as anvil does."""
+    return [
+        sys.executable, "-m", "foreblock", "dev", *ONE_CHAIN, f"--listen={HOST}:{port}",
+        "--mining=automine", "--rules=ethereum", "--dialect=ethereum", "--view=sealed",
+        "--gas-limit=30000000", "--workers=1",
+    ]  # fmt: skip
+
+
+def clocked(port: int) -> Sequence[str]:
+    """The command of a plain chain with a block every second."""
+    return [
+        sys.executable, "-m", "foreblock", "dev", *ONE_CHAIN, f"--listen={HOST}:{port}",
+        "--block-time=1",
+    ]  # fmt: skip
+
+
+def anvil(port: int) -> Sequence[str]:
+    """The command of anvil."""
+    program = next(filter(None, (find("anvil", place) for place in PLACES)), None)
+    if program is None:
+        raise NotInstalled("anvil: bench/peers.sh installs it")
+    return [str(program), f"--port={port}"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A chain to start: its name, its command and the path to ask at."""
+
+    name: str
+    command: Callable[[int], Sequence[str]]
+    path: str = ""
+
+
+TARGETS = (
+    Target("anvil", anvil),
+    Target("like-anvil", like_anvil),
+    Target("eth", clocked, "/eth"),
+)
+NAMES = tuple(each.name for each in TARGETS)
+OURS = tuple(name for name in NAMES if name != "anvil")
+
+
+@contextmanager
+def running(target: Target) -> Iterator[Running]:
+    """A new chain, from its first answer to its end."""
+    port = free_port()
+    url = f"http://{HOST}:{port}{target.path}"
+    with TemporaryFile() as log:
+        try:
+            with started(target.command(port), url, log):
+                yield Running(target.name, url)
+        finally:
+            if os.environ.get("TOOLS_SHOW_CHAIN"):  # what the chain said, to find a reason
+                log.seek(0)
+                sys.stderr.buffer.write(log.read())
