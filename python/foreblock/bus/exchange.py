@@ -17,6 +17,7 @@ from foreblock.bus.frames import (
     Frames,
     Heard,
     Order,
+    Print,
     Submit,
     ToWorker,
     ToWriter,
@@ -41,15 +42,17 @@ class Exchange:
         greeting: Callable[[], Iterable[ToWorker]],
         asked: Callable[[AskPool, Respond], None] | None = None,
         ordered: Callable[[Order, Respond], None] | None = None,
+        printed: Callable[[Print], None] | None = None,
     ) -> None:
         """`submitted` is called for each transaction; a new worker gets the `greeting`.
 
         `asked` is called for each question about a pool, `ordered` for each command; without
-        them there is no answer.
+        them there is no answer. `printed` is called for what workers have to print.
         """
         self._submitted: Final = submitted
         self._asked: Final = asked
         self._ordered: Final = ordered
+        self._printed: Final = printed
         self._hearing: dict[int, _Hearing] = {}
         self._changes: Final = count(1)
         self._greeting: Final = greeting
@@ -112,6 +115,9 @@ class Exchange:
             case Order():
                 if self._ordered is not None:
                     self._ordered(message, worker.respond)
+            case Print():
+                if self._printed is not None:
+                    self._printed(message)
             case Heard(number):
                 if number in self._hearing:
                     self._hearing[number].heard(worker)

@@ -182,7 +182,16 @@ class Heard(Struct, frozen=True, tag=True, array_like=True):
     id: int
 
 
-ToWriter = Submit | AskPool | Order | Heard
+class Print(Struct, frozen=True, tag=True, array_like=True):
+    """Something for the people who watch a network, with what could not be sent before it."""
+
+    network: str
+    text: str  # lines, or the name of a method that a client has called
+    is_request: bool = False
+    missed: int = 0  # texts that were not sent
+
+
+ToWriter = Submit | AskPool | Order | Heard | Print
 ToWorker = (
     TakenUp
     | Accepted
@@ -219,6 +228,8 @@ def _encodable(message: Struct) -> Struct:
             return Rejected(number, _replaced(why))
         case Refused(number, why):
             return Refused(number, _replaced(why))
+        case Print(network, text, is_request, missed):
+            return Print(network, _replaced(text), is_request, missed)
         case SourceFacts(network, told_ns, facts):
             return SourceFacts(network, told_ns, tuple(map(_replaced, facts)))
         case _:

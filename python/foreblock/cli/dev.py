@@ -116,6 +116,8 @@ def _network(
             timestamp=chain.timestamp,
             instant=chain.instant,
             mining=chain.mining,
+            prints=chain.print,
+            prints_traces=chain.print_traces,
             load=chain.load,
             faults=list(chain.faults),
         ),

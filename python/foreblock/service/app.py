@@ -39,6 +39,7 @@ from foreblock.scheduling.room import Room
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.sequencer.mnemonic import dev_accounts
+from foreblock.service.printed_requests import PrintedRequests
 from foreblock.service.writer_pool import WriterPool
 from foreblock.settings import Settings
 from foreblock.settings.networks import DevChain, Network
@@ -95,8 +96,9 @@ class Service:
             view = partial(ledger.view, visibility=visibility)
         sessions = Sessions(options.subscriptions)
         events = Events(sessions, view, filters)
+        self.methods: Final = make_methods(options.methods, scheduler, sequencing, shared, events)
         dispatcher = Dispatcher(
-            make_methods(options.methods, scheduler, sequencing, shared, events),
+            self.methods,
             view,
             partial(fault_of, dialect=options.methods.dialect),
             options.limits,
@@ -207,7 +209,13 @@ def _served(
     )
     if isinstance(ledger, AbsentLedger):
         return served
-    return served._replace(fast_path=ledger.open_fast_path(fast_path_bounds(options)))
+    fast_path = ledger.open_fast_path(fast_path_bounds(options))
+    if link is not None and network.dev is not None:
+        printed = PrintedRequests(ledger, network, link)
+        printed.add(root.methods, at_root.methods, scheduler)
+        printed.add(node.methods, at_node.methods, scheduler)
+        printed.look()
+    return served._replace(fast_path=fast_path)
 
 
 def _sequencing(link: WriterLink | None, network: Network) -> Sequencing:

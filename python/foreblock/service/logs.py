@@ -37,6 +37,15 @@ def configure_queued(level: str) -> None:
     logging.basicConfig(handlers=[FromLibraries()])
 
 
+def queued_output() -> Callable[[str], None]:
+    """A function that prints texts of whole lines, each with one write, and never blocks."""
+    queue = LogQueue(
+        partial(write_to, sys.stdout.fileno()), lambda count: f"({count} texts are not shown)"
+    )
+    atexit.register(queue.close)
+    return queue.put
+
+
 class LogQueue:
     """A bounded queue of log lines, and the thread that writes them."""
 

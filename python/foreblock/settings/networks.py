@@ -42,6 +42,8 @@ class DevChain(Struct, frozen=True, kw_only=True):
     instant: bool = False
     commands: bool = True  # that change the chain are taken
     mining: Literal["clock", "automine", "manual"] = "clock"
+    prints: bool = False  # what happens, unless the chain was told otherwise
+    prints_traces: bool = False  # and what transactions call
     load: int = 0  # generated transactions per second
     faults: list[str] = []  # kinds and rates, as in drop=0.01
 
