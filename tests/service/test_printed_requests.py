@@ -15,7 +15,7 @@ from foreblock.scheduling.reply import Reply
 from foreblock.service.printed_requests import PrintedRequests
 from foreblock.settings.networks import DevChain as ChainOptions
 from foreblock.settings.networks import Network
-from support.chains.dev_chain import ACCOUNTS, DevChain
+from support.chains.dev_chain import ACCOUNTS, DevChain, send
 from support.payloads.bytecode import code
 from support.payloads.solidity import call_data
 from support.servers.asked_by import ANYBODY
@@ -98,8 +98,17 @@ def test_while_requests_are_printed_all_of_them_are(service: Printed) -> None:
     service.said()
     service.ask("eth_chainId")
     service.ask("no_such_method")
-    service.ask("eth_getBalance", "0x", "latest")
-    assert service.said() == [("main", "eth_chainId", True), ("main", "eth_getBalance", True)]
+    assert service.said() == [("main", "eth_chainId", True)]
+
+
+def test_a_request_that_fails_tells_why_at_once_or_later(service: Printed) -> None:
+    service.switch(is_on=True)
+    why = service.ask("eth_getBalance", "0x", "latest")["error"]["message"]
+    name, text = service.said()
+    assert (name, text) == (("main", "eth_getBalance", True), ("main", f"    Error: {why}", False))
+    raw = send(ACCOUNTS[0], 0).raw
+    why = service.ask("eth_sendRawTransaction", "0x" + raw.hex())["error"]["message"]
+    assert service.said()[1] == ("main", f"    Error: {why}", False)
 
 
 def test_afterwards_the_fast_path_answers_again(service: Printed) -> None:
@@ -129,8 +138,7 @@ def test_a_call_tells_what_it_logged_and_why_it_failed(service: Printed, method:
 def test_a_call_that_says_nothing_prints_its_name_alone(service: Printed) -> None:
     service.switch(is_on=True)
     service.ask("eth_call", {"to": CONTRACT}, "latest")
-    service.ask("eth_call", {"to": "nobody"}, "latest")
-    assert service.said() == 2 * [("main", "eth_call", True)]
+    assert service.said() == [("main", "eth_call", True)]
 
 
 def test_all_calls_are_told_on_demand(service: Printed) -> None:

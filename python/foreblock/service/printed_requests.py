@@ -1,26 +1,29 @@
 """Print the requests of a network while its chain says so, through the writer.
 
 The table of methods that a dispatcher looks into is changed for that: each method first says
-that it was called, and those that run something also say what that logged and why it failed.
+that it was called, and then why it failed; those that run something also say what that logged.
 While nothing is printed the table is as it was made, and the fast path answers what it can; so
 printing costs nothing then.
 """
 
-from collections.abc import Awaitable
-from typing import Final, NamedTuple
+from collections.abc import Awaitable, Generator
+from typing import Any, Final, NamedTuple
 
 from msgspec import Raw
 
 from foreblock.bus.link import WriterLink
-from foreblock.errors import StoreError
+from foreblock.errors import ForeblockError, Halted, Reverted, StoreError
 from foreblock.ledger.reading.view import Ledger, LedgerView
 from foreblock.methods.calls.explained_calls import ExplainedCalls
 from foreblock.methods.options import Options
 from foreblock.methods.table import MethodFunction
 from foreblock.scheduling.reply import Text
 from foreblock.scheduling.scheduler import Scheduler
+from foreblock.scheduling.steps import LongWait, Then
 from foreblock.settings.networks import Network
 from foreblock.sources.printing import printing_of
+
+INDENT: Final = "    "
 
 Table = dict[str, MethodFunction]
 
@@ -73,9 +76,35 @@ class PrintedRequests:
 
         def printed(view: LedgerView, raw: Raw) -> bytes | Awaitable[Text]:
             link.print(network, name, is_request=True)
-            return run(view, raw)
+            try:
+                result = run(view, raw)
+            except ForeblockError as error:
+                self.tell_failure(error)
+                raise
+            # What waits for a later snapshot is awaited in a way of its own.
+            return result if isinstance(result, bytes | LongWait) else _Watched(self, result)
 
         return printed
 
+    def tell_failure(self, error: ForeblockError) -> None:
+        """Print why a request failed."""
+        if not isinstance(error, Reverted | Halted):  # these are explained
+            self._tell(f"{INDENT}Error: {error}")
+
     def _tell(self, text: str) -> None:
         self._link.print(self._name, text)
+
+
+class _Watched(Then[Text, Text]):
+    """A later result whose failure is printed."""
+
+    def __init__(self, requests: PrintedRequests, result: Awaitable[Text]) -> None:
+        super().__init__(result, lambda text: text)
+        self._requests: Final = requests
+
+    def __await__(self) -> Generator[Any, None, Text]:
+        try:
+            return (yield from super().__await__())
+        except ForeblockError as error:
+            self._requests.tell_failure(error)
+            raise
