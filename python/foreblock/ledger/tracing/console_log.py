@@ -33,8 +33,7 @@ EARLY: Final = {"uint256": "uint", "int256": "int"}  # how early versions spelle
 Value = int | bool | str | bytes  # addresses are `Address`
 
 _SPECIFIER: Final = re.compile(r"%(%|[sdiox]|([0-9]{0,4})e)")
-# Control characters, but for line ends, tabs and the colours of texts.
-_UNPRINTABLE: Final = re.compile(r"\x1b(?!\[[0-9;]*m)|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # but for line ends and tabs
 
 
 class Address(bytes):
@@ -51,8 +50,8 @@ def logged_line(data: bytes) -> str | None:
 
 
 def printable(text: str) -> str:
-    """The text of a contract without what would move the cursor of a terminal."""
-    return _UNPRINTABLE.sub("\ufffd", text)
+    """The text of a contract, with control characters as escapes: a terminal obeys them."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 @cache
