@@ -73,13 +73,14 @@ class NetworkPrinter:
         """Print this of what is committed from now on."""
         self._printing = printing
         if printing.is_on:
-            report = ChainReport(ledger)
-            self._add(partial(self._begin, report), must=True)
+            self._add(partial(self._begin, ChainReport(ledger)), must=True)
+        elif self._thread is not None:
+            self._add(partial(self._begin, None), must=True)
 
     def stop(self) -> None:
         """Print nothing of what is committed: the store is closed."""
-        if self._printing.is_on:
-            self._printing = Printing(is_on=False, traces=False)
+        self._printing = Printing(is_on=False, traces=False)
+        if self._thread is not None:
             self._add(partial(self._begin, None), must=True)
 
     def look(self) -> None:
