@@ -135,7 +135,7 @@ async def _write(text: bytes, line: socket.socket) -> None:
     writer, clock = Writer(), SystemClock()
     async with AsyncExitStack() as opened:
         all_seen = open_seen(order.seen, len(order.networks))
-        printers = _printers(order.networks)
+        printers = make_printers(order.networks)
         for name, printer in printers.items():
             opened.callback(printer.close)
             writer.add_printer(name, printer)
@@ -191,7 +191,7 @@ async def _begin(
     return following
 
 
-def _printers(networks: list[Network]) -> dict[str, NetworkPrinter]:
+def make_printers(networks: list[Network]) -> dict[str, NetworkPrinter]:
     """What prints each development chain, all to one output; several have their names before."""
     names = [each.name for each in networks if each.dev is not None]
     if not names:
