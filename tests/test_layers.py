@@ -64,6 +64,7 @@ BELOW = {
     "sources": (
         "backoff bus clock errors feed primitives settings types sequencer upstream"
         " ledger/building ledger/following ledger/genesis ledger/reading ledger/storage"
+        " ledger/tracing"
     ),
     # Where answers go.
     "methods": (

@@ -203,6 +203,16 @@ class SetFaults(Command, frozen=True):
     faults: tuple[str, ...]
 
 
+# --- What is printed --------------------------------------------------------------------
+
+
+class SetPrinting(Command, frozen=True):
+    """Print what happens on the chain, and calls of transactions, or no longer."""
+
+    is_on: bool | None = None  # none stays
+    traces: bool | None = None
+
+
 AnyCommand = (
     Mine
     | SetMining
@@ -229,4 +239,5 @@ AnyCommand = (
     | DropTail
     | Equivocate
     | SetFaults
+    | SetPrinting
 )

@@ -18,6 +18,7 @@ from foreblock.bus.frames import (
     Frames,
     Heard,
     Order,
+    Print,
     Submit,
     ToWorker,
     ToWriter,
@@ -43,15 +44,17 @@ class Exchange:
         greeting: Callable[[], Iterable[ToWorker]],
         asked: Callable[[AskPool, Respond], None] | None = None,
         ordered: Callable[[Order, Respond], None] | None = None,
+        printed: Callable[[Print], None] | None = None,
     ) -> None:
         """`submitted` is called for each transaction; a new worker gets the `greeting`.
 
         `asked` is called for each question about a pool, `ordered` for each command; without
-        them there is no answer.
+        them there is no answer. `printed` is called for what workers have to print.
         """
         self._submitted: Final = submitted
-        self._asked: Final = asked
-        self._ordered: Final = ordered
+        self._asked: Final = asked or _ignore
+        self._ordered: Final = ordered or _ignore
+        self._printed: Final = printed or _ignore
         self._hearing: dict[int, _Hearing] = {}
         self._changes: Final = count(1)
         self._greeting: Final = greeting
@@ -121,16 +124,20 @@ class Exchange:
             case Submit():
                 self._submitted(message, worker.respond)
             case AskPool():
-                if self._asked is not None:
-                    self._asked(message, worker.respond)
+                self._asked(message, worker.respond)
             case Order():
-                if self._ordered is not None:
-                    self._ordered(message, worker.respond)
+                self._ordered(message, worker.respond)
+            case Print():
+                self._printed(message)
             case Heard(number):
                 if number in self._hearing:
                     self._hearing[number].heard(worker)
             case WantCommits(is_on):
                 (self._following.add if is_on else self._following.discard)(worker)
+
+
+def _ignore(*_: object) -> None:
+    """Give no answer."""
 
 
 class _Hearing:

@@ -188,7 +188,16 @@ class WantCommits(Struct, frozen=True, tag=True, array_like=True):
     is_on: bool
 
 
-ToWriter = Submit | AskPool | Order | Heard | WantCommits
+class Print(Struct, frozen=True, tag=True, array_like=True):
+    """Something for the people who watch a network, with what could not be sent before it."""
+
+    network: str
+    text: str  # lines, or the name of a method that a client has called
+    is_request: bool = False
+    missed: int = 0  # texts that were not sent
+
+
+ToWriter = Submit | AskPool | Order | Heard | WantCommits | Print
 ToWorker = (
     TakenUp
     | Accepted
@@ -225,6 +234,8 @@ def _encodable(message: Struct) -> Struct:
             return Rejected(number, _replaced(why))
         case Refused(number, why):
             return Refused(number, _replaced(why))
+        case Print(network, text, is_request, missed):
+            return Print(network, _replaced(text), is_request, missed)
         case SourceFacts(network, told_ns, facts):
             return SourceFacts(network, told_ns, tuple(map(_replaced, facts)))
         case _:

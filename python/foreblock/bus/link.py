@@ -31,6 +31,7 @@ from foreblock.bus.frames import (
     Outcome,
     PoolNotRead,
     PoolPart,
+    Print,
     Refused,
     Rejected,
     SourceFacts,
@@ -58,6 +59,7 @@ MARGIN_SECONDS: Final = 0.01  # after the deadline, so that it has certainly pas
 GRACE_SECONDS: Final = 1.0  # for the answer after `TakenUp`
 QUESTION_SECONDS: Final = 1.0  # for the whole answer about a pool
 COMMAND_SECONDS: Final = 60.0  # for the answer to a command; thousands of blocks take a while
+PRINT_LIMIT: Final = 1 << 18  # unsent bytes beyond which nothing is printed
 UNSENT_LIMIT: Final = 1 << 20  # bytes; beyond it transactions are refused at once
 ROUNDS: Final = 100  # turns of the loop to read what has arrived
 _SECOND_NS: Final = 10**9
@@ -90,6 +92,8 @@ class WriterLink:
         self._nonces: dict[tuple[str, bytes], int] = {}
         self._facts: dict[str, SourceFacts] = {}
         self._followers: Final[dict[Callable[[], None], str]] = {}  # with their networks
+        self._changed: list[Callable[[], None]] = []
+        self._unprinted = 0
         self._transport: asyncio.Transport | None = None
         self._task: asyncio.Task[None] | None = None
         self._tried: Final = asyncio.Event()
@@ -190,6 +194,23 @@ class WriterLink:
         finally:
             del self._commands[number]
 
+    def print(self, network: str, text: str, *, is_request: bool = False) -> None:
+        """Let the writer print something; dropped and counted where it does not read."""
+        transport = self._transport
+        if (
+            transport is None
+            or transport.is_closing()
+            or transport.get_write_buffer_size() > PRINT_LIMIT
+        ):
+            self._unprinted += 1
+            return
+        missed, self._unprinted = self._unprinted, 0
+        transport.write(frame(Print(network, text, is_request, missed)))
+
+    def when_changed(self, call: Callable[[], None]) -> None:
+        """Call this when a command has changed a chain, and after each connection."""
+        self._changed.append(call)
+
     def next_nonce(self, network: str, sender: bytes) -> int:
         """The next nonce after a sender's transactions in the pool; 0 if unknown."""
         return self._nonces.get((network, sender), 0)
@@ -233,6 +254,7 @@ class WriterLink:
             if self._followers:
                 self._follow(is_on=True)
             self._tried.set()
+            self._tell_changed()
             self._disconnected(heard_all=await ended)
 
     def _disconnected(self, *, heard_all: bool) -> None:
@@ -277,6 +299,7 @@ class WriterLink:
         match message:
             case ChainChanged(number, network):
                 self._forget(network)
+                self._tell_changed()
                 if self._transport is not None:
                     self._transport.write(frame(Heard(number)))
             case Done(number, result):
@@ -289,6 +312,10 @@ class WriterLink:
     def _forget(self, network: str) -> None:
         """Drop the hints about a network whose chain was changed."""
         self._nonces = {key: nonce for key, nonce in self._nonces.items() if key[0] != network}
+
+    def _tell_changed(self) -> None:
+        for call in self._changed:
+            call()
 
     def _end(self, number: int, result: object) -> None:
         answer = self._commands.get(number)

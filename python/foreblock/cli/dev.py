@@ -177,6 +177,8 @@ def _network(
             mining=chain.mining,
             epoch_blocks=chain.epoch_blocks,
             dev_methods=chain.dev_methods,
+            prints=chain.print,
+            prints_traces=chain.print_traces,
             load=chain.load,
             faults=list(chain.faults),
         ),

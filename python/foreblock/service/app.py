@@ -43,6 +43,7 @@ from foreblock.scheduling.room import Room
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.sequencer.mnemonic import dev_accounts
+from foreblock.service.printed_requests import PrintedRequests
 from foreblock.service.writer_pool import WriterPool
 from foreblock.settings import Settings
 from foreblock.settings.networks import DevChain, Network
@@ -101,8 +102,9 @@ class Service:
             view = partial(ledger.view, visibility=visibility)
         sessions = Sessions(options.subscriptions)
         events = Events(sessions, view, filters, follow)
+        self.methods: Final = make_methods(options.methods, scheduler, sequencing, shared, events)
         dispatcher = Dispatcher(
-            make_methods(options.methods, scheduler, sequencing, shared, events),
+            self.methods,
             view,
             partial(fault_of, dialect=options.methods.dialect),
             options.limits,
@@ -229,13 +231,19 @@ def _views(
         Service(ledger, each, scheduler, sequencing, shared, filters, follow)
         for each in (at_root, at_node)
     )
-    return Served(
+    served = Served(
         root.answer,
         partial(_readiness, ledger, network, link),
         at_paths={NODE_PATH: node.answer},
         open_session=root.open_session,
         sessions_at={NODE_PATH: node.open_session},
     )
+    if isinstance(ledger, Ledger) and link is not None and network.dev is not None:
+        printed = PrintedRequests(ledger, network, link)
+        printed.add(root.methods, at_root.methods, scheduler)
+        printed.add(node.methods, at_node.methods, scheduler)
+        printed.look()
+    return served
 
 
 def _sequencing(link: WriterLink | None, network: Network) -> Sequencing:

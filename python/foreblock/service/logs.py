@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TextIO, cast
 
 import structlog
 
@@ -35,6 +35,18 @@ def configure_queued(level: str) -> None:
     atexit.register(queue.close)
     _configure(level, processors, partial(QueueLogger, queue))
     logging.basicConfig(handlers=[FromLibraries()])
+
+
+def queued_output() -> Callable[[str], None]:
+    """A function that prints texts of whole lines, each with one write, and never blocks."""
+    output = cast("TextIO | None", sys.stdout)
+    if output is None:  # it was closed before the start
+        return lambda _: None
+    queue = LogQueue(
+        partial(write_to, output.fileno()), lambda count: f"({count} texts are not shown)"
+    )
+    atexit.register(queue.close)
+    return queue.put
 
 
 class LogQueue:

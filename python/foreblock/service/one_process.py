@@ -27,7 +27,7 @@ from foreblock.server.process import run_ordered
 from foreblock.service.app import make_served
 from foreblock.service.launch import WorkerOrder, WriterOrder
 from foreblock.service.worker import Worker
-from foreblock.service.writer import SWITCH_SECONDS, Writer, open_feed
+from foreblock.service.writer import SWITCH_SECONDS, Writer, make_printers, open_feed
 from foreblock.sources.dev_network import open_dev_source
 from foreblock.sources.network_writer import NetworkWriter
 
@@ -51,8 +51,10 @@ async def _run(text: bytes, line: socket.socket) -> None:
     async with AsyncExitStack() as opened:
         feed = await open_feed(descriptor, order.worker.settings.feed, address, opened)
         clock, executor = SystemClock(), ThreadPoolExecutor(1, f"foreblock-{network.name}")
-        source = await open_dev_source(network, clock, feed, executor, seen)
-        hub = Writer()
+        hub, printer = Writer(), make_printers([network])[network.name]
+        opened.callback(printer.close)
+        hub.add_printer(network.name, printer)
+        source = await open_dev_source(network, clock, feed, executor, seen, printer)
         exchange = hub.exchange
         writer = NetworkWriter(
             network.name, source, clock, executor, exchange.tell, exchange.tell_of_change

@@ -21,7 +21,16 @@ from typing import Final
 import msgspec
 
 from foreblock.bus.exchange import Exchange, Respond
-from foreblock.bus.frames import AskPool, Order, PoolPart, Refused, Rejected, Submit, ToWorker
+from foreblock.bus.frames import (
+    AskPool,
+    Order,
+    PoolPart,
+    Print,
+    Refused,
+    Rejected,
+    Submit,
+    ToWorker,
+)
 from foreblock.clock import Clock, SystemClock
 from foreblock.errors import SequencerUnavailable
 from foreblock.feed.feed_options import FeedClientOptions, FeedServerOptions
@@ -36,10 +45,12 @@ from foreblock.server.process import (
     spare_from_collection,
 )
 from foreblock.service.launch import WriterOrder
-from foreblock.service.logs import configure_queued
+from foreblock.service.logs import configure_queued, queued_output
 from foreblock.settings import FeedLimits
 from foreblock.settings.networks import Network
 from foreblock.sources.dev_network import open_dev_network
+from foreblock.sources.network_writer import NetworkWriter
+from foreblock.sources.printing import NetworkPrinter
 from foreblock.sources.restarting_network import RestartingNetwork, Running
 from foreblock.types import Flashblock
 
@@ -55,11 +66,18 @@ class Writer:
 
     def __init__(self) -> None:
         self._networks: dict[str, RestartingNetwork | NetworkWriter] = {}
-        self.exchange = Exchange(self._submitted, self._greeting, self._asked, self._ordered)
+        self._printers: dict[str, NetworkPrinter] = {}
+        self.exchange = Exchange(
+            self._submitted, self._greeting, self._asked, self._ordered, self._printed
+        )
 
     def add(self, network: RestartingNetwork | NetworkWriter) -> None:
         """Take transactions for one more."""
         self._networks[network.name] = network
+
+    def add_printer(self, network: str, printer: NetworkPrinter) -> None:
+        """Print what workers say of a network."""
+        self._printers[network] = printer
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run all networks until `stop` is set."""
@@ -92,6 +110,17 @@ class Writer:
         else:
             network.order(message, respond)
 
+    def _printed(self, message: Print) -> None:
+        printer = self._printers.get(message.network)
+        if printer is None:
+            return
+        if message.missed:
+            printer.miss(message.missed)
+        if message.is_request:
+            printer.request(message.text)
+        else:
+            printer.text(message.text)
+
     def _greeting(self) -> Iterator[ToWorker]:
         for network in self._networks.values():
             yield from network.hints()
@@ -108,6 +137,10 @@ async def _write(text: bytes, line: socket.socket) -> None:
     writer, clock = Writer(), SystemClock()
     async with AsyncExitStack() as opened:
         all_seen = open_seen(order.seen, len(order.networks))
+        printers = make_printers(order.networks)
+        for name, printer in printers.items():
+            opened.callback(printer.close)
+            writer.add_printer(name, printer)
         for network, descriptor, address, seen in zip(
             order.networks, order.feeds, order.addresses, all_seen, strict=True
         ):
@@ -118,7 +151,16 @@ async def _write(text: bytes, line: socket.socket) -> None:
                     frames=order.settings.feed.frames,
                     control_frames=order.settings.feed.control_frames,
                 )
-                begin = partial(_begin, network, clock, feed, writer.exchange, client_options, seen)
+                begin = partial(
+                    _begin,
+                    network,
+                    clock,
+                    feed,
+                    writer.exchange,
+                    client_options,
+                    seen,
+                    printers.get(network.name),
+                )
                 kept = RestartingNetwork(network.name, begin, clock, tell_workers)
                 if order.is_first:
                     await kept.begin()  # fail the start of the service if it cannot start
@@ -138,16 +180,28 @@ async def _begin(
     exchange: Exchange,
     client_options: FeedClientOptions,
     seen: SeenCommit,
+    printer: NetworkPrinter | None,
 ) -> Running:
     if network.source == "dev":
         tell_of_change = exchange.tell_of_change
-        return await open_dev_network(network, clock, feed, exchange.tell, seen, tell_of_change)
+        return await open_dev_network(
+            network, clock, feed, exchange.tell, seen, tell_of_change, printer
+        )
     from foreblock.sources.feed_network import FeedNetwork  # noqa: PLC0415, dev chains need none
 
     publish: Callable[[Flashblock], None] = (lambda _: None) if feed is None else feed.publish
     following = FeedNetwork(network, clock, publish, exchange.tell, client_options, seen)
     await following.open()
     return following
+
+
+def make_printers(networks: list[Network]) -> dict[str, NetworkPrinter]:
+    """What prints each development chain, all to one output; several have their names before."""
+    names = [each.name for each in networks if each.dev is not None]
+    if not names:
+        return {}
+    put = queued_output()
+    return {name: NetworkPrinter(put, f"{name:<5} " if len(names) > 1 else "") for name in names}
 
 
 async def open_feed(

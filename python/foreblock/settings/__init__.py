@@ -303,6 +303,13 @@ class ChainSettings:
         default=False,
         help="write the main network in the process that serves it, which answers commands sooner",
     )
+    print: bool = setting(
+        default=False,
+        help="print requests, transactions, reverts and console.log as they happen",
+    )
+    print_traces: bool = setting(
+        default=False, help="print what each transaction calls, where `print` is on"
+    )
     load: int = setting(
         0, "transactions per second to generate on each network, 0 to 10000", most=MOST_LOAD
     )

@@ -44,6 +44,8 @@ class DevChain(Struct, frozen=True, kw_only=True):
     dev_methods: Literal["loopback", "everywhere", "off"] = "loopback"  # where they are answered
     mining: Literal["clock", "automine", "mixed", "manual"] = "clock"
     epoch_blocks: int = 32  # from the latest block to safe, and from safe to finalized
+    prints: bool = False  # what happens, unless the chain was told otherwise
+    prints_traces: bool = False  # and what transactions call
     load: int = 0  # generated transactions per second
     faults: list[str] = []  # kinds and rates, as in drop=0.01
 

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 import structlog
 
-from foreblock.bus.commands import AddBalance, AnyCommand, SetAccount
+from foreblock.bus.commands import AddBalance, AnyCommand, SetAccount, SetPrinting
 from foreblock.bus.frames import ToWorker
 from foreblock.clock import Clock
 from foreblock.errors import BadGenesis, PoolRefusal, RefusedCommand
@@ -20,6 +20,7 @@ from foreblock.ledger.building.ledger_writer import Distances, LedgerWriter
 from foreblock.ledger.genesis.allocation import read_allocation
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.genesis.genesis_writer import GENESIS_FILE, genesis_text
+from foreblock.ledger.reading.view import Ledger
 from foreblock.ledger.storage.dev_row import DevState
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.seen_commits import SeenCommit
@@ -44,6 +45,7 @@ from foreblock.sequencer.timing import SECOND_NS
 from foreblock.settings.networks import DevChain, Network
 from foreblock.sources.network_store import StaleReaders, open_network_store
 from foreblock.sources.network_writer import NetworkWriter
+from foreblock.sources.printing import NetworkPrinter, printing_of
 from foreblock.types import Flashblock, Transaction, decode_transactions
 
 log = structlog.get_logger()
@@ -61,6 +63,10 @@ def _ignore(_: Flashblock) -> None:
     pass
 
 
+def _drop(_: str) -> None:
+    pass
+
+
 class DevChainSource:
     """A sequencer with its store, as `NetworkWriter` needs it."""
 
@@ -70,10 +76,13 @@ class DevChainSource:
         clock: Clock,
         outlets: Outlets,
         seen: SeenCommit | None = None,
+        printer: NetworkPrinter | None = None,
     ) -> None:
         """Begin the chain or go on with it. Raises `ForeblockError`."""
         chain = network.dev
         assert chain is not None, "a development chain has its settings"
+        self._chain: Final = chain
+        self._printer: Final = printer or NetworkPrinter(_drop)
         self._pool_file: Final = Path(network.data) / POOL_FILE
         self._waits_for_disk: Final = network.sync
         genesis = _genesis(chain)
@@ -110,6 +119,7 @@ class DevChainSource:
             self._watch: Final = StoreWatch(self._store, seen or SeenCommit(), clock)
             with saved_pool(self._pool_file) as waited:
                 self._take_up(waited)
+            self._print()
         except BaseException:
             self._store.close()
             raise
@@ -132,6 +142,7 @@ class DevChainSource:
     def tick(self) -> None:
         """Do what is due."""
         self._sequencer.tick()
+        self._tell_printer()
         self._readers.clear_if_due()
         self._watch.look_if_due()
 
@@ -148,6 +159,7 @@ class DevChainSource:
     def settle(self) -> None:
         """Do what must have happened when those who sent transactions are answered."""
         self._sequencer.settle()
+        self._tell_printer()
 
     def is_short(self, command: AnyCommand) -> bool:
         """Whether a command takes a millisecond at most, without waiting for a disk."""
@@ -162,7 +174,11 @@ class DevChainSource:
 
     def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """Carry out a command; raises `RefusedCommand`."""
-        return execute(self._sequencer, command)
+        result = execute(self._sequencer, command)
+        self._tell_printer()
+        if isinstance(command, SetPrinting):
+            self._print()
+        return result
 
     def execute_together(
         self, commands: Sequence[SetAccount | AddBalance]
@@ -188,6 +204,16 @@ class DevChainSource:
         """A look at the transactions that wait."""
         return self._sequencer.window
 
+    def _print(self) -> None:
+        """Print from now on what the state of the chain says."""
+        printing = printing_of(self._chain, self._sequencer.state)
+        self._printer.follow(Ledger(self._store), printing)
+
+    def _tell_printer(self) -> None:
+        """Let what was committed be printed."""
+        if self._printer.is_on:
+            self._printer.look()
+
     def _take_up(self, saved: Iterable[Transaction]) -> None:
         """Put back what waited when the chain was stopped, as far as it may still run."""
         for transaction in saved:
@@ -196,6 +222,7 @@ class DevChainSource:
 
     def close(self) -> None:
         """Close the store in any case, and save the transactions that wait, if that can be."""
+        self._printer.stop()
         try:
             self._writer.close()
         finally:
@@ -218,15 +245,16 @@ async def open_dev_network(
     tell: Callable[[ToWorker], None],
     seen: SeenCommit | None = None,
     tell_of_change: Callable[[str], Awaitable[None]] | None = None,
+    printer: NetworkPrinter | None = None,
 ) -> NetworkWriter:
     """The writer of a development chain; it does not run yet.
 
     `tell` and `tell_of_change` are called on the running loop; `seen` is what was served of
-    the network.
+    the network, `printer` prints what happens on it.
     Raises `ForeblockError`.
     """
     executor = ThreadPoolExecutor(1, f"foreblock-{network.name}")
-    source = await open_dev_source(network, clock, feed, executor, seen)
+    source = await open_dev_source(network, clock, feed, executor, seen, printer)
     return NetworkWriter(network.name, source, clock, executor, tell, tell_of_change)
 
 
@@ -236,12 +264,13 @@ async def open_dev_source(
     feed: FeedServer | None,
     executor: ThreadPoolExecutor,
     seen: SeenCommit | None = None,
+    printer: NetworkPrinter | None = None,
 ) -> DevChainSource:
     """The source of a development chain, opened on its thread; raises `ForeblockError`."""
     loop, outlets = asyncio.get_running_loop(), _outlets(network, clock, feed)
     try:
         return await loop.run_in_executor(
-            executor, partial(DevChainSource, network, clock, outlets, seen)
+            executor, partial(DevChainSource, network, clock, outlets, seen, printer)
         )
     except BaseException:
         executor.shutdown()

@@ -57,3 +57,8 @@ def set_snapshot(fast_path: FastPath, snapshot: Snapshot, now_ns: int) -> None:
         max(0, snapshot.deadline_ns - now_ns),
         snapshot.latest.read_at,
     )
+
+
+def forget_snapshot(fast_path: FastPath, snapshot: Snapshot) -> None:
+    """Let nothing be answered until the next snapshot is handed over."""
+    fast_path.set_snapshot(snapshot.heads, b"", snapshot.latest.number, remaining_ns=0)

@@ -40,6 +40,7 @@ from foreblock.ledger.reading.cheats import read_through
 from foreblock.ledger.reading.fast_path import (
     ANSWERED_TAGS,
     FastPathBounds,
+    forget_snapshot,
     make_fast_path,
     set_snapshot,
 )
@@ -74,6 +75,7 @@ class Ledger:
             self.blocks: Final = KnownBlocks(self.profile)
             self._snapshot = self._read_snapshot(view)
         self.fast_path: FastPath | None = None
+        self._is_held = False
 
     @classmethod
     def open(
@@ -123,6 +125,17 @@ class Ledger:
         self._see(self._snapshot)
         return self.fast_path
 
+    def hold_fast_path(self, *, held: bool) -> None:
+        """Let every request take the long way, or leave some to the fast path again."""
+        self._is_held = held
+        self._see(self._snapshot)
+
+    @property
+    def dev_state(self) -> DevState | None:
+        """That of the last commit; none of a chain that no sequencer here has built."""
+        with self._store.view() as view:
+            return read_dev_state(view)
+
     def forget_old_view(self) -> None:
         """Release the transaction kept for the next view, if there is a newer commit."""
         self._store.forget_old()
@@ -151,7 +164,10 @@ class Ledger:
         """Make this the snapshot of the next views."""
         self._snapshot = snapshot
         if self.fast_path is not None:
-            set_snapshot(self.fast_path, snapshot, self._now())
+            if self._is_held:
+                forget_snapshot(self.fast_path, snapshot)
+            else:
+                set_snapshot(self.fast_path, snapshot, self._now())
         return snapshot
 
     def _read_snapshot(self, view: View) -> Snapshot:

@@ -45,6 +45,9 @@ class DevState(Struct, frozen=True, array_like=True):
     faults: tuple[str, ...] = ()
     branches: int = 0  # how often the chain was taken back, for payload ids
     first_cheat: int | None = None  # the block in which a state was first set by hand
+    # Whether is printed what happens, and what transactions call; none is as the settings say.
+    prints: bool | None = None
+    prints_traces: bool | None = None
 
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -36,6 +36,7 @@ __all__ = [
     "access_list",
     "block",
     "call",
+    "joined",
     "signed",
 ]
 
@@ -150,6 +151,11 @@ def access_list(run: Run, bounds: TraceBounds) -> Work:
             raise run.refused(refused) from None
 
     return _bounded(find, bounds)
+
+
+def joined(text: TraceText) -> bytes:
+    """The whole text of a short trace."""
+    return b"".join(iter(text.take, None))
 
 
 def _bounded(run: Callable[[int | None, int | None], Any], bounds: TraceBounds) -> Work:

@@ -8,6 +8,7 @@ from foreblock.methods.blocks.receipts import find_receipt
 from foreblock.methods.dev.dropping import DropMethods
 from foreblock.methods.dev.impersonation import ImpersonationMethods
 from foreblock.methods.dev.node_info import NodeInfoMethods
+from foreblock.methods.dev.printing import PrintingMethods
 from foreblock.methods.dev.signing import SignMethods
 from foreblock.methods.dev.unlocked import UnlockedMethods
 from foreblock.methods.node.fees import PriorityFees
@@ -40,7 +41,10 @@ def account_families(
         _sending(unlocked, SignMethods(keys, scheduler)),
         _impersonation(ImpersonationMethods(keys, commands), unlocked),
         _pool(DropMethods(commands)),
-        _node(NodeInfoMethods(scheduler, priority_fees, sequencing.order, options.client_version)),
+        _node(
+            NodeInfoMethods(scheduler, priority_fees, sequencing.order, options.client_version),
+            PrintingMethods(commands),
+        ),
     )
 
 
@@ -129,7 +133,7 @@ def _pool(dropping: DropMethods) -> Family:
     )
 
 
-def _node(node: NodeInfoMethods) -> Family:
+def _node(node: NodeInfoMethods, printing: PrintingMethods) -> Family:
     return Family(
         "Development chains: about the node",
         (
@@ -137,9 +141,10 @@ def _node(node: NodeInfoMethods) -> Family:
             Method("anvil_metadata() -> Metadata", node.metadata, ("hardhat_metadata",)),
             Method(
                 "anvil_setLoggingEnabled(enabled: Boolean) -> Null",
-                node.set_logging,
+                printing.set_logging,
                 ("hardhat_setLoggingEnabled",),
             ),
+            Method("anvil_enableTraces(enabled?: Boolean) -> Null", printing.enable_traces),
             Method("anvil_setChainId(chainId: Number) -> Null", node.set_chain_id),
             Method("anvil_setRpcUrl(url: Text) -> Null", node.set_rpc_url, ("hardhat_setRpcUrl",)),
         ),

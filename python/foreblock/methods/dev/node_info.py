@@ -9,7 +9,6 @@ from msgspec import Raw
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.dev.commanding import Number, number
-from foreblock.methods.dev.mining import SwitchParams
 from foreblock.methods.node.about import client, take_none
 from foreblock.methods.node.fees import PriorityFees
 from foreblock.methods.params import Params, reader
@@ -32,7 +31,6 @@ class UrlParams(Params):
     url: str
 
 
-_read_switch = reader(SwitchParams)
 _read_chain_id = reader(ChainIdParams)
 _read_url = reader(UrlParams)
 
@@ -71,11 +69,6 @@ class NodeInfoMethods:
             b"snapshots": b"{}",
         }
         return b"{%b}" % members(fields)
-
-    def set_logging(self, _view: LedgerView, raw: Raw) -> bytes:
-        """Null: what is logged is a setting."""
-        _read_switch(raw)
-        return b"null"
 
     def set_chain_id(self, view: LedgerView, raw: Raw) -> bytes:
         """Null for the chain's own id; another is refused, because blocks depend on it."""

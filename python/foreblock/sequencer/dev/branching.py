@@ -95,6 +95,8 @@ class BranchingSequencer(DevSequencer):
             attempts=now.attempts,
             branches=now.branches + 1,
             next_snapshot=now.next_snapshot,
+            prints=now.prints,
+            prints_traces=now.prints_traces,
         )
         self.set_faults(state.faults)
         if time is not None:

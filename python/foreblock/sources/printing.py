@@ -1,0 +1,170 @@
+"""Print what happens on a network: requests, transactions, blocks, lines of the console.
+
+All of it goes through one queue of the network, in the order in which it happened: workers say
+which requests came, before these reach the sequencer, and the sequencer says that it has
+committed, before who waits for that is answered. A thread takes it from there, reads what was
+committed, and hands texts on. So neither the sequencer nor a worker waits for a reader, and what
+is too much is dropped and counted.
+
+The same request again and again is printed once, and how often it came when something else does.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Final, NamedTuple
+
+import structlog
+
+from foreblock.errors import ForeblockError
+from foreblock.ledger.reading.view import Ledger
+from foreblock.ledger.storage.dev_row import DevState
+from foreblock.ledger.tracing.chain_report import ChainReport
+from foreblock.settings.networks import DevChain
+
+MOST_WAITING: Final = 10_000  # texts and requests
+CLOSE_SECONDS: Final = 1.0  # for what waits at the end
+
+log = structlog.get_logger()
+
+
+class Printing(NamedTuple):
+    """What of a network is printed."""
+
+    is_on: bool
+    traces: bool  # what transactions call
+
+
+def printing_of(chain: DevChain, state: DevState | None) -> Printing:
+    """What is printed of a chain: as the settings say, unless it was told otherwise."""
+    prints, traces = (None, None) if state is None else (state.prints, state.prints_traces)
+    return Printing(
+        chain.prints if prints is None else prints,
+        chain.prints_traces if traces is None else traces,
+    )
+
+
+class NetworkPrinter:
+    """Prints one network."""
+
+    def __init__(self, put: Callable[[str], None], label: str = "") -> None:
+        """`put` takes a text of whole lines and never waits; each begins with the label."""
+        self._put: Final = put
+        self._label: Final = label
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._missed = 0
+        self._is_closed = False
+        self._changed: Final = threading.Condition(threading.RLock())
+        self._thread: threading.Thread | None = None
+        self._printing = Printing(is_on=False, traces=False)
+        # Of the thread.
+        self._report: ChainReport | None = None
+        self._last_request, self._times = "", 0
+
+    # --- From any thread ---------------------------------------------------------------
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anything is printed."""
+        return self._printing.is_on
+
+    def follow(self, ledger: Ledger, printing: Printing) -> None:
+        """Print this of what is committed from now on."""
+        self._printing = printing
+        if printing.is_on:
+            self._add(partial(self._begin, ChainReport(ledger)), must=True)
+        elif self._thread is not None:
+            self._add(partial(self._begin, None), must=True)
+
+    def stop(self) -> None:
+        """Print nothing of what is committed: the store is closed."""
+        self._printing = Printing(is_on=False, traces=False)
+        if self._thread is not None:
+            self._add(partial(self._begin, None), must=True)
+
+    def look(self) -> None:
+        """Print what was committed."""
+        with self._changed:
+            if not (self._waiting and self._waiting[-1] == self._look):
+                self._add(self._look)
+
+    def request(self, method: str) -> None:
+        """Print that a client has called a method."""
+        self._add(partial(self._write_request, method))
+
+    def text(self, text: str) -> None:
+        """Print lines."""
+        self._add(partial(self._write, text))
+
+    def miss(self, count: int) -> None:
+        """Say with the next text that so many are not shown."""
+        with self._changed:
+            self._missed += count
+
+    def close(self) -> None:
+        """Print what waits, for a second at most."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join(CLOSE_SECONDS)
+
+    def _add(self, item: Callable[[], None], *, must: bool = False) -> None:
+        with self._changed:
+            if len(self._waiting) >= MOST_WAITING and not must:
+                self._missed += 1
+                return
+            self._waiting.append(item)
+            self._changed.notify()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="print", daemon=True)
+                self._thread.start()
+
+    # --- On the thread -----------------------------------------------------------------
+
+    def _run(self) -> None:
+        while (item := self._take()) is not None:
+            try:
+                item()
+            except ForeblockError as why:  # the store is closed
+                log.debug("not_printed", why=str(why))
+            except Exception:
+                log.exception("printing_failed")
+
+    def _take(self) -> Callable[[], None] | None:
+        """The next item; none at the end."""
+        with self._changed:
+            while not (self._waiting or self._is_closed):
+                self._changed.wait()
+            missed, self._missed = self._missed, 0
+            item = self._waiting.popleft() if self._waiting else None
+        if missed:
+            self._write(f"({missed} requests or texts are not shown)")
+        return item
+
+    def _begin(self, report: ChainReport | None) -> None:
+        self._report = report
+
+    def _look(self) -> None:
+        if self._report is not None:
+            for text in self._report.look(traces=self._printing.traces):
+                self._write(text)
+
+    def _write_request(self, method: str) -> None:
+        if method == self._last_request:
+            self._times += 1
+            return
+        self._write(method)
+        self._last_request, self._times = method, 1
+
+    def _write(self, text: str) -> None:
+        if self._times > 1:
+            self._put(self._labelled(f"{self._last_request} ({self._times} times)"))
+        self._last_request, self._times = "", 0
+        self._put(self._labelled(text))
+
+    def _labelled(self, text: str) -> str:
+        if not self._label:
+            return text
+        return "\n".join(self._label + line if line else "" for line in text.split("\n"))

@@ -1,0 +1,72 @@
+"""What workers have to print, over a real socket: in order, dropped and counted."""
+
+import asyncio
+from pathlib import Path
+
+from foreblock.bus.exchange import Exchange
+from foreblock.bus.frames import Accepted, Print, Submit
+from foreblock.bus.link import PRINT_LIMIT, WriterLink
+from support.servers.bus_sockets import closed, listening
+from support.servers.waiting import PATIENCE
+
+
+class Writer:
+    """Keeps what it is sent, in order."""
+
+    def __init__(self) -> None:
+        self.heard: list[Print | Submit] = []
+        self.exchange = Exchange(self._submitted, tuple, printed=self.heard.append)
+
+    def _submitted(self, message: Submit, respond: object) -> None:
+        self.heard.append(message)
+        respond(Accepted(message.id))  # type: ignore[operator]
+
+
+def test_a_request_is_printed_before_its_transaction_is_submitted(tmp_path: Path) -> None:
+    async def scene() -> None:
+        path, writer = str(tmp_path / "bus"), Writer()
+        await writer.exchange.listen(listening(path))
+        link = WriterLink(path)
+        link.print("main", "lost")
+        link.start()
+        await link.tried()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                link.print("main", "eth_sendRawTransaction", is_request=True)
+                await link.submit("main", b"raw", b"\1" * 20)
+        finally:
+            link.close()
+            writer.exchange.close()
+            await closed()
+        first, second = writer.heard
+        assert first == Print("main", "eth_sendRawTransaction", is_request=True, missed=1)
+        assert isinstance(second, Submit)
+
+    asyncio.run(scene())
+
+
+def test_a_writer_that_does_not_read_misses_what_is_too_much(tmp_path: Path) -> None:
+    async def scene() -> None:
+        path, writer = str(tmp_path / "bus"), Writer()
+        await writer.exchange.listen(listening(path))
+        link = WriterLink(path)
+        link.start()
+        await link.tried()
+        text = "\ud800" + "x" * 10_000  # and nothing that is no text breaks the bus
+        count = 4 * PRINT_LIMIT // len(text)
+        for _ in range(count):
+            link.print("main", text)  # the loop has no turn in which it would be read
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not any(each.missed for each in writer.heard if isinstance(each, Print)):
+                    link.print("main", "the last")
+                    await asyncio.sleep(0)
+        finally:
+            link.close()
+            writer.exchange.close()
+            await closed()
+        prints = [each for each in writer.heard if isinstance(each, Print)]
+        assert all(each.text in {"?" + text[1:], "the last"} for each in prints)
+        assert len(prints) + sum(each.missed for each in prints) >= count
+
+    asyncio.run(scene())

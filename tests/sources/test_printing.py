@@ -1,0 +1,85 @@
+"""What a network prints: in order, repeated requests once, and never waited for."""
+
+import threading
+
+import pytest
+
+from foreblock.ledger.storage.dev_row import DevState
+from foreblock.settings.networks import DevChain
+from foreblock.sources.printing import MOST_WAITING, NetworkPrinter, Printing, printing_of
+from support.servers.waiting import PATIENCE
+
+CHAIN = DevChain(
+    mnemonic="", accounts=0, balance=0, gas_limit=0, base_fee=0, block_time=2, interval_ms=200,
+    seed=0, prints=True,
+)  # fmt: skip
+
+
+def printed(*requests: str, label: str = "") -> list[str]:
+    texts: list[str] = []
+    printer = NetworkPrinter(texts.append, label)
+    for each in requests:
+        if each.startswith(" "):
+            printer.text(each)
+        else:
+            printer.request(each)
+    printer.close()
+    return texts
+
+
+def test_requests_and_texts_come_in_their_order() -> None:
+    assert printed("eth_chainId", "eth_call", " a line\n another", "eth_call") == [
+        "eth_chainId", "eth_call", " a line\n another", "eth_call",
+    ]  # fmt: skip
+
+
+def test_the_same_request_again_is_counted_before_the_next_line() -> None:
+    assert printed(*["eth_blockNumber"] * 5, "eth_call", "eth_blockNumber") == [
+        "eth_blockNumber", "eth_blockNumber (5 times)", "eth_call", "eth_blockNumber",
+    ]  # fmt: skip
+
+
+def test_a_text_between_begins_the_count_again() -> None:
+    assert printed("eth_call", " logged", "eth_call") == ["eth_call", " logged", "eth_call"]
+
+
+def test_each_line_of_several_networks_begins_with_its_name() -> None:
+    assert printed("eth_call", " one\n\n two", label="main  ") == [
+        "main  eth_call", "main   one\n\nmain   two",
+    ]  # fmt: skip
+
+
+def test_what_is_too_much_is_dropped_and_counted() -> None:
+    texts: list[str] = []
+    begun, free = threading.Event(), threading.Event()
+
+    def put(text: str) -> None:
+        texts.append(text)
+        begun.set()
+        assert free.wait(PATIENCE)
+
+    printer = NetworkPrinter(put)
+    printer.text("first")
+    assert begun.wait(PATIENCE)
+    for number in range(MOST_WAITING + 3):
+        printer.text(str(number))
+    printer.miss(4)
+    free.set()
+    printer.close()
+    assert texts[:3] == ["first", "(7 requests or texts are not shown)", "0"]
+    assert texts[3:] == [str(number) for number in range(1, MOST_WAITING)]
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        (None, Printing(is_on=True, traces=False)),
+        (DevState(b""), Printing(is_on=True, traces=False)),
+        (DevState(b"", prints=False), Printing(is_on=False, traces=False)),
+        (DevState(b"", prints_traces=True), Printing(is_on=True, traces=True)),
+    ],
+)
+def test_what_the_chain_was_told_goes_before_the_settings(
+    state: DevState | None, expected: Printing
+) -> None:
+    assert printing_of(CHAIN, state) == expected

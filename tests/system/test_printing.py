@@ -1,0 +1,146 @@
+"""`foreblock dev --print`: what happens on a chain, on standard output as it happens."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from foreblock.ledger.tracing.console_log import CONSOLE
+from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
+from support.payloads.bytecode import code
+from support.payloads.solidity import call_data
+from support.servers.dev_processes import Dev, Network, dev_chain
+from support.servers.waiting import until
+
+OPTIONS = ("--mining=automine", "--test-listen=", "--dialect=ethereum", "--print")
+ALICE, BOB = ("0x" + each.address.hex() for each in dev_accounts(TEST_MNEMONIC, 2))
+CONTRACT = "0x" + "c0" * 20
+LOGGING = code(
+    "CALLDATASIZE", 0, 0, "CALLDATACOPY", 0, 0, "CALLDATASIZE", 0, CONSOLE, "GAS", "STATICCALL"
+)
+REVERTING = code("CALLDATASIZE", 0, 0, "CALLDATACOPY", "CALLDATASIZE", 0, "REVERT")
+
+
+class Output:
+    """What a chain has printed since its start."""
+
+    def __init__(self, dev: Dev) -> None:
+        self.lines: list[str] = []
+        assert dev.process.stdout is not None
+        self._stdout = dev.process.stdout
+        self._thread = threading.Thread(target=self._read)
+        self._thread.start()
+
+    def _read(self) -> None:
+        for line in self._stdout:
+            self.lines.append(line.rstrip("\n"))
+
+    def wait_for(self, *lines: str) -> list[str]:
+        """What was printed up to the last of these, which come in this order."""
+
+        def found() -> int | None:
+            at = 0
+            for line in lines:
+                if line not in self.lines[at:]:
+                    return None
+                at = self.lines.index(line, at) + 1
+            return at
+
+        return self.lines[: until(found, f"{lines} are printed, not {self.lines}")]
+
+    def end(self) -> None:
+        self._thread.join()
+
+
+@contextmanager
+def printing(*options: str) -> Iterator[tuple[Network, Output]]:
+    with dev_chain(*OPTIONS, *options) as running:
+        output = Output(running)
+        yield running.main, output
+    output.end()
+
+
+def call(network: Network, program: str, data: bytes) -> Callable[[], object]:
+    """A call of this code."""
+    asked = {"to": CONTRACT, "data": "0x" + data.hex()}
+    return lambda: network.ask("eth_call", asked, "latest", {CONTRACT: {"code": program}})
+
+
+def test_requests_transactions_and_the_console_are_printed_in_order() -> None:
+    with printing() as (network, output):
+        network.ask("anvil_setCode", CONTRACT, LOGGING)
+        data = call_data("log(string,uint256)", b"the answer is %s", 42)
+        sent = {"from": ALICE, "to": CONTRACT, "data": "0x" + data.hex(), "gas": hex(100_000)}
+        transaction = network.ask("eth_sendTransaction", sent)
+        receipt = network.ask("eth_getTransactionReceipt", transaction)
+        output.wait_for(
+            "anvil_setCode",
+            "eth_sendTransaction",
+            "the answer is 42",
+            "",
+            f"    Transaction: {transaction}",
+            f"    Gas used: {int(receipt['gasUsed'], 16)}",
+            "",
+            "    Block Number: 1",
+            f"    Block Hash: {receipt['blockHash']}",
+            "",
+            "eth_getTransactionReceipt",
+        )
+
+
+def test_calls_that_fail_are_printed_with_the_reason_and_their_calls() -> None:
+    with printing("--print-traces") as (network, output):
+        asked = {"to": CONTRACT, "data": "0x" + call_data("Error(string)", b"too late").hex()}
+        body = [asked, "latest", {CONTRACT: {"code": REVERTING}}]
+        assert "too late" in refused(network, "eth_call", *body)
+        assert "too late" in refused(network, "eth_estimateGas", *body)
+        expected = ("Traces:", "    Error: reverted with: too late")
+        output.wait_for("eth_call", *expected, "eth_estimateGas", *expected)
+
+
+def refused(network: Network, method: str, *params: object) -> str:
+    try:
+        network.ask(method, *params)
+    except Exception as why:  # noqa: BLE001, its words
+        return str(why)
+    return ""
+
+
+def test_it_is_switched_while_it_runs_in_every_worker() -> None:
+    with printing() as (network, output):
+        network.ask("anvil_setLoggingEnabled", False)
+        for _ in range(20):  # some for each worker
+            network.ask("eth_getBalance", BOB, "latest")
+            network.ask("eth_blockNumber")
+        network.ask("hardhat_setLoggingEnabled", True)
+        for _ in range(20):
+            network.ask("eth_getBalance", BOB, "latest")
+            network.ask("eth_chainId")
+        network.ask("eth_gasPrice")
+        lines = output.wait_for("eth_gasPrice")
+    assert "eth_blockNumber" not in lines
+    assert lines.count("eth_getBalance") == lines.count("eth_chainId") == 20
+
+
+def test_a_chain_that_is_not_printed_prints_nothing() -> None:
+    with dev_chain(*OPTIONS[:-1]) as running:
+        output = Output(running)
+        sent = {"from": ALICE, "to": BOB, "value": "0x1"}
+        running.main.ask("eth_sendTransaction", sent)
+    output.end()
+    assert output.lines == ["stopped"]
+
+
+def test_a_reader_that_stops_stops_nothing_and_hears_what_it_missed() -> None:
+    line = call_data("log(string)", b"x" * 100_000)
+    with dev_chain(*OPTIONS) as running:
+        log = call(running.main, LOGGING, line)
+        for _ in range(30):  # more than a pipe and the queue hold
+            log()
+        sent = {"from": ALICE, "to": BOB, "value": "0x1"}
+        transaction = running.main.ask("eth_sendTransaction", sent)
+        assert running.main.ask("eth_getTransactionReceipt", transaction)["status"] == "0x1"
+        output = Output(running)
+        until(lambda: any("are not shown" in line for line in output.lines), "it is told")
+        running.main.ask("eth_gasPrice")
+        output.wait_for("eth_gasPrice")
+    output.end()
