@@ -6,7 +6,9 @@ With `--like anvil` the rest of the command line is that of `cli.anvil`.
 import foreblock.starting  # noqa: F401, before all others
 
 # isort: split
+import json
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,8 +18,9 @@ import click
 
 from foreblock.cli.config import Given, loaded, settings_options
 from foreblock.cli.verb import INTERRUPTED, Verb, failing_in_one_line, option
+from foreblock.errors import BadGenesis
 from foreblock.ledger.rules.addresses import checksum_address
-from foreblock.primitives import format_data
+from foreblock.primitives import format_data, parse_number
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.server import origins
@@ -28,6 +31,7 @@ from foreblock.settings.networks import DevChain, Network, check_kept
 
 ETHER: Final = 10**18
 SHOWN_ACCOUNTS: Final = 10
+GENESIS_FILE: Final = "genesis.json"  # that the writer leaves in the directory of a chain
 LIKE: Final = "--like"
 ANVIL: Final = "anvil"
 # What is otherwise here than in other commands.
@@ -159,6 +163,7 @@ def _network(
             code_size=chain.code_size,
             create2_deployer=chain.create2_deployer,
             timestamp=chain.timestamp,
+            begun=_begun(folder / name) if chain.genesis_time == "start" else 0,
             instant=chain.instant,
             mining=chain.mining,
             epoch_blocks=chain.epoch_blocks,
@@ -168,6 +173,17 @@ def _network(
         ),
     )
     return launch.ServedNetwork(network, listen, feed)
+
+
+def _begun(store: Path) -> int:
+    """When the chain in a directory began: now, where it is none yet."""
+    try:
+        genesis = json.loads((store / GENESIS_FILE).read_bytes())
+        return parse_number(genesis["timestamp"], 64)
+    except FileNotFoundError:
+        return int(time.time())
+    except (ValueError, KeyError, TypeError) as why:
+        raise BadGenesis(str(store / GENESIS_FILE), str(why)) from None
 
 
 def _say(
