@@ -9,7 +9,7 @@ import foreblock.starting  # noqa: F401, before all others
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -92,9 +92,7 @@ def dev(given: Given, *, like: None) -> None:
     with failing_in_one_line():
         settings = loaded(given, DevSettings, DEFAULTS).settings
         with networks(settings) as served:
-            cut_short = launch.run(
-                settings.service, served, lambda started: _say(settings, served, started)
-            )
+            cut_short = run(settings, served, lambda started: _say(settings, served, started))
     if cut_short:
         sys.exit(INTERRUPTED)
     _say_stopped()
@@ -106,6 +104,15 @@ def networks(settings: DevSettings) -> Iterator[list[launch.ServedNetwork]]:
     Faults.parse(settings.chain.faults)  # refuses unknown faults before anything starts
     with _folder(settings.service.data) as folder:
         yield _networks(settings, folder)
+
+
+def run(
+    settings: DevSettings,
+    served: Sequence[launch.ServedNetwork],
+    say: Callable[[launch.Started], None],
+) -> bool:
+    """Serve networks until a signal; true if a second one stopped it at once."""
+    return launch.run(settings.service, served, say)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import json
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -91,9 +92,8 @@ def _serve(settings: DevSettings, flags: Flags) -> bool:
     with dev.networks(settings) as served:
         (first, *_) = served
         with _state_file(flags, first.network.data):
-            return launch.run(
-                settings.service, served, lambda started: _say(settings, first, flags, started)
-            )
+            say = partial(_say, settings, first, flags)
+            return dev.run(settings, served, say)
 
 
 def _text(value: object) -> str:

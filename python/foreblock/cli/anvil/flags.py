@@ -30,6 +30,7 @@ DEFAULTS: Final[Mapping[str, str]] = {
     "test_listen": "",
     "feed_listen": "",
     "workers": "1",
+    "one_process": "true",
     "nice": "0",
 }
 # Flags that say contradictory things, and those that need another.
