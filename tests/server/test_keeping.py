@@ -188,3 +188,51 @@ def test_what_hangs_while_it_is_started_again_is_killed_and_replaced(log: Log) -
         assert (await log.next("process_hung"))["pid"] == second
 
     supervised([slot(timeout=1)], stop_the_next)
+
+
+# Both tell when they have loaded; the writer is ready when there is a worker.
+WRITER = """
+import os, socket, sys, time
+line = socket.socket(fileno=int(sys.argv[1]))
+lines = line.makefile("rb")
+lines.readline()
+while not os.path.exists("loaded"): time.sleep(0.001)
+open("writing", "w").close()
+line.sendall(b"ready\\n")
+for _ in lines: line.sendall(b"alive\\n")
+"""
+WORKER = """
+import os, socket, sys
+open("loaded", "w").close()
+line = socket.socket(fileno=int(sys.argv[1]))
+lines = line.makefile("rb")
+lines.readline()
+if not os.path.exists("writing"): sys.exit("an order before the writer was ready")
+line.sendall(b"ready\\n")
+for _ in lines: line.sendall(b"alive\\n")
+"""
+
+
+def test_workers_load_beside_the_writer_and_get_their_orders_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    async def run() -> None:
+        ready = asyncio.Event()
+        kept = Supervisor([slot(WORKER)], PATIENCE, ready.set, slot(WRITER))
+        running = asyncio.create_task(kept.run())
+        await asyncio.wait_for(ready.wait(), PATIENCE)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await running
+
+    asyncio.run(run())
+
+
+def test_a_writer_that_fails_ends_workers_that_wait_for_their_orders() -> None:
+    async def run() -> None:
+        with pytest.raises(WorkerFailed, match="xxx"):
+            await Supervisor([slot(), slot()], PATIENCE, lambda: None, slot(LONG_STORY)).run()
+
+    asyncio.run(run())
+    assert not children()

@@ -6,7 +6,9 @@ With `--like anvil` the rest of the command line is that of `cli.anvil`.
 import foreblock.starting  # noqa: F401, before all others
 
 # isort: split
+import json
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,9 +19,9 @@ import click
 
 from foreblock.cli.config import Given, loaded, settings_options
 from foreblock.cli.verb import INTERRUPTED, Verb, failing_in_one_line, option
-from foreblock.errors import BadSetting
+from foreblock.errors import BadGenesis, BadSetting
 from foreblock.ledger.rules.addresses import checksum_address
-from foreblock.primitives import format_data
+from foreblock.primitives import format_data, parse_number
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.server import origins
@@ -30,6 +32,7 @@ from foreblock.settings.networks import DevChain, Network, check_kept
 
 ETHER: Final = 10**18
 SHOWN_ACCOUNTS: Final = 10
+GENESIS_FILE: Final = "genesis.json"  # that the writer leaves in the directory of a chain
 LIKE: Final = "--like"
 ANVIL: Final = "anvil"
 # What is otherwise here than in other commands.
@@ -90,7 +93,7 @@ def dev(given: Given, *, like: None) -> None:
     with failing_in_one_line():
         settings = loaded(given, DevSettings, DEFAULTS).settings
         with networks(settings) as served:
-            cut_short = serve(settings, served, lambda started: _say(settings, served, started))
+            cut_short = run(settings, served, lambda started: _say(settings, served, started))
     if cut_short:
         sys.exit(INTERRUPTED)
     _say_stopped()
@@ -106,16 +109,16 @@ def networks(settings: DevSettings) -> Iterator[list[launch.ServedNetwork]]:
         yield _networks(settings, folder)
 
 
-def serve(
+def run(
     settings: DevSettings,
     served: Sequence[launch.ServedNetwork],
-    started: Callable[[launch.Started], None],
+    say: Callable[[launch.Started], None],
 ) -> bool:
-    """Serve until a signal; true if a second one stopped it at once."""
+    """Serve networks until a signal; true if a second one stopped it at once."""
     service = settings.service
     if settings.chain.one_process:
         service = replace(service, nice=0)  # what writes the chain delays it otherwise
-    return launch.run(service, served, started, in_one_process=settings.chain.one_process)
+    return launch.run(service, served, say, in_one_process=settings.chain.one_process)
 
 
 @contextmanager
@@ -173,6 +176,7 @@ def _network(
             code_size=chain.code_size,
             create2_deployer=chain.create2_deployer,
             timestamp=chain.timestamp,
+            begun=_begun(folder / name) if chain.genesis_time == "start" else 0,
             instant=chain.instant,
             mining=chain.mining,
             epoch_blocks=chain.epoch_blocks,
@@ -184,6 +188,17 @@ def _network(
         ),
     )
     return launch.ServedNetwork(network, listen, feed)
+
+
+def _begun(store: Path) -> int:
+    """When the chain in a directory began: now, where it is none yet."""
+    try:
+        genesis = json.loads((store / GENESIS_FILE).read_bytes())
+        return parse_number(genesis["timestamp"], 64)
+    except FileNotFoundError:
+        return int(time.time())
+    except (ValueError, KeyError, TypeError) as why:
+        raise BadGenesis(str(store / GENESIS_FILE), str(why)) from None
 
 
 def _say(

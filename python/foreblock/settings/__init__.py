@@ -287,6 +287,10 @@ class ChainSettings:
     timestamp: int = setting(
         0, "time of block 0, from which time goes on; 0: 2026-01-01, then the clock", "SECONDS"
     )
+    genesis_time: Literal["fixed", "start"] = setting(
+        "fixed",
+        "time of block 0 without `timestamp`: 2026-01-01, or that of the first start",
+    )
     seed: int = setting(0, "seed of the chains' randomness; equal seeds give equal chains")
     instant: bool = setting(
         default=False,

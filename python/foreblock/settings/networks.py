@@ -40,6 +40,7 @@ class DevChain(Struct, frozen=True, kw_only=True):
     code_size: int = 0  # bytes of a contract at most; 0: as the fork says
     create2_deployer: bool = True
     timestamp: int = 0  # of block 0, where time does not go by the clock
+    begun: int = 0  # the timestamp of block 0 otherwise; 0 is a fixed one
     instant: bool = False
     dev_methods: Literal["loopback", "everywhere", "off"] = "loopback"  # where they are answered
     mining: Literal["clock", "automine", "mixed", "manual"] = "clock"

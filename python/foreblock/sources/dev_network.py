@@ -308,7 +308,7 @@ def _genesis(chain: DevChain) -> Genesis:
             code_size=chain.code_size,
             transaction_gas=chain.transaction_gas,
             create2_deployer=chain.create2_deployer,
-            timestamp=chain.timestamp or DEFAULT_TIMESTAMP,
+            timestamp=chain.timestamp or chain.begun or DEFAULT_TIMESTAMP,
             chain_id=chain.chain_id,
             gas_limit=chain.gas_limit,
             base_fee=chain.base_fee,

@@ -5,6 +5,7 @@ import re
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -55,6 +56,28 @@ def test_it_is_who_tools_look_for(chain: Running) -> None:
     assert info["environment"]["gasLimit"] in (30_000_000, hex(30_000_000))
     block = cast("dict[str, Any]", chain.ask("eth_getBlockByNumber", "0x0", False))
     assert (block["gasLimit"], block["baseFeePerGas"]) == (hex(30_000_000), hex(10**9))
+
+
+def test_time_is_that_of_the_clock_from_block_0_on() -> None:
+    before = int(time.time())
+    with running(like_anvil()) as chain:
+        begun = number(_block(chain, "earliest")["timestamp"])
+        assert before <= begun <= time.time()
+        assert f"{begun}" in chain.said
+        now = int(time.time())
+        chain.ask("evm_mine")
+        assert now <= number(_block(chain, "latest")["timestamp"]) <= time.time() + 1
+
+
+def test_a_kept_chain_goes_on(tmp_path: Path) -> None:
+    command = like_anvil("--data", str(tmp_path / "data"))
+    blocks = []
+    for _ in range(2):
+        with running(command) as chain:
+            chain.ask("evm_mine")
+            blocks.append([_block(chain, "earliest")["hash"], chain.ask("eth_blockNumber")])
+            assert chain.stop() == 0
+    assert blocks == [[blocks[0][0], "0x1"], [blocks[0][0], "0x2"]]
 
 
 def test_it_prints_what_anvil_prints(chain: Running) -> None:

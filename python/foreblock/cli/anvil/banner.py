@@ -17,8 +17,8 @@ GENESIS_NUMBER: Final = 0
 GAS_PRICE: Final = "1875000000"  # anvil's first
 
 
-def banner(chain: ChainSettings) -> str:
-    """Accounts, keys and facts of the chain; programs wait for the line after it."""
+def banner(chain: ChainSettings, begun: int) -> str:
+    """Accounts, keys and facts of the chain, whose block 0 has the time `begun`."""
     accounts = _accounts(chain)
     parts = [
         "foreblock dev, like anvil\n",
@@ -28,7 +28,7 @@ def banner(chain: ChainSettings) -> str:
         _part("Chain ID", str(chain.chain_id)),
         _part("Base Fee", str(chain.base_fee)),
         _part("Gas Limit", str(chain.gas_limit)),
-        _part("Genesis Timestamp", str(chain.timestamp)),
+        _part("Genesis Timestamp", str(begun)),
         _part("Genesis Number", str(GENESIS_NUMBER)),
     ]
     return "\n".join(parts)
@@ -41,7 +41,10 @@ def _wallet(chain: ChainSettings) -> str:
 
 
 def config_text(
-    chain: ChainSettings, gas_limit: str | None = None, gas_price: str = GAS_PRICE
+    chain: ChainSettings,
+    begun: int,
+    gas_limit: str | None = None,
+    gas_price: str = GAS_PRICE,
 ) -> str:
     """The same as JSON, in anvil's form, with the limit and the price that flags gave."""
     accounts = _accounts(chain)
@@ -56,7 +59,7 @@ def config_text(
             "base_fee": str(chain.base_fee),
             "gas_price": gas_price,
             "gas_limit": gas_limit,
-            "genesis_timestamp": str(chain.timestamp),
+            "genesis_timestamp": str(begun),
         }
     )
 

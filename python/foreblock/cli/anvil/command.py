@@ -8,9 +8,9 @@ the environment and in foreblock.toml replace anvil's defaults, and flags replac
 import ipaddress
 import json
 import sys
-import time
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -92,7 +92,8 @@ def _serve(settings: DevSettings, flags: Flags) -> bool:
     with dev.networks(settings) as served:
         (first, *_) = served
         with _state_file(flags, first.network.data):
-            return dev.serve(settings, served, lambda started: _say(settings, flags, started))
+            say = partial(_say, settings, first, flags)
+            return dev.run(settings, served, say)
 
 
 def _text(value: object) -> str:
@@ -133,7 +134,7 @@ def _defaults(flags: Flags) -> Settings:
     """Anvil's defaults; where other machines are to reach it, they may use any name of it."""
     hosts = flags.get("host", HOST).split(",")
     reached = {} if all(map(_is_loopback, hosts)) else {"hosts": "*"}
-    return {**dev.DEFAULTS, **DEFAULTS, "timestamp": str(int(time.time())), **reached}
+    return {**dev.DEFAULTS, **DEFAULTS, **reached}
 
 
 def _is_loopback(host: str) -> bool:
@@ -185,14 +186,20 @@ def _state_file(flags: Flags, store: str) -> StateFile:
     return StateFile(store, None if target is None else state_file(target), seconds)
 
 
-def _say(settings: DevSettings, flags: Flags, started: launch.Started) -> None:
+def _say(
+    settings: DevSettings, first: launch.ServedNetwork, flags: Flags, started: launch.Started
+) -> None:
     """Print what anvil prints, last of all the line that programs wait for."""
+    assert first.network.dev is not None, "it is a dev chain"
+    begun = first.network.dev.timestamp or first.network.dev.begun
     if "config_out" in flags:
         price = flags.get("gas_price", GAS_PRICE)
-        text = config_text(settings.chain, flags.get("gas_limit"), price)
+        text = config_text(settings.chain, begun, flags.get("gas_limit"), price)
         Path(flags["config_out"]).write_text(text, "utf-8")
     if "quiet" not in flags:
-        click.echo(banner(settings.chain))
+        click.echo(banner(settings.chain, begun))
+        for feed in filter(None, started.feeds):
+            click.echo(f"Flashblocks at ws://{feed}/ws")
         click.echo(f"Listening on {', '.join(started.addresses)}")
 
 

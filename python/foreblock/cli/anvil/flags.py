@@ -19,6 +19,7 @@ DEFAULTS: Final[Mapping[str, str]] = {
     "view": "sealed",
     "client_version": "anvil/v1.7.1",
     "rules": "ethereum",
+    "genesis_time": "start",
     "mining": "automine",
     "gas_limit": "30000000",
     "transaction_gas": "1099511627776",  # 2^40: no limit of its own
