@@ -96,6 +96,7 @@ class BranchingSequencer(DevSequencer):
             branches=now.branches + 1,
             next_snapshot=now.next_snapshot,
         )
+        self._follow_state()
         self.set_faults(state.faults)
         if time is not None:
             self.follow_time(time)
