@@ -1,6 +1,6 @@
 """Measure what users of a dev chain wait for, beside anvil.
 
-    PYTHONPATH=tests python tests/measures/dev_times.py [--rounds 5] [--only WORD]
+    PYTHONPATH=tests python tests/measures/dev_times.py [--rounds 5] [--only NAME]
         [--transactions 10000] [--blocks 7200] [--slots 1000] [--peers DIR] [--options FLAGS]
 
 Both servers mine by transactions and have the same accounts. One client has one connection to
@@ -46,11 +46,22 @@ class Client:
     """A connection to one server."""
 
     def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection((HOST, port))
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._port = port
+        self._socket = self._connected()
         self._head = f"POST / HTTP/1.1\r\nHost: {HOST}:{port}\r\nContent-Type: application/json\r\n"
         self.nonce = 0  # of the first account
         self.slot = 0  # the next one that is set
+
+    def _connected(self) -> socket.socket:
+        sock = socket.create_connection((HOST, self._port))
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return sock
+
+    def connect_again(self) -> None:
+        """Use a new connection: servers close those that rest."""
+        self.close()
+        self._socket = self._connected()
+        self.ask("eth_chainId")
 
     def close(self) -> None:
         self._socket.close()
@@ -243,14 +254,14 @@ def main() -> None:
     parser.add_argument("--transactions", type=int, default=10_000)
     parser.add_argument("--blocks", type=int, default=7_200)
     parser.add_argument("--slots", type=int, default=1_000)
-    parser.add_argument("--only", default="", help="a part of the name of a function above")
+    parser.add_argument("--only", choices=[each.measure.__name__ for each in SCENARIOS])
     parser.add_argument("--peers", type=Path, default=Path("build/peers"), help="other servers")
     parser.add_argument("--options", default="", help="more flags for foreblock dev")
     given = parser.parse_args()
     chosen = Chosen(given.rounds, given.transactions, given.blocks, given.slots)
     say("| What | foreblock, ms | anvil, ms | ratio |\n|---|---|---|---|")
     for scenario in SCENARIOS:
-        if given.only in scenario.measure.__name__:
+        if given.only in (None, scenario.measure.__name__):
             run(scenario, chosen, find("anvil", given.peers), given.options.split())
 
 
@@ -264,6 +275,7 @@ def run(scenario: Scenario, chosen: Chosen, program: Path | None, options: list[
         rounds = min(chosen.rounds, LATE_ROUNDS) if scenario.is_long else chosen.rounds
         for _ in range(rounds):
             for name, client in servers.items():
+                client.connect_again()
                 for row, seconds in scenario.measure(client, chosen):
                     figures.setdefault(row, {}).setdefault(name, []).append(seconds)
     for row, by_server in figures.items():

@@ -53,6 +53,7 @@ log = structlog.get_logger()
 POOL_FILE: Final = "pool"  # in the store's folder, from a clean stop to the next start
 SHORT_COUNT: Final = 4  # transactions, and gas, that run and are sealed in a millisecond
 SHORT_GAS: Final = 500_000
+SHORT_COMMIT_NS: Final = 10**6
 TOLD_SENDERS: Final = 1_000  # whose nonces workers hear after a command, in some milliseconds
 
 
@@ -163,14 +164,19 @@ class DevChainSource:
 
     def is_short(self, command: AnyCommand) -> bool:
         """Whether a command takes a millisecond at most, without waiting for a disk."""
-        return not self._waits_for_disk and is_short(self._sequencer, command)
+        return self._commits_shortly and is_short(self._sequencer, command)
 
     def takes_shortly(self, raws: Sequence[bytes], senders: Sequence[bytes]) -> bool:
         """The same of transactions: few that use little gas, where none waits."""
-        if self._waits_for_disk or self.waiting or len(raws) > SHORT_COUNT:
+        if not self._commits_shortly or self.waiting or len(raws) > SHORT_COUNT:
             return False
         decoded = decode_transactions(list(raws), senders=list(senders))
         return sum(each.gas_limit for each in decoded) <= SHORT_GAS
+
+    @property
+    def _commits_shortly(self) -> bool:
+        """Whether the next commit probably does: each writes its block's changes anew."""
+        return not self._waits_for_disk and self._writer.commit_took_ns < SHORT_COMMIT_NS
 
     def execute(self, command: AnyCommand) -> Any:  # noqa: ANN401, its own
         """Carry out a command; raises `RefusedCommand`."""

@@ -2,14 +2,19 @@
 
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from foreblock.bus.commands import (
     CloseFlashblock,
     IncreaseTime,
     Mine,
     Revert,
+    Rollback,
+    SetAccount,
     SetMining,
     SetNextTimestamp,
     TakeSnapshot,
@@ -257,3 +262,28 @@ def test_watchers_are_told_of_all_that_is_taken_back(manual: DevChain) -> None:
     late, then = watched(manual, far)
     assert then == ends(manual)
     assert late[: late.index(("BlockSealed", 1))] == [("BlockRemoved", each) for each in (3, 2, 1)]
+
+
+@settings(max_examples=20)
+@given(st.lists(st.sampled_from(["snapshot", "mine", "revert", "rollback", "cheat", "open"])))
+def test_snapshots_that_are_left_were_taken_one_above_the_other(steps: list[str]) -> None:
+    with TemporaryDirectory() as folder:
+        chain = DevChain(Path(folder) / "store", mining="automine")
+        for number, step in enumerate(steps):
+            held = chain.sequencer.snapshots._held
+            if step == "snapshot":
+                chain.execute(TakeSnapshot())
+            elif step == "mine":
+                chain.execute(Mine(2))
+            elif step == "cheat":
+                chain.execute(SetAccount(NOBODY, balance=number.to_bytes(32)))
+            elif step == "revert" and held:
+                chain.execute(Revert(list(held)[len(held) // 2]))
+            elif step == "rollback" and chain.sequencer.parent.number:
+                chain.execute(Rollback(1))
+            elif step == "open":
+                chain.kill()
+                chain.open()
+            left = list(chain.sequencer.snapshots._held.values())
+            assert left == sorted(left)
+        chain.kill()

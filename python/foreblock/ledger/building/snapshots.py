@@ -63,6 +63,13 @@ class Snapshots:
         self._hold()
 
     def _hold(self) -> None:
+        """Let the store hold the oldest; neither blocks nor partials fall from one to the next.
+
+        What a chain has given up, no snapshot is of: so each was taken at or above the ones
+        before it that are left.
+        """
         held = self._held.values()
-        oldest = min((each.latest for each in held), default=None)
-        self._writer.hold(oldest, max((each.partial for each in held), default=0))
+        if held:
+            self._writer.hold(next(iter(held)).latest, next(reversed(held)).partial)
+        else:
+            self._writer.hold(None)

@@ -98,6 +98,7 @@ class BranchingSequencer(DevSequencer):
             prints=now.prints,
             prints_traces=now.prints_traces,
         )
+        self._follow_state()
         self.set_faults(state.faults)
         if time is not None:
             self.follow_time(time)

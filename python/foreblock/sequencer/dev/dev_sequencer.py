@@ -51,6 +51,10 @@ FRESH_FOR_BLOCKS: Final = 2
 REFRESH_NS: Final = 10 * SECOND_NS
 REFRESHED_FOR_NS: Final = 30 * SECOND_NS
 BRANCH_SHIFT: Final = 40  # in the attempt of a payload id, above those of begun blocks
+# Fields of the state that decide how blocks are built.
+FOLLOWED_FIELDS: Final = frozenset(
+    ("block_time", "interval_ms", "gas_limit", "minimum_base_fee", "mining")
+)
 MOST_STACKED: Final = 64  # blocks that are built on one view of the store
 # Beside the clock: how long work behind the head waits for a pause, and for how many blocks.
 REST_NS: Final = 2 * MILLISECOND_NS
@@ -108,9 +112,14 @@ class DevSequencer(ChaoticSequencer):
     def change(self, **fields: Any) -> None:  # noqa: ANN401, fields of the state
         """Change the state; it is stored with the next commit."""
         self._state = structs.replace(self._state, **fields)
+        if not FOLLOWED_FIELDS.isdisjoint(fields):
+            self._follow_state()
+        self._writer.put_with_next(dev_row.KEY, dev_row.encode_dev_state(self._state))
+
+    def _follow_state(self) -> None:
+        """Build blocks as the state says."""
         self._options = self._options_by_state(self._options)
         self._set_lifetime(self._writer)
-        self._writer.put_with_next(dev_row.KEY, dev_row.encode_dev_state(self._state))
 
     def commit_state(self) -> None:
         """Commit what was changed, where no block was."""

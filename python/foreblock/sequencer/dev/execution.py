@@ -11,6 +11,9 @@ from foreblock.sequencer.dev.branching import BranchingSequencer
 from foreblock.sequencer.dev.dev_sequencer import MOST_CHEATED
 
 FEW_BLOCKS: Final = 4
+# That take as long to set as a block to mine.
+CODE_OF_A_BLOCK: Final = 16_384  # bytes
+SLOTS_OF_A_BLOCK: Final = 64
 
 _TABLE: Final[dict[type, Callable[[BranchingSequencer, Any], Any]]] = {
     commands.Mine: mining.mine,
@@ -51,7 +54,10 @@ def is_short(sequencer: BranchingSequencer, command: AnyCommand) -> bool:
     if sequencer.waiting or sequencer.has_transactions:
         return False
     match command:
-        case commands.SetAccount() | commands.AddBalance():
+        case commands.SetAccount(code=code, storage=slots):
+            count = len(code or b"") // CODE_OF_A_BLOCK + len(slots or ()) // SLOTS_OF_A_BLOCK
+            return len(sequencer.block.partials) < MOST_CHEATED and count <= FEW_BLOCKS
+        case commands.AddBalance():
             return len(sequencer.block.partials) < MOST_CHEATED
         case commands.LoadState() | commands.Reset():
             return False
