@@ -1,14 +1,17 @@
 """`foreblock dev --print`: what happens on a chain, on standard output as it happens."""
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+import pytest
 
 from foreblock.ledger.tracing.console_log import CONSOLE
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 from support.payloads.bytecode import code
 from support.payloads.solidity import call_data
-from support.servers.dev_processes import Dev, Network, dev_chain
+from support.servers.dev_processes import Dev, Network, RpcError, dev_chain
 from support.servers.waiting import until
 
 OPTIONS = ("--mining=automine", "--test-listen=", "--dialect=ethereum", "--print")
@@ -98,11 +101,9 @@ def test_calls_that_fail_are_printed_with_the_reason_and_their_calls() -> None:
 
 
 def refused(network: Network, method: str, *params: object) -> str:
-    try:
+    with pytest.raises(RpcError) as refusal:
         network.ask(method, *params)
-    except Exception as why:  # noqa: BLE001, its words
-        return str(why)
-    return ""
+    return refusal.value.message
 
 
 def test_it_is_switched_while_it_runs_in_every_worker() -> None:
@@ -115,10 +116,16 @@ def test_it_is_switched_while_it_runs_in_every_worker() -> None:
         for _ in range(20):
             network.ask("eth_getBalance", BOB, "latest")
             network.ask("eth_chainId")
-        network.ask("eth_gasPrice")
-        lines = output.wait_for("eth_gasPrice")
-    assert "eth_blockNumber" not in lines
-    assert lines.count("eth_getBalance") == lines.count("eth_chainId") == 20
+        network.ask("anvil_mine")  # what was asked before is printed before it is answered
+        lines = output.wait_for("    Block Number: 1")
+    assert times(lines, "eth_blockNumber") == 0
+    assert times(lines, "eth_getBalance") == times(lines, "eth_chainId") == 20
+
+
+def times(lines: list[str], method: str) -> int:
+    """How often a method was called, by what is printed."""
+    more = [re.fullmatch(rf"{method} \((\d+) times\)", line) for line in lines]
+    return lines.count(method) + sum(int(found[1]) - 1 for found in more if found)
 
 
 def test_a_chain_that_is_not_printed_prints_nothing() -> None:
@@ -128,6 +135,27 @@ def test_a_chain_that_is_not_printed_prints_nothing() -> None:
         running.main.ask("eth_sendTransaction", sent)
     output.end()
     assert output.lines == ["stopped"]
+
+
+def test_the_next_writer_goes_on_as_it_was_told() -> None:
+    with dev_chain(*OPTIONS[:-1]) as running:
+        output, network = Output(running), running.main
+        network.ask("anvil_setLoggingEnabled", True)
+        killed = running.kill("writer")
+        until(lambda: running.pids("writer") not in ([], [killed]), "the next writer")
+        sent = {"from": ALICE, "to": BOB, "value": "0x1"}
+        transaction = until(lambda: accepted(network, sent), "it takes transactions")
+        output.wait_for(f"    Transaction: {transaction}", "    Block Number: 1")
+    output.end()
+
+
+def accepted(network: Network, sent: dict[str, str]) -> str | None:
+    """The hash of a transaction, if there is somebody to take it."""
+    try:
+        found: str = network.ask("eth_sendTransaction", sent)
+    except RpcError:
+        return None
+    return found
 
 
 def test_a_reader_that_stops_stops_nothing_and_hears_what_it_missed() -> None:
