@@ -89,9 +89,11 @@ _OTHER_KEYS: Final = {
     "blobSchedule",
     "bedrockBlock",
     "optimism",
-    # Our own, which other clients ignore: for chains with other than 12 seconds, or longer code.
+    # Our own, which other clients ignore: for chains with other than 12 seconds, longer code, or
+    # transactions that nobody signed.
     "blockTime",
     "codeSizeLimit",
+    "unsignedTransactions",
 }
 # `blockTime` is our own, for chains with other than 2 seconds; other clients ignore it.
 _OPTIMISM_KEYS: Final = {
@@ -122,7 +124,11 @@ def read_profile(config: JsonValue) -> ChainProfile:
         profile = _optimism_profile(config, optimism)
     else:
         profile = _ethereum_profile(config)
-    code_size = config.get("codeSizeLimit")
+    code_size, unsigned = config.get("codeSizeLimit"), config.get("unsignedTransactions")
+    if unsigned is not None and unsigned.boolean():
+        if optimism is not None:
+            unsigned.refuse("an OP chain has deposits for them")
+        profile = replace(profile, unsigned=True)
     return profile if code_size is None else replace(profile, code_size=_positive(code_size))
 
 

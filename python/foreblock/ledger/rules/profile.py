@@ -58,6 +58,7 @@ class ChainProfile:
     optimism: OptimismParameters | None
     slot_time: int = 12  # seconds; of a chain that is no OP chain
     code_size: int | None = None  # bytes that code may have, where it is not what forks say
+    unsigned: bool = False  # transactions may name their senders; chains of developers only
 
     @property
     def init_code_size(self) -> int:
