@@ -10,7 +10,9 @@ from typing import NamedTuple
 from foreblock.methods.blocks import block_family
 from foreblock.methods.calls import call_family
 from foreblock.methods.dev import dev_families
-from foreblock.methods.dev.account_table import account_families
+from foreblock.methods.dev.account_table import account_families, filling_at_pending
+from foreblock.methods.dev.placing import Placing
+from foreblock.methods.dev.preparing import Preparing
 from foreblock.methods.events import Events
 from foreblock.methods.filters import filter_family
 from foreblock.methods.keys import NO_KEYS, Keys
@@ -65,7 +67,7 @@ def make_families(
     Only chains that take commands have the methods of development chains.
     """
     sequencing = sequencing or Sequencing()
-    submissions, pool, commands, keys, _ = sequencing
+    submissions, pool, keys = sequencing.submissions, sequencing.pool, sequencing.keys
     events = events or Events()
     shared = shared or make_shared(options, scheduler, pool, keys)
     families = (
@@ -78,10 +80,24 @@ def make_families(
         pool_family(options, scheduler, submissions, pool, shared.priority_fees),
         shared.node,
         *tracing_families(options, scheduler),
-        *(() if commands is None else dev_families(commands, options, scheduler)),
-        *account_families(options, scheduler, sequencing, shared.priority_fees),
+        *_dev_families(options, scheduler, sequencing, shared.priority_fees),
     )
     return (*families, openrpc_family(options, scheduler, families))
+
+
+def _dev_families(
+    options: Options, scheduler: Scheduler, sequencing: Sequencing, priority_fees: PriorityFees
+) -> tuple[Family, ...]:
+    """The methods of a chain that takes commands; none of others."""
+    commands, keys = sequencing.commands, sequencing.keys
+    if commands is None:
+        return ()
+    filling = filling_at_pending(options, scheduler, sequencing, priority_fees)
+    placing = Placing(keys, Preparing(keys, filling), scheduler)
+    return (
+        *dev_families(commands, options, scheduler, placing),
+        *account_families(options, scheduler, sequencing, priority_fees),
+    )
 
 
 def make_methods(
