@@ -78,7 +78,8 @@ abuse: build ## attack the service at full scale, and see that others are served
 crash: build ## kill writers KILLS times, with clients watching what they lose
 	@TMPDIR=$(ON_DISK) FOREBLOCK_DEV_KILLS=$(KILLS) FOREBLOCK_BLOCK_KILLS=$(KILLS) FOREBLOCK_SOAK=$(KILLS) \
 	  FOREBLOCK_FOLLOWER_KILLS=$$(($(KILLS) / 4)) \
-	  $(BIN)/python -m pytest tests/crash
+	  FOREBLOCK_DEV_EXAMPLES=$(KILLS) FOREBLOCK_DEV_STEPS=$$(($(KILLS) * 4)) \
+	  $(BIN)/python -m pytest tests/crash tests/sequencer/dev/test_everything.py
 
 soak: build ## let a chain live for BLOCKS blocks, faster than time, and see what grows
 	@PYTHONPATH=tests $(BIN)/python tests/soak/run.py --blocks $(BLOCKS)

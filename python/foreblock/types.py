@@ -30,6 +30,7 @@ from foreblock._engine import (
     sign_digest,
     sign_transaction,
     transactions_root,
+    unsigned_transaction,
 )
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "sign_digest",
     "sign_transaction",
     "transactions_root",
+    "unsigned_transaction",
 ]
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
 from support.chains.dev_service import dev_service
+from support.chains.ethereum_chain import genesis_of
 from support.servers.asking import Asker
 
 ALICE, BOB = ACCOUNTS[:2]
@@ -190,7 +191,35 @@ def test_reorganisation_with_transactions(tmp_path: Path) -> None:
         assert client.ask("anvil_reorg", 2, [[raw, 1]]) is None
         assert client.ask("eth_getTransactionReceipt", name)["blockNumber"] == "0x2"
         assert client.ask("eth_getTransactionCount", WHO, "latest") == "0x0"
-        refusal = client.ask("anvil_reorg", 1, [[{"from": WHO, "to": WHO}, 0]])
-        assert "expected a signed transaction" in refusal["message"]
         refusal = client.ask("anvil_reorg", 1, [["0x02", 0]])
         assert "code" in refusal
+
+
+@pytest.mark.parametrize("rules", ["optimism", "ethereum"])
+def test_reorganisation_with_objects(tmp_path: Path, rules: str) -> None:
+    """Their nonces go on from the block that stays, whoever has sent since."""
+    stranger, to = "0x" + "ab" * 20, "0x" + "cd" * 20
+    with dev_service(tmp_path, genesis=genesis_of(rules)) as (chain, client):
+        for nonce in range(3):
+            chain.submit(send(ALICE, nonce))
+        client.ask("anvil_setBalance", stranger, hex(10**18))
+        client.ask("evm_mine")
+        mine = [[{"from": WHO, "to": to, "value": hex(each)}, each % 2] for each in (1, 2, 3)]
+        theirs = [[{"from": stranger, "to": to}, 1]]
+        refusal = client.ask("anvil_reorg", 3, [*mine, *theirs])
+        assert refusal["message"] == "No Signer available"
+        client.ask("anvil_impersonateAccount", stranger)
+        client.ask("anvil_setBalance", stranger, hex(10**18))
+        client.ask("evm_mine")
+        refusal = client.ask("anvil_reorg", 5, [*mine, *theirs])
+        assert "cannot run" in refusal["message"], "it is not in the order of its nonces"
+        ordered = [mine[1], mine[0], mine[2]]
+        if rules == "ethereum":
+            theirs = []  # who can no longer pay
+        assert client.ask("anvil_reorg", 4, [*ordered, *theirs]) is None
+        assert client.ask("eth_getTransactionCount", WHO, "0x2") == "0x2"
+        assert client.ask("eth_getTransactionCount", WHO, "latest") == "0x4"
+        assert client.ask("eth_getBalance", to, "latest") == "0x6"
+        assert client.ask("eth_getTransactionCount", stranger, "latest") == hex(len(theirs))
+        many = [mine[0]] * 1_001
+        assert "the most is 1000" in client.ask("anvil_reorg", 1, many)["message"]

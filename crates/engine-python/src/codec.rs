@@ -30,6 +30,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(decode_transaction, module)?)?;
     module.add_function(wrap_pyfunction!(decode_transactions, module)?)?;
     module.add_function(wrap_pyfunction!(deposit_transaction, module)?)?;
+    module.add_function(wrap_pyfunction!(unsigned_transaction, module)?)?;
     module.add_function(wrap_pyfunction!(sign_transaction, module)?)?;
     module.add_function(wrap_pyfunction!(sign_digest, module)?)?;
     module.add_function(wrap_pyfunction!(public_key, module)?)?;
@@ -50,25 +51,43 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (raw, *, homestead = true))]
-fn decode_transaction(raw: &[u8], homestead: bool) -> PyResult<Transaction> {
-    engine::codec::transaction::decode_at(raw, homestead).map(Transaction).map_err(to_python)
+#[pyo3(signature = (raw, *, homestead = true, unsigned = false))]
+fn decode_transaction(raw: &[u8], homestead: bool, unsigned: bool) -> PyResult<Transaction> {
+    let decoded = engine::codec::transaction::decode_at(raw, homestead);
+    or_named(decoded, raw, unsigned).map(Transaction).map_err(to_python)
+}
+
+/// What was decoded, or where that failed and may be, a transaction that names its sender.
+fn or_named(
+    decoded: engine::error::Result<engine::codec::transaction::Transaction>,
+    raw: &[u8],
+    unsigned: bool,
+) -> engine::error::Result<engine::codec::transaction::Transaction> {
+    decoded.or_else(|error| match unsigned {
+        true => engine::codec::transaction::decode_named(raw).map_err(|_| error),
+        false => Err(error),
+    })
 }
 
 #[pyfunction]
 #[pyo3(
-    signature = (raws, threads = Arg(0), *, homestead = true, senders = None),
-    text_signature = "(raws, threads=0, *, homestead=True, senders=None)"
+    signature = (raws, threads = Arg(0), *, homestead = true, unsigned = false, senders = None),
+    text_signature = "(raws, threads=0, *, homestead=True, unsigned=False, senders=None)"
 )]
 fn decode_transactions(
     py: Python<'_>,
     raws: Vec<PyBackedBytes>,
     threads: Arg<usize>,
     homestead: bool,
+    unsigned: bool,
     senders: Option<Vec<Arg<Address>>>,
 ) -> PyResult<Vec<Transaction>> {
-    let decoded = match senders {
-        None => py.detach(|| engine::codec::transaction::decode_all(&raws, homestead, threads.0)),
+    let decoded: Vec<_> = match senders {
+        None => py.detach(|| {
+            let decoded = engine::codec::transaction::decode_all(&raws, homestead, threads.0);
+            let pairs = decoded.into_iter().zip(&raws);
+            pairs.map(|(each, raw)| or_named(each, raw, unsigned)).collect()
+        }),
         Some(senders) if senders.len() == raws.len() => {
             let known = raws.iter().zip(senders);
             known
@@ -117,6 +136,17 @@ fn deposit_transaction(
         is_system_transaction: false,
         input: input.0,
     })))
+}
+
+#[pyfunction]
+fn unsigned_transaction(
+    message: &Message,
+    chain_id: Arg<u64>,
+    nonce: Arg<u64>,
+) -> PyResult<Transaction> {
+    engine::codec::transaction::named(&message.0, chain_id.0, nonce.0)
+        .map(Transaction)
+        .map_err(to_python)
 }
 
 #[pyfunction]

@@ -64,12 +64,15 @@ class Authorization:
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
-def decode_transaction(raw: bytes, *, homestead: bool = True) -> Transaction:
+def decode_transaction(
+    raw: bytes, *, homestead: bool = True, unsigned: bool = False
+) -> Transaction:
     """Decode one EIP-2718 encoding and recover its sender.
 
     Raises `Undecodable` for anything but a canonical transaction of a known type with a
     signature that has a signer. Only without `homestead` may a legacy signature's s be
-    above half the curve order, as in Frontier blocks (EIP-2).
+    above half the curve order, as in Frontier blocks (EIP-2). With `unsigned`, also one that
+    names its sender (`unsigned_transaction`).
     """
 
 def decode_transactions(
@@ -77,6 +80,7 @@ def decode_transactions(
     threads: int = 0,
     *,
     homestead: bool = True,
+    unsigned: bool = False,
     senders: Sequence[bytes] | None = None,
 ) -> list[Transaction]:
     """Decode many, in their order, with the interpreter released.
@@ -98,6 +102,13 @@ def deposit_transaction(
     input: bytes,
 ) -> Transaction:
     """The deposit with these fields, as it stands in a block of the L2."""
+
+def unsigned_transaction(message: Message, chain_id: int, nonce: int) -> Transaction:
+    """A message as a transaction of type 2 that names its sender instead of a signature.
+
+    In place of the signature it has an even parity, the sender for r, and 0 for s, which no
+    signature has. Chains with Ethereum's rules run it; a sender may have code.
+    """
 
 def sign_transaction(
     message: Message, type: int, chain_id: int, nonce: int, secret: bytes

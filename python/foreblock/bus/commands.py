@@ -122,6 +122,12 @@ class Rollback(Command, frozen=True):
     depth: int
 
 
+class SetHead(Command, frozen=True):
+    """Give up all sealed blocks above this one, with what is in them."""
+
+    number: int
+
+
 class Reorganize(Command, frozen=True):
     """Replace this many sealed blocks by as many others.
 
@@ -228,6 +234,7 @@ AnyCommand = (
     | Revert
     | Reset
     | Rollback
+    | SetHead
     | Reorganize
     | Impersonate
     | ImpersonateAll

@@ -10,8 +10,10 @@ from typing import NamedTuple
 from foreblock.methods.blocks import block_family
 from foreblock.methods.calls import call_family
 from foreblock.methods.dev import dev_families
-from foreblock.methods.dev.account_table import account_families
+from foreblock.methods.dev.account_table import account_families, filling_at_pending
 from foreblock.methods.dev.elsewhere import hide
+from foreblock.methods.dev.placing import Placing
+from foreblock.methods.dev.preparing import Preparing
 from foreblock.methods.events import Events
 from foreblock.methods.filters import filter_family
 from foreblock.methods.keys import NO_KEYS, Keys
@@ -91,11 +93,14 @@ def _dev(
     options: Options, scheduler: Scheduler, sequencing: Sequencing, shared: SharedFamilies
 ) -> tuple[Family, ...]:
     """The methods of a chain that takes commands; none of others."""
-    if sequencing.commands is None:
+    commands, keys, priority_fees = sequencing.commands, sequencing.keys, shared.priority_fees
+    if commands is None:
         return ()
+    filling = filling_at_pending(options, scheduler, sequencing, priority_fees)
+    placing = Placing(keys, Preparing(keys, filling), scheduler)
     return (
-        *dev_families(sequencing.commands, options, scheduler),
-        *account_families(options, scheduler, sequencing, shared.priority_fees),
+        *dev_families(commands, options, scheduler, placing),
+        *account_families(options, scheduler, sequencing, priority_fees),
     )
 
 

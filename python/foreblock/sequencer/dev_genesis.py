@@ -6,8 +6,9 @@ which public networks run since July 2026, is not in force unless it is asked fo
 change nothing that a header carries, but a chain that was begun without it is another chain.
 """
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from foreblock.errors import BadGenesis, InvalidArgument
@@ -35,6 +36,9 @@ TOKENS_EACH: Final = 1_000_000 * ETHER  # the token has 18 decimals too
 # 2026-01-01T00:00:00Z. Not the time of the start, so that a chain without options is the same
 # chain everywhere; and not 0, so that contracts that look a year back find one.
 DEFAULT_TIMESTAMP: Final = 1_767_225_600
+
+# In the config: the chain has transactions that nobody signed.
+UNSIGNED: Final = "unsignedTransactions"
 
 # EIP-2294: the largest chain id that fits into a legacy signature of 64 bits.
 _LARGEST_CHAIN_ID: Final = (2**64 - 1) // 2 - 36
@@ -142,7 +146,15 @@ def read_dev_genesis(text: bytes) -> Genesis:
     if genesis.profile.optimism is not None:
         _refuse_later_forks(genesis, genesis.profile.optimism)
     _need_request_contracts(genesis)
-    return genesis
+    return _with_unsigned(genesis)
+
+
+def _with_unsigned(genesis: Genesis) -> Genesis:
+    """The genesis whose chain takes transactions that nobody signed, as every dev chain does."""
+    if genesis.profile.optimism is not None:
+        return genesis
+    config = JsonValue(json.loads(genesis.config) | {UNSIGNED: True}, "config", BadGenesis)
+    return replace(genesis, config=config.text(), profile=read_profile(config))
 
 
 def _need_request_contracts(genesis: Genesis) -> None:
@@ -187,7 +199,7 @@ def _config(options: DevGenesisOptions, rules: Rules) -> dict[str, object]:
     if options.transaction_gas > (rules.transaction_gas_cap or _LARGEST_NUMBER):
         config["transactionGasLimit"] = options.transaction_gas
     if rules.optimism is None:
-        return config | {"blockTime": options.block_time}
+        return config | {"blockTime": options.block_time, UNSIGNED: True}
     return config | {
         "optimism": {
             "eip1559Elasticity": options.elasticity,

@@ -117,7 +117,7 @@ def _next_mark(file: BinaryIO, at: int) -> int | None:
 
 def _decoded(raw: bytes) -> Transaction | None:
     try:
-        return decode_transaction(raw)
+        return decode_transaction(raw, unsigned=True)
     except Undecodable:
         return None
 

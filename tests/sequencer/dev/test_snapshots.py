@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from foreblock.bus.commands import (
     CloseFlashblock,
+    Impersonate,
+    ImpersonateAll,
     IncreaseTime,
     Mine,
     Revert,
@@ -17,6 +19,7 @@ from foreblock.bus.commands import (
     SetAccount,
     SetMining,
     SetNextTimestamp,
+    SetTimestampInterval,
     TakeSnapshot,
 )
 from foreblock.ledger.reading.cursors import Cursor
@@ -145,6 +148,39 @@ def test_snapshots_outlive_a_kill(auto: DevChain, moment: str) -> None:
     auto.open()
     assert auto.execute(Revert(snapshot)) is (moment == "before")
     assert everything(auto)[:4] == before[:4]
+
+
+@pytest.mark.parametrize("mining", ["automine", "manual", "clock"])
+def test_all_that_is_promised_outlives_a_kill(tmp_path: Path, mining: Mining) -> None:
+    """Pool, time, mode, liberties, and the block in progress with what was set in it."""
+    chain = DevChain(tmp_path / "store", mining=mining)
+    chain.execute(IncreaseTime(1_000))
+    chain.execute(Impersonate(NOBODY))
+    chain.execute(SetTimestampInterval(7))
+    chain.execute(SetAccount(NOBODY, balance=(10).to_bytes(32)))
+    chain.submit(send(ALICE, 0), send(BOB, 3), send(CAROL, 9))
+    chain.execute(CloseFlashblock())
+    if mining != "automine":
+        chain.submit(send(ALICE, 1))  # it could run, and is in no flashblock yet
+    snapshot, before = chain.execute(TakeSnapshot()), everything(chain)
+    state = chain.sequencer.state
+    for _ in range(2):
+        chain.execute(SetMining("manual" if mining == "clock" else "clock", 5))
+        chain.execute(Impersonate(NOBODY, is_on=False))
+        chain.execute(ImpersonateAll(is_on=True))
+        chain.execute(SetTimestampInterval(None))
+        chain.execute(SetAccount(NOBODY, balance=bytes(32), nonce=4))
+        chain.execute(Mine(3))
+        chain.run(20_000)
+        chain.kill()
+        chain.open()
+        assert everything(chain) != before
+        assert chain.execute(Revert(snapshot)) is True
+        assert everything(chain) == before
+        now = chain.sequencer.state
+        for name in ("impersonated", "impersonates_all", "mining", "block_time", "is_cheated"):
+            assert getattr(now, name) == getattr(state, name), name
+        snapshot = chain.execute(TakeSnapshot())
 
 
 def test_a_sealed_partial_comes_back(manual: DevChain) -> None:

@@ -10,6 +10,7 @@
 //! are as in blocks, without their sidecar.
 
 mod decode;
+mod named;
 #[cfg(test)]
 mod tests;
 mod typed;
@@ -22,6 +23,8 @@ use alloy_primitives::{Address, B256, Bytes, Signature};
 pub use op_alloy_consensus::TxDeposit;
 
 pub use decode::{check, decode, decode_all, decode_at, decode_known, deposit};
+pub(crate) use named::named_sender;
+pub use named::{decode_named, named};
 pub(crate) use typed::typed;
 pub use unsigned::{encode_unsigned, unsigned};
 
@@ -36,7 +39,8 @@ pub enum Envelope {
     Signed(Signed),
     /// Made by the L2 itself from an L1 event: no signature, nonce or fees.
     Deposit(TxDeposit),
-    /// Simulated: all of its signature is zero, and no block may have it.
+    /// Signed by nobody: simulated, with zeros for a signature, or with its sender for one
+    /// (`named`), which blocks of chains of developers may have.
     Unsigned(Signed),
 }
 

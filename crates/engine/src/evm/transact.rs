@@ -20,7 +20,7 @@ use op_revm::{
 use revm::context::TxEnv;
 
 use crate::{
-    codec::transaction::{Envelope, Transaction},
+    codec::transaction::{Envelope, Transaction, named_sender},
     error::{Error, Result},
     evm::{
         allowance::{Allowance, TIME},
@@ -100,9 +100,12 @@ pub(crate) fn transact_watched(
 ) -> Result<Executed> {
     let index = progress.transactions;
     allowance.check_time(index)?;
-    let block = Block { env, progress, allowance, watching };
+    let checks = checks_of(transaction);
+    let block = Block { env, progress, allowance, checks, watching };
     let (executed, after) = match (env.rules, &transaction.envelope) {
-        (Rules::Ethereum(_), Envelope::Signed(_)) => block.ethereum(overlay, transaction),
+        (Rules::Ethereum(_), Envelope::Signed(_) | Envelope::Unsigned(_)) => {
+            block.ethereum(overlay, transaction)
+        }
         (Rules::Optimism(spec), Envelope::Signed(_)) => block.optimism(overlay, transaction, spec),
         (Rules::Optimism(spec), Envelope::Deposit(deposit)) => {
             block.deposit(overlay, deposit, spec)
@@ -110,7 +113,7 @@ pub(crate) fn transact_watched(
         (Rules::Ethereum(_), Envelope::Deposit(_)) => {
             Err(refuse("deposits are not transactions of this chain"))
         }
-        (_, Envelope::Unsigned(_)) => Err(refuse("nobody signed it")),
+        (Rules::Optimism(_), Envelope::Unsigned(_)) => Err(refuse("nobody signed it")),
     }
     .map_err(|failure| match failure {
         Failure::Refused(why) => Error::InvalidTransaction { index, why },
@@ -128,6 +131,7 @@ struct Block<'a> {
     env: &'a Env,
     progress: &'a Progress,
     allowance: &'a mut Allowance,
+    checks: Checks,
     watching: Option<&'a mut Watching>,
 }
 
@@ -208,7 +212,7 @@ impl Block<'_> {
     fn setup(&self) -> Setup<'_> {
         Setup {
             env: self.env,
-            checks: CONSENSUS,
+            checks: self.checks,
             limits: self.allowance.limits(self.progress.gas_used, self.env.rules),
             precompiles: None,
             collect: None,
@@ -268,7 +272,18 @@ fn transaction_env(transaction: &Transaction) -> Result<TxEnv, Failure> {
     match &transaction.envelope {
         Envelope::Signed(envelope) => Ok(TxEnv::from_recovered_tx(envelope, transaction.sender)),
         Envelope::Deposit(_) => Err(refuse("a deposit where none can be")),
+        Envelope::Unsigned(envelope) if named_sender(envelope) == Some(transaction.sender) => {
+            Ok(TxEnv::from_recovered_tx(envelope, transaction.sender))
+        }
         Envelope::Unsigned(_) => Err(refuse("nobody signed it")),
+    }
+}
+
+/// All of them; but EIP-3607, which is about keys, means nothing where nobody signs.
+fn checks_of(transaction: &Transaction) -> Checks {
+    match &transaction.envelope {
+        Envelope::Unsigned(_) => Checks { sender_code: false, ..CONSENSUS },
+        Envelope::Signed(_) | Envelope::Deposit(_) => CONSENSUS,
     }
 }
 

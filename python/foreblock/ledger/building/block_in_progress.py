@@ -221,6 +221,11 @@ class BlockInProgress:
         self._keep(transaction, executed)
         return executed
 
+    @property
+    def takes_unsigned(self) -> bool:
+        """Whether transactions of the chain may name their senders instead of signing."""
+        return self._parent_state.profile.unsigned
+
     def _check_blobs(self, transaction: Transaction) -> None:
         """Refuse a transaction whose blobs exceed those of a block (EIP-4844)."""
         if transaction.type != BLOB:
@@ -310,6 +315,11 @@ class BlockInProgress:
     def committed_quietly(self) -> None:
         """The index that was closed last is stored by its place alone."""
         self.quiet += 1
+
+    def skip_to(self, index: int) -> None:
+        """Go on with this index; nothing happened in those before it that are not stored."""
+        self.quiet += index - self.index
+        self.index = index
 
     def as_parent(self, sealed: Header, parent_hash: bytes) -> ParentState:
         """The state that the next block begins on if this one ends here.

@@ -40,13 +40,22 @@ class BlockRun:
 
     @classmethod
     def replacing(
-        cls, writer: LedgerWriter, clock: Clock, fork: int, given_up: BlockInProgress
+        cls,
+        writer: LedgerWriter,
+        clock: Clock,
+        fork: int,
+        given_up: BlockInProgress,
+        *,
+        findable: bool = True,
     ) -> "BlockRun":
-        """A run on the sealed block `fork`; `given_up` is pending until the commit."""
+        """A run on the sealed block `fork`; `given_up` is pending until the commit.
+
+        Logs of the blocks above are found by hash afterwards, if they are to be `findable`.
+        """
         run = cls(writer, clock, given_up)
         writer.forget_prunable()
         run.builder.give_up(given_up.number, given_up.partials, "it stood on what was given up")
-        run.builder.rewind(fork, built_here=True)
+        run.builder.rewind(fork, built_here=True, findable=findable)
         run._given_up.append(given_up)
         run._parent_state = on_sealed(writer.store, writer.profile, fork)
         run._keeps_nodes = False

@@ -10,8 +10,10 @@ from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.storage.snapshot_rows import (
     ChainSnapshot,
     Held,
+    encode_held,
     encode_snapshot,
     held_by_snapshots,
+    held_key,
     read_snapshot,
     snapshot_key,
 )
@@ -33,7 +35,8 @@ class Snapshots:
         """Keep a snapshot under this id, of the chain as it is."""
         held = Held(self._writer.latest.number, snapshot.partial)
         self._held[number] = held
-        self._writer.put_with_next(snapshot_key(number), encode_snapshot(held, snapshot))
+        self._writer.put_with_next(held_key(number), encode_held(held))
+        self._writer.put_with_next(snapshot_key(number), encode_snapshot(snapshot))
         self._hold()
 
     def get(self, number: int) -> ChainSnapshot | None:
@@ -59,6 +62,7 @@ class Snapshots:
     def _forget(self, numbers: list[int]) -> None:
         for number in numbers:
             del self._held[number]
+            self._writer.delete_with_next(held_key(number))
             self._writer.delete_with_next(snapshot_key(number))
         self._hold()
 

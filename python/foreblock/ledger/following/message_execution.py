@@ -171,7 +171,7 @@ def _apply(
 
 def _run(block: BlockInProgress, raws: tuple[bytes, ...], allowance: Allowance) -> Refusal | None:
     try:
-        transactions = decode_transactions(raws)
+        transactions = decode_transactions(raws, unsigned=block.takes_unsigned)
     except UndecodableBytes as undecodable:
         return Undecodable(str(undecodable))
     for place, transaction in enumerate(transactions):

@@ -90,10 +90,11 @@ _OTHER_KEYS: Final = {
     "bedrockBlock",
     "optimism",
     # Our own, which other clients ignore: for chains with other than 12 seconds, longer code, or
-    # transactions with more gas.
+    # transactions with more gas or without a signature.
     "blockTime",
     "codeSizeLimit",
     "transactionGasLimit",
+    "unsignedTransactions",
 }
 # `blockTime` is our own, for chains with other than 2 seconds; other clients ignore it.
 _OPTIMISM_KEYS: Final = {
@@ -124,6 +125,11 @@ def read_profile(config: JsonValue) -> ChainProfile:
         profile = _optimism_profile(config, optimism)
     else:
         profile = _ethereum_profile(config)
+    unsigned = config.get("unsignedTransactions")
+    if unsigned is not None and unsigned.boolean():
+        if optimism is not None:
+            unsigned.refuse("an OP chain has deposits for them")
+        profile = replace(profile, unsigned=True)
     code_size, gas = config.get("codeSizeLimit"), config.get("transactionGasLimit")
     return replace(
         profile,

@@ -142,6 +142,8 @@ def _after_flashblock(view: LedgerView, at: Cursor, partial: int) -> NextEvent |
     end = _last_index(view, block) if upper is None else upper.index - 1
     if at.index < end:
         return _quiet(block, at.index + 1)
+    if at.index > end:  # those after it brought nothing that could be taken back
+        return NextEvent(None, _position(block, end))
     if upper is not None:
         return _added(upper)
     return _first_above(view, at.number)

@@ -55,6 +55,7 @@ from foreblock.ledger.storage.dev_row import DevState, read_dev_state
 from foreblock.ledger.storage.freshness import decode_freshness
 from foreblock.ledger.storage.log_index import read_indexed
 from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.ledger.storage.snapshot_rows import held_by_snapshots
 from foreblock.ledger.storage.store_watch import StoreWatch, check_goes_on
 from foreblock.scheduling.thresholds import THRESHOLDS
 
@@ -232,6 +233,10 @@ class LedgerView(Struct, frozen=True, gc=False):
     def dev_state(self) -> DevState | None:
         """How a development chain is mined, its time and its liberties; none of other chains."""
         return read_dev_state(self._view)
+
+    def dev_snapshots(self, most: int) -> dict[int, int]:
+        """The oldest snapshots of a development chain by id, each with its latest block."""
+        return {each: held.latest for each, held in held_by_snapshots(self._view, most).items()}
 
     @property
     def behind(self) -> Behind:

@@ -59,6 +59,7 @@ class ChainProfile:
     slot_time: int = 12  # seconds; of a chain that is no OP chain
     code_size: int | None = None  # bytes that code may have, where it is not what forks say
     transaction_gas: int | None = None  # that a transaction may have, in the same way
+    unsigned: bool = False  # transactions may name their senders; chains of developers only
 
     @property
     def init_code_size(self) -> int:

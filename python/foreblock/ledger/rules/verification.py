@@ -61,7 +61,7 @@ def check_before_execution(
     check_header(block.header, parent, rules, parent_rules, profile)
     check_body(block, rules)
     check_uncles(block.header.number, block.uncles, ancestors, profile)
-    task = Task(block, _recover_senders(block, rules), rules, parent_rules, profile)
+    task = Task(block, _recover_senders(block, rules, profile), rules, parent_rules, profile)
     _check_blob_gas(task)
     return task
 
@@ -83,10 +83,12 @@ def verify(
     return Verified(block, task.transactions, execution.receipts, changes, nodes)
 
 
-def _recover_senders(block: Block, rules: Rules) -> list[Transaction]:
+def _recover_senders(block: Block, rules: Rules, profile: ChainProfile) -> list[Transaction]:
     homestead = rules.ethereum >= EthereumFork.HOMESTEAD
     try:
-        return decode_transactions(block.transactions, homestead=homestead)
+        return decode_transactions(
+            block.transactions, homestead=homestead, unsigned=profile.unsigned
+        )
     except Undecodable as broken:
         Check(block.header.number).fail("transactions", "signed ones", str(broken))
 

@@ -4,8 +4,10 @@ A snapshot names blocks and partials, which stay in the store for as long as it 
 (`LedgerWriter.hold`), and has a copy of everything that is not in them.
 
     rows        key             value
-    snapshot    Y ‖ id (8)      the block that was latest (8) ‖ the partial that was pending (8)
-                                MessagePack of `ChainSnapshot`
+    held        y ‖ id (8)      the block that was latest (8) ‖ the partial that was pending (8)
+    snapshot    Y ‖ id (8)      MessagePack of `ChainSnapshot`
+
+What is held has a row of its own, because a snapshot may have a pool in it.
 """
 
 import struct
@@ -18,6 +20,7 @@ from foreblock._engine import View
 from foreblock.ledger.storage.dev_row import DevState
 
 PREFIX: Final = b"Y"
+HELD: Final = b"y"
 MOST: Final = 10_000  # snapshots of a chain
 _KEY: Final = struct.Struct(">cQ")
 _HELD: Final = struct.Struct(">QQ")
@@ -49,18 +52,28 @@ def snapshot_key(number: int) -> bytes:
     return _KEY.pack(PREFIX, number)
 
 
-def encode_snapshot(held: Held, snapshot: ChainSnapshot) -> bytes:
+def held_key(number: int) -> bytes:
+    """The key of what is held for the snapshot with this id."""
+    return _KEY.pack(HELD, number)
+
+
+def encode_snapshot(snapshot: ChainSnapshot) -> bytes:
     """The row."""
-    return _HELD.pack(*held) + _encode(snapshot)
+    return _encode(snapshot)
+
+
+def encode_held(held: Held) -> bytes:
+    """The row."""
+    return _HELD.pack(*held)
 
 
 def read_snapshot(view: View, number: int) -> ChainSnapshot | None:
     """The snapshot with this id; none where there is none."""
     row = view.row(snapshot_key(number))
-    return None if row is None else _decode(row[_HELD.size :])
+    return None if row is None else _decode(row)
 
 
-def held_by_snapshots(view: View) -> dict[int, Held]:
-    """The ids of all snapshots in their order, each with what it needs."""
-    found = view.rows(PREFIX, MOST)
-    return {_KEY.unpack(key)[1]: Held(*_HELD.unpack_from(row)) for key, row in found}
+def held_by_snapshots(view: View, most: int = MOST) -> dict[int, Held]:
+    """The ids of all snapshots in their order, `most` of them, each with what it needs."""
+    found = view.rows(HELD, most)
+    return {_KEY.unpack(key)[1]: Held(*_HELD.unpack(row)) for key, row in found}

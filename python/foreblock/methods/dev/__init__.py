@@ -6,14 +6,18 @@ from foreblock.methods.dev.cheats import CheatMethods
 from foreblock.methods.dev.commanding import Commands
 from foreblock.methods.dev.dumping import DumpMethods
 from foreblock.methods.dev.mining import MiningMethods
+from foreblock.methods.dev.placing import Placing
 from foreblock.methods.dev.tokens import TokenMethods
 from foreblock.methods.options import Options
 from foreblock.methods.table import Family, Method
 from foreblock.scheduling.scheduler import Scheduler
 
 
-def dev_families(commands: Commands, options: Options, scheduler: Scheduler) -> tuple[Family, ...]:
+def dev_families(
+    commands: Commands, options: Options, scheduler: Scheduler, placing: Placing
+) -> tuple[Family, ...]:
     """The methods of this folder."""
+    branches = BranchMethods(commands, placing)
     return (
         _mining(MiningMethods(commands)),
         _cheats(
@@ -21,8 +25,8 @@ def dev_families(commands: Commands, options: Options, scheduler: Scheduler) -> 
             TokenMethods(commands, options, scheduler),
             DumpMethods(commands, options, scheduler),
         ),
-        _branches(BranchMethods(commands)),
-        _accidents(AccidentMethods(commands), BranchMethods(commands)),
+        _branches(branches),
+        _accidents(AccidentMethods(commands), branches),
     )
 
 
@@ -32,10 +36,11 @@ def _mining(mining: MiningMethods) -> Family:
         (
             Method("evm_mine(options?: MineOptions) -> Quantity", mining.evm_mine),
             Method(
-                "anvil_mine(blocks?: Number, interval?: Number) -> Null",
+                "anvil_mine(blocks?: Count, interval?: Count) -> Null",
                 mining.mine,
                 ("hardhat_mine",),
             ),
+            Method("hardhat_intervalMine() -> Boolean", mining.interval_mine),
             Method(
                 "evm_setAutomine(enabled: Boolean) -> Boolean",
                 mining.set_automine,
@@ -43,30 +48,28 @@ def _mining(mining: MiningMethods) -> Family:
             ),
             Method("anvil_getAutomine() -> Boolean", mining.get_automine, ("hardhat_getAutomine",)),
             Method(
-                "evm_setIntervalMining(seconds: Number) -> Boolean",
+                "evm_setIntervalMining(seconds: Count) -> Boolean",
                 mining.set_interval_mining,
                 ("anvil_setIntervalMining",),
             ),
             Method("anvil_getIntervalMining() -> Integer?", mining.get_interval_mining),
             Method(
-                "evm_increaseTime(seconds: Number) -> Integer",
+                "evm_increaseTime(seconds: Count) -> Integer",
                 mining.increase_time,
                 ("anvil_increaseTime",),
             ),
             Method(
-                "evm_setNextBlockTimestamp(timestamp: Number) -> Null",
+                "evm_setNextBlockTimestamp(timestamp: Count) -> Null",
                 mining.set_next_block_timestamp,
                 ("anvil_setNextBlockTimestamp",),
             ),
+            Method("evm_setTime(timestamp: Count) -> Integer", mining.set_time, ("anvil_setTime",)),
             Method(
-                "evm_setTime(timestamp: Number) -> Integer", mining.set_time, ("anvil_setTime",)
-            ),
-            Method(
-                "anvil_setBlockTimestampInterval(seconds: Number) -> Null",
+                "anvil_setBlockTimestampInterval(seconds: Count) -> Null",
                 mining.set_timestamp_interval,
             ),
             Method(
-                "hardhat_setBlockTimestampInterval(milliseconds: Number) -> Null",
+                "hardhat_setBlockTimestampInterval(milliseconds: Count) -> Null",
                 mining.set_timestamp_interval_ms,
             ),
             Method(
@@ -75,17 +78,17 @@ def _mining(mining: MiningMethods) -> Family:
                 ("hardhat_removeBlockTimestampInterval",),
             ),
             Method(
-                "anvil_setNextBlockBaseFeePerGas(baseFee: Number) -> Null",
+                "anvil_setNextBlockBaseFeePerGas(baseFee: Count) -> Null",
                 mining.set_next_base_fee,
                 ("hardhat_setNextBlockBaseFeePerGas",),
             ),
             Method(
-                "anvil_setMinGasPrice(gasPrice: Number) -> Boolean",
+                "anvil_setMinGasPrice(gasPrice: Count) -> Boolean",
                 mining.set_min_gas_price,
                 ("hardhat_setMinGasPrice",),
             ),
             Method(
-                "evm_setBlockGasLimit(gasLimit: Number) -> Boolean",
+                "evm_setBlockGasLimit(gasLimit: Count) -> Boolean",
                 mining.set_gas_limit,
                 ("anvil_setBlockGasLimit", "hardhat_setBlockGasLimit"),
             ),
@@ -104,15 +107,16 @@ def _branches(branches: BranchMethods) -> Family:
         "Development chains: snapshots and branches",
         (
             Method("evm_snapshot() -> Quantity", branches.snapshot, ("anvil_snapshot",)),
-            Method("evm_revert(id: Number) -> Boolean", branches.revert, ("anvil_revert",)),
+            Method("evm_revert(id: Count) -> Boolean", branches.revert, ("anvil_revert",)),
             Method(
                 "anvil_reset(options?: ForkingOptions) -> Null",
                 branches.reset,
                 ("hardhat_reset",),
             ),
-            Method("anvil_rollback(depth?: Number) -> Null", branches.rollback),
+            Method("anvil_rollback(depth?: Count) -> Null", branches.rollback),
+            Method("debug_setHead(number: Count) -> Null", branches.set_head),
             Method(
-                "anvil_reorg(depth: Number, transactions?: PlacedTransaction[]) -> Null",
+                "anvil_reorg(depth: Count, transactions?: PlacedTransaction[]) -> Null",
                 branches.reorg,
             ),
         ),
@@ -125,14 +129,14 @@ def _accidents(accidents: AccidentMethods, branches: BranchMethods) -> Family:
         (
             Method("foreblock_closeFlashblock() -> FlashblockPlace", accidents.close_flashblock),
             Method(
-                "foreblock_setFlashblockInterval(milliseconds: Number) -> Null",
+                "foreblock_setFlashblockInterval(milliseconds: Count) -> Null",
                 accidents.set_interval,
             ),
             Method("foreblock_restartBlock() -> Null", accidents.restart_block),
             Method("foreblock_dropTail() -> Null", accidents.drop_tail),
             Method("foreblock_equivocate() -> FlashblockPlace", accidents.equivocate),
             Method(
-                "foreblock_reorg(depth?: Number) -> Null",
+                "foreblock_reorg(depth?: Count) -> Null",
                 branches.reorg_putting_back,
             ),
             Method("foreblock_setFaults(rates: FaultRates) -> Null", accidents.set_faults),
@@ -145,17 +149,17 @@ def _cheats(cheats: CheatMethods, tokens: TokenMethods, dumps: DumpMethods) -> F
         "Development chains: state",
         (
             Method(
-                "anvil_setBalance(address: AddressOrAddresses, balance: Number) -> Null",
+                "anvil_setBalance(address: AddressOrAddresses, balance: Count) -> Null",
                 cheats.set_balance,
                 ("hardhat_setBalance", "tenderly_setBalance", "evm_setAccountBalance"),
             ),
             Method(
-                "anvil_addBalance(address: AddressOrAddresses, amount: Number) -> Null",
+                "anvil_addBalance(address: AddressOrAddresses, amount: Count) -> Null",
                 cheats.add_balance,
                 ("hardhat_addBalance", "tenderly_addBalance"),
             ),
             Method(
-                "anvil_setNonce(address: Address, nonce: Number) -> Null",
+                "anvil_setNonce(address: Address, nonce: Count) -> Null",
                 cheats.set_nonce,
                 ("hardhat_setNonce", "evm_setAccountNonce"),
             ),
@@ -165,18 +169,18 @@ def _cheats(cheats: CheatMethods, tokens: TokenMethods, dumps: DumpMethods) -> F
                 ("hardhat_setCode", "evm_setAccountCode", "tenderly_setCode"),
             ),
             Method(
-                "anvil_setStorageAt(address: Address, slot: Number, value: Word) -> Boolean",
+                "anvil_setStorageAt(address: Address, slot: Count, value: Word) -> Boolean",
                 cheats.set_storage_at,
                 ("hardhat_setStorageAt", "evm_setAccountStorageAt", "tenderly_setStorageAt"),
             ),
             Method(
-                "anvil_dealERC20(address: Address, token: Address, amount: Number) -> Null",
+                "anvil_dealERC20(address: Address, token: Address, amount: Count) -> Null",
                 tokens.set_balance,
                 ("hardhat_dealERC20", "anvil_setERC20Balance"),
             ),
             Method(
                 "anvil_setERC20Allowance(owner: Address, spender: Address, token: Address,"
-                " amount: Number) -> Null",
+                " amount: Count) -> Null",
                 tokens.set_allowance,
             ),
             Method(

@@ -27,13 +27,11 @@ def account_families(
     submissions, commands, keys = sequencing.submissions, sequencing.commands, sequencing.keys
     if commands is None:
         return ()
-    # Transactions build on the block in progress, in every view.
-    at_pending = replace(options, view="preconfirmed")
     unlocked = UnlockedMethods(
         keys,
         commands,
         submissions,
-        FillMethods(at_pending, scheduler, submissions, priority_fees),
+        filling_at_pending(options, scheduler, sequencing, priority_fees),
         SyncSendMethods(options, submissions, partial(find_receipt, BlockPlaces()), scheduler.room),
         scheduler,
     )
@@ -46,6 +44,14 @@ def account_families(
             PrintingMethods(commands),
         ),
     )
+
+
+def filling_at_pending(
+    options: Options, scheduler: Scheduler, sequencing: Sequencing, priority_fees: PriorityFees
+) -> FillMethods:
+    """What fills in transactions of the accounts: they build on the block in progress."""
+    at_pending = replace(options, view="preconfirmed")
+    return FillMethods(at_pending, scheduler, sequencing.submissions, priority_fees)
 
 
 def _sending(unlocked: UnlockedMethods, signing: SignMethods) -> Family:
@@ -77,7 +83,11 @@ def _impersonation(accounts: ImpersonationMethods, unlocked: UnlockedMethods) ->
     return Family(
         "Development chains: accounts",
         (
-            Method("eth_requestAccounts() -> Address[]", accounts.request_accounts),
+            Method(
+                "eth_requestAccounts() -> Address[]",
+                accounts.request_accounts,
+                ("personal_listAccounts",),
+            ),
             Method(
                 "anvil_impersonateAccount(address: Address) -> Null",
                 accounts.impersonate,
@@ -102,8 +112,13 @@ def _impersonation(accounts: ImpersonationMethods, unlocked: UnlockedMethods) ->
                 ("evm_unlockUnknownAccount",),
             ),
             Method(
+                "evm_removeAccount(address: Address, passphrase?: Text) -> Boolean",
+                accounts.remove_account,
+                ("evm_lockUnknownAccount",),
+            ),
+            Method(
                 "personal_unlockAccount"
-                "(address: Address, passphrase?: Text, duration?: Number) -> Boolean",
+                "(address: Address, passphrase?: Text, duration?: Count) -> Boolean",
                 accounts.unlock,
             ),
         ),
@@ -139,13 +154,15 @@ def _node(node: NodeInfoMethods, printing: PrintingMethods) -> Family:
         (
             Method("anvil_nodeInfo() -> NodeInfo", node.node_info),
             Method("anvil_metadata() -> Metadata", node.metadata, ("hardhat_metadata",)),
+            Method("anvil_getGenesisTime() -> Integer", node.genesis_time),
+            Method("eth_networkId() -> Text", node.network_id),
             Method(
                 "anvil_setLoggingEnabled(enabled: Boolean) -> Null",
                 printing.set_logging,
                 ("hardhat_setLoggingEnabled",),
             ),
             Method("anvil_enableTraces(enabled?: Boolean) -> Null", printing.enable_traces),
-            Method("anvil_setChainId(chainId: Number) -> Null", node.set_chain_id),
+            Method("anvil_setChainId(chainId: Count) -> Null", node.set_chain_id),
             Method("anvil_setRpcUrl(url: Text) -> Null", node.set_rpc_url, ("hardhat_setRpcUrl",)),
         ),
     )

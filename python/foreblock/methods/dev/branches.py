@@ -1,17 +1,16 @@
 """evm_snapshot, evm_revert, anvil_reset and others: the chain taken back, or replaced."""
 
 from collections.abc import Awaitable
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Raw, Struct
 
-from foreblock.bus.commands import Reorganize, Reset, Revert, Rollback, TakeSnapshot
+from foreblock.bus.commands import Reorganize, Reset, Revert, Rollback, SetHead, TakeSnapshot
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.methods.dev.commanding import Commands, Number, answered, number, write_bool
+from foreblock.methods.dev.placing import Asked, Placing
 from foreblock.methods.node.about import take_none
-from foreblock.methods.params import Params, data, reader, refuse
-from foreblock.methods.pool.sending import read_transaction
+from foreblock.methods.params import Params, reader, refuse
 
 
 class RevertParams(Params):
@@ -49,20 +48,28 @@ class ReorgParams(Params):
     """The arguments of anvil_reorg."""
 
     depth: Number
-    transactions: list[tuple[str | dict[str, Any], Number]] | None = None
+    transactions: list[Asked] | None = None
+
+
+class HeadParams(Params):
+    """The arguments of debug_setHead."""
+
+    number: Number
 
 
 _read_revert = reader(RevertParams)
 _read_reset = reader(ResetParams)
 _read_rollback = reader(RollbackParams)
 _read_reorg = reader(ReorgParams)
+_read_head = reader(HeadParams)
 
 
 class BranchMethods:
     """Methods that take the chain back, or replace a part of it."""
 
-    def __init__(self, commands: Commands) -> None:
+    def __init__(self, commands: Commands, placing: Placing) -> None:
         self._execute: Final = commands.execute
+        self._placing: Final = placing
 
     def snapshot(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
         """Remember the chain as it is; gives the id of the snapshot."""
@@ -89,27 +96,21 @@ class BranchMethods:
         depth = _read_rollback(raw).depth
         return answered(self._execute(Rollback(1 if depth is None else number(depth, 0))))
 
+    def set_head(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """Give up all sealed blocks above this one, with what is in them."""
+        return answered(self._execute(SetHead(number(_read_head(raw).number, 0))))
+
     def reorg(self, view: LedgerView, raw: Raw) -> Awaitable[bytes]:
         """Replace this many sealed blocks by others, in which the given transactions stand."""
         params = _read_reorg(raw)
-        placed = tuple(
-            _placed(view.profile, transaction, offset, f"$[{at}]")
-            for at, (transaction, offset) in enumerate(params.transactions or ())
-        )
-        return answered(self._execute(Reorganize(number(params.depth, 0), placed)))
+        return self._reorg(view, number(params.depth, 0), params.transactions or [])
+
+    async def _reorg(self, view: LedgerView, depth: int, asked: list[Asked]) -> bytes:
+        placed = await self._placing.placed(view, asked, depth)
+        return await answered(self._execute(Reorganize(depth, placed)))
 
     def reorg_putting_back(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
         """Replace this many sealed blocks by empty ones; their transactions wait again."""
         depth = _read_rollback(raw).depth
         command = Reorganize(1 if depth is None else number(depth, 0), put_back=True)
         return answered(self._execute(command))
-
-
-def _placed(
-    profile: ChainProfile, transaction: str | dict[str, Any], offset: Number, path: str
-) -> tuple[int, bytes, bytes]:
-    """A transaction and the block of the new branch that it stands in."""
-    if not isinstance(transaction, str):
-        refuse(1, f"{path}[0]", "expected a signed transaction as hexadecimal text")
-    decoded = read_transaction(data(transaction, 1, f"{path}[0]"), profile)
-    return number(offset, 1, f"{path}[1]"), decoded.raw, decoded.sender

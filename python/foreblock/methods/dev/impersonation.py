@@ -64,6 +64,11 @@ class ImpersonationMethods:
         who = address(_read_passphrase(raw).address, 0)
         return answered(self._execute(Impersonate(who)), write_true)
 
+    def remove_account(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """The same as anvil_stopImpersonatingAccount, as Ganache has it."""
+        who = address(_read_passphrase(raw).address, 0)
+        return answered(self._execute(Impersonate(who, is_on=False)), write_true)
+
     def unlock(self, view: LedgerView, raw: Raw) -> bytes:
         """True for an account that the service sends for; accounts are never locked."""
         who = address(_read_passphrase(raw).address, 0)

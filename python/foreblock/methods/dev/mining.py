@@ -108,6 +108,11 @@ class MiningMethods:
         interval = None if params.interval is None else number(params.interval, 1)
         return answered(self._execute(Mine(blocks, interval)))
 
+    def interval_mine(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+        """Seal the block in progress, as the clock would."""
+        take_none(raw)
+        return answered(self._execute(Mine()), write_true)
+
     def set_automine(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
         """Let each transaction seal a block, or none: then blocks are mined on command only."""
         mining = "automine" if _read_switch(raw).is_on else "manual"

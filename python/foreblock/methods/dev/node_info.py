@@ -9,13 +9,14 @@ from msgspec import Raw
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.reading.view import LedgerView
 from foreblock.methods.dev.commanding import Number, number
-from foreblock.methods.node.about import client, take_none
+from foreblock.methods.node.about import client, network_version, take_none
 from foreblock.methods.node.fees import PriorityFees
 from foreblock.methods.params import Params, reader
 from foreblock.methods.shapes import members, write_data, write_quantity
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.steps import Steps
 
+MOST_SNAPSHOTS: Final = 500  # that are shown, the oldest
 NO_FORK: Final = b'{"forkUrl":null,"forkBlockNumber":null,"forkRetryBackoff":null}'
 
 
@@ -66,9 +67,18 @@ class NodeInfoMethods:
             b"latestBlockNumber": b"%d" % latest.number,
             b"latestBlockHash": write_data(latest.hash),
             b"forkedNetwork": b"null",
-            b"snapshots": b"{}",
+            b"snapshots": _write_snapshots(view),
         }
         return b"{%b}" % members(fields)
+
+    def genesis_time(self, view: LedgerView, raw: Raw) -> bytes:
+        """The time of block 0, in seconds."""
+        take_none(raw)
+        return b"%d" % view.resolve(0).header.timestamp
+
+    def network_id(self, view: LedgerView, raw: Raw) -> bytes:
+        """The chain's number in decimal, as net_version gives it."""
+        return network_version(view, raw)
 
     def set_chain_id(self, view: LedgerView, raw: Raw) -> bytes:
         """Null for the chain's own id; another is refused, because blocks depend on it."""
@@ -107,3 +117,12 @@ class NodeInfoMethods:
         if family == "optimism":
             fields[b"network"] = b'"optimism"'
         return b"{%b}" % members(fields)
+
+
+def _write_snapshots(view: LedgerView) -> bytes:
+    """Each snapshot's id, with the number and the hash of the block that was latest."""
+    fields = {}
+    for snapshot, latest in view.dev_snapshots(MOST_SNAPSHOTS).items():
+        block = view.resolve(latest)
+        fields[b"0x%x" % snapshot] = b"[%d,%b]" % (latest, write_data(block.hash))
+    return b"{%b}" % members(fields)

@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Raw, Struct, field, structs
 
+from foreblock.bus.commands import SendUnsigned
 from foreblock.errors import InvalidParams, RefusedCall, UnsupportedType
 from foreblock.ledger.calls.call import FEE_LIMIT, Call, message
 from foreblock.ledger.calls.checks import check_fields
@@ -19,12 +20,19 @@ from foreblock.ledger.rules.transaction_types import (
     LEGACY,
     SET_CODE,
 )
-from foreblock.methods.dev.commanding import Number, number
+from foreblock.ledger.rules.unsigned_deposits import unsigned_source
+from foreblock.methods.dev.commanding import U64, Number, number, word
 from foreblock.methods.keys import NO_SIGNER, Keys, is_impersonated
 from foreblock.methods.params import Params, address, read_in_turn, reader
 from foreblock.methods.pool.filling import FillMethods, check_parts, read_asked
 from foreblock.scheduling.steps import Pace, Steps
-from foreblock.types import Transaction, sign_transaction
+from foreblock.types import (
+    Transaction,
+    deposit_transaction,
+    keccak256,
+    sign_transaction,
+    unsigned_transaction,
+)
 
 TRANSFER_GAS: Final = 21_000
 BLOCK_START_GAS: Final = 70_000  # op-geth: what the first deposit of a block may use
@@ -55,6 +63,44 @@ class Prepared(Struct, gc=False):
     nonce: int | None  # where the request has one
     chain_id: int
     is_unsigned: bool
+    pays: bool = True  # fees; a deposit does not
+
+    def unsigned(self, *, is_allowed: bool) -> SendUnsigned:
+        """The command that sends it without a signature."""
+        call = self.call
+        command = SendUnsigned(
+            sender=call.sender,
+            to=call.to,
+            value=word(call.value),
+            data=call.data,
+            gas=call.gas,
+            nonce=self.nonce,
+            is_allowed=is_allowed,
+        )
+        if not self.pays:
+            return command
+        made = unsigned_transaction(message(call, 0), self.chain_id, 0)
+        return structs.replace(
+            command,
+            max_fee_per_gas=made.max_fee_per_gas,
+            max_priority_fee_per_gas=made.max_priority_fee_per_gas,
+            access_list=made.access_list or (),
+        )
+
+    def without_signature(self, nonce: int) -> Transaction:
+        """The transaction itself, for a sender who does not sign."""
+        call = self.call
+        if self.pays:
+            return unsigned_transaction(message(call, 0), self.chain_id, nonce)
+        return deposit_transaction(
+            source_hash=unsigned_source(keccak256(call.sender + nonce.to_bytes(8)), nonce),
+            sender=call.sender,
+            to=call.to,
+            mint=0,
+            value=call.value,
+            gas_limit=call.gas,
+            input=call.data,
+        )
 
     def signed(self, nonce: int, secret: bytes) -> Transaction:
         """The transaction itself."""
@@ -84,7 +130,11 @@ class Preparing:
         kind = _type_of(call, further.type)
         _check(kind, call)
         check_parts(call, asked.lists)
+        pays = view.profile.unsigned or not is_unsigned
         if is_unsigned:
+            kind = DYNAMIC_FEE
+            _check_unsigned(call)
+        if not pays:
             call = _unpriced(call)
         else:
             call = yield from self._priced(view, call)
@@ -94,7 +144,7 @@ class Preparing:
             gas = yield from self._gas(view, call, pace)
         check_fields(call, view.profile.chain_id)
         call = structs.replace(call, gas=gas)
-        return Prepared(call, kind, asked.nonce, view.profile.chain_id, is_unsigned)
+        return Prepared(call, kind, asked.nonce, view.profile.chain_id, is_unsigned, pays)
 
     def _sender(self, given: str | None, *, has_default: bool) -> bytes:
         if given is not None:
@@ -120,12 +170,16 @@ class Preparing:
 
 
 def _most_gas(view: LedgerView, call: Call) -> int:
-    """The gas of a block, as far as any chain takes it and the sender can pay for it."""
+    """The gas of a block, as far as any chain takes it and the sender can pay for it.
+
+    One who can pay for nothing is not spared: the pool says so.
+    """
     head = view.resolve("pending")
     most = min(head.header.gas_limit - BLOCK_START_GAS, MOST_GAS)
     if call.fee_cap:
         left = view.state(head).balance(call.sender) - call.value
-        most = min(most, left // call.fee_cap)
+        if (affordable := left // call.fee_cap) >= TRANSFER_GAS:
+            most = min(most, affordable)
     return max(most, TRANSFER_GAS)
 
 
@@ -163,8 +217,13 @@ def _with_fees_of(kind: int, call: Call, base_fee: int | None) -> Call:
     )
 
 
-def _unpriced(call: Call) -> Call:
-    """What an unsigned transaction can say: it pays no fees and lists nothing."""
+def _check_unsigned(call: Call) -> None:
     if call.authorizations is not None:
         raise InvalidParams("a transaction without a signature carries no authorizations")
+    if call.highest_fee > U64:
+        raise RefusedCall(f"a fee of {call.highest_fee} wei has more than 64 bits")
+
+
+def _unpriced(call: Call) -> Call:
+    """What a deposit can say: it pays no fees and lists nothing."""
     return Call(call.to, call.gas, call.sender, call.data, call.value, chain_id=call.chain_id)

@@ -14,7 +14,6 @@ from typing import Final
 
 from msgspec import Raw
 
-from foreblock.bus.commands import SendUnsigned
 from foreblock.errors import (
     PoolRefusal,
     RefusedCall,
@@ -22,7 +21,7 @@ from foreblock.errors import (
     TimedOut,
 )
 from foreblock.ledger.reading.view import LedgerView
-from foreblock.methods.dev.commanding import Commands, word
+from foreblock.methods.dev.commanding import Commands
 from foreblock.methods.dev.preparing import Prepared, Preparing
 from foreblock.methods.keys import Keys
 from foreblock.methods.params import Params, reader
@@ -146,18 +145,8 @@ class UnlockedMethods:
             turn.release()
 
     async def _send_without_signature(self, prepared: Prepared, *, anybody: bool) -> bytes:
-        call = prepared.call
-        sent: bytes | str = await self._commands.execute(
-            SendUnsigned(
-                sender=call.sender,
-                to=call.to,
-                value=word(call.value),
-                data=call.data,
-                gas=call.gas,
-                nonce=prepared.nonce,
-                is_allowed=anybody,
-            )
-        )
+        command = prepared.unsigned(is_allowed=anybody)
+        sent: bytes | str = await self._commands.execute(command)
         if isinstance(sent, str):
             raise RejectedTransaction(sent)
         return sent

@@ -44,6 +44,7 @@ class Discovery:
     def modules(self, _view: LedgerView, raw: Raw) -> bytes:
         """The prefixes of the methods that are served, with a version each."""
         take_none(raw)
-        names = [method.name for family in self.families for method in family.methods]
+        methods = [method for family in self.families for method in family.methods]
+        names = [name for method in methods for name in method.names]
         prefixes = sorted({name.partition("_")[0] for name in names if "_" in name})
         return msgspec.json.encode(dict.fromkeys(prefixes, MODULE_VERSION))

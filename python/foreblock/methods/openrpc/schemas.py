@@ -2,12 +2,13 @@
 
 A result shape is complete: it lists every field that an answer may have, so that clients can be
 generated from it. Fields of later forks, of other transaction types and of OP chains may be
-absent. A parameter shape lists what is read. Those of logs, subscriptions, the pool and traces
-are in `event_schemas` and `trace_schemas`.
+absent. A parameter shape lists what is read. Those of logs, subscriptions, the pool, traces and
+development chains are in `event_schemas`, `trace_schemas` and `dev_schemas`.
 """
 
 from typing import Final
 
+from foreblock.methods.openrpc.dev_schemas import DEV
 from foreblock.methods.openrpc.event_schemas import EVENTS
 from foreblock.methods.openrpc.schema_parts import (
     ADDRESS_KEY,
@@ -196,4 +197,4 @@ NODE: Final[dict[str, Schema]] = {
 }
 
 CORE: Final[dict[str, Schema]] = SCALARS | BLOCKS | STATE | CALLS | NODE
-SCHEMAS: Final[dict[str, Schema]] = CORE | EVENTS | TRACES
+SCHEMAS: Final[dict[str, Schema]] = CORE | EVENTS | TRACES | DEV

@@ -188,6 +188,7 @@ class ChaoticSequencer(Sequencer):
         builder.drop(whole.partials[-1:], "not in the sealed block")
         whole.close()
         self._block = writer.current = resume(writer.store, writer.profile, whole.partials[-2])
+        self._block.skip_to(whole.index - 1 - whole.quiet)
         super()._turn_over(now_ns, builder)
         self._regain(cheats)
         self._put_back(tail)

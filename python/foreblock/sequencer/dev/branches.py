@@ -7,15 +7,16 @@ take it for a restart.
 
 import secrets
 from collections import defaultdict
+from collections.abc import Sequence
 
-from foreblock.bus.commands import Reorganize, Reset, Revert, Rollback, TakeSnapshot
+from foreblock.bus.commands import Reorganize, Reset, Revert, Rollback, SetHead, TakeSnapshot
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.building.block_run import BlockRun
 from foreblock.ledger.building.chain_return import FormerPlace, take_back
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.snapshot_rows import MOST, ChainSnapshot
 from foreblock.sequencer.dev.branching import BranchingSequencer
-from foreblock.types import Transaction, decode_transactions
+from foreblock.types import Cheat, Transaction, decode_transactions
 
 
 def take_snapshot(sequencer: BranchingSequencer, _: TakeSnapshot) -> int:
@@ -71,6 +72,15 @@ def roll_back(sequencer: BranchingSequencer, command: Rollback) -> None:
     _go_back(sequencer, fork, waiting)
 
 
+def set_head(sequencer: BranchingSequencer, command: SetHead) -> None:
+    """Give up sealed blocks above one, as a rollback does."""
+    latest = sequencer.parent.number
+    if command.number > latest:
+        raise RefusedCommand(f"block {command.number} is above the latest block, {latest}")
+    if command.number < latest:
+        roll_back(sequencer, Rollback(latest - command.number))
+
+
 def reorganize(sequencer: BranchingSequencer, command: Reorganize) -> None:
     """Replace sealed blocks by as many others; what is not sealed yet waits again."""
     depth = command.depth
@@ -81,35 +91,48 @@ def reorganize(sequencer: BranchingSequencer, command: Reorganize) -> None:
     with sequencer.writer.store.view() as view:
         old = [read_header(view, fork + 1 + each)[0] for each in range(depth)]
     named = {each.hash for some in placed.values() for each in some}
-    given_up = _unsealed(sequencer)
+    given_up, cheats = _unsealed(sequencer), list[Cheat]()
     if command.put_back:
+        cheats = [each for header in old for each in sequencer.cheats_of(header.number)]
+        cheats += sequencer.cheats_of(sequencer.block.number, sequencer.block.partials)
         sealed = [each for header in old for each in sequencer.transactions_of(header.number)]
         given_up = [*sealed, *given_up]
     waiting = [each for each in (*given_up, *sequencer.pooled()) if each.hash not in named]
-    run = BlockRun.replacing(sequencer.writer, sequencer.clock, fork, sequencer.block)
+    run = _branch(sequencer, fork)
     for offset, header in enumerate(old):
         left = sequencer.add_sealed(run, header.timestamp, old[0].hash, placed[offset])
         if left:
             run.close()
             raise RefusedCommand(f"transaction 0x{left[0].hash.hex()} cannot run in its block")
     sequencer.change(branches=sequencer.state.branches + 1)
-    _finish(sequencer, run, fork, waiting)
+    _finish(sequencer, run, fork, waiting, cheats)
+
+
+def _branch(sequencer: BranchingSequencer, fork: int) -> BlockRun:
+    """A run on this block; no name finds what was above it afterwards."""
+    writer, clock, block = sequencer.writer, sequencer.clock, sequencer.block
+    return BlockRun.replacing(writer, clock, fork, block, findable=False)
 
 
 def _go_back(sequencer: BranchingSequencer, fork: int, waiting: list[Transaction]) -> None:
     """Give up all sealed blocks above this one, and begin the next."""
-    run = BlockRun.replacing(sequencer.writer, sequencer.clock, fork, sequencer.block)
+    run = _branch(sequencer, fork)
     _finish(sequencer, run, fork, waiting)
 
 
 def _finish(
-    sequencer: BranchingSequencer, run: BlockRun, fork: int, waiting: list[Transaction]
+    sequencer: BranchingSequencer,
+    run: BlockRun,
+    fork: int,
+    waiting: list[Transaction],
+    cheats: Sequence[Cheat] = (),
 ) -> None:
     """Begin the block in progress of a run, and make the run the chain."""
     sequencer.snapshots.forget_above(fork)
     sequencer.change(keeps_time=False, is_cheated=False)
     sequencer.begin_branch(run)
     sequencer.go_on_with(run.block, run.commit(), waiting)
+    sequencer.set_again(cheats)
     sequencer.settle()
 
 

@@ -6,7 +6,7 @@ load, and where faults have struck. Payload ids never repeat, so that those who 
 never take one job for another.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from msgspec import structs
@@ -16,6 +16,7 @@ from foreblock.ledger.building.block_in_progress import BlockInProgress
 from foreblock.ledger.building.block_run import BlockRun
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.building.snapshots import Snapshots
+from foreblock.ledger.storage.cheat_rows import merged
 from foreblock.ledger.storage.dev_row import DevState
 from foreblock.sequencer.attributes import next_base
 from foreblock.sequencer.chaos.faults import Faults
@@ -25,7 +26,7 @@ from foreblock.sequencer.load import Load
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.sequencer.timing import SECOND_NS
 from foreblock.sequencer.transaction_pool import TransactionPool
-from foreblock.types import Base, Flashblock, Transaction
+from foreblock.types import Base, Cheat, Flashblock, Transaction
 
 
 class BranchingSequencer(DevSequencer):
@@ -160,6 +161,14 @@ class BranchingSequencer(DevSequencer):
     ) -> list[Transaction]:
         """The users' transactions in these partials, or in all of a sealed block."""
         return self._transactions_of(block, partials)
+
+    def cheats_of(self, block: int, partials: tuple[int, ...] | None = None) -> Sequence[Cheat]:
+        """The accounts that were set in these partials, or in all of a sealed block."""
+        return self._cheats_in(block, partials)
+
+    def set_again(self, cheats: Sequence[Cheat]) -> None:
+        """Set accounts that were set in what was given up."""
+        self._regain(merged(cheats))
 
     # --- Accidents ---------------------------------------------------------------------
 

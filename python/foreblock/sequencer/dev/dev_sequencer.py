@@ -42,7 +42,7 @@ from foreblock.sequencer.index_limits import Budget
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.sequencer.timing import NEVER_NS, SECOND_NS, Schedule, next_timestamp, unscheduled
-from foreblock.sequencer.unsigned import unsigned_transaction
+from foreblock.sequencer.unsigned import make_unsigned
 from foreblock.types import Account, Base, Cheat, Flashblock, Header, Transaction
 
 MILLISECOND_NS: Final = 10**6
@@ -451,7 +451,8 @@ class DevSequencer(ChaoticSequencer):
     def submit_unsigned(self, asked: SendUnsigned) -> Transaction:
         """Take a transaction without a signature into the pool; raises a `PoolRefusal`."""
         nonce = self.next_nonce(asked.sender) if asked.nonce is None else asked.nonce
-        transaction = unsigned_transaction(asked, nonce, self._options.seed)
+        base_fee, chain = self.base.base_fee_per_gas, self._writer.profile
+        transaction = make_unsigned(asked, nonce, self._options.seed, base_fee, chain)
         self.submit(transaction, may_replace=False)
         return transaction
 

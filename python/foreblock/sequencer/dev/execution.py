@@ -28,6 +28,7 @@ _TABLE: Final[dict[type, Callable[[BranchingSequencer, Any], Any]]] = {
     commands.Revert: branches.revert,
     commands.Reset: branches.reset,
     commands.Rollback: branches.roll_back,
+    commands.SetHead: branches.set_head,
     commands.Reorganize: branches.reorganize,
     commands.CloseFlashblock: accidents.close_flashblock,
     commands.RestartBlock: accidents.restart_block,

@@ -14,7 +14,7 @@ use alloy_consensus::{TxEip1559, TxEip2930, TxEip4844, TxEip7702, TxLegacy};
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, Bytes, keccak256};
 
-use super::{DEPOSIT_TYPE, Envelope, Signed, Transaction, TxDeposit};
+use super::{DEPOSIT_TYPE, Envelope, Signed, Transaction, TxDeposit, named::named_sender};
 use crate::error::{Error, Result};
 
 /// Transactions recovered by a thread before it looks for more. Recovery takes about
@@ -111,13 +111,13 @@ fn take<'a, T>(chunks: &[&'a [T]], next: &AtomicUsize) -> Option<(usize, &'a [T]
     chunks.get(index).map(|chunk| (index, *chunk))
 }
 
-fn parse(raw: &[u8]) -> Result<(Envelope, B256)> {
+pub(super) fn parse(raw: &[u8]) -> Result<(Envelope, B256)> {
     let hash = keccak256(raw);
     let envelope = match raw {
         [] => return Err(undecodable("no bytes")),
         [0xc0..=0xff, ..] => Envelope::Signed(Signed::Legacy(signed::<TxLegacy>(raw, hash)?)),
         [0x01, rest @ ..] => Envelope::Signed(Signed::Eip2930(signed::<TxEip2930>(rest, hash)?)),
-        [0x02, rest @ ..] => Envelope::Signed(Signed::Eip1559(signed::<TxEip1559>(rest, hash)?)),
+        [0x02, rest @ ..] => signed_or_named(Signed::Eip1559(signed::<TxEip1559>(rest, hash)?)),
         [0x03, rest @ ..] => Envelope::Signed(Signed::Eip4844(signed::<TxEip4844>(rest, hash)?)),
         [0x04, rest @ ..] => Envelope::Signed(Signed::Eip7702(signed::<TxEip7702>(rest, hash)?)),
         [DEPOSIT_TYPE, rest @ ..] => Envelope::Deposit(deposit_fields(rest)?),
@@ -140,6 +140,13 @@ fn signed<T: RlpEcdsaDecodableTx>(
         T::rlp_decode_with_signature(&mut rest).map_err(|why| undecodable(why.to_string()))?;
     no_bytes_left(rest)?;
     Ok(alloy_consensus::Signed::new_unchecked(transaction, signature, hash))
+}
+
+fn signed_or_named(signed: Signed) -> Envelope {
+    match named_sender(&signed) {
+        Some(_) => Envelope::Unsigned(signed),
+        None => Envelope::Signed(signed),
+    }
 }
 
 fn deposit_fields(mut rest: &[u8]) -> Result<TxDeposit> {

@@ -13,6 +13,7 @@ use revm::bytecode::opcode as op;
 
 use super::*;
 use crate::{
+    codec::transaction::named,
     evm::{
         env::BlockFields,
         execute::{self, Options},
@@ -165,6 +166,31 @@ fn a_transfer_on_optimism_pays_every_vault_its_share() {
     assert_eq!(balance(&overlay, BASE_FEE_RECIPIENT), U256::from(21_000 * BASE_FEE));
     assert_eq!(balance(&overlay, SEQUENCER_VAULT), U256::from(21_000 * 2));
     assert_eq!(balance(&overlay, CONTRACT), U256::from(5));
+}
+
+#[test]
+fn a_sender_that_is_named_may_have_code_where_there_are_no_deposits() {
+    let message = Message {
+        from: CONTRACT,
+        to: Some(addr(7)),
+        value: U256::from(5),
+        gas: 21_000,
+        fees: Fees::Dynamic { max_fee_per_gas: 100, max_priority_fee_per_gas: 2 },
+        ..Message::default()
+    };
+    let tx = named(&message, CHAIN_ID, 1).expect("a transaction");
+    let state =
+        state(RECORDED).contract(CONTRACT, Bytes::from_static(&[op::STOP])).fund(CONTRACT, ETHER);
+    let (executed, overlay) = one(&state, ethereum("Prague"), &tx);
+    assert_eq!(executed.outcome.gas_used, 21_000);
+    assert_eq!(balance(&overlay, addr(7)), U256::from(5));
+    let refused = |rules, tx: &Transaction| {
+        next(&mut state.overlay(), &env(rules), tx, &mut Progress::default()).is_err()
+    };
+    assert!(refused(optimism("Jovian"), &tx));
+    assert!(refused(ethereum("Prague"), &Transaction { sender: SENDER, ..tx.clone() }));
+    let again = named(&message, CHAIN_ID, 2).expect("a transaction");
+    assert!(refused(ethereum("Prague"), &again), "its nonce is not the next");
 }
 
 #[test]

@@ -1,0 +1,96 @@
+//! Transactions that name their sender instead of signing, as chains of developers take them.
+//!
+//! Such a transaction is of type 2, and where its signature would be it has an even parity, its
+//! sender for `r` and 0 for `s`. No signature has an `s` of 0, so nothing that somebody signed
+//! is taken for one. Only who is told to (`decode_named`) believes it.
+
+use alloy_eips::eip2718::Encodable2718;
+use alloy_primitives::{Address, Bytes, Signature, U160, U256, keccak256};
+
+use super::{Envelope, Signed, Transaction, decode::parse, typed::typed};
+use crate::error::{Error, Result};
+use crate::evm::message::Message;
+
+const DYNAMIC_FEE: u8 = 2;
+
+/// The message as such a transaction, with this nonce of its sender.
+///
+/// # Errors
+///
+/// `InvalidArgument` for a message that no transaction of type 2 is.
+pub fn named(message: &Message, chain_id: u64, nonce: u64) -> Result<Transaction> {
+    let r = U256::from(U160::from_be_bytes(message.from.into_array()));
+    let typed = typed(message, DYNAMIC_FEE, chain_id, nonce)?;
+    let envelope = typed.into_envelope(Signature::new(r, U256::ZERO, false));
+    let raw: Bytes = envelope.encoded_2718().into();
+    let hash = keccak256(&raw);
+    Ok(Transaction { envelope: Envelope::Unsigned(envelope), hash, sender: message.from, raw })
+}
+
+/// Decodes the encoding of such a transaction, and no other.
+///
+/// # Errors
+///
+/// `Undecodable` with the reason.
+pub fn decode_named(raw: &[u8]) -> Result<Transaction> {
+    let (envelope, hash) = parse(raw)?;
+    let sender = match &envelope {
+        Envelope::Unsigned(signed) => named_sender(signed),
+        Envelope::Signed(_) | Envelope::Deposit(_) => None,
+    };
+    let sender = sender.ok_or_else(|| Error::Undecodable {
+        what: "transaction",
+        why: "it names no sender".into(),
+    })?;
+    Ok(Transaction { envelope, hash, sender, raw: Bytes::copy_from_slice(raw) })
+}
+
+/// The sender that a transaction names instead of signing; none of any other.
+pub(crate) fn named_sender(signed: &Signed) -> Option<Address> {
+    let Signed::Eip1559(dynamic) = signed else { return None };
+    let signature = dynamic.signature();
+    let is_named = signature.s().is_zero() && !signature.v() && signature.r().bit_len() <= 160;
+    is_named.then(|| Address::from_word(signature.r().into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::transaction::{decode, decode_known};
+
+    fn message(from: Address) -> Message {
+        Message { from, to: Some(Address::repeat_byte(1)), gas: 21_000, ..Message::default() }
+    }
+
+    #[test]
+    fn a_named_sender_is_believed_by_who_is_told_to() {
+        for byte in [0x00, 0x01, 0xff] {
+            let mut from = Address::repeat_byte(byte);
+            from[19] = 0xaa;
+            let made = named(&message(from), 7, 3).expect("a transaction");
+            assert_eq!(decode_named(&made.raw), Ok(made.clone()));
+            assert_eq!(decode_known(&made.raw, from), Ok(made.clone()));
+            assert!(decode(&made.raw).is_err());
+            assert_eq!((made.sender, made.fields().nonce()), (from, 3));
+        }
+    }
+
+    #[test]
+    fn nothing_else_names_a_sender() {
+        let made = named(&message(Address::repeat_byte(9)), 7, 3).expect("a transaction");
+        let Envelope::Unsigned(Signed::Eip1559(dynamic)) = &made.envelope else { panic!() };
+        let r = dynamic.signature().r();
+        let other = |r: U256, s: u64, parity| {
+            let signature = Signature::new(r, U256::from(s), parity);
+            Signed::new_unhashed(dynamic.tx().clone().into(), signature)
+        };
+        assert!(named_sender(&other(r, 0, false)).is_some());
+        assert!(named_sender(&other(r, 1, false)).is_none());
+        assert!(named_sender(&other(r, 0, true)).is_none());
+        assert!(named_sender(&other(r + (U256::from(1) << 160), 0, false)).is_none());
+        let legacy = typed(&message(Address::ZERO), 0, 7, 3).expect("a transaction");
+        let legacy = legacy.into_envelope(Signature::new(r, U256::ZERO, false));
+        assert!(named_sender(&legacy).is_none());
+        assert!(decode_named(&legacy.encoded_2718()).is_err());
+    }
+}
