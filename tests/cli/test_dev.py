@@ -1,6 +1,6 @@
 """`foreblock dev` up to the start of its processes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,13 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
     """Settings and networks that would have been started."""
     found: list[Any] = []
 
-    def run(settings: Settings, served: Sequence[launch.ServedNetwork], started: object) -> bool:
-        assert started
+    def run(
+        settings: Settings,
+        served: Sequence[launch.ServedNetwork],
+        started: Callable[[launch.Started], None],
+    ) -> bool:
+        addresses = [each.listen.replace(",", ", ") for each in served]
+        started(launch.Started(addresses, [""] * len(served), 1))
         found.extend((settings, *served))
         return False
 
@@ -45,3 +50,21 @@ def test_defaults_give_way_to_what_is_told(
     settings, only = started
     assert (settings.nice, settings.access.cors_origins) == (0, ())
     assert (only.network.dev.dev_methods, only.network.dev.mining) == ("off", "mixed")
+
+
+@pytest.mark.parametrize(
+    ("options", "is_said"),
+    [
+        ((), False),
+        (("--listen", "127.0.0.1:1,0.0.0.0:1"), True),
+        (("--test-listen", "10.0.0.1:1"), True),
+        (("--listen", "0.0.0.0:1", "--dev-methods", "everywhere"), False),
+    ],
+)
+def test_who_cannot_change_the_chains_is_said(
+    started: list[Any], options: Sequence[str], is_said: bool
+) -> None:
+    done = CliRunner().invoke(main, ["dev", *options], catch_exceptions=False)
+    assert started
+    assert ("other machines cannot change" in done.output) == is_said
+    assert max(map(len, done.output.splitlines())) <= 80

@@ -5,7 +5,14 @@ import socket
 import pytest
 
 from foreblock.errors import AddressInUse, AddressUnusable
-from foreblock.server.sockets import is_loopback, listen, name, parse_address, refuse_new
+from foreblock.server.sockets import (
+    is_loopback,
+    is_loopback_host,
+    listen,
+    name,
+    parse_address,
+    refuse_new,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,6 +42,17 @@ def test_addresses_that_other_machines_reach(address: str, loopback: bool) -> No
     opened = listen(address, 1)
     assert is_loopback(opened[0]) == loopback
     close(opened)
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
+        ("::1", True), ("::ffff:127.0.0.1", True), ("::", False), ("fe80::1%eth0", False),
+        ("10.0.0.1", False), ("node.example", False), ("localhost", True),
+    ],
+)  # fmt: skip
+def test_hosts_that_other_machines_reach(host: str, loopback: bool) -> None:
+    assert is_loopback_host(host) == loopback
 
 
 def close(opened: list[socket.socket]) -> None:

@@ -25,6 +25,7 @@ from foreblock.primitives import format_data, parse_number
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.server import origins
+from foreblock.server.sockets import is_loopback_host, parse_address
 from foreblock.service import launch
 from foreblock.service.temporary import PREFIX, temporary_folder
 from foreblock.settings import ChainSettings, DevSettings
@@ -218,6 +219,8 @@ def _say(
         click.echo(f"{each.network.name:<5} {urls}{identity}")
         if feed:
             click.echo(f"      ws://{feed}/ws   flashblocks")
+    if chain.dev_methods == "loopback" and not all(map(_is_loopback, started.addresses)):
+        click.echo("other machines cannot change the chains, unless with --dev-methods everywhere")
     click.echo("JSON-RPC also as ws:// at the same addresses; at /eth each is an ordinary node")
     click.echo()
     click.echo(
@@ -231,6 +234,11 @@ def _say(
     where = settings.service.data or "a temporary directory, removed at the end"
     click.echo(f"data in {where}")
     click.echo("Ctrl-C stops it; see also `foreblock watch` and `foreblock send`")
+
+
+def _is_loopback(addresses: str) -> bool:
+    hosts = (parse_address(each)[0] for each in addresses.split(", "))
+    return all(map(is_loopback_host, hosts))
 
 
 def _say_accounts(chain: ChainSettings) -> None:

@@ -65,7 +65,15 @@ def name(sock: socket.socket) -> str:
 
 def is_loopback(sock: socket.socket) -> bool:
     """Whether only programs of this machine reach a listening socket."""
-    address = ipaddress.ip_address(sock.getsockname()[0].partition("%")[0])
+    return is_loopback_host(sock.getsockname()[0])
+
+
+def is_loopback_host(host: str) -> bool:
+    """Whether an address is one of this machine alone; of names only localhost is."""
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host == "localhost"
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return (mapped or address).is_loopback
 

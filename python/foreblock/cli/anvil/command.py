@@ -5,11 +5,9 @@ It runs one network with anvil's defaults, as an ordinary node at `/`. Settings 
 the environment and in foreblock.toml replace anvil's defaults, and flags replace both.
 """
 
-import ipaddress
 import json
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +24,7 @@ from foreblock.cli.verb import FILE, INTERRUPTED, SectionedOption, Verb, failing
 from foreblock.errors import BadGenesis, InvalidArgument
 from foreblock.primitives import parse_number
 from foreblock.sequencer.new_mnemonic import random_mnemonic, seeded_mnemonic
+from foreblock.server.sockets import is_loopback_host
 from foreblock.service import launch
 from foreblock.settings import DevSettings
 from foreblock.settings.loading import Declared, declared
@@ -133,14 +132,8 @@ def _say_rounded(flags: Flags, settings: Settings) -> None:
 def _defaults(flags: Flags) -> Settings:
     """Anvil's defaults; where other machines are to reach it, they may use any name of it."""
     hosts = flags.get("host", HOST).split(",")
-    reached = {} if all(map(_is_loopback, hosts)) else {"hosts": "*"}
+    reached = {} if all(map(is_loopback_host, hosts)) else {"hosts": "*"}
     return {**dev.DEFAULTS, **DEFAULTS, **reached}
-
-
-def _is_loopback(host: str) -> bool:
-    with suppress(ValueError):
-        return ipaddress.ip_address(host).is_loopback
-    return host == "localhost"
 
 
 def _in_brackets(host: str) -> str:
