@@ -6,7 +6,8 @@
 Both servers mine by transactions and have the same accounts. One client has one connection to
 each and sends one request after the other; rounds of both alternate. A row begins with new
 servers. Figures are milliseconds: of a request in the median of all rounds, or of the whole where
-a row says so. A ratio above 1 says that foreblock is slower.
+a row says so. A ratio above 1 says that foreblock is slower. The last row of each scenario is the
+CPU time of the server for a round, which other work on the machine changes least.
 """
 
 import argparse
@@ -22,6 +23,7 @@ from typing import Any, NamedTuple
 
 from foreblock._engine import Message, sign_transaction
 from foreblock.bench.rpc.peers import find
+from foreblock.bench.rpc.processes import cpu_seconds, family
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 from foreblock.service.running import HOST, free_port, started
 
@@ -45,7 +47,8 @@ class Chosen(NamedTuple):
 class Client:
     """A connection to one server."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, pid: int) -> None:
+        self.processes = family(pid)
         self._port = port
         self._socket = self._connected()
         self._head = f"POST / HTTP/1.1\r\nHost: {HOST}:{port}\r\nContent-Type: application/json\r\n"
@@ -276,8 +279,12 @@ def run(scenario: Scenario, chosen: Chosen, program: Path | None, options: list[
         for _ in range(rounds):
             for name, client in servers.items():
                 client.connect_again()
+                before = cpu_seconds(client.processes)
                 for row, seconds in scenario.measure(client, chosen):
                     figures.setdefault(row, {}).setdefault(name, []).append(seconds)
+                row = f"  CPU of a round of {scenario.measure.__name__}"
+                took = cpu_seconds(client.processes) - before
+                figures.setdefault(row, {}).setdefault(name, []).append(took)
     for row, by_server in figures.items():
         report(row, by_server)
 
@@ -323,8 +330,8 @@ def anvil(program: Path) -> Iterator[Client]:
 
 @contextmanager
 def running(command: Sequence[str], port: int) -> Iterator[Client]:
-    with started(command, f"http://{HOST}:{port}"):
-        client = Client(port)
+    with started(command, f"http://{HOST}:{port}") as process:
+        client = Client(port, process.pid)
         try:
             yield client
         finally:

@@ -9,6 +9,7 @@ use foreblock_engine::evm::allowance::Allowance as EngineAllowance;
 use foreblock_engine::evm::execute::{self, Options};
 use foreblock_engine::evm::overlay::{Overlay as EngineOverlay, Override};
 use foreblock_engine::evm::precompiles::PrecompileOverrides;
+use foreblock_engine::evm::remembering::Remembering;
 use foreblock_engine::evm::transact::{self, Progress};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -99,8 +100,12 @@ impl<'py> FromPyObject<'_, 'py> for Slot {
 pub struct Overlay(Mutex<EngineOverlay>);
 
 impl Overlay {
-    pub fn above(state: &State) -> Self {
-        Self::of(EngineOverlay::new(Box::new(state.0.clone())))
+    pub fn above(state: &State, remember: bool) -> Self {
+        let state = state.0.clone();
+        Self::of(EngineOverlay::new(match remember {
+            true => Box::new(Remembering::new(state)),
+            false => Box::new(state),
+        }))
     }
 
     pub fn of(overlay: EngineOverlay) -> Self {

@@ -130,8 +130,9 @@ impl State {
         Ok(PyBytes::new(py, hash.as_slice()))
     }
 
-    fn overlay(&self) -> Overlay {
-        Overlay::above(self)
+    #[pyo3(signature = (*, remember = false))]
+    fn overlay(&self, remember: bool) -> Overlay {
+        Overlay::above(self, remember)
     }
 
     #[pyo3(signature = (*, rebuild = false))]

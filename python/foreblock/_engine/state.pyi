@@ -45,8 +45,11 @@ class State:
     def slots(self, address: bytes, after: int | None, limit: int) -> list[tuple[int, int]]:
         """Up to `limit` non-zero slots above the slot `after`, in order."""
 
-    def overlay(self) -> Overlay:
-        """An empty overlay above this state."""
+    def overlay(self, *, remember: bool = False) -> Overlay:
+        """An empty overlay above this state.
+
+        With `remember` it reads each account and slot once, which pays for many blocks.
+        """
 
     def trie(self, *, rebuild: bool = False) -> StateTrie:
         """The trie of this state, for roots after changes: `PrunedState`.

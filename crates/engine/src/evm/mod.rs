@@ -15,6 +15,7 @@ pub mod message;
 pub mod outcome;
 pub mod overlay;
 pub mod precompiles;
+pub mod remembering;
 pub mod rules;
 pub(crate) mod shares;
 pub mod transact;

@@ -51,7 +51,7 @@ def on_sealed(store: Store, profile: ChainProfile, number: int) -> ParentState:
         parent_rules=rules_of(parent, total_difficulty, profile),
         previous=last_index(view, number),
         view=view,
-        overlay=state.overlay(),
+        overlay=state.overlay(remember=True),
         roots=StateRoots(open_trie),
     )
 
@@ -72,7 +72,7 @@ def on_partial(
     """
     view = store.view()
     state = view.state_of_partial(partial)
-    overlay = state.overlay()
+    overlay = state.overlay(remember=True)
     parent_hash = parent_hash or sealed.hash
     overlay.set_block_hash(sealed.number, parent_hash)
     return ParentState(

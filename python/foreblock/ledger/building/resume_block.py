@@ -62,7 +62,7 @@ def _read_block(view: View, profile: ChainProfile, partial: int) -> BlockInProgr
         parent_rules=parent_rules,
         previous=last_index(view, parent.number),
         view=view,
-        overlay=state.overlay(),
+        overlay=state.overlay(remember=True),
         roots=_roots(view, StateRoots(state.trie, whole=False), stored),
         proven=proven,
     )
