@@ -39,9 +39,13 @@ class DevFollower:
             assert isinstance(message, Flashblock)
             assert message == each, "the wire keeps all of it"
             self.follower.receive(message, "a")
-            while self.follower.next_due_ns == 0:
-                self.follower.tick()
+            self.settle()
         self.heard = len(self.chain.published)
+
+    def settle(self) -> None:
+        """Do all that is due."""
+        while self.follower.next_due_ns == 0:
+            self.follower.tick()
 
     @property
     def heads(self) -> tuple[tuple[int, bytes] | None, tuple[int, bytes] | None]:

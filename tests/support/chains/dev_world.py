@@ -69,7 +69,7 @@ World = dict[bytes, Person]
 class DevWorld:
     """What happened on a chain."""
 
-    people: tuple[bytes, ...]
+    people: World  # at the genesis
     blocks: list[list[Change]] = field(default_factory=list)  # sealed, block 1 first
     open: list[list[Change]] = field(default_factory=list)  # in the block in progress, by index
     waiting: dict[tuple[bytes, int], Sent] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class DevWorld:
 
     def world(self, height: int | None = None) -> World:
         """The people after a block, or after all that happened."""
-        found: World = {each: Person() for each in self.people}
+        found = deepcopy(self.people)
         for change in self._until(height):
             if isinstance(change, Set):
                 found[change.who].set(change)
