@@ -101,9 +101,9 @@ def test_a_killed_chain_goes_on_in_its_mode(auto: DevChain) -> None:
     auto.kill()
     auto.open()
     assert auto.sequencer.state.mining == "automine"
-    assert auto.sequencer.state.offset == 3_600
+    assert auto.sequencer.state.offset == 3_601, "the block was a second ahead"
     auto.submit(send(ALICE, 1))
-    assert times(auto) == [1, 3_600]
+    assert times(auto) == [1, 3_601]
 
 
 # --- Manual ----------------------------------------------------------------------------
@@ -201,6 +201,15 @@ def test_more_time_is_seen_in_pending_at_once(tmp_path: Path, mining: Mining) ->
     chain.execute(Mine())
     assert times(chain)[0] in range(7_200, 7_203)
     check_by_import(chain, tmp_path / "check")
+
+
+def test_time_goes_on_from_blocks_that_are_ahead_of_the_clock(auto: DevChain) -> None:
+    """Tests ask whether the next block is at least so much later than the last."""
+    auto.execute(Mine(10))
+    before = auto.writer.latest.timestamp
+    auto.execute(IncreaseTime(3_600))
+    auto.submit(send(ALICE, 0))
+    assert auto.writer.latest.timestamp == before + 3_600
 
 
 def test_the_next_block_has_exactly_the_time_that_was_set(auto: DevChain) -> None:

@@ -180,15 +180,18 @@ await step('dropTransaction', async () => {
 })
 await step('getTxpoolStatus, getTxpoolContent, inspectTxpool', async () => {
   await client.setAutomine(false)
-  const hash = await send(BOB, nobody())
-  const { pending } = await client.getTxpoolStatus()
-  assert.equal(pending, 1)
-  const content = await client.getTxpoolContent()
-  const [mine] = Object.values(Object.values(content.pending)[0])
-  assert.equal(mine.hash, hash)
-  assert.equal(Object.keys((await client.inspectTxpool()).pending).length, 1)
-  await client.mine({ blocks: 1 })
-  await client.setAutomine(true)
+  try {
+    const hash = await send(BOB, nobody())
+    const { pending } = await client.getTxpoolStatus()
+    assert.equal(pending, 1)
+    const content = await client.getTxpoolContent()
+    const [mine] = Object.values(Object.values(content.pending)[0])
+    assert.equal(mine.hash, hash)
+    assert.equal(Object.keys((await client.inspectTxpool()).pending).length, 1)
+  } finally {
+    await client.mine({ blocks: 1 })
+    await client.setAutomine(true)
+  }
 })
 await step('dumpState, loadState', async () => {
   const address = nobody()
