@@ -222,6 +222,18 @@ def test_the_next_block_has_exactly_the_time_that_was_set(auto: DevChain) -> Non
     assert times(auto)[1] == 1_000_007, "time has gone on from it"
 
 
+def test_with_a_clock_the_block_whose_time_was_set_takes_transactions(tmp_path: Path) -> None:
+    chain = DevChain(tmp_path / "store", mining="clock")
+    chain.execute(SetNextTimestamp(GENESIS_TIME + 1_000))
+    chain.run(1_000)
+    chain.submit(send(ALICE, 0))
+    chain.run(4_000)
+    assert times(chain)[:2] == [1_000, 1_002]
+    first = chain.sealed()[0]
+    assert len(first.transactions) == 2, "the deposit and ours"
+    check_by_import(chain, tmp_path / "check")
+
+
 def test_a_time_that_does_not_rise_is_refused(auto: DevChain) -> None:
     auto.submit(send(ALICE, 0))
     with pytest.raises(RefusedCommand, match="Timestamp error"):

@@ -88,9 +88,14 @@ def set_time(sequencer: DevSequencer, command: SetTime) -> int:
 
 
 def set_next_timestamp(sequencer: DevSequencer, command: SetNextTimestamp) -> None:
-    """Give the block in progress this timestamp, and let time go on from there."""
+    """Give the block in progress this timestamp, and let time go on from there.
+
+    With a clock it is sealed at that time, one block time from now: the block is for what comes.
+    """
     _check_time(sequencer, command.timestamp)
-    sequencer.follow_time(command.timestamp)
+    state = sequencer.state
+    ahead = state.block_time if state.mining == "clock" else 0
+    sequencer.follow_time(command.timestamp - ahead)
     sequencer.change(keeps_time=True)
     sequencer.begin_at(command.timestamp)
 
