@@ -14,8 +14,8 @@ const OF_GANACHE = new Set([
   'mine', 'increaseTime', 'setNextBlockTimestamp', 'setBlockGasLimit', 'setBalance', 'setCode',
   'snapshot, revert',
 ])
-const step = async (name, run) => {
-  if (mode !== 'ganache' || OF_GANACHE.has(name)) await anyStep(name, run)
+const step = async (name, run, seconds) => {
+  if (mode !== 'ganache' || OF_GANACHE.has(name)) await anyStep(name, run, seconds)
 }
 const client = createTestClient({ chain: foundry, mode, transport: http(RPC_URL), pollingInterval: 50 })
   .extend(publicActions)
@@ -58,9 +58,9 @@ await step('setIntervalMining', async () => {
   await client.setIntervalMining({ interval: 1 })
   const { status } = await sent(ALICE, nobody())
   assert.equal(status, 'success')
-  await client.setIntervalMining({ interval: 0 })
-  await client.setAutomine(true)
-})
+}, 10) // in the mode of Hardhat viem says milliseconds, which anvil and others take for seconds
+await client.setIntervalMining({ interval: 0 })
+await client.request({ method: 'evm_setAutomine', params: [true] })
 await step('increaseTime', async () => {
   const before = await latest()
   await client.increaseTime({ seconds: 3600 })
