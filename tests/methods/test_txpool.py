@@ -15,7 +15,7 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.types import decode_transaction
 from support.chains.preconfirming import PreconfirmingChain
 from support.chains.sequencing import transfer
-from support.servers.asking import asker, error
+from support.servers.asking import Asker, asker, error
 from support.servers.toy_pool import ToyPool, Waits
 
 GETH: Final[dict[str, Any]] = json.loads(
@@ -107,4 +107,39 @@ def test_status_is_known_until_the_block_seals(tmp_path: Path) -> None:
         assert client.ask("base_transactionStatus", wanted) == known
         chain.begin()
         assert client.ask("base_transactionStatus", wanted) == unknown
+    chain.close()
+
+
+def test_an_ordinary_node_has_preconfirmed_transactions_in_its_pool(tmp_path: Path) -> None:
+    """As geth and anvil: what is sent waits, and is shown, until a block has it."""
+    chain, pool = PreconfirmingChain(tmp_path / "store"), ToyPool()
+    chain.begin()
+    sent = [chain.pay() for _ in range(3)]
+    sender = "0x" + sent[0].sender.hex()
+    ledger = Ledger(chain.store, clock=chain.clock)
+
+    def shown(client: Asker) -> list[str]:
+        """The hashes in each of the answers."""
+        content, own = client.ask("txpool_content"), client.ask("txpool_contentFrom", sender)
+        lines = client.ask("txpool_inspect")["pending"]
+        number = int(client.ask("txpool_status")["pending"], 16)
+        ours = [each["hash"] for by in content["pending"].values() for each in by.values()]
+        assert all(each["blockHash"] is None for each in own["pending"].values())
+        assert [each["hash"] for each in own["pending"].values()] == ours
+        assert number == len(ours) == sum(len(each) for each in lines.values())
+        return ours
+
+    hashes = ["0x" + each.hash.hex() for each in sent]
+    with asker(ledger, view="sealed", pool=pool) as node, asker(ledger, pool=pool) as ahead:
+        assert shown(node) == shown(ahead) == []
+        chain.extend(sent[:1])
+        chain.extend(sent[1:2])
+        pool.waiting.append(Waits(sent[2]))
+        assert shown(node) == hashes
+        assert shown(ahead) == hashes[2:]
+        chain.extend(sent[2:])
+        pool.waiting.clear()
+        assert shown(node) == hashes
+        chain.begin()
+        assert shown(node) == shown(ahead) == []
     chain.close()

@@ -55,6 +55,19 @@ def table(results: Results, targets: list[str]) -> str:
     return "\n".join(lines)
 
 
+def exceptions(results: Results) -> str:
+    """What passes on anvil and need not pass here, with the reasons, as Markdown."""
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for target, flow, step, _ in regressions(results):
+        if row := excuse(target, flow, step):
+            named = f"{flow.family}, {flow.name}: {step}"
+            found.setdefault((target, row.reason), {})[named] = None
+    lines = ["| Chain | Step | Reason |", "|---|---|---|"]
+    for (target, reason), steps in sorted(found.items()):
+        lines.append(f"| {target} | {'; '.join(steps)} | {reason} |")
+    return "\n".join(lines) if found else "Every step that passes on anvil passes here."
+
+
 def write(page: Path, text: str) -> None:
     """Put the table into a page, between its marks."""
     old = page.read_text("utf-8")

@@ -15,7 +15,7 @@ from tools.environments import install
 from tools.exceptions import EXEMPTIONS
 from tools.flows import FLOWS, Flow
 from tools.outcome import Outcome, play
-from tools.report import excuse, regressions, table, write
+from tools.report import exceptions, excuse, regressions, table, write
 from tools.targets import CHECKOUT, NAMES, TARGETS, NotInstalled, Target, running
 
 PAGE = CHECKOUT / "docs" / "clients.md"
@@ -92,7 +92,7 @@ def main() -> None:
         for flow in flows
         for target in targets
     }
-    shown = table(results, [each.name for each in targets])
+    shown = f"{table(results, [each.name for each in targets])}\n\n{exceptions(results)}"
     say(f"\n{shown}\n")
     if chosen.write:
         write(Path(PAGE), shown)

@@ -68,6 +68,7 @@ def test_an_exemption_covers_what_it_names(monkeypatch: pytest.MonkeyPatch) -> N
     assert report.table(results, ["anvil", "eth"]).splitlines()[-1] == (
         "| family | flow | 2, 1.0 s | 1 of 2, 1 excepted, 2.0 s |"
     )
+    assert report.exceptions(results).splitlines()[-1] == "| eth | family, flow: b | because |"
 
 
 def test_the_table_is_put_between_the_marks_of_a_page(tmp_path: Path) -> None:

@@ -101,9 +101,9 @@ def test_a_killed_chain_goes_on_in_its_mode(auto: DevChain) -> None:
     auto.kill()
     auto.open()
     assert auto.sequencer.state.mining == "automine"
-    assert auto.sequencer.state.offset == 3_600
+    assert auto.sequencer.state.offset == 3_601, "the block was a second ahead"
     auto.submit(send(ALICE, 1))
-    assert times(auto) == [1, 3_600]
+    assert times(auto) == [1, 3_601]
 
 
 # --- Manual ----------------------------------------------------------------------------
@@ -203,6 +203,15 @@ def test_more_time_is_seen_in_pending_at_once(tmp_path: Path, mining: Mining) ->
     check_by_import(chain, tmp_path / "check")
 
 
+def test_time_goes_on_from_blocks_that_are_ahead_of_the_clock(auto: DevChain) -> None:
+    """Tests ask whether the next block is at least so much later than the last."""
+    auto.execute(Mine(10))
+    before = auto.writer.latest.timestamp
+    auto.execute(IncreaseTime(3_600))
+    auto.submit(send(ALICE, 0))
+    assert auto.writer.latest.timestamp == before + 3_600
+
+
 def test_the_next_block_has_exactly_the_time_that_was_set(auto: DevChain) -> None:
     wanted = GENESIS_TIME + 1_000_000
     auto.execute(SetNextTimestamp(wanted))
@@ -211,6 +220,18 @@ def test_the_next_block_has_exactly_the_time_that_was_set(auto: DevChain) -> Non
     assert times(auto) == [1_000_000]
     auto.submit(send(ALICE, 1))
     assert times(auto)[1] == 1_000_007, "time has gone on from it"
+
+
+def test_with_a_clock_the_block_whose_time_was_set_takes_transactions(tmp_path: Path) -> None:
+    chain = DevChain(tmp_path / "store", mining="clock")
+    chain.execute(SetNextTimestamp(GENESIS_TIME + 1_000))
+    chain.run(1_000)
+    chain.submit(send(ALICE, 0))
+    chain.run(4_000)
+    assert times(chain)[:2] == [1_000, 1_002]
+    first = chain.sealed()[0]
+    assert len(first.transactions) == 2, "the deposit and ours"
+    check_by_import(chain, tmp_path / "check")
 
 
 def test_a_time_that_does_not_rise_is_refused(auto: DevChain) -> None:

@@ -14,8 +14,8 @@ const OF_GANACHE = new Set([
   'mine', 'increaseTime', 'setNextBlockTimestamp', 'setBlockGasLimit', 'setBalance', 'setCode',
   'snapshot, revert',
 ])
-const step = async (name, run) => {
-  if (mode !== 'ganache' || OF_GANACHE.has(name)) await anyStep(name, run)
+const step = async (name, run, seconds) => {
+  if (mode !== 'ganache' || OF_GANACHE.has(name)) await anyStep(name, run, seconds)
 }
 const client = createTestClient({ chain: foundry, mode, transport: http(RPC_URL), pollingInterval: 50 })
   .extend(publicActions)
@@ -58,9 +58,9 @@ await step('setIntervalMining', async () => {
   await client.setIntervalMining({ interval: 1 })
   const { status } = await sent(ALICE, nobody())
   assert.equal(status, 'success')
-  await client.setIntervalMining({ interval: 0 })
-  await client.setAutomine(true)
-})
+}, 10) // in the mode of Hardhat viem says milliseconds, which anvil and others take for seconds
+await client.setIntervalMining({ interval: 0 })
+await client.request({ method: 'evm_setAutomine', params: [true] })
 await step('increaseTime', async () => {
   const before = await latest()
   await client.increaseTime({ seconds: 3600 })
@@ -180,15 +180,18 @@ await step('dropTransaction', async () => {
 })
 await step('getTxpoolStatus, getTxpoolContent, inspectTxpool', async () => {
   await client.setAutomine(false)
-  const hash = await send(BOB, nobody())
-  const { pending } = await client.getTxpoolStatus()
-  assert.equal(pending, 1)
-  const content = await client.getTxpoolContent()
-  const [mine] = Object.values(Object.values(content.pending)[0])
-  assert.equal(mine.hash, hash)
-  assert.equal(Object.keys((await client.inspectTxpool()).pending).length, 1)
-  await client.mine({ blocks: 1 })
-  await client.setAutomine(true)
+  try {
+    const hash = await send(BOB, nobody())
+    const { pending } = await client.getTxpoolStatus()
+    assert.equal(pending, 1)
+    const content = await client.getTxpoolContent()
+    const [mine] = Object.values(Object.values(content.pending)[0])
+    assert.equal(mine.hash, hash)
+    assert.equal(Object.keys((await client.inspectTxpool()).pending).length, 1)
+  } finally {
+    await client.mine({ blocks: 1 })
+    await client.setAutomine(true)
+  }
 })
 await step('dumpState, loadState', async () => {
   const address = nobody()

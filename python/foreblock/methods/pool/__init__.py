@@ -10,6 +10,7 @@ from foreblock.methods.pool.filling import FillMethods
 from foreblock.methods.pool.sending import SendMethods, Submissions
 from foreblock.methods.pool.sync_sending import SyncSendMethods
 from foreblock.methods.pool.txpool import PoolMethods
+from foreblock.methods.pool.unsealed import UnsealedTransactions
 from foreblock.methods.table import Family, Method
 from foreblock.methods.waiting_pool import WaitingPool
 from foreblock.scheduling.scheduler import Scheduler
@@ -23,10 +24,9 @@ def pool_family(
     priority_fees: PriorityFees,
 ) -> Family:
     """The methods of this folder."""
-    waiting = PoolMethods(pool, scheduler)
-    sync = SyncSendMethods(
-        options, submissions, partial(find_receipt, BlockPlaces()), scheduler.room
-    )
+    places = BlockPlaces()
+    waiting = PoolMethods(pool, scheduler, UnsealedTransactions(places))
+    sync = SyncSendMethods(options, submissions, partial(find_receipt, places), scheduler.room)
     return Family(
         "Sending transactions and the pool",
         (

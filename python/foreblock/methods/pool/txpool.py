@@ -1,8 +1,9 @@
 """txpool_status, txpool_content, txpool_contentFrom, txpool_inspect, base_transactionStatus.
 
 Transactions in no committed flashblock: `pending` are those that can run, `queued` those that
-wait for a nonce. The forms are geth's; the order of accounts is the pool's. These answers come
-from the writer and belong to no snapshot.
+wait for a nonce. In a sealed view those of flashblocks wait, too: for the sealed block. The forms
+are geth's; the order of accounts is the pool's. These answers come from the writer and belong to
+no snapshot.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -13,10 +14,12 @@ from msgspec import Raw
 
 from foreblock.ledger.reading.transaction_lookup import find_unsealed
 from foreblock.ledger.reading.view import LedgerView
+from foreblock.ledger.reading.visibility import PRECONFIRMED
 from foreblock.ledger.rules.addresses import checksum_address
 from foreblock.methods.blocks.receipts import read_hash
 from foreblock.methods.node.about import take_none
 from foreblock.methods.params import Params, address, reader
+from foreblock.methods.pool.unsealed import UnsealedTransactions
 from foreblock.methods.waiting_pool import (
     InPool,
     WaitingPool,
@@ -51,28 +54,31 @@ _read_sender = reader(SenderParams)
 class PoolMethods:
     """Methods that show the pool."""
 
-    def __init__(self, pool: WaitingPool, scheduler: Scheduler) -> None:
+    def __init__(
+        self, pool: WaitingPool, scheduler: Scheduler, unsealed: UnsealedTransactions
+    ) -> None:
         self._pool = pool
         self._scheduler = scheduler
+        self._unsealed = unsealed
 
-    def status(self, _view: LedgerView, raw: Raw) -> Awaitable[bytes]:
+    def status(self, view: LedgerView, raw: Raw) -> Awaitable[bytes]:
         """How many transactions wait: those that can run, and those that wait for a nonce."""
         take_none(raw)
-        return self._count()
+        return self._count(view)
 
-    def content(self, _view: LedgerView, raw: Raw) -> Awaitable[Text]:
+    def content(self, view: LedgerView, raw: Raw) -> Awaitable[Text]:
         """All transactions that wait, by sender and nonce."""
         take_none(raw)
-        return self._show_all(waiting_text)
+        return self._show_all(view, waiting_text)
 
-    def content_from(self, _view: LedgerView, raw: Raw) -> Awaitable[Text]:
+    def content_from(self, view: LedgerView, raw: Raw) -> Awaitable[Text]:
         """The transactions of one sender that wait, by nonce."""
-        return self._show_sender(address(_read_sender(raw).address, 0))
+        return self._show_sender(view, address(_read_sender(raw).address, 0))
 
-    def inspect(self, _view: LedgerView, raw: Raw) -> Awaitable[Text]:
+    def inspect(self, view: LedgerView, raw: Raw) -> Awaitable[Text]:
         """All transactions that wait, each in a line for people."""
         take_none(raw)
-        return self._show_all(_in_a_line)
+        return self._show_all(view, _in_a_line)
 
     def transaction_status(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
         """Whether the sequencer has the transaction and no sealed block does."""
@@ -82,19 +88,48 @@ class PoolMethods:
     async def _look_for(self, transaction_hash: bytes) -> bytes:
         return UNKNOWN if await self._pool.find(transaction_hash) is None else KNOWN
 
-    async def _count(self) -> bytes:
+    async def _count(self, view: LedgerView) -> bytes:
         pending, queued = await self._pool.numbers()
+        pending += await self._above(view, self._unsealed.number, 0)
         return b'{"pending":"0x%x","queued":"0x%x"}' % (pending, queued)
 
-    async def _show_all(self, write: Write) -> Text:
-        return await self._read(_by_sender(await self._pool.all(), write))
+    async def _show_all(self, view: LedgerView, write: Write) -> Text:
+        waiting = await self._pool.all()
+        above = await self._preconfirmed(view)
+        return await self._read(_by_sender(_once(above, waiting), write))
 
-    async def _show_sender(self, sender: bytes) -> Text:
-        return await self._read(_of_one(await self._pool.of_sender(sender)))
+    async def _show_sender(self, view: LedgerView, sender: bytes) -> Text:
+        waiting = await self._pool.of_sender(sender)
+        above = [each for each in await self._preconfirmed(view) if each.sender == sender]
+        return await self._read(_of_one(_once(above, waiting)))
 
-    async def _read(self, steps: Steps[Text]) -> Text:
+    async def _preconfirmed(self, view: LedgerView) -> Sequence[InPool]:
+        return await self._above(view, self._unsealed.all, ())
+
+    async def _above(
+        self, view: LedgerView, read: Callable[[LedgerView], Steps[T]], nothing: T
+    ) -> T:
+        """What is read of unsealed blocks, where they are not shown as blocks.
+
+        On a view that is newer than the pool's answer: what has left the pool is in it.
+        """
+        if view.visibility.preconfirmed:
+            return nothing
+        newer = view.renewed(PRECONFIRMED)
+        try:
+            return await self._read(read(newer))
+        finally:
+            newer.close()
+
+    async def _read(self, steps: Steps[T]) -> T:
         found = self._scheduler.read(steps)
         return await found if isinstance(found, Awaitable) else found
+
+
+def _once(above: Sequence[InPool], waiting: Sequence[InPool]) -> Sequence[InPool]:
+    """Those of flashblocks, then those of the pool that have not come into one meanwhile."""
+    known = {each.raw for each in above}
+    return [*above, *(each for each in waiting if each.raw not in known)] if above else waiting
 
 
 def _by_sender(waiting: Sequence[InPool], write: Write) -> Steps[Text]:

@@ -65,7 +65,11 @@ def set_flashblock_interval(sequencer: DevSequencer, command: SetFlashblockInter
 
 
 def increase_time(sequencer: DevSequencer, command: IncreaseTime) -> int:
-    """Let time run further ahead; gives by how much it is ahead in all."""
+    """Let time run further ahead; gives by how much it is ahead in all.
+
+    Blocks that were mined at once may be ahead of it: it goes on from the latest.
+    """
+    sequencer.catch_up_with_blocks()
     offset = sequencer.state.offset + command.seconds
     _check_range(sequencer.parent.timestamp + offset)
     sequencer.change(offset=offset, keeps_time=False)
@@ -84,9 +88,14 @@ def set_time(sequencer: DevSequencer, command: SetTime) -> int:
 
 
 def set_next_timestamp(sequencer: DevSequencer, command: SetNextTimestamp) -> None:
-    """Give the block in progress this timestamp, and let time go on from there."""
+    """Give the block in progress this timestamp, and let time go on from there.
+
+    With a clock it is sealed at that time, one block time from now: the block is for what comes.
+    """
     _check_time(sequencer, command.timestamp)
-    sequencer.follow_time(command.timestamp)
+    state = sequencer.state
+    ahead = state.block_time if state.mining == "clock" else 0
+    sequencer.follow_time(command.timestamp - ahead)
     sequencer.change(keeps_time=True)
     sequencer.begin_at(command.timestamp)
 
