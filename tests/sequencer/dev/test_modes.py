@@ -101,9 +101,9 @@ def test_a_killed_chain_goes_on_in_its_mode(auto: DevChain) -> None:
     auto.kill()
     auto.open()
     assert auto.sequencer.state.mining == "automine"
-    assert auto.sequencer.state.offset == 3_600
+    assert auto.sequencer.state.offset == 3_601
     auto.submit(send(ALICE, 1))
-    assert times(auto) == [1, 3_600]
+    assert times(auto) == [1, 3_601]
 
 
 # --- Manual ----------------------------------------------------------------------------
@@ -201,6 +201,14 @@ def test_more_time_is_seen_in_pending_at_once(tmp_path: Path, mining: Mining) ->
     chain.execute(Mine())
     assert times(chain)[0] in range(7_200, 7_203)
     check_by_import(chain, tmp_path / "check")
+
+
+def test_more_time_counts_from_the_latest_block(auto: DevChain, tmp_path: Path) -> None:
+    auto.execute(Mine(10))  # in no time, so that blocks are ahead of the clock
+    assert auto.execute(IncreaseTime(3_600)) == 3_610
+    auto.execute(Mine())
+    assert times(auto)[-2:] == [10, 3_610]
+    check_by_import(auto, tmp_path)
 
 
 def test_the_next_block_has_exactly_the_time_that_was_set(auto: DevChain) -> None:

@@ -65,7 +65,8 @@ def set_flashblock_interval(sequencer: DevSequencer, command: SetFlashblockInter
 
 
 def increase_time(sequencer: DevSequencer, command: IncreaseTime) -> int:
-    """Let time run further ahead; gives by how much it is ahead in all."""
+    """Let time run ahead, from the latest block on; gives by how much it is ahead in all."""
+    sequencer.catch_up_with_blocks()
     offset = sequencer.state.offset + command.seconds
     _check_range(sequencer.parent.timestamp + offset)
     sequencer.change(offset=offset, keeps_time=False)
