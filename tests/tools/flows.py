@@ -1,0 +1,68 @@
+"""The flows of `make tools`: what a tool does every day, as its own documentation shows it.
+
+A flow is a program in the folder of its family. It runs there, with these variables:
+
+    RPC_URL, WS_URL   where the chain answers
+    CHAIN_ID          31337
+    TARGET            `like-anvil`, `eth` or `anvil`
+    OUT               an empty folder for what it writes
+
+It prints `ok STEP` for each step that went well and `failed STEP: why` for one that did not,
+goes on where it can, and exits with 0 if none failed. The time of a flow is that of its
+program, without the start of the chain.
+
+`needs` names the folders whose packages it uses: `environments.py` installs them. A step that
+passes on anvil and not here is a failure, unless `exceptions.py` says why.
+"""
+
+from dataclasses import dataclass
+
+SHARED = "."  # packages of tests/tools itself
+NODE = "node"
+PYTHON = ("env", "PYTHONPATH=../given", "python3")  # of the folder's environment, if it has one
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One program and what it needs."""
+
+    family: str
+    name: str
+    command: tuple[str, ...]
+    needs: tuple[str, ...] = (SHARED,)
+    seconds: float = 240.0  # after which it hangs
+
+
+FLOWS: tuple[Flow, ...] = (
+    Flow("viem", "everyday", (NODE, "everyday.mjs")),
+    Flow("viem", "watching", (NODE, "watching.mjs")),
+    Flow("viem", "test client, anvil", (NODE, "test_client.mjs", "anvil")),
+    Flow("viem", "test client, hardhat", (NODE, "test_client.mjs", "hardhat")),
+    Flow("viem", "test client, ganache", (NODE, "test_client.mjs", "ganache")),
+    Flow("wagmi", "core", (NODE, "core.mjs")),
+    Flow("ethers", "everyday", (NODE, "everyday.mjs")),
+    Flow("ethers", "WebSocket", (NODE, "websocket.mjs")),
+    Flow("web3.js", "everyday", (NODE, "everyday.mjs")),
+    Flow("web3.js", "subscriptions", (NODE, "subscriptions.mjs")),
+    Flow("hardhat2", "viem", (NODE, "run.mjs", "test", "test/viem.js"), ("hardhat2",)),
+    Flow("hardhat2", "ethers", (NODE, "run.mjs", "test", "test/ethers.js"), ("hardhat2",)),
+    Flow(
+        "hardhat2", "network helpers", (NODE, "run.mjs", "test", "test/helpers.js"), ("hardhat2",)
+    ),
+    Flow("hardhat2", "Ignition", (NODE, "ignition.mjs"), ("hardhat2",)),
+    Flow("hardhat3", "viem", (NODE, "run.mjs", "test", "nodejs"), ("hardhat3",)),
+    Flow("hardhat3", "ethers", (NODE, "run.mjs", "test", "mocha"), ("hardhat3",)),
+    Flow("hardhat3", "Ignition", (NODE, "ignition.mjs"), ("hardhat3",)),
+    Flow("forge", "everyday", (*PYTHON, "everyday.py")),
+    Flow("cast", "everyday", (*PYTHON, "everyday.py")),
+    Flow("cast", "dev methods", (*PYTHON, "dev_methods.py")),
+    Flow("web3py", "everyday", (*PYTHON, "everyday.py"), ("web3py",)),
+    Flow("web3py", "tester", (*PYTHON, "tester.py"), ("web3py",)),
+    Flow("web3py", "subscriptions", (*PYTHON, "subscriptions.py"), ("web3py",)),
+    Flow("ape", "test", (*PYTHON, "everyday.py"), ("ape",)),
+    Flow("titanoboa", "everyday", (*PYTHON, "everyday.py"), ("titanoboa",)),
+    Flow("brownie", "development", (*PYTHON, "everyday.py", "development"), ("brownie", SHARED)),
+    Flow("brownie", "live", (*PYTHON, "everyday.py", "live"), ("brownie", SHARED)),
+    Flow("wake", "test", (*PYTHON, "everyday.py"), ("wake", SHARED)),
+    Flow("bind", "everyday", ("./bind",), ("bind",)),
+)
