@@ -313,6 +313,16 @@ def test_a_fixed_distance_of_blocks(auto: DevChain) -> None:
 # --- What blocks begin with ------------------------------------------------------------
 
 
+@pytest.mark.parametrize("sets", [(0, None), (None, 0)], ids=["minimum first", "fee first"])
+def test_fees_of_zero_stay_zero(auto: DevChain, sets: tuple[int | None, int | None]) -> None:
+    """As wake sets both at its start, and then sends transactions without any fee."""
+    for minimum, fee in (sets, sets[::-1]):
+        auto.execute(NextBlock(minimum_base_fee=minimum, base_fee=fee))
+    for nonce in range(3):
+        auto.submit(send(ALICE, nonce, tip=0, cap=0))
+    assert [block.header.base_fee_per_gas for block in auto.sealed()] == [0, 0, 0]
+
+
 def test_the_next_block_has_another_base_fee(auto: DevChain) -> None:
     auto.execute(NextBlock(base_fee=7 * GWEI, prev_randao=b"\x07" * 32))
     auto.submit(send(ALICE, 0))

@@ -5,18 +5,19 @@ from pathlib import Path
 
 from given import RPC_URL, TARGET, Json, run
 
-# With a chain id of 31337 Foundry expects the transactions of Ethereum, and no deposits.
 VARIABLES = {
     "ETH_RPC_URL": RPC_URL,
     "NO_COLOR": "1",
     "FOUNDRY_DISABLE_NIGHTLY_WARNING": "1",
-    **({"FOUNDRY_NETWORK": "optimism"} if TARGET == "eth" else {}),
 }
+# With a chain id of 31337 cast expects the transactions of Ethereum, and no deposits. Not for
+# forge: its tests on a fork panic with it.
+DEPOSITS = {"FOUNDRY_NETWORK": "optimism"} if TARGET == "eth" else {}
 
 
 def cast(*arguments: str) -> str:
     """What cast prints."""
-    return run(["cast", *arguments], VARIABLES).strip()
+    return run(["cast", *arguments], {**VARIABLES, **DEPOSITS}).strip()
 
 
 def cast_json(*arguments: str) -> Json:

@@ -25,6 +25,7 @@ CLIENTS = Path(__file__).resolve().parents[2] / "clients"
 TOKEN: Json = json.loads((CLIENTS / "token.json").read_text("utf-8"))
 NOBODY = "0x" + "44" * 20
 ETHER = 10**18
+LONGEST = 500  # characters of a reason
 _failures: list[str] = []
 
 
@@ -64,7 +65,8 @@ def ok(step: str) -> None:
 def failed(step: str, why: object) -> None:
     """Tell that a step failed; the others go on."""
     said = " ".join(str(why).split()) or type(why).__name__
-    sys.stdout.write(f"failed {step}: {said[-400:]}\n")
+    shown = said if len(said) <= LONGEST else f"{said[: LONGEST // 2]} … {said[-LONGEST // 2 :]}"
+    sys.stdout.write(f"failed {step}: {shown}\n")
     sys.stdout.flush()
     _failures.append(step)
 
