@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 
 from foreblock.ledger.rules.addresses import created_address
 from foreblock.sequencer.predeploys import TOKEN
+from support.chains.dev_chain import ACCOUNTS
+from support.chains.dev_service import dev_service
+from support.chains.ethereum_chain import genesis_of
 from support.chains.paying_chain import GWEI, PayingChain, client_of, paying_chain
 from support.payloads.bytecode import LOOP, code
 from support.payloads.dev_state import ALICE, BOB
@@ -209,3 +212,22 @@ def test_arguments_are_read_as_those_of_a_call(client: Asker) -> None:
     assert client.ask("eth_estimateGas", fees)["message"].startswith("both gasPrice and")
     other = client.ask("eth_estimateGas", {"to": PAYEE, "chainId": "0x1"})
     assert other["message"] == "chainId does not match node's (have=1, want=31337)"
+
+
+# --- On a development chain at /eth -------------------------------------------------------
+
+
+@pytest.mark.parametrize("mining", ["automine", "manual", "clock"])
+def test_where_no_clock_seals_the_next_block_is_estimated_in(tmp_path: Path, mining: str) -> None:
+    """Its base fee falls while nothing is sent, and tools offer just that; anvil takes it."""
+    genesis = genesis_of("ethereum")
+    with dev_service(tmp_path, genesis=genesis, mining=mining) as (_, client):
+        client.ask("anvil_mine", "0x3")
+        latest, next_fee = client.ask("eth_feeHistory", "0x1", "latest", [])["baseFeePerGas"]
+        assert int(next_fee, 16) < int(latest, 16)
+        call = {"from": "0x" + ACCOUNTS[0].address.hex(), "to": TO, "maxFeePerGas": next_fee}
+        refused = client.ask("eth_estimateGas", call, "latest")
+        assert "max fee per gas less than block base fee" in refused["message"]
+        assert client.ask("eth_estimateGas", call, "pending") == "0x5208"
+        expected = refused if mining == "clock" else "0x5208"  # the latter as anvil 1.7.1
+        assert client.ask("eth_estimateGas", call) == expected

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 SHARED = "."  # packages of tests/tools itself
 NODE = "node"
+PYTHON = ("env", "PYTHONPATH=../given", "python3")  # of the folder's environment, if it has one
 
 
 @dataclass(frozen=True)
@@ -55,4 +56,16 @@ FLOWS: tuple[Flow, ...] = (
     Flow("hardhat3", "viem", (NODE, "run.mjs", "test", "nodejs"), ("hardhat3", SHARED)),
     Flow("hardhat3", "ethers", (NODE, "run.mjs", "test", "mocha"), ("hardhat3", SHARED)),
     Flow("hardhat3", "Ignition", (NODE, "ignition.mjs"), ("hardhat3", SHARED)),
+    Flow("forge", "everyday", (*PYTHON, "everyday.py")),
+    Flow("cast", "everyday", (*PYTHON, "everyday.py")),
+    Flow("cast", "dev methods", (*PYTHON, "dev_methods.py")),
+    Flow("web3py", "everyday", (*PYTHON, "everyday.py"), ("web3py",)),
+    Flow("web3py", "tester", (*PYTHON, "tester.py"), ("web3py",)),
+    Flow("web3py", "subscriptions", (*PYTHON, "subscriptions.py"), ("web3py",)),
+    Flow("ape", "test", (*PYTHON, "everyday.py"), ("ape",)),
+    Flow("titanoboa", "everyday", (*PYTHON, "everyday.py"), ("titanoboa",)),
+    Flow("brownie", "development", (*PYTHON, "everyday.py", "development"), ("brownie", SHARED)),
+    Flow("brownie", "live", (*PYTHON, "everyday.py", "live"), ("brownie", SHARED)),
+    Flow("wake", "test", (*PYTHON, "everyday.py"), ("wake", SHARED)),
+    Flow("bind", "everyday", ("./bind",), ("bind",)),
 )

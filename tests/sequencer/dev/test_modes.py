@@ -203,13 +203,12 @@ def test_more_time_is_seen_in_pending_at_once(tmp_path: Path, mining: Mining) ->
     check_by_import(chain, tmp_path / "check")
 
 
-def test_time_goes_on_from_blocks_that_are_ahead_of_the_clock(auto: DevChain) -> None:
-    """Tests ask whether the next block is at least so much later than the last."""
-    auto.execute(Mine(10))
-    before = auto.writer.latest.timestamp
-    auto.execute(IncreaseTime(3_600))
-    auto.submit(send(ALICE, 0))
-    assert auto.writer.latest.timestamp == before + 3_600
+def test_more_time_counts_from_the_latest_block(auto: DevChain, tmp_path: Path) -> None:
+    auto.execute(Mine(10))  # in no time, so that blocks are ahead of the clock
+    assert auto.execute(IncreaseTime(3_600)) == 3_610
+    auto.execute(Mine())
+    assert times(auto)[-2:] == [10, 3_610]
+    check_by_import(auto, tmp_path)
 
 
 def test_the_next_block_has_exactly_the_time_that_was_set(auto: DevChain) -> None:
@@ -324,6 +323,16 @@ def test_a_fixed_distance_of_blocks(auto: DevChain) -> None:
 
 
 # --- What blocks begin with ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sets", [(0, None), (None, 0)], ids=["minimum first", "fee first"])
+def test_fees_of_zero_stay_zero(auto: DevChain, sets: tuple[int | None, int | None]) -> None:
+    """As wake sets both at its start, and then sends transactions without any fee."""
+    for minimum, fee in (sets, sets[::-1]):
+        auto.execute(NextBlock(minimum_base_fee=minimum, base_fee=fee))
+    for nonce in range(3):
+        auto.submit(send(ALICE, nonce, tip=0, cap=0))
+    assert [block.header.base_fee_per_gas for block in auto.sealed()] == [0, 0, 0]
 
 
 def test_the_next_block_has_another_base_fee(auto: DevChain) -> None:

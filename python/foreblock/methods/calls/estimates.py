@@ -2,7 +2,8 @@
 
 A block that is not named is `pending`, in either dialect: a transaction that builds on what
 was pre-confirmed a moment ago needs an estimate that knows of it. Where the view is sealed it
-is `latest`.
+is `latest`, unless transactions or requests seal the blocks of a development chain: then, as in
+anvil, it is the block in progress, in which the transaction will run, with its base fee.
 """
 
 from collections.abc import Awaitable
@@ -28,6 +29,7 @@ class EstimateMethods:
     def __init__(self, options: Options, scheduler: Scheduler) -> None:
         # A call that names no gas may have a whole block's.
         self._reader = CallReader(options.gas_cap, 1, options.unnamed_block, creates=True, gas=0)
+        self._in_next = CallReader(options.gas_cap, 1, "pending", creates=True, gas=0)
         self._scheduler = scheduler
 
     def estimate_gas(self, view: LedgerView, raw: Raw) -> bytes | Awaitable[bytes]:
@@ -35,7 +37,9 @@ class EstimateMethods:
         return self._scheduler.run(partial(self._steps, view, raw), view.client)
 
     def _steps(self, view: LedgerView, raw: Raw, pace: Pace) -> Steps[bytes]:
-        asked = yield from read_in_turn(self._reader.read, raw)
+        dev = view.dev_state
+        reader = self._reader if dev is None or dev.mining == "clock" else self._in_next
+        asked = yield from read_in_turn(reader.read, raw)
         state, context = state_and_context(view, asked.block, asked.changes)
         found = yield from estimate_gas(
             asked.call, state, context, asked.overrides, self._reader.gas_cap, pace

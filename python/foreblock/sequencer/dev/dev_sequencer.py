@@ -448,6 +448,10 @@ class DevSequencer(ChaoticSequencer):
         else:
             self.begin_anew(replace(self.base, timestamp=wanted))
 
+    def extra_data(self) -> bytes:
+        """What a block says about fees that would begin now."""
+        return self._base_on(self.parent).extra_data
+
     def submit_unsigned(self, asked: SendUnsigned) -> Transaction:
         """Take a transaction without a signature into the pool; raises a `PoolRefusal`."""
         nonce = self.next_nonce(asked.sender) if asked.nonce is None else asked.nonce

@@ -126,6 +126,8 @@ def next_block(sequencer: DevSequencer, command: NextBlock) -> None:
         base = replace(base, fee_recipient=command.coinbase)
     if command.gas_limit is not None:
         base = replace(base, gas_limit=command.gas_limit)
+    if command.minimum_base_fee is not None:
+        base = replace(base, extra_data=sequencer.extra_data())  # where blocks say it to the next
     if base != sequencer.base:
         sequencer.begin_anew(base)
     else:

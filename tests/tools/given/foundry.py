@@ -1,0 +1,30 @@
+"""forge and cast, told what the chain of the run is."""
+
+import json
+from pathlib import Path
+
+from given import RPC_URL, TARGET, Json, run
+
+VARIABLES = {
+    "ETH_RPC_URL": RPC_URL,
+    "NO_COLOR": "1",
+    "FOUNDRY_DISABLE_NIGHTLY_WARNING": "1",
+}
+# With a chain id of 31337 cast expects the transactions of Ethereum, and no deposits. Not for
+# forge: its tests on a fork panic with it.
+DEPOSITS = {"FOUNDRY_NETWORK": "optimism"} if TARGET == "eth" else {}
+
+
+def cast(*arguments: str) -> str:
+    """What cast prints."""
+    return run(["cast", *arguments], {**VARIABLES, **DEPOSITS}).strip()
+
+
+def cast_json(*arguments: str) -> Json:
+    """What cast prints as JSON."""
+    return json.loads(cast(*arguments))
+
+
+def forge(project: Path, *arguments: str, **variables: str) -> str:
+    """What forge prints in a project."""
+    return run(["forge", *arguments], {**VARIABLES, **variables}, project).strip()
