@@ -60,6 +60,7 @@ MOST_STACKED: Final = 64  # blocks that are built on one view of the store
 REST_NS: Final = 2 * MILLISECOND_NS
 MOST_UNFOLLOWED: Final = 16
 CATCH_UP_NS: Final = 20 * MILLISECOND_NS  # then, at once, before the next transaction
+STEPS_NS: Final = MILLISECOND_NS  # of such work in one go, else
 MOST_CHEATED: Final = 256  # indices of a block, after which its cheats are put together
 
 log = structlog.get_logger()
@@ -192,9 +193,13 @@ class DevSequencer(ChaoticSequencer):
         return 0 if at_once else self._writer.committed_at_ns + REST_NS
 
     def _catch_up(self) -> None:
-        until_ns = self._clock.monotonic_ns() + CATCH_UP_NS if self._is_far_behind else 0
+        """Beside the clock several steps: most are short, and handing over each costs as much.
+
+        Who sends without a pause adds as much in between as one step does.
+        """
+        steps_ns = CATCH_UP_NS if self._is_far_behind else STEPS_NS
+        until_ns = 0 if self._by_clock else self._clock.monotonic_ns() + steps_ns
         super()._catch_up()
-        # Who sends without a pause adds as much in between as one step does.
         while self._is_behind and self._clock.monotonic_ns() < until_ns:
             super()._catch_up()
         if not self._is_behind:
