@@ -26,9 +26,10 @@ class Exemption:
 
 # What is set by hand is at `pending` at once; at `latest` only where no clock seals blocks.
 CLOCK = "with a clock, what is set by hand is at `latest` with the next block"
-UNTIMELY = "the clock may seal the next block before the transaction comes"
 HASTY = "the matcher asks for the receipt once, without waiting for a block"
 DEPOSIT = "blocks of OP chains begin with a deposit, and the matcher wants one transaction"
+L1_FEE = "senders on OP chains also pay for L1, which the matcher does not count"
+CONFIRMATIONS = "Ignition wants 5 confirmations of other transactions where a clock seals blocks"
 NO_FORK = "there is no fork, so another URL for it is refused instead of ignored"
 
 EXEMPTIONS: tuple[Exemption, ...] = (
@@ -40,15 +41,16 @@ EXEMPTIONS: tuple[Exemption, ...] = (
     Exemption("eth", "hardhat2", "ethers", "impersonated signers", HASTY),
     Exemption("eth", "hardhat2", "ethers", "reverted, in a call and in a transaction", HASTY),
     Exemption("eth", "hardhat2", "ethers", "changeEtherBalance", DEPOSIT),
-    Exemption("eth", "hardhat2", "ethers", "changeEtherBalances", DEPOSIT),
+    Exemption("eth", "hardhat2", "ethers", "changeEtherBalances", L1_FEE),
     Exemption("eth", "hardhat2", "ethers", "changeEtherBalance with fees", DEPOSIT),
     Exemption("eth", "hardhat2", "ethers", "changeTokenBalance", DEPOSIT),
-    Exemption("eth", "hardhat2", "network helpers", "time.setNextBlockTimestamp", UNTIMELY),
     Exemption("eth", "hardhat2", "network helpers", "setBalance", CLOCK),
     Exemption("eth", "hardhat2", "network helpers", "setCode", CLOCK),
     Exemption("eth", "hardhat2", "network helpers", "setStorageAt and getStorageAt", CLOCK),
     Exemption("eth", "hardhat2", "network helpers", "setNonce", CLOCK),
     Exemption("eth", "hardhat3", "viem", "a test client", CLOCK),
-    Exemption("eth", "hardhat3", "viem", "time.setNextBlockTimestamp", UNTIMELY),
     Exemption("eth", "hardhat3", "viem", "setBalance, setCode, setNonce, setStorageAt", CLOCK),
+    Exemption("eth", "hardhat3", "viem", "a module of Ignition", CONFIRMATIONS),
+    Exemption("eth", "hardhat3", "ethers", "changeEtherBalances", DEPOSIT),
+    Exemption("eth", "hardhat3", "ethers", "changeTokenBalance", DEPOSIT),
 )

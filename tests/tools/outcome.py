@@ -64,6 +64,9 @@ def play(flow: Flow, chain: Running) -> tuple[Outcome, str]:
             os.killpg(process.pid, signal.SIGKILL)
             output, _ = process.communicate()
             output += f"\nfailed {ENDED}: not within {flow.seconds:g} s"
+        except SystemExit:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
         return read(output, process.returncode, time.monotonic() - begun), output
 
 

@@ -8,6 +8,7 @@ Prints a table of passes and times. Exits with 1 if a step passes on anvil and n
 """
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -85,6 +86,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.name}")
     parser.add_argument("--verbose", action="store_true", help="show what programs print")
     chosen = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # chains end with it
     flows, missing = prepared(choose(chosen.only, chosen.flow))
     targets = [each for each in TARGETS if each.name in (chosen.target or NAMES)]
     results = {

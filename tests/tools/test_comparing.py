@@ -1,5 +1,6 @@
 """What `make tools` makes of the output of flows, and what it takes for a failure."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,14 @@ def test_the_table_is_put_between_the_marks_of_a_page(tmp_path: Path) -> None:
     page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n", "utf-8")
     report.write(page, "| new |")
     assert page.read_text("utf-8") == f"before\n{report.BEGIN}\n| new |\n{report.END}\nafter\n"
+
+
+def test_the_contract_is_what_the_compiler_makes_of_its_source() -> None:
+    here = Path(__file__).parent
+    if not (here / "node_modules" / "solc").is_dir():
+        pytest.skip("solc is not installed; `make tools` installs it")
+    command = ["node", "contracts/compile.mjs", "--check"]
+    subprocess.run(command, cwd=here, check=True)
 
 
 def test_every_flow_has_its_folder() -> None:

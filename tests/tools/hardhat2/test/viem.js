@@ -48,8 +48,9 @@ describe('viem', () => {
   it('emits an event with the amount', async () => {
     const { vault, unlockTime, amount, client } = await loadFixture(deployVault)
     await time.increaseTo(unlockTime)
-    await client.waitForTransactionReceipt({ hash: await vault.write.withdraw() })
-    const events = await vault.getEvents.Withdrawn()
+    const hash = await vault.write.withdraw()
+    const { blockNumber } = await client.waitForTransactionReceipt({ hash })
+    const events = await vault.getEvents.Withdrawn({}, { fromBlock: blockNumber })
     expect(events).to.have.lengthOf(1)
     expect(events[0].args.amount).to.equal(amount)
   })
