@@ -18,6 +18,7 @@ from foreblock.bus.commands import (
     RestartBlock,
     Revert,
     Rollback,
+    SetAccount,
     SetFaults,
     SetMining,
     TakeSnapshot,
@@ -263,6 +264,32 @@ def test_the_tail_of_a_block_is_lost(manual: DevChain, tmp_path: Path) -> None:
     assert places(manual.published)[lost.raw] == (2, 1)
     manual.execute(Mine())
     check_by_import(manual, tmp_path / "check")
+
+
+def test_empty_flashblocks_before_the_lost_one_stay(manual: DevChain) -> None:
+    for _ in range(2):
+        manual.execute(CloseFlashblock())
+    manual.submit(send(ALICE, 0))
+    manual.execute(CloseFlashblock())
+    manual.execute(DropTail())
+    with closing(Ledger(manual.store, clock=manual.clock).view()) as view:
+        first = view.resolve(ByPlace(1, 0))
+        for index in (1, 2):
+            assert view.resolve(ByPlace(1, index)).hash == first.hash
+        with pytest.raises(NotHere):
+            view.resolve(ByPlace(1, 3))
+
+
+def test_what_was_set_by_hand_outlives_a_reorganisation_that_puts_back(auto: DevChain) -> None:
+    auto.execute(SetAccount(NOBODY, balance=(100).to_bytes(32)))
+    auto.submit(send(ALICE, 0))
+    auto.execute(SetAccount(NOBODY, nonce=5))
+    auto.execute(Reorganize(1, put_back=True))
+    assert auto.latest_balance(NOBODY) == 101
+    with auto.store.view() as view:
+        assert view.state(auto.sequencer.parent.number).nonce(NOBODY) == 5
+    auto.execute(Reorganize(2))
+    assert auto.pending_balance(NOBODY) == 0
 
 
 def test_a_snapshot_outlives_the_tail_and_the_restart(manual: DevChain) -> None:

@@ -207,9 +207,10 @@ class Trial:
         self.sent(sender.address, nonce, to, 1, hashed)
 
     def request(self, sender: bytes, to: int, value: int) -> dict[str, str]:
-        """With fees that every later base fee is below."""
+        """With gas for the code of any time, and fees that every later base fee is below."""
         fees = {"maxFeePerGas": hex(300 * GWEI), "maxPriorityFeePerGas": hex(GWEI)}
-        return {"from": hexed(sender), "to": hexed(PEOPLE[to]), "value": hex(value), **fees}
+        paid = {"value": hex(value), "gas": hex(60_000), **fees}
+        return {"from": hexed(sender), "to": hexed(PEOPLE[to]), **paid}
 
     def do_send(self, who: int, to: int) -> None:
         sender = SENDERS[who].address

@@ -271,6 +271,21 @@ def watched(chain: DevChain, since: Ends) -> tuple[list[tuple[str, int]], Ends]:
     return events, (then[0], then[1])
 
 
+def test_empty_flashblocks_after_a_revert_are_announced(manual: DevChain) -> None:
+    """The position of a watcher may be beyond the end of the chain then."""
+    manual.execute(CloseFlashblock())
+    snapshot = manual.execute(TakeSnapshot())
+    for _ in range(3):
+        manual.execute(CloseFlashblock())
+    far = ends(manual)
+    manual.execute(Revert(snapshot))
+    seen, then = watched(manual, far)
+    assert (seen, then) == ([], ends(manual))
+    for _ in range(2):
+        manual.execute(CloseFlashblock())
+    assert watched(manual, then) == ([("FlashblockAdded", 1)] * 2, ends(manual))
+
+
 def test_watchers_are_told_of_all_that_is_taken_back(manual: DevChain) -> None:
     manual.submit(send(ALICE, 0))
     manual.execute(CloseFlashblock())
