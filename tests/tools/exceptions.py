@@ -24,4 +24,21 @@ class Exemption:
         return all(mine in ("*", theirs) for mine, theirs in zip(named, asked, strict=True))
 
 
-EXEMPTIONS: tuple[Exemption, ...] = ()
+# Families in Python, and Foundry.
+NOT_ANVIL = "ape-foundry drives what calls itself anvil; ape's own provider has no cheats"
+NO_DEPOSITS = "it does not know deposits, which begin blocks of OP chains and are impersonated"
+
+OTHERS: tuple[Exemption, ...] = (
+    *(
+        Exemption("eth", "ape", "test", f"test_{step}", NOT_ANVIL)
+        for step in (
+            "balance", "impersonation", "isolation", "mining_by_hand", "snapshot",
+            "storage_and_code", "time", "trace",
+        )
+    ),
+    Exemption("eth", "cast", "dev methods", "impersonateAccount", NO_DEPOSITS),
+    Exemption("eth", "wake", "test", "test_call_traces", NO_DEPOSITS),
+    Exemption("eth", "wake", "test", "test_transact_and_events", NO_DEPOSITS),
+)  # fmt: skip
+
+EXEMPTIONS: tuple[Exemption, ...] = (*OTHERS,)

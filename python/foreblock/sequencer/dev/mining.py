@@ -65,7 +65,10 @@ def set_flashblock_interval(sequencer: DevSequencer, command: SetFlashblockInter
 
 
 def increase_time(sequencer: DevSequencer, command: IncreaseTime) -> int:
-    """Let time run ahead, from the latest block on; gives by how much it is ahead in all."""
+    """Let time run further ahead; gives by how much it is ahead in all.
+
+    Blocks that were mined at once may be ahead of it: it goes on from the latest.
+    """
     sequencer.catch_up_with_blocks()
     offset = sequencer.state.offset + command.seconds
     _check_range(sequencer.parent.timestamp + offset)
