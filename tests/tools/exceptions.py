@@ -24,6 +24,23 @@ class Exemption:
         return all(mine in ("*", theirs) for mine, theirs in zip(named, asked, strict=True))
 
 
+# Families in Python, and Foundry.
+NOT_ANVIL = "ape-foundry drives what calls itself anvil; ape's own provider has no cheats"
+NO_DEPOSITS = "it does not know deposits, which begin blocks of OP chains and are impersonated"
+
+OTHERS: tuple[Exemption, ...] = (
+    *(
+        Exemption("eth", "ape", "test", f"test_{step}", NOT_ANVIL)
+        for step in (
+            "balance", "impersonation", "isolation", "mining_by_hand", "snapshot",
+            "storage_and_code", "time", "trace",
+        )
+    ),
+    Exemption("eth", "cast", "dev methods", "impersonateAccount", NO_DEPOSITS),
+    Exemption("eth", "wake", "test", "test_call_traces", NO_DEPOSITS),
+    Exemption("eth", "wake", "test", "test_transact_and_events", NO_DEPOSITS),
+)  # fmt: skip
+
 # What is set by hand is at `pending` at once; at `latest` only where no clock seals blocks.
 CLOCK = "with a clock, what is set by hand is at `latest` with the next block"
 HASTY = "the matcher asks for the receipt once, without waiting for a block"
@@ -53,4 +70,5 @@ EXEMPTIONS: tuple[Exemption, ...] = (
     Exemption("eth", "hardhat3", "viem", "a module of Ignition", CONFIRMATIONS),
     Exemption("eth", "hardhat3", "ethers", "changeEtherBalances", DEPOSIT),
     Exemption("eth", "hardhat3", "ethers", "changeTokenBalance", DEPOSIT),
+    *OTHERS,
 )

@@ -3,7 +3,8 @@
 A block that is not named is `pending`, in either dialect: a transaction that builds on what
 was pre-confirmed a moment ago needs an estimate that knows of it. Where the view is sealed it
 is `latest`, unless transactions or requests seal the blocks of a development chain: then, as in
-anvil, it is the block in progress, in which the transaction will run, with its base fee.
+anvil, it is the block in progress, in which the transaction will run, with its base fee. Where
+transactions seal blocks, `latest` means the same: that block holds nothing yet.
 """
 
 from collections.abc import Awaitable
@@ -40,7 +41,9 @@ class EstimateMethods:
         dev = view.dev_state
         reader = self._reader if dev is None or dev.mining == "clock" else self._in_next
         asked = yield from read_in_turn(reader.read, raw)
-        state, context = state_and_context(view, asked.block, asked.changes)
+        is_next = dev is not None and dev.mining == "automine" and asked.block == "latest"
+        block = "pending" if is_next else asked.block
+        state, context = state_and_context(view, block, asked.changes)
         found = yield from estimate_gas(
             asked.call, state, context, asked.overrides, self._reader.gas_cap, pace
         )
