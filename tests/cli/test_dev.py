@@ -22,7 +22,10 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
         settings: Settings,
         served: Sequence[launch.ServedNetwork],
         started: Callable[[launch.Started], None],
+        *,
+        in_one_process: bool,
     ) -> bool:
+        assert not in_one_process
         addresses = [each.listen.replace(",", ", ") for each in served]
         started(launch.Started(addresses, [""] * len(served), 1))
         found.extend((settings, *served))

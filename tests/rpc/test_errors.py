@@ -49,6 +49,8 @@ EXAMPLES = [
     errors.TooMuchUnsent(1 << 28),
     errors.RefusedFilter("unknown block"),
     errors.HiddenMethod("evm_mine", "it is switched off"),
+    errors.RefusedCommand("there are 1000 snapshots"),
+    errors.CommandUnknown(),
     errors.CursorTooOld(),
     errors.NotificationsUnsupported(),
     errors.UnknownSubscription("newBeads"),

@@ -48,11 +48,7 @@ class NotInstalled(Exception):
 
 def like_anvil(port: int) -> Sequence[str]:
     """The command of a chain that behaves as anvil does."""
-    return [
-        sys.executable, "-m", "foreblock", "dev", *ONE_CHAIN, f"--listen={HOST}:{port}",
-        "--mining=automine", "--rules=ethereum", "--dialect=ethereum", "--view=sealed",
-        "--gas-limit=30000000", "--workers=1",
-    ]  # fmt: skip
+    return [sys.executable, "-m", "foreblock", "dev", "--like", "anvil", f"--port={port}"]
 
 
 def clocked(port: int) -> Sequence[str]:

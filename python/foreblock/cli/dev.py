@@ -117,9 +117,10 @@ def run(
 ) -> bool:
     """Serve networks until a signal; true if a second one stopped it at once."""
     service = settings.service
-    if settings.chain.one_process:
+    in_one_process = settings.chain.one_process and service.workers <= 1
+    if in_one_process:
         service = replace(service, nice=0)  # what writes the chain delays it otherwise
-    return launch.run(service, served, say, in_one_process=settings.chain.one_process)
+    return launch.run(service, served, say, in_one_process=in_one_process)
 
 
 @contextmanager

@@ -10,6 +10,9 @@ process, and the supervisor starts the next one, which goes on where the chain w
 LINE is the descriptor of its line to the supervisor (`foreblock.server.heartbeat`).
 """
 
+import foreblock.starting  # noqa: F401, before all others
+
+# isort: split
 import asyncio
 import signal
 import socket

@@ -29,6 +29,7 @@ DEFAULTS: Final[Mapping[str, str]] = {
     "dev_methods": "everywhere",
     "test_listen": "",
     "feed_listen": "",
+    "workers": "1",
     "one_process": "true",
 }
 # Flags that say contradictory things, and those that need another.
