@@ -12,7 +12,13 @@ from support.servers.waiting import PATIENCE, until
 
 ALICE = "0x" + dev_accounts(TEST_MNEMONIC, 1)[0].address.hex()
 BOB = "0x" + "b0" * 20
-OPTIONS = ("--one-process", "--mining=automine", "--rules=ethereum", "--test-listen=")
+OPTIONS = (
+    "--one-process",
+    "--workers=1",
+    "--mining=automine",
+    "--rules=ethereum",
+    "--test-listen=",
+)
 
 
 def pay(network: Network) -> int:

@@ -29,6 +29,7 @@ from foreblock.bus.commands import (
     SetFaults,
     SetFlashblockInterval,
     SetMining,
+    SetPrinting,
     TakeSnapshot,
 )
 from foreblock.bus.exchange import Respond
@@ -333,6 +334,7 @@ class NetworkWriter:
         """
         result = self._source.execute(command)
         is_wrong = not isinstance(command, ADDING) and self._is_told_wrong()
+        is_wrong |= isinstance(command, SetPrinting)  # workers look at it when they hear of it
         return result, self._source.next_nonces(), is_wrong
 
     def _judge_all(self, messages: list[Submit]) -> list[tuple[Accepted | Rejected, int]]:

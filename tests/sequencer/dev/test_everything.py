@@ -106,8 +106,8 @@ RARELY = ("reset",)
 CHEATS = ("balance", "balances", "add", "nonce", "code", "slot", "load")
 # Methods that change nothing that is checked here, or blocks that no other node would take.
 ELSEWHERE = {
-    "anvil_dealERC20", "anvil_dumpState", "anvil_getGenesisTime", "anvil_nodeInfo",
-    "anvil_setChainId", "anvil_setERC20Allowance", "anvil_setLoggingEnabled",
+    "anvil_dealERC20", "anvil_dumpState", "anvil_enableTraces", "anvil_getGenesisTime",
+    "anvil_nodeInfo", "anvil_setChainId", "anvil_setERC20Allowance", "anvil_setLoggingEnabled",
     "anvil_setNextBlockBaseFeePerGas", "anvil_setRpcUrl", "eth_networkId", "eth_requestAccounts",
     "eth_sign", "eth_signTransaction", "eth_signTypedData_v4", "foreblock_closeFlashblock",
     "foreblock_setFaults", "hardhat_setBlockTimestampInterval", "personal_sign",
