@@ -73,8 +73,10 @@ def _write(store: Store, file: Path, report: Report) -> None:
     expected = store.used_bytes
     writing = Thread(target=write, daemon=True)  # an interruption does not wait for it
     writing.start()
-    while writing.is_alive():
+    is_over = False
+    while not is_over:
         writing.join(_LOOK_SECONDS)
+        is_over = not writing.is_alive()  # before the last look, which has all of it
         written = file.stat().st_size if file.exists() else 0
         report(written, max(written, expected))
     if failures:
