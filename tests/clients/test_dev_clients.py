@@ -13,6 +13,7 @@ import pytest
 from foreblock.sequencer.mnemonic import TEST_MNEMONIC, dev_accounts
 from support.servers.client_libraries import REQUIRED, run
 from support.servers.dev_processes import Network, dev_chain
+from support.servers.waiting import until
 
 SCRIPTS = {
     "viem": "dev_with_viem.mjs",
@@ -84,8 +85,12 @@ IN_VIEM: dict[str, object] = {
 
 @pytest.fixture(scope="module")
 def network() -> Iterator[Network]:
-    """One that lets a call leave out `to`, which viem's deployless calls do."""
+    """One that lets a call leave out `to`, which viem's deployless calls do.
+
+    Prices of L1 are known from block 1 on.
+    """
     with dev_chain("--test-listen=", "--call-create=true") as dev:
+        until(lambda: dev.main.latest() > 0, "a block is sealed")
         yield dev.main
 
 
