@@ -46,12 +46,13 @@ impl UnstoredNodes {
         self.group();
     }
 
-    /// Forget what was above `block`.
+    /// Forget what was above `block`. Layers of a group that is cut are put together anew.
     pub fn rewind(&mut self, block: u64) {
         let kept = self.layers.partition_point(|layer| layer.block <= block);
         self.layers.truncate(kept);
         let kept = self.groups.partition_point(|group| group.last <= block);
         self.groups.truncate(kept);
+        self.group();
     }
 
     /// What was stored of the layers is to be discarded.

@@ -31,6 +31,22 @@ fn found(maps: &[Arc<NodeWrites>], key: u8) -> Option<Option<Vec<u8>>> {
     maps.iter().rev().find_map(|writes| writes.nodes.get(&[key][..]).cloned())
 }
 
+#[test]
+fn a_rewind_into_a_large_group_leaves_few_maps() {
+    let mut unstored = UnstoredNodes::default();
+    let blocks = (LAYERS_OF_GROUP * GROUPS_OF_GROUP) as u64;
+    for block in 0..blocks {
+        unstored.push(block, writes(block, &[1]));
+    }
+    assert_eq!(unstored.up_to(u64::MAX).len(), 1);
+    unstored.rewind(blocks - 2);
+    assert_eq!(unstored.up_to(u64::MAX).len(), 1);
+    assert_eq!(
+        found(&unstored.up_to(u64::MAX), 1),
+        Some(Some((blocks - 2).to_be_bytes().to_vec()))
+    );
+}
+
 proptest! {
     #[test]
     fn groups_show_what_the_layers_show(steps in prop::collection::vec(step(), 1..700)) {
