@@ -1,13 +1,19 @@
-// Token.sol to token.json: `node compile.mjs` writes it, `node compile.mjs --check` compares.
+// A contract to its artifact, with the compiler among the packages of the current folder:
+//
+//     node compile.mjs SOURCE.sol ARTIFACT.json            writes it
+//     node compile.mjs SOURCE.sol ARTIFACT.json --check    compares
 
 import { readFileSync, writeFileSync } from 'node:fs'
-import solc from 'solc'
+import { createRequire } from 'node:module'
+import { basename } from 'node:path'
 
-const here = (name) => new URL(name, import.meta.url)
+const [source, artifact, check] = process.argv.slice(2)
+const solc = createRequire(`${process.cwd()}/`)('solc')
+const file = basename(source)
 
 const input = {
   language: 'Solidity',
-  sources: { 'Token.sol': { content: readFileSync(here('Token.sol'), 'utf8') } },
+  sources: { [file]: { content: readFileSync(source, 'utf8') } },
   settings: {
     optimizer: { enabled: true },
     evmVersion: 'cancun',
@@ -18,11 +24,11 @@ const input = {
 
 const { contracts, errors = [] } = JSON.parse(solc.compile(JSON.stringify(input)))
 if (errors.length) throw new Error(errors.map((each) => each.formattedMessage).join('\n'))
-const { abi, evm } = contracts['Token.sol'].Token
+const { abi, evm } = contracts[file][basename(file, '.sol')]
 const code = { code: `0x${evm.deployedBytecode.object}`, initCode: `0x${evm.bytecode.object}` }
 const made = `${JSON.stringify({ abi, ...code }, null, 1)}\n`
 
-if (!process.argv.includes('--check')) writeFileSync(here('token.json'), made)
-else if (made !== readFileSync(here('token.json'), 'utf8')) {
-  throw new Error('token.json is not what the compiler makes of Token.sol')
+if (check !== '--check') writeFileSync(artifact, made)
+else if (made !== readFileSync(artifact, 'utf8')) {
+  throw new Error(`${artifact} is not what the compiler makes of ${source}`)
 }

@@ -147,4 +147,4 @@ def test_viem_finds_what_only_it_looks_for(service: tuple[str, str]) -> None:
 
 
 def test_token_is_what_the_compiler_makes_of_its_source() -> None:
-    run("viem", "compile.mjs", "--check")
+    run("viem", "compile.mjs", "Token.sol", "token.json", "--check")

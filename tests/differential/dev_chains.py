@@ -17,9 +17,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from differential.geth import geth
+from differential.reads import ask
 from foreblock.bus.commands import Mine
 from foreblock.conformance.compare import differences
-from foreblock.errors import ErrorAnswer
 from foreblock.ledger.genesis.genesis_writer import genesis_text
 from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.sequencer.dev_forks import fork_names
@@ -102,14 +102,6 @@ def plain(answer: Any) -> Any:  # noqa: ANN401, it is JSON
     if isinstance(answer, list):
         return [plain(each) for each in answer]
     return int(answer) if isinstance(answer, float) and answer.is_integer() else answer
-
-
-def ask(endpoint: Endpoint, method: str, params: list[Any]) -> Any:  # noqa: ANN401, it is JSON
-    """The result, or the error object."""
-    try:
-        return endpoint.request(method, params)
-    except ErrorAnswer as refused:
-        return {"code": refused.code, "message": refused.message}
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from support.servers.dev_processes import package_environment
-from support.servers.like_anvil import LISTENING, anvil, like_anvil
+from support.servers.like_anvil import LISTENING, NO_ANVIL, anvil, anvil_program, like_anvil
 from support.servers.waiting import PATIENCE
 
 
@@ -24,6 +24,8 @@ def main() -> None:
     """Print the medians and the least."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=10)
+    if anvil_program() is None:
+        sys.exit(NO_ANVIL)
     commands = {"foreblock": like_anvil(), "anvil": anvil()}
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     for _ in range(parser.parse_args().rounds):

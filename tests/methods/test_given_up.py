@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from support.chains.checking import check_unknown
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
 from support.chains.dev_service import dev_service
 from support.chains.ethereum_chain import genesis_of
@@ -44,28 +45,6 @@ def known(client: Asker) -> dict[str, set[str]]:
         if height <= number:
             hashes.add(client.ask("eth_getBlockByNumber", hex(height), False)["hash"])
     return {"blocks": hashes, "transactions": transactions}
-
-
-def check_unknown(client: Asker, blocks: set[str], transactions: set[str]) -> None:
-    for block in blocks:
-        for named in (block, {"blockHash": block}):
-            refusal = client.ask("eth_getBalance", WHO, named)
-            assert "not found" in refusal["message"], refusal
-            refusal = client.ask("eth_call", {"to": WHO, "from": WHO}, named)
-            assert "not found" in refusal["message"], refusal
-            refusal = client.ask("debug_traceBlockByHash", block)
-            assert "not found" in refusal["message"], refusal
-        assert client.ask("eth_getBlockByHash", block, False) is None
-        assert client.ask("eth_getBlockTransactionCountByHash", block) is None
-        assert client.ask("eth_getTransactionByBlockHashAndIndex", block, "0x0") is None
-        answer = client.ask("eth_getBlockReceipts", block)
-        assert answer is None or "not found" in answer["message"]
-        refusal = client.ask("eth_getLogs", {"blockHash": block})
-        assert "unknown block" in refusal["message"] or "not found" in refusal["message"], refusal
-    for transaction in transactions:
-        assert client.ask("eth_getTransactionByHash", transaction) is None, transaction
-        assert client.ask("eth_getTransactionReceipt", transaction) is None
-        assert "code" in client.ask("debug_traceTransaction", transaction)
 
 
 def by_revert(client: Asker, _: int) -> None:

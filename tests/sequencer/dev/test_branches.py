@@ -41,16 +41,6 @@ from support.chains.dev_chain import (
 ALICE, BOB, CAROL = ACCOUNTS[:3]
 
 
-@pytest.fixture
-def auto(tmp_path: Path) -> DevChain:
-    return DevChain(tmp_path / "store", mining="automine")
-
-
-@pytest.fixture
-def manual(tmp_path: Path) -> DevChain:
-    return DevChain(tmp_path / "store", mining="manual")
-
-
 def latest(chain: DevChain) -> int:
     return chain.sequencer.parent.number
 

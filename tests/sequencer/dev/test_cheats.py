@@ -8,7 +8,7 @@ from foreblock.bus.commands import AddBalance, IncreaseTime, Mine, SetAccount, S
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.reading.blocks import ByPlace
 from foreblock.ledger.reading.view import Ledger
-from foreblock.sequencer.dev.dev_sequencer import MOST_CHEATED
+from foreblock.sequencer.dev.cheating import MOST_CHEATED
 from support.chains.dev_chain import ACCOUNTS, ETHER, DevChain, indices, send
 from support.chains.whole_state import check_roots
 
@@ -28,11 +28,6 @@ def balance_at(chain: DevChain, name: object, address: bytes = SOMEBODY) -> int:
         return view.state(view.resolve(name)).balance(address)  # type: ignore[arg-type]
     finally:
         view.close()
-
-
-@pytest.fixture
-def auto(tmp_path: Path) -> DevChain:
-    return DevChain(tmp_path / "store", mining="automine")
 
 
 def test_a_cheat_is_an_index_without_transactions(auto: DevChain) -> None:

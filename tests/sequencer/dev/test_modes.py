@@ -30,16 +30,6 @@ ALICE, BOB = ACCOUNTS[:2]
 SMALL = dev_genesis(DevGenesisOptions(gas_limit=2_000_000))
 
 
-@pytest.fixture
-def auto(tmp_path: Path) -> DevChain:
-    return DevChain(tmp_path / "store", mining="automine")
-
-
-@pytest.fixture
-def manual(tmp_path: Path) -> DevChain:
-    return DevChain(tmp_path / "store", mining="manual")
-
-
 def times(chain: DevChain) -> list[int]:
     """The timestamps of the sealed blocks, in seconds after the genesis."""
     return [block.header.timestamp - GENESIS_TIME for block in chain.sealed()]

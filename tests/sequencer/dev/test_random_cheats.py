@@ -8,7 +8,6 @@ from scratch, and a follower that believes cheats has the same blocks.
 import tempfile
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
@@ -19,10 +18,10 @@ from foreblock.ledger.reading.blocks import BlockId
 from foreblock.ledger.reading.view import Ledger
 from support.chains.believing import DevFollower, heads
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
+from support.chains.dev_world import SLOTS, Person, World, world_of
 from support.chains.whole_state import check_roots
 
 PEOPLE = [bytes([0xA0 + place]) * 20 for place in range(3)]
-SLOTS = 4
 
 amounts = st.integers(0, 9)
 people = st.sampled_from(PEOPLE)
@@ -41,24 +40,13 @@ steps = st.one_of(
 )
 
 
-@dataclass
-class Person:
-    balance: int = 0
-    nonce: int = 0
-    code: bytes = b""
-    slots: list[int] = field(default_factory=lambda: [0] * SLOTS)
-
-
-Model = dict[bytes, Person]
-
-
 class Run:
     """A chain, its model, and the model at `latest`."""
 
     def __init__(self, folder: Path) -> None:
         self.chain = DevChain(folder / "chain", mining="automine")
         self.follower = DevFollower(folder / "follower", self.chain, believe_cheats=True)
-        self.model: Model = {each: Person() for each in PEOPLE}
+        self.model: World = {each: Person() for each in PEOPLE}
         self.latest = deepcopy(self.model)
         self.mode = "automine"
         self.sent = 0
@@ -155,19 +143,10 @@ class Run:
         if self.mode != "clock":
             assert self.read("latest") == self.latest
 
-    def read(self, block: BlockId) -> Model:
+    def read(self, block: BlockId) -> World:
         view = Ledger(self.chain.store, clock=self.chain.clock).view()
         try:
-            state = view.state(view.resolve(block))
-            return {
-                each: Person(
-                    state.balance(each),
-                    state.nonce(each),
-                    state.code(each),
-                    [state.storage(each, slot) for slot in range(SLOTS)],
-                )
-                for each in PEOPLE
-            }
+            return world_of(view.state(view.resolve(block)), PEOPLE)
         finally:
             view.close()
 

@@ -15,7 +15,7 @@ from foreblock.bus.commands import (
     SetAccount,
     TakeSnapshot,
 )
-from foreblock.sequencer.dev import dev_sequencer, execution
+from foreblock.sequencer.dev import cheating, execution
 from foreblock.sequencer.dev.execution import is_short
 from support.chains.dev_chain import ACCOUNTS, NOBODY, DevChain, send
 
@@ -68,7 +68,7 @@ def test_it_depends_on_how_much_a_revert_gives_up(tmp_path: Path) -> None:
 def test_a_cheat_before_which_others_are_put_together_is_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (dev_sequencer, execution):
+    for module in (cheating, execution):
         monkeypatch.setattr(module, "MOST_CHEATED", 6)
     chain = DevChain(tmp_path / "store", mining="automine")
     found = []

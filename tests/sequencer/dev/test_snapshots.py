@@ -46,16 +46,6 @@ from support.chains.dev_chain import (
 ALICE, BOB, CAROL = ACCOUNTS[:3]
 
 
-@pytest.fixture
-def auto(tmp_path: Path) -> DevChain:
-    return DevChain(tmp_path / "store", mining="automine")
-
-
-@pytest.fixture
-def manual(tmp_path: Path) -> DevChain:
-    return DevChain(tmp_path / "store", mining="manual")
-
-
 def everything(chain: DevChain) -> tuple[object, ...]:
     """All that a revert restores: heads but for the commit, the block in progress, the state."""
     with closing(Ledger(chain.store, clock=chain.clock).view()) as view:

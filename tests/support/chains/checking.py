@@ -6,7 +6,10 @@ from pathlib import Path
 from foreblock._engine import Block, Store
 from foreblock.ledger.importing.chain import Chain
 from foreblock.ledger.storage.open_store import begin_chain
-from support.chains.dev_chain import DevChain
+from support.chains.dev_chain import ACCOUNTS, DevChain
+from support.servers.asking import Asker
+
+SOMEBODY = "0x" + ACCOUNTS[0].address.hex()
 
 
 def check_by_import(chain: DevChain, folder: Path) -> None:
@@ -23,3 +26,26 @@ def check_blocks_by_import(chain: DevChain, blocks: Sequence[Block], folder: Pat
             importing.add(block)
         importing.commit()
         importing.close()
+
+
+def check_unknown(client: Asker, blocks: set[str], transactions: set[str]) -> None:
+    """No name of these finds anything."""
+    for block in blocks:
+        for named in (block, {"blockHash": block}):
+            refusal = client.ask("eth_getBalance", SOMEBODY, named)
+            assert "not found" in refusal["message"], refusal
+            refusal = client.ask("eth_call", {"to": SOMEBODY, "from": SOMEBODY}, named)
+            assert "not found" in refusal["message"], refusal
+            refusal = client.ask("debug_traceBlockByHash", block)
+            assert "not found" in refusal["message"], refusal
+        assert client.ask("eth_getBlockByHash", block, False) is None
+        assert client.ask("eth_getBlockTransactionCountByHash", block) is None
+        assert client.ask("eth_getTransactionByBlockHashAndIndex", block, "0x0") is None
+        answer = client.ask("eth_getBlockReceipts", block)
+        assert answer is None or "not found" in answer["message"]
+        refusal = client.ask("eth_getLogs", {"blockHash": block})
+        assert "unknown block" in refusal["message"] or "not found" in refusal["message"], refusal
+    for transaction in transactions:
+        assert client.ask("eth_getTransactionByHash", transaction) is None, transaction
+        assert client.ask("eth_getTransactionReceipt", transaction) is None
+        assert "code" in client.ask("debug_traceTransaction", transaction)

@@ -14,7 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 
-SLOTS = 3
+from foreblock._engine import State
+
+SLOTS = 4
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,19 @@ class Person:
 
 Change = Sent | Set
 World = dict[bytes, Person]
+
+
+def world_of(state: State, people: Iterable[bytes]) -> World:
+    """The same people as a chain has them."""
+    return {
+        each: Person(
+            state.balance(each),
+            state.nonce(each),
+            state.code(each),
+            [state.storage(each, slot) for slot in range(SLOTS)],
+        )
+        for each in people
+    }
 
 
 @dataclass

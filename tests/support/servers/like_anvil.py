@@ -69,18 +69,25 @@ def running(command: Sequence[str], **environment: str) -> Iterator[Running]:
         process.stdout.close()
 
 
+NO_ANVIL = "anvil is not installed; bench/peers.sh installs it"
+
+
 def like_anvil(*flags: str) -> list[str]:
     """The command, at a free port unless the flags have one."""
     port = [] if {"-p", "--port"} & set(flags) else ["--port", "0"]
     return [sys.executable, "-m", "foreblock", "dev", "--like", "anvil", *port, *flags]
 
 
+def anvil_program() -> Path | None:
+    """anvil itself and not the script around it, which keeps signals to itself."""
+    peers = CHECKOUT / "build" / "peers"
+    programs = peers.glob("node_modules/@foundry-rs/anvil-*/bin/anvil")
+    return next(programs, None) or find("anvil", peers)
+
+
 def anvil(*flags: str) -> list[str]:
     """anvil's own command; skips the test where it is not installed."""
-    peers = CHECKOUT / "build" / "peers"
-    # The program itself and not the script around it, which keeps signals to itself.
-    programs = peers.glob("node_modules/@foundry-rs/anvil-*/bin/anvil")
-    program = next(programs, None) or find("anvil", peers)
+    program = anvil_program()
     if program is None:
-        pytest.skip("anvil is not installed; bench/peers.sh installs it")
+        pytest.skip(NO_ANVIL)
     return [str(program), "--port", "0", *flags]

@@ -2,7 +2,7 @@
 pragma solidity 0.8.30;
 
 /// What tests of contracts are about: state, events, ether, time, and every way to fail.
-/// compile.mjs makes Vault.json of it.
+/// tests/clients/compile.mjs makes Vault.json of it.
 contract Vault {
     error Forbidden(address caller);
     error TooEarly(uint256 now_, uint256 unlockTime);

@@ -22,9 +22,9 @@ _WINDOW: Final = 16 + zlib.MAX_WBITS  # zlib: a gzip stream
 MOST_BYTES: Final = 1 << 30  # of the JSON text
 
 
-def read_allocation(data: bytes) -> dict[bytes, GenesisAccount]:
-    """The accounts in the bytes of a file, by address."""
-    root = JsonValue.parse(_text(data), BadGenesis)
+def read_allocation(data: bytes, most: int = MOST_BYTES) -> dict[bytes, GenesisAccount]:
+    """The accounts in the bytes of a file, by address; `most` bytes of JSON, once unpacked."""
+    root = JsonValue.parse(_text(data, most), BadGenesis)
     for key in ("alloc", "accounts"):
         member = root.get(key)
         if member is not None:
@@ -32,7 +32,7 @@ def read_allocation(data: bytes) -> dict[bytes, GenesisAccount]:
     return read_accounts(root)
 
 
-def _text(data: bytes) -> bytes:
+def _text(data: bytes, most: int) -> bytes:
     if data[: len(_IN_HEX)].lower() == _IN_HEX:
         try:
             data = bytes.fromhex(data[2:].decode("ascii"))
@@ -42,10 +42,10 @@ def _text(data: bytes) -> bytes:
         return data
     stream = zlib.decompressobj(_WINDOW)
     try:
-        text = stream.decompress(data, MOST_BYTES)
+        text = stream.decompress(data, most)
     except zlib.error as why:
         raise BadGenesis("alloc", f"not gzip: {why}") from None
     if not stream.eof:
         is_large = bool(stream.unconsumed_tail)
-        raise BadGenesis("alloc", "larger than 1 GiB" if is_large else "it ends too early")
+        raise BadGenesis("alloc", f"larger than {most} bytes" if is_large else "it ends too early")
     return text

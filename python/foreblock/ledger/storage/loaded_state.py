@@ -7,25 +7,21 @@ sets each portion in an index of its own, so that no flashblock is longer than a
     file    portions, each a length (4 bytes, big-endian) and a row of `cheat_rows`
 """
 
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from foreblock.errors import BadGenesis
 from foreblock.ledger.genesis.allocation import read_allocation
 from foreblock.ledger.storage.cheat_rows import decode_cheats, encode_cheats, in_portions
 from foreblock.types import Cheat
 
 LENGTH: Final = 4
-_GZIP: Final = b"\x1f\x8b"
-_WINDOW: Final = 16 + zlib.MAX_WBITS  # zlib: a gzip stream
 
 
 def write_loaded(data: bytes, file: Path, most: int) -> None:
-    """Write the accounts in what a client sent, of so many bytes at most; raises `BadGenesis`."""
+    """Write the accounts in what a client sent, `most` bytes unpacked; raises `BadGenesis`."""
     with file.open("wb") as out:
-        for portion in in_portions(_cheats(_unpacked(data, most))):
+        for portion in in_portions(_cheats(data, most)):
             row = encode_cheats(portion)
             out.write(len(row).to_bytes(LENGTH) + row)
 
@@ -37,21 +33,7 @@ def read_loaded(file: Path) -> Iterator[tuple[Cheat, ...]]:
             yield decode_cheats(source.read(int.from_bytes(length)))
 
 
-def _unpacked(data: bytes, most: int) -> bytes:
-    """What a client sent, without its compression; it decides how far that expands."""
-    if not data.startswith(_GZIP):
-        return data
-    stream = zlib.decompressobj(_WINDOW)
-    try:
-        text = stream.decompress(data, most)
-    except zlib.error as why:
-        raise BadGenesis("state", f"not gzip: {why}") from None
-    if stream.unconsumed_tail:
-        raise BadGenesis("state", f"larger than {most} bytes")
-    return text
-
-
-def _cheats(data: bytes) -> Iterator[Cheat]:
-    for address, account in read_allocation(data).items():
+def _cheats(data: bytes, most: int) -> Iterator[Cheat]:
+    for address, account in read_allocation(data, most).items():
         slots = tuple(account.storage.items())
         yield Cheat(address, account.balance, account.nonce, account.code, slots)

@@ -20,7 +20,8 @@ from foreblock.ledger.storage.cheat_rows import merged
 from foreblock.ledger.storage.dev_row import DevState
 from foreblock.sequencer.attributes import next_base
 from foreblock.sequencer.chaos.faults import Faults
-from foreblock.sequencer.dev.dev_sequencer import DevSequencer, Outlets
+from foreblock.sequencer.dev.cheating import CheatingSequencer
+from foreblock.sequencer.dev.dev_sequencer import Outlets
 from foreblock.sequencer.index_limits import Budget
 from foreblock.sequencer.load import Load
 from foreblock.sequencer.sequencer_options import SequencerOptions
@@ -29,7 +30,7 @@ from foreblock.sequencer.transaction_pool import TransactionPool
 from foreblock.types import Base, Cheat, Flashblock, Transaction
 
 
-class BranchingSequencer(DevSequencer):
+class BranchingSequencer(CheatingSequencer):
     """Builds the blocks of a dev chain, which may end elsewhere after the next command."""
 
     def __init__(

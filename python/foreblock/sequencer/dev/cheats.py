@@ -12,14 +12,14 @@ from typing import Final
 from foreblock.bus.commands import AddBalance, LoadState, SetAccount
 from foreblock.errors import RefusedCommand
 from foreblock.ledger.storage.loaded_state import read_loaded
-from foreblock.sequencer.dev.dev_sequencer import DevSequencer
+from foreblock.sequencer.dev.cheating import CheatingSequencer
 from foreblock.types import Cheat
 
 LARGEST: Final = 2**256 - 1
 
 
 def set_accounts(
-    sequencer: DevSequencer, commands: Sequence[SetAccount | AddBalance]
+    sequencer: CheatingSequencer, commands: Sequence[SetAccount | AddBalance]
 ) -> list[RefusedCommand | None]:
     """Carry out these in one index; gives which were refused."""
     refused: list[RefusedCommand | None] = []
@@ -38,40 +38,40 @@ def set_accounts(
     return refused
 
 
-def set_account(sequencer: DevSequencer, command: SetAccount | AddBalance) -> None:
+def set_account(sequencer: CheatingSequencer, command: SetAccount | AddBalance) -> None:
     """Carry out one; raises `RefusedCommand`."""
     (refusal,) = set_accounts(sequencer, (command,))
     if refusal is not None:
         raise refusal
 
 
-def load_state(sequencer: DevSequencer, command: LoadState) -> None:
+def load_state(sequencer: CheatingSequencer, command: LoadState) -> None:
     """Set all accounts in a file; a nonce that is higher already stays."""
     for portion in read_loaded(Path(command.path)):
         sequencer.cheat(_kept_nonce(sequencer, each) for each in portion)
 
 
-def _kept_nonce(sequencer: DevSequencer, cheat: Cheat) -> Cheat:
+def _kept_nonce(sequencer: CheatingSequencer, cheat: Cheat) -> Cheat:
     account = sequencer.account(cheat.address)
     if account is None or cheat.nonce is None or cheat.nonce >= account.nonce:
         return cheat
     return replace(cheat, nonce=None)
 
 
-def _cheat(sequencer: DevSequencer, command: SetAccount | AddBalance) -> Cheat:
+def _cheat(sequencer: CheatingSequencer, command: SetAccount | AddBalance) -> Cheat:
     if isinstance(command, AddBalance):
         return _added(sequencer, command)
     return _set(sequencer, command)
 
 
-def _added(sequencer: DevSequencer, command: AddBalance) -> Cheat:
+def _added(sequencer: CheatingSequencer, command: AddBalance) -> Cheat:
     """The balance with what is added, up to the largest that there is."""
     account = sequencer.account(command.address)
     balance = int.from_bytes(command.amount) + (0 if account is None else account.balance)
     return Cheat(command.address, min(balance, LARGEST))
 
 
-def _set(sequencer: DevSequencer, command: SetAccount) -> Cheat:
+def _set(sequencer: CheatingSequencer, command: SetAccount) -> Cheat:
     if command.nonce is not None:
         _check_nonce(sequencer, command.address, command.nonce)
     balance, storage = command.balance, command.storage or {}
@@ -84,7 +84,7 @@ def _set(sequencer: DevSequencer, command: SetAccount) -> Cheat:
     )
 
 
-def _check_nonce(sequencer: DevSequencer, address: bytes, nonce: int) -> None:
+def _check_nonce(sequencer: CheatingSequencer, address: bytes, nonce: int) -> None:
     """The words are Hardhat's."""
     account = sequencer.account(address)
     now = 0 if account is None else account.nonce

@@ -11,14 +11,11 @@ ends is begun anew with the time of that moment first, unless its time was asked
 Time is the clock's plus an offset. What a block begins with cannot be changed once it has
 begun, so a change begins it anew as another job, in which its transactions run again.
 
-A cheat sets accounts in an index of its own (`cheat`). A block that is begun anew keeps its
-cheats. Where many follow one another, the block is begun anew with all of them in one index:
-followers take no more than so many indices, and each names those before it.
-
-How the mode is kept is in `ledger.storage.dev_row`. Commands are in `dev_commands`.
+How the mode is kept is in `ledger.storage.dev_row`, how accounts are set by hand in `cheating`.
+Commands are in `execution`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -32,7 +29,6 @@ from foreblock.ledger.building.block_run import BlockRun
 from foreblock.ledger.building.commit_builder import CommitBuilder
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.storage import dev_row
-from foreblock.ledger.storage.cheat_rows import in_portions
 from foreblock.ledger.storage.dev_row import DevState
 from foreblock.sequencer.admission import Terms
 from foreblock.sequencer.attributes import ATTRIBUTES_GAS_USED, next_base, payload_id
@@ -43,7 +39,7 @@ from foreblock.sequencer.load import Load
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from foreblock.sequencer.timing import NEVER_NS, SECOND_NS, Schedule, next_timestamp, unscheduled
 from foreblock.sequencer.unsigned import make_unsigned
-from foreblock.types import Account, Base, Cheat, Flashblock, Header, Transaction
+from foreblock.types import Base, Flashblock, Header, Transaction
 
 MILLISECOND_NS: Final = 10**6
 FRESH_FOR_BLOCKS: Final = 2
@@ -61,7 +57,6 @@ REST_NS: Final = 2 * MILLISECOND_NS
 MOST_UNFOLLOWED: Final = 16
 CATCH_UP_NS: Final = 20 * MILLISECOND_NS  # then, at once, before the next transaction
 STEPS_NS: Final = MILLISECOND_NS  # of such work in one go, else
-MOST_CHEATED: Final = 256  # indices of a block, after which its cheats are put together
 
 log = structlog.get_logger()
 
@@ -391,57 +386,6 @@ class DevSequencer(ChaoticSequencer):
         self._schedule = self._schedule_of(self._block)
         self._slot = self._schedule.slots_before
         self._close_soon()
-
-    # --- Cheats ------------------------------------------------------------------------
-
-    def cheat(self, cheats: Iterable[Cheat]) -> None:
-        """Set accounts in an index of their own, committed when this returns.
-
-        What has run before is closed first. Each is asked for when those before it are set.
-        """
-        now_ns = self._clock.monotonic_ns()
-        if self._block.open_count or not self._block.index:
-            self._announce(self._writer.extend(self._block), now_ns, now_ns)
-        if len(self._block.partials) >= MOST_CHEATED and not self.has_transactions:
-            self._put_together(now_ns)
-        block, is_behind = self._block, self._writer_is_behind
-        for each in cheats:
-            block.set_account(each)
-        if block.is_quiet:
-            return
-        if not self._state.is_cheated or self._state.first_cheat is None:
-            first = self._state.first_cheat
-            if first is None:
-                log.warning("chain_has_cheats", block=block.number)
-            self.change(is_cheated=True, first_cheat=block.number if first is None else first)
-        self._announce(self._writer.extend(block), now_ns, now_ns)
-        self._writer_is_behind = is_behind  # its root is known, and there is nothing to fold
-        if len(self._pool):
-            self._pool.drop_invalid()
-        self._close_soon()
-
-    def account(self, address: bytes) -> Account | None:
-        """An account after all that has run."""
-        return self._block.account(address)
-
-    def _put_together(self, now_ns: int) -> None:
-        """Begin the block anew, with its cheats in one index."""
-        run, old = BlockRun(self._writer, self._clock, self._block), self._block
-        self._start(run.begin_anew(old.base, self._another_id(old.base), "it was put together"))
-        run.close_index()
-        self._cheat_again(run, old)
-        *before, last = run.commit()
-        for flashblock in before:
-            self._publish(flashblock)
-        self._go_on_with(run.block, last, now_ns, now_ns)
-
-    def _regain(self, cheats: Sequence[Cheat]) -> None:
-        for portion in in_portions(cheats):
-            self.cheat(portion)
-
-    def _cheat_again(self, run: BlockRun, given_up: BlockInProgress) -> None:
-        if self._state.is_cheated:
-            super()._cheat_again(run, given_up)
 
     # --- Time and what blocks begin with -----------------------------------------------
 

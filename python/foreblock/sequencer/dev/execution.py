@@ -8,7 +8,7 @@ from foreblock.bus.commands import AnyCommand
 from foreblock.errors import RefusedCommand
 from foreblock.sequencer.dev import accidents, accounts, branches, cheats, mining, printing
 from foreblock.sequencer.dev.branching import BranchingSequencer
-from foreblock.sequencer.dev.dev_sequencer import MOST_CHEATED
+from foreblock.sequencer.dev.cheating import MOST_CHEATED
 
 FEW_BLOCKS: Final = 4
 # That take as long to set as a block to mine.

@@ -1,0 +1,74 @@
+"""A dev sequencer that sets accounts by hand.
+
+A cheat sets accounts in an index of its own. A block that is begun anew keeps its cheats. Where
+many follow one another, the block is begun anew with all of them in one index: followers take a
+limited number of indices, and each names those before it. What commands make of it is in `cheats`.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import structlog
+
+from foreblock.ledger.building.block_in_progress import BlockInProgress
+from foreblock.ledger.building.block_run import BlockRun
+from foreblock.ledger.storage.cheat_rows import in_portions
+from foreblock.sequencer.dev.dev_sequencer import DevSequencer
+from foreblock.types import Account, Cheat
+
+MOST_CHEATED: Final = 256  # indices of a block, after which its cheats are put together
+
+log = structlog.get_logger()
+
+
+class CheatingSequencer(DevSequencer):
+    """Builds the blocks of a dev chain whose accounts may be set."""
+
+    def cheat(self, cheats: Iterable[Cheat]) -> None:
+        """Set accounts in an index of their own, committed when this returns.
+
+        What has run before is closed first. Each is asked for when those before it are set.
+        """
+        now_ns = self._clock.monotonic_ns()
+        if self._block.open_count or not self._block.index:
+            self._announce(self._writer.extend(self._block), now_ns, now_ns)
+        if len(self._block.partials) >= MOST_CHEATED and not self.has_transactions:
+            self._put_together(now_ns)
+        block, is_behind = self._block, self._writer_is_behind
+        for each in cheats:
+            block.set_account(each)
+        if block.is_quiet:
+            return
+        if not self._state.is_cheated or self._state.first_cheat is None:
+            first = self._state.first_cheat
+            if first is None:
+                log.warning("chain_has_cheats", block=block.number)
+            self.change(is_cheated=True, first_cheat=block.number if first is None else first)
+        self._announce(self._writer.extend(block), now_ns, now_ns)
+        self._writer_is_behind = is_behind  # its root is known, and there is nothing to fold
+        if len(self._pool):
+            self._pool.drop_invalid()
+        self._close_soon()
+
+    def account(self, address: bytes) -> Account | None:
+        """An account after all that has run."""
+        return self._block.account(address)
+
+    def _put_together(self, now_ns: int) -> None:
+        """Begin the block anew, with its cheats in one index."""
+        run, old = BlockRun(self._writer, self._clock, self._block), self._block
+        self._start(run.begin_anew(old.base, self._another_id(old.base), "it was put together"))
+        run.close_index()
+        self._cheat_again(run, old)
+        *before, last = run.commit()
+        for flashblock in before:
+            self._publish(flashblock)
+        self._go_on_with(run.block, last, now_ns, now_ns)
+
+    def _regain(self, cheats: Sequence[Cheat]) -> None:
+        for portion in in_portions(cheats):
+            self.cheat(portion)
+
+    def _cheat_again(self, run: BlockRun, given_up: BlockInProgress) -> None:
+        if self._state.is_cheated:
+            super()._cheat_again(run, given_up)

@@ -1,0 +1,19 @@
+"""Dev chains that are mined by transactions, and on command."""
+
+from pathlib import Path
+
+import pytest
+
+from support.chains.dev_chain import DevChain
+
+
+@pytest.fixture
+def auto(tmp_path: Path) -> DevChain:
+    """Mined by transactions."""
+    return DevChain(tmp_path / "store", mining="automine")
+
+
+@pytest.fixture
+def manual(tmp_path: Path) -> DevChain:
+    """Mined on command."""
+    return DevChain(tmp_path / "store", mining="manual")
