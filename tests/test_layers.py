@@ -28,6 +28,7 @@ BELOW = {
     "bus": "clock errors",
     "server": "errors scheduling setting",
     "settings": "errors server setting",
+    "page": "server",
     "rpc": "_engine errors scheduling",
     "feed": "backoff clock errors primitives types",
     # The chain and its state.
@@ -73,8 +74,8 @@ BELOW = {
         " ledger/tracing"
     ),
     "service": (
-        "bus clock errors feed methods rpc scheduling sequencer server settings sources starting"
-        " types upstream"
+        "bus clock errors feed methods page rpc scheduling sequencer server settings sources"
+        " starting types upstream"
         " ledger/calls ledger/reading ledger/storage"
     ),
     # What people start.

@@ -16,12 +16,16 @@ KEEP_ALIVE: Final = b"Connection: keep-alive\r\n"  # HTTP/1.0 closes by default
 ALLOW: Final = b"Allow: GET, HEAD, OPTIONS, POST\r\n"
 
 
+PLAIN: Final = b"text/plain; charset=utf-8"
+
+
 class Answer(NamedTuple):
-    """Status code and reason, a line of text or none, and complete header lines."""
+    """Status code and reason, a text or none without its last line feed, and header lines."""
 
     status: bytes
     text: bytes = b""
-    headers: bytes = b""
+    headers: bytes = b""  # complete lines
+    kind: bytes = PLAIN  # of the text
 
 
 class Probe(NamedTuple):
@@ -87,14 +91,17 @@ def readiness(found: Readiness, probe: Probe) -> Answer:
 def render(answer: Answer, date: bytes, headers: bytes) -> bytes:
     """Render an answer; `date` and `headers` are complete lines."""
     if not answer.text:
-        length = b"" if answer.status.startswith(b"204") else b"Content-Length: 0\r\n"
+        length = b"" if answer.status[:3] in (b"204", b"304") else b"Content-Length: 0\r\n"
         return b"HTTP/1.1 %b\r\n%b%b%b%b\r\n" % (
             answer.status, date, answer.headers, headers, length,
         )  # fmt: skip
     return (
-        b"HTTP/1.1 %b\r\n%b%b%bContent-Type: text/plain; charset=utf-8\r\n"
+        b"HTTP/1.1 %b\r\n%b%b%bContent-Type: %b\r\n"
         b"X-Content-Type-Options: nosniff\r\nContent-Length: %d\r\n\r\n%b\n"
-    ) % (answer.status, date, answer.headers, headers, len(answer.text) + 1, answer.text)
+    ) % (
+        answer.status, date, answer.headers, headers, answer.kind, len(answer.text) + 1,
+        answer.text,
+    )  # fmt: skip
 
 
 def reply_parts(reply: Reply, date: bytes, headers: bytes) -> tuple[bytes, ...]:

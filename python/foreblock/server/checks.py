@@ -6,12 +6,13 @@ request for an unknown path or another method is accepted with its answer: its b
 and the connection stays open.
 """
 
-import ipaddress
 from typing import Final, NamedTuple, Self
 
 from foreblock.server import answers
 from foreblock.server.answers import Answer, Probe
+from foreblock.server.documents import NO_DOCUMENTS, Documents, prefers_page, serve
 from foreblock.server.head import RequestHead
+from foreblock.server.hosts import host_allowed
 from foreblock.server.limits import Access, ServerLimits
 from foreblock.server.origins import ALL, origin_allowed
 from foreblock.server.upgrade import Upgrade, check_upgrade, wants_websocket
@@ -52,6 +53,7 @@ class RequestRules(NamedTuple):
     origins: frozenset[bytes]  # in the forms of `origins`
     exposed: bytes  # headers that pages of other origins may read
     paths: frozenset[bytes] = frozenset({ROOT})  # that have a handler
+    documents: Documents = NO_DOCUMENTS
 
     @classmethod
     def of(cls, limits: ServerLimits, access: Access, exposed: bytes = b"") -> Self:
@@ -135,13 +137,24 @@ def _answer(
         return answers.FORBIDDEN_HOST
     if head.method == b"OPTIONS" and (path in rules.paths or path == b"*"):
         return _preflight(head, rules)
+    if path not in rules.paths:
+        return _answer_elsewhere(head, host, path, query, rules)
+    if wants_websocket(head):
+        return check_upgrade(head, host, path, length, rules.origins, rules.documents.siblings)
+    if path == ROOT and not query and not length and prefers_page(head, rules.documents):
+        return serve(head, host, rules.documents.page, rules.documents)
+    return _answer_by_method(head, query, length, rules)
+
+
+def _answer_elsewhere(
+    head: RequestHead, host: bytes, path: bytes, query: bytes, rules: RequestRules
+) -> Answer | Probe:
+    """The answer at a path without a handler."""
     if path in (b"/healthz", b"/readyz"):
         return _probe(head, path, query)
-    if path not in rules.paths:
-        return answers.NOT_FOUND
-    if wants_websocket(head):
-        return check_upgrade(head, host, path, length, rules.origins)
-    return _answer_by_method(head, query, length, rules)
+    if path in rules.documents.by_path:
+        return serve(head, host, path, rules.documents)
+    return answers.NOT_FOUND
 
 
 def _path(target: bytes) -> bytes:
@@ -172,28 +185,6 @@ def _answer_by_method(
 def _is_json(head: RequestHead) -> bool:
     kind = (head.get(b"content-type") or b"").lower()
     return kind.partition(b";")[0].strip() in CONTENT_TYPES
-
-
-def host_allowed(host: bytes, allowed: frozenset[bytes]) -> bool:
-    """Whether a Host is allowed: addresses are, since DNS rebinding needs a name."""
-    name = _without_port(host).lower()
-    if not host or name in allowed or b"*" in allowed:
-        return True
-    try:
-        ipaddress.ip_address(name.decode("ascii"))
-    except ValueError:
-        return False
-    return True
-
-
-def _without_port(host: bytes) -> bytes:
-    """The name or address; malformed hosts unchanged, which match no name."""
-    if host.startswith(b"["):
-        address, bracket, port = host[1:].partition(b"]")
-        ends_well = bracket and (not port or (port[:1] == b":" and port[1:].isdigit()))
-        return address if ends_well and b":" in address else host
-    name, colon, port = host.rpartition(b":")
-    return name if colon and port.isdigit() and b":" not in name else host
 
 
 def cors_headers(head: RequestHead, rules: RequestRules) -> bytes:

@@ -12,9 +12,10 @@ import httptools
 # Headers that are used; others are checked for form and dropped.
 KEPT: Final = frozenset(
     {
-        b"access-control-request-headers", b"access-control-request-method", b"connection",
-        b"content-length", b"content-type", b"expect", b"host", b"origin", b"sec-websocket-key",
-        b"sec-websocket-version", b"transfer-encoding", b"upgrade",
+        b"accept", b"access-control-request-headers", b"access-control-request-method",
+        b"connection", b"content-length", b"content-type", b"expect", b"host", b"if-none-match",
+        b"origin", b"sec-websocket-key", b"sec-websocket-version", b"transfer-encoding",
+        b"upgrade",
     }
 )  # fmt: skip
 

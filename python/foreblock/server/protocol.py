@@ -343,6 +343,7 @@ class HttpConnection(asyncio.Protocol):
                 return self._put_long(answer.rest, last=last)
         else:
             self._out.append(render(answer, date, headers))
+            self._out_size += len(answer.text)
         if last:
             self._end()
         elif self._out_size > THRESHOLDS.gathered_bytes:

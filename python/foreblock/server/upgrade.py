@@ -1,18 +1,21 @@
 """The upgrade of an HTTP connection to WebSocket (RFC 6455, section 4.2). No I/O.
 
 The head was parsed and its Host checked as for any request. Browsers let any page open a
-WebSocket and read it, so the origin is checked here: pages of the same host, and those whose
-origin may read answers over HTTP. Clients that are no browsers send no origin. Extensions and
-subprotocols are not agreed on.
+WebSocket and read it, so the origin is checked here: pages of the same host, also at the ports of
+the service's other networks, whose page shows all of them, and those whose origin may read answers
+over HTTP. Clients that are no browsers send no origin. Extensions and subprotocols are not agreed
+on.
 """
 
 import base64
 import binascii
 import hashlib
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from foreblock.server.answers import Answer, bad_request
 from foreblock.server.head import RequestHead
+from foreblock.server.hosts import without_port
 from foreblock.server.origins import origin_allowed
 
 _GUID: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455, section 1.3
@@ -41,7 +44,12 @@ def wants_websocket(head: RequestHead) -> bool:
 
 
 def check_upgrade(
-    head: RequestHead, host: bytes, path: bytes, length: int, origins: frozenset[bytes]
+    head: RequestHead,
+    host: bytes,
+    path: bytes,
+    length: int,
+    origins: frozenset[bytes],
+    siblings: frozenset[int] = frozenset(),
 ) -> Upgrade | Answer:
     """Decide about a request that asks for WebSocket."""
     key = head.get(b"sec-websocket-key")
@@ -53,7 +61,8 @@ def check_upgrade(
         return WRONG_VERSION
     if key is None or head.repeats(b"sec-websocket-key") or not _is_key(key):
         return bad_request("no valid Sec-WebSocket-Key")
-    if head.repeats(b"origin") or not _origin_allowed(head.get(b"origin"), host, origins):
+    own = _own_origins(host.lower(), siblings)
+    if head.repeats(b"origin") or not _origin_allowed(head.get(b"origin"), own, origins):
         return FORBIDDEN_ORIGIN
     digest = hashlib.sha1(key + _GUID, usedforsecurity=False).digest()
     return Upgrade(base64.b64encode(digest), path)
@@ -80,8 +89,16 @@ def _is_key(key: bytes) -> bool:
         return False
 
 
-def _origin_allowed(origin: bytes | None, host: bytes, allowed: frozenset[bytes]) -> bool:
+def _own_origins(host: bytes, siblings: frozenset[int]) -> Iterator[bytes]:
+    """The origins of this service's own pages, as seen by a client that reaches it at `host`."""
+    name = without_port(host)
+    bracketed = b"[%b]" % name if b":" in name else name
+    for scheme in _SCHEMES:
+        yield scheme + host
+        yield from (b"%b%b:%d" % (scheme, bracketed, port) for port in siblings)
+
+
+def _origin_allowed(origin: bytes | None, own: Iterator[bytes], allowed: frozenset[bytes]) -> bool:
     if origin is None or origin_allowed(origin, allowed):
         return True
-    name = origin.lower()
-    return any(name == scheme + host.lower() for scheme in _SCHEMES)
+    return origin.lower() in own

@@ -20,6 +20,7 @@ import msgspec
 
 from foreblock.bus.link import WriterLink
 from foreblock.ledger.storage.seen_commits import open_seen
+from foreblock.page.files import ShownNetwork, documents_of, load_files
 from foreblock.scheduling.reply import Served
 from foreblock.scheduling.room import Room
 from foreblock.server import sockets
@@ -52,9 +53,9 @@ class Worker:
         self.room: Final = Room(limits.waiting_requests, limits.unsent_bytes, limits.received_bytes)
         pressure = MemoryPressure(self.room, FreedMemory())
         self._ticker.each_second = partial(pressure.relieve, self._ticker)
+        self._rules: Final = RequestRules.of(limits, settings.access, EXPOSED_HEADERS)
         self._make_endpoint: Final = partial(
             HttpEndpoint,
-            rules=RequestRules.of(limits, settings.access, EXPOSED_HEADERS),
             ticker=self._ticker,
             connections=connections,
             room=self.room,
@@ -64,9 +65,10 @@ class Worker:
     async def serve(self, made: Sequence[Served], line: socket.socket) -> None:
         """Serve the networks until told to stop."""
         listeners: list[Listener] = []
-        for served, numbers in zip(made, self._order.sockets, strict=True):
-            opened = [socket.socket(fileno=number) for number in numbers]
-            listeners += list(_listeners(served, opened, self._make_endpoint))
+        opened = [[socket.socket(fileno=number) for number in some] for some in self._order.sockets]
+        by_network = _with_page(self._order, self._rules, opened)
+        for served, some, rules in zip(made, opened, by_network, strict=True):
+            listeners += list(_listeners(served, some, partial(self._make_endpoint, rules=rules)))
         grace = self._order.settings.server.drain_grace
         await serve_until_told(listeners, self._ticker, line, grace)
 
@@ -99,6 +101,22 @@ def _listeners(
     if reached and served.elsewhere:
         endpoint = make_endpoint(served.elsewhere())
         yield from (Listener(each, endpoint) for each in reached)
+
+
+def _with_page(
+    order: WorkerOrder, rules: RequestRules, opened: Sequence[Sequence[socket.socket]]
+) -> list[RequestRules]:
+    """The rules of each network, with the page where the settings want it."""
+    if not order.settings.page:
+        return [rules] * len(opened)
+    files = load_files()
+    shown = [
+        ShownNetwork(network.name, some[0].getsockname()[1])
+        for network, some in zip(order.networks, opened, strict=True)
+    ]
+    return [
+        rules._replace(documents=documents_of(files, shown, number)) for number in range(len(shown))
+    ]
 
 
 if __name__ == "__main__":

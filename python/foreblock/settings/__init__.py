@@ -213,6 +213,9 @@ class Settings:
         "NAME/VERSION",
         section=ANSWERS,
     )
+    page: bool = setting(
+        default=True, help="serve the page for browsers at / and /ui", section=ACCESS
+    )
     log_level: Literal["debug", "info", "warning", "error"] = setting(
         "info", "least severe events to log"
     )

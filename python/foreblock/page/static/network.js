@@ -1,0 +1,263 @@
+// What the page knows of one network: its last blocks, how they grew, and rates over minutes.
+//
+// Everything is bounded, whatever the chain does: blocks, flashblocks of a block, transactions
+// and seconds. Events (`change`) say what to draw again: "state", "flashblock", "sealed", "second".
+
+import { Connection, RpcError } from "./connection.js";
+import { hex, number } from "./format.js";
+
+export const SECONDS = 300;
+const BLOCKS = 300, SHOWN_AT_START = 14, FLASHBLOCKS = 256, RECENT = 24, NEW_AT_ONCE = 5;
+const POLL = 400;
+
+/** The last values of a quantity, one for each second. */
+class Series {
+  values = [];
+
+  add(value) {
+    this.values.push(value);
+    if (this.values.length > SECONDS) this.values.shift();
+  }
+
+  get last() {
+    return this.values.at(-1) ?? null;
+  }
+}
+
+export class Network extends EventTarget {
+  constructor({ name, socket, http }) {
+    super();
+    this.name = name;
+    this.connection = new Connection(socket, http, this);
+    this.series = { latency: new Series(), rate: new Series(), gas: new Series(), fee: new Series() };
+    this.round = 0; // of connecting: what comes late from an earlier one is dropped
+    this.#reset();
+  }
+
+  #reset() {
+    this.blocks = new Map(); // by number, oldest first
+    this.recent = []; // transactions, newest first
+    this.pending = null; // number
+    this.latest = null;
+    this.counted = { gas: 0, transactions: 0 };
+  }
+
+  start() {
+    this.connection.open();
+    this.seconds = setInterval(() => this.#second(), 1000);
+  }
+
+  get ready() {
+    return this.connection.state === "live" || this.connection.state === "polling";
+  }
+
+  ask = (...request) => this.connection.ask(...request);
+  askAll = (...requests) => this.connection.askAll(...requests);
+
+  #changed(what) {
+    this.dispatchEvent(new CustomEvent("change", { detail: what }));
+  }
+
+  // Connecting.
+
+  async opened(state) {
+    const round = ++this.round;
+    this.#reset();
+    try {
+      await this.#load();
+      if (round !== this.round) return;
+      if (state === "live") {
+        await this.connection.subscribe("newFlashblocks", (block) => this.#flashblock(block));
+        await this.connection.subscribe("newHeads", (header) => this.#sealed(header));
+      } else this.#poll(round);
+    } catch {
+      // The connection ended meanwhile; the next one begins anew.
+    }
+    this.#changed("state");
+  }
+
+  closed() {
+    this.round += 1;
+    this.#changed("state");
+  }
+
+  async #load() {
+    const [chain, client, latest, pending] = await this.askAll(
+      ["eth_chainId"], ["web3_clientVersion"], ["eth_getBlockByNumber", "latest", false],
+      ["eth_getBlockByNumber", "pending", false],
+    );
+    if (latest instanceof RpcError) throw latest;
+    this.chain = number(chain);
+    this.client = client;
+    const last = number(latest.number), first = Math.max(0, last - SHOWN_AT_START + 1);
+    const numbers = Array.from({ length: last - first + 1 }, (_, at) => hex(first + at));
+    const headers = await this.askAll(...numbers.map((each) => ["erigon_getHeaderByNumber", each]));
+    const counts = await this.askAll(...numbers.map((each) => ["eth_getBlockTransactionCountByNumber", each]));
+    headers.forEach((header, at) => {
+      if (header && !(header instanceof RpcError)) this.#keep(header, number(counts[at]));
+    });
+    this.latest = last;
+    if (pending && number(pending.number) > last) await this.#resume(pending);
+    this.#changed("state");
+  }
+
+  async #poll(round) {
+    while (round === this.round) {
+      try {
+        const [latest, pending] = await this.askAll(
+          ["eth_getBlockByNumber", "latest", false], ["eth_getBlockByNumber", "pending", false],
+        );
+        if (number(latest.number) !== this.latest) this.#sealed(latest);
+        const known = this.blocks.get(this.pending);
+        if (number(pending.number) > this.latest && pending.hash !== known?.hash) {
+          const index = /pending=0x[0-9a-f]+\.(\d+):/.exec(this.connection.snapshot ?? "")?.[1];
+          this.#flashblock(pending, index === undefined ? undefined : Number(index));
+        }
+      } catch {
+        this.connection.unreachable();
+        return;
+      }
+      await new Promise((done) => setTimeout(done, POLL));
+    }
+  }
+
+  // Blocks.
+
+  #keep(header, transactions) {
+    const at = number(header.number);
+    const block = this.blocks.get(at) ?? { number: at, flashblocks: [], startedAt: null, sealedAt: null };
+    Object.assign(block, {
+      hash: header.hash, parent: header.parentHash, timestamp: number(header.timestamp),
+      gasUsed: number(header.gasUsed), gasLimit: number(header.gasLimit),
+      baseFee: number(header.baseFeePerGas), transactions,
+    });
+    this.blocks.delete(at);
+    this.blocks.set(at, block);
+    for (const old of this.blocks.keys()) {
+      if (this.blocks.size <= BLOCKS) break;
+      this.blocks.delete(old);
+    }
+    return block;
+  }
+
+  /** Find the flashblocks of a block in progress that came before the page did. */
+  async #resume(header) {
+    const counts = await this.flashblockCounts(header.number);
+    const block = this.#keep(header, header.transactions.length);
+    block.flashblocks = counts.map((count, index) => ({ index, count, gas: null, at: null }));
+    this.pending = block.number;
+    this.counted = { gas: block.gasUsed, transactions: block.transactions };
+  }
+
+  /** Transactions of a block after each of its flashblocks, while they are kept. */
+  async flashblockCounts(block) {
+    const found = [];
+    while (found.length < FLASHBLOCKS) {
+      const pins = Array.from({ length: 16 }, (_, at) => hex(found.length + at));
+      const counts = await this.askAll(
+        ...pins.map((flashblockIndex) => ["eth_getBlockTransactionCountByNumber", { blockNumber: block, flashblockIndex }]),
+      );
+      const end = counts.findIndex((each) => each instanceof RpcError || each === null);
+      found.push(...(end < 0 ? counts : counts.slice(0, end)).map(number));
+      if (end >= 0) break;
+    }
+    return found;
+  }
+
+  #flashblock(header, index) {
+    const at = number(header.number), now = performance.now(), count = header.transactions.length;
+    const known = this.blocks.get(at), before = known?.flashblocks.at(-1);
+    const continues = this.pending === at && known.parent === header.parentHash && count >= known.transactions;
+    if (!continues) this.counted = { gas: 0, transactions: 0 };
+    const grown = this.#keep(header, count);
+    if (!continues) Object.assign(grown, { flashblocks: [], startedAt: now, sealedAt: null });
+    if (grown.flashblocks.length < FLASHBLOCKS) {
+      const place = index ?? (continues && before ? before.index + 1 : 0);
+      grown.flashblocks.push({ index: place, count, gas: grown.gasUsed, at: now });
+    }
+    this.pending = at;
+    const from = continues ? this.counted.transactions : 0;
+    this.#count(grown.gasUsed, count);
+    this.#remember(header.transactions.slice(from).slice(-NEW_AT_ONCE), grown);
+    this.movedAt = now;
+    this.#changed("flashblock");
+  }
+
+  #sealed(header) {
+    const at = number(header.number), known = this.blocks.get(at);
+    const block = this.#keep(header, header.transactions?.length ?? known?.transactions ?? null);
+    block.sealedAt = performance.now();
+    // A header does not say how many transactions there are, and the last flashblock may be lost.
+    if (!header.transactions) this.#countTransactions(block);
+    if (!known?.flashblocks.length) {
+      this.counted = { gas: 0, transactions: 0 };
+      this.#count(block.gasUsed, block.transactions ?? 0);
+    }
+    if (at <= this.latest) {
+      // A reorganisation: what was above is gone.
+      for (const each of this.blocks.keys()) if (each > at && each !== this.pending) this.blocks.delete(each);
+    }
+    this.latest = at;
+    this.movedAt = block.sealedAt;
+    this.#changed("sealed");
+  }
+
+  async #countTransactions(block) {
+    const hash = block.hash;
+    const count = await this.ask("eth_getBlockTransactionCountByHash", hash).catch(() => null);
+    if (count === null || block.hash !== hash || block.transactions === number(count)) return;
+    block.transactions = number(count);
+    this.#changed("sealed");
+  }
+
+  /** Add what a block has gained to this second. */
+  #count(gas, transactions) {
+    this.gas = (this.gas ?? 0) + Math.max(0, gas - this.counted.gas);
+    this.transactions = (this.transactions ?? 0) + Math.max(0, transactions - this.counted.transactions);
+    this.counted = { gas, transactions };
+  }
+
+  #remember(transactions, block) {
+    const index = block.flashblocks.at(-1)?.index;
+    const known = transactions.map((each) => {
+      const { hash, from, to, value, type } = typeof each === "string" ? { hash: each } : each;
+      return { hash, from, to, value, type, block: block.number, index };
+    });
+    this.recent = [...known.reverse(), ...this.recent].slice(0, RECENT);
+  }
+
+  /** Newest first. */
+  lastBlocks(count) {
+    return [...this.blocks.values()].sort((a, b) => b.number - a.number).slice(0, count);
+  }
+
+  isSealed = (block) => this.latest !== null && block <= this.latest;
+
+  // Seconds.
+
+  /** Measure the way there and back; one at a time, and the second in which it ends has it. */
+  async #ping() {
+    const begun = performance.now();
+    this.pinging = true;
+    try {
+      await this.ask("eth_blockNumber");
+      this.latency = performance.now() - begun;
+    } catch {
+      // It counts as a gap.
+    }
+    this.pinging = false;
+  }
+
+  #second() {
+    const { latency = null } = this;
+    this.latency = null;
+    if (this.ready && !this.pinging) this.#ping();
+    const fee = this.blocks.get(this.pending ?? this.latest)?.baseFee ?? null;
+    this.series.latency.add(latency);
+    this.series.rate.add(this.ready ? this.transactions ?? 0 : null);
+    this.series.gas.add(this.ready ? this.gas ?? 0 : null);
+    this.series.fee.add(this.ready && fee !== null ? fee / 1e9 : null);
+    this.gas = this.transactions = 0;
+    this.#changed("second");
+  }
+}

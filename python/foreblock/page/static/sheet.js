@@ -1,0 +1,103 @@
+// The sheet at the side: what all details have in common, and when they are brought up to date.
+
+import { el, show } from "./dom.js";
+
+const LEAST = 350; // ms between two updates
+
+/** The head of a sheet: a title, what it belongs to, a state as [class, text], and links. */
+export function heading(title, network, state, ...links) {
+  return el("header", {},
+    el("h2", { tabindex: "-1" }, title),
+    el("span", { class: "chip" }, network.name),
+    state ? el("span", { class: `chip ${state[0]}` }, state[1]) : null,
+    el("span", { class: "links" }, links, el("a", { href: "#/", class: "close", title: "Close (Esc)", "aria-label": "Close" }, "✕")));
+}
+
+export function link(network, kind, id, text, there = true) {
+  if (!there) return el("span", { class: "off" }, text);
+  return el("a", { href: `#/${network.name}/${kind}/${id}` }, text);
+}
+
+export function missing(sheet, title, network, why, waits = false) {
+  show(sheet, heading(title, network), el("p", { class: "empty" }, why),
+    waits ? el("p", { class: "empty waiting" }, "This page looks again with every flashblock.") : null);
+  return { live: true, events: ["flashblock", "sealed", "state"] };
+}
+
+/**
+ * Keeps a sheet up to date: `render` draws it and says which events of the network change it.
+ * One runs at a time; of what happens meanwhile only the last matters.
+ */
+export class Sheet {
+  constructor(node) {
+    this.node = node;
+    this.shown = 0;
+  }
+
+  async open(network, render) {
+    const shown = this.#begin();
+    let busy = false, again = false, last = 0, place = 0;
+    const draw = async () => {
+      if (busy) {
+        again = true;
+        return null;
+      }
+      busy = true;
+      const inner = el("div", { class: "inner" });
+      const kept = await render(inner).catch((error) => missing(inner, "No answer", network, error.message));
+      busy = false;
+      if (shown !== this.shown) return null;
+      if (last) place = this.node.scrollTop;
+      last = performance.now();
+      show(this.node, inner);
+      this.node.scrollTop = place;
+      return kept;
+    };
+    let kept = await draw();
+    if (shown !== this.shown) return;
+    this.node.querySelector("h2")?.focus({ preventScroll: true });
+    const listen = async ({ detail }) => {
+      if (!kept?.live || !kept.events.includes(detail)) return;
+      if (detail === "flashblock" && (performance.now() - last < LEAST || this.#isRead())) return;
+      kept = (await draw()) ?? kept;
+      if (again) {
+        again = false;
+        kept = (await draw()) ?? kept;
+      }
+    };
+    network.addEventListener("change", listen);
+    this.stop = () => network.removeEventListener("change", listen);
+  }
+
+  /** Whether somebody has opened a part of it, or selects a text in it. */
+  #isRead() {
+    const selection = document.getSelection();
+    const selects = selection && !selection.isCollapsed && this.node.contains(selection.anchorNode);
+    return selects || this.node.querySelector("details[open]") !== null;
+  }
+
+  /** Show something that is drawn once, and keeps itself. */
+  hold(node) {
+    this.#begin();
+    show(this.node, node);
+    node.querySelector("input, h2")?.focus({ preventScroll: true });
+  }
+
+  /** Stop what was shown; it stays until something else is drawn. */
+  #begin() {
+    this.stop?.();
+    this.stop = null;
+    this.node.hidden = false;
+    document.body.classList.add("with-sheet");
+    return ++this.shown;
+  }
+
+  close() {
+    this.stop?.();
+    this.stop = null;
+    this.shown += 1;
+    this.node.hidden = true;
+    this.node.replaceChildren();
+    document.body.classList.remove("with-sheet");
+  }
+}

@@ -1,0 +1,77 @@
+// The time line of a network: its last blocks, and in each its flashblocks as they came.
+//
+// The height of a bar is the gas of its flashblock; places that are still empty show how many
+// flashblocks the blocks before had.
+
+import { el, keyed, say } from "./dom.js";
+import { compact, grouped, plural } from "./format.js";
+
+const BLOCKS = 6, MOST_BARS = 64;
+
+export function makeTrack(network) {
+  const node = el("div", { class: "track", role: "list", "aria-label": `Blocks of ${network.name} on a time line` });
+  return { node, draw: () => draw(node, network) };
+}
+
+function draw(node, network) {
+  const blocks = network.lastBlocks(BLOCKS).reverse();
+  const usual = Math.max(...blocks.map((block) => (network.isSealed(block.number) ? block.flashblocks.length : 0)), 0);
+  const scale = Math.max(...blocks.flatMap((block) => gains(block).map((each) => each.gas)), 1);
+  keyed(node, blocks, (block) => block.number, (block) => makeSlot(network, block, usual, scale),
+    (slot, block) => update(slot, network, block, usual, scale));
+}
+
+/** What each flashblock added; a block that came whole is one. */
+function gains(block) {
+  if (!block.flashblocks.length) return [{ index: null, transactions: block.transactions, gas: block.gasUsed }];
+  const shown = block.flashblocks.slice(0, MOST_BARS);
+  return shown.map((each, at) => {
+    const before = shown[at - 1], transactions = each.count - (before?.count ?? 0);
+    const known = each.gas !== null && (at === 0 || before.gas !== null);
+    // Of flashblocks before the page was there only transactions are known.
+    const gas = known ? each.gas - (before?.gas ?? 0) : (block.gasUsed * transactions) / (block.transactions || 1);
+    return { index: each.index, transactions, gas: Math.max(0, gas), at: each.at, seconds: since(block, each) };
+  });
+}
+
+const since = (block, flashblock) =>
+  flashblock.at === null || block.startedAt === null ? null : (flashblock.at - block.startedAt) / 1000;
+
+function makeSlot(network, block, ...rest) {
+  const slot = el("div", { class: "slot", role: "listitem" },
+    el("div", { class: "bars" }),
+    el("a", { class: "label" }, el("b"), el("span")));
+  update(slot, network, block, ...rest);
+  return slot;
+}
+
+function update(slot, network, block, usual, scale) {
+  const sealed = network.isSealed(block.number), [bars, label] = slot.children;
+  slot.classList.toggle("sealed", sealed);
+  slot.classList.toggle("whole", !block.flashblocks.length);
+  const found = gains(block);
+  const places = sealed ? found.length : Math.max(usual, found.length);
+  const shown = Array.from({ length: places }, (_, at) => found[at] ?? { index: null, empty: true });
+  keyed(bars, shown.map((each, at) => ({ ...each, at })), (each) => `${each.at}${each.empty ? "e" : ""}`,
+    (each) => makeBar(network, block, each, scale), (bar, each) => size(bar, each, scale));
+  label.href = `#/${network.name}/block/${block.number}`;
+  say(label.firstChild, grouped(block.number));
+  say(label.lastChild, `${grouped(block.transactions ?? 0)} tx`);
+}
+
+function makeBar(network, block, each, scale) {
+  if (each.empty) return el("i", { class: "empty" });
+  const when = each.seconds === null || each.seconds === undefined ? "" : ` · after ${each.seconds.toFixed(2)} s`;
+  const what = each.index === null ? `block ${grouped(block.number)}` : `flashblock ${each.index}`;
+  const title = `${what} · ${plural(each.transactions, "transaction")} · ${compact(each.gas)} gas${when}`;
+  const place = each.index === null ? block.number : `${block.number}.${each.index}`;
+  const bar = el("a", { title, href: `#/${network.name}/block/${place}`, tabindex: "-1", "aria-label": title }, el("i"));
+  size(bar, each, scale);
+  return bar;
+}
+
+function size(bar, each, scale) {
+  if (each.empty) return;
+  const height = `${Math.max(4, Math.round((100 * each.gas) / scale))}%`;
+  if (bar.firstChild.style.height !== height) bar.firstChild.style.setProperty("height", height);
+}

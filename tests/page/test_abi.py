@@ -1,0 +1,130 @@
+"""The page's reader and writer of contract data, on the examples of Solidity's specification.
+
+https://docs.soliditylang.org/en/latest/abi-spec.html, sections Examples and Use of Dynamic Types.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.browser.chromium import Browser
+from support.browser.tab import Tab, opened_tab
+from support.servers.dev_processes import Dev
+
+MULTICALL = "0xca11bde05977b3631167028862be2a173976ca11"
+HELLO = "0x" + b"Hello, world!".hex()
+EXAMPLES = {
+    "baz(uint32,bool)": ("69, true", "cdcd77c0", ["45", "1"]),
+    "bar(bytes3[2])": ("[0x616263, 0x646566]", "fce353f6", ["616263<", "646566<"]),
+    "sam(bytes,bool,uint256[])": ("0x64617665, true, [1,2,3]", "a5643bf2",
+        ["60", "1", "a0", "4", "64617665<", "3", "1", "2", "3"]),
+    "f(uint256,uint32[],bytes10,bytes)": (
+        f"0x123, [0x456, 0x789], 0x{b'1234567890'.hex()}, {HELLO}", "8be65246",
+        ["123", "80", "31323334353637383930<", "e0", "2", "456", "789", "d",
+         "48656c6c6f2c20776f726c6421<"]),
+    "g(uint256[][],string[])": ('[[1, 2], [3]], ["one", "two", "three"]', "2289b18c",
+        ["40", "140", "2", "40", "a0", "2", "1", "2", "1", "3", "3", "60", "a0", "e0", "3",
+         "6f6e65<", "3", "74776f<", "5", "7468726565<"]),
+}  # fmt: skip
+
+
+def words(short: list[str]) -> str:
+    """Words of 32 bytes; < marks those that are filled up on the right."""
+    return "".join(w[:-1].ljust(64, "0") if w.endswith("<") else w.rjust(64, "0") for w in short)
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, dev: Dev) -> Iterator[Tab]:
+    with opened_tab(browser, dev.main.url) as tab:
+        yield tab
+
+
+def run(page: Tab, body: str) -> Any:  # noqa: ANN401, JSON
+    """The value of a function's body that has the module as `abi`; bigints as texts."""
+    text = f"import('./ui/abi.js').then((abi) => {{ {body} }})"
+    as_text = "(key, value) => (typeof value === 'bigint' ? String(value) : value)"
+    return json.loads(page.evaluate(f"{text}.then((value) => JSON.stringify(value, {as_text}))"))
+
+
+@pytest.mark.parametrize("signature", EXAMPLES)
+def test_examples_of_the_specification(page: Tab, dev: Dev, signature: str) -> None:
+    arguments, selector, expected = EXAMPLES[signature]
+    told = f"const parsed = abi.parseSignature({json.dumps(signature)});"
+    name = run(page, f"{told} return abi.canonical(parsed);")
+    assert name == signature
+    assert dev.main.ask("web3_sha3", "0x" + name.encode().hex())[2:10] == selector
+    texts = f"abi.split({json.dumps(arguments)})"
+    assert run(page, f"{told} return abi.encode(parsed.inputs, {texts});") == words(expected)
+    again = run(page, f"{told} return abi.decode(parsed.inputs, '0x{words(expected)}');")
+    written = ", ".join(json.dumps(each).replace('"', "") for each in again)
+    plain = arguments.replace("0x123", "291").replace("[0x456, 0x789]", "[1110, 1929]")
+    assert written.replace(" ", "") == plain.replace('"', "").replace(" ", "")
+
+
+def test_signatures_as_people_write_them(page: Tab) -> None:
+    for text in (
+        "balanceOf(address owner) external view returns (uint256 balance)",
+        "function balanceOf(address) returns (uint)",
+        "balanceOf(address)(uint256)",
+        "balanceOf( address ) -> (uint256)",
+    ):
+        parsed = f"const parsed = abi.parseSignature({json.dumps(text)});"
+        found = run(page, f"{parsed} return [abi.canonical(parsed), parsed.outputs[0].canonical];")
+        assert found == ["balanceOf(address)", "uint256"]
+
+
+@pytest.mark.parametrize(
+    ("types", "arguments", "why"),
+    [
+        ("uint8", "256", "256 is outside uint8"),
+        ("int8", "-129", "-129 is outside int8"),
+        ("uint256", "one", "not a number: one"),
+        ("address", "0x12", "not address: 0x12"),
+        ("uint7", "1", "not a type: uint7"),
+        ("bytes33", "0x", "not a type: bytes33"),
+        ("bool", "maybe", "not a truth value: maybe"),
+        ("uint256[2]", "[1]", "uint256[2] needs 2 items"),
+        ("uint256[]", "1", "uint256[] is written in brackets: 1"),
+    ],
+)
+def test_what_cannot_be_encoded_says_why(page: Tab, types: str, arguments: str, why: str) -> None:
+    body = f"""try {{ abi.encode(abi.parseTypes('{types}'), abi.split('{arguments}')); return ''; }}
+        catch (error) {{ return error.message; }}"""
+    assert run(page, body) == why
+
+
+@pytest.mark.parametrize(
+    "data",
+    ["0x", "0x" + "f" * 64, "0x" + words(["20", "f" * 64]), "0x" + words(["20", "ffff", "0"])],
+)
+def test_data_that_lies_about_its_length_ends_at_once(page: Tab, data: str) -> None:
+    body = f"""try {{ abi.decode(abi.parseTypes('string[][][]'), '{data}'); return ''; }}
+        catch (error) {{ return error.message; }}"""
+    assert run(page, body) in ("the data is too short", "too many items")
+
+
+def test_little_data_that_claims_very_many_items_is_refused(page: Tab) -> None:
+    """Four lists of a hundred, each of whose items is the next list: a hundred million."""
+    count = 100
+    level = [f"{count:x}", *[f"{32 * count:x}"] * count]
+    data = words(["20", *level * 4, "0"])
+    body = f"""try {{ abi.decode(abi.parseTypes('uint8[][][][][]'), '0x{data}'); return ''; }}
+        catch (error) {{ return error.message; }}"""
+    assert run(page, body) == "too many items"
+
+
+def test_a_real_contract_understands_it(page: Tab, dev: Dev) -> None:
+    """Multicall3, compiled by solc: tuples with bytes, in lists, in and out."""
+    signature = (
+        "aggregate3((address target, bool allowFailure, bytes callData)[] calls)"
+        " returns ((bool success, bytes returnData)[] results)"
+    )
+    # getChainId() of itself, and something that fails and may
+    calls = f"[({MULTICALL}, false, 0x3408e470), ({MULTICALL}, true, 0x12345678)]"
+    told = f"const parsed = abi.parseSignature({json.dumps(signature)});"
+    data = run(page, f"{told} return abi.encode(parsed.inputs, abi.split({json.dumps(calls)}));")
+    found = dev.main.ask("eth_call", {"to": MULTICALL, "input": "0x82ad56cb" + data}, "latest")
+    values = run(page, f"{told} return abi.decode(parsed.outputs, '{found}');")
+    assert values == [[[True, "0x" + f"{31337:064x}"], [False, "0x"]]]

@@ -1,0 +1,283 @@
+"""The page in a real browser, beside dev chains that move."""
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from foreblock.service.running import free_port
+from support.browser.chromium import Browser
+from support.browser.tab import Tab, opened_tab
+from support.servers.dev_processes import Dev, Network, dev_chain
+from support.servers.waiting import PATIENCE, until
+
+TOKEN = "0x7e57000000000000000000000000000000000020"  # noqa: S105, an address
+ORACLE = "0x420000000000000000000000000000000000000f"
+OVERHEAD = "0x0c18c162"  # overhead(), which always reverts
+WHY = "GasPriceOracle: overhead() is deprecated"
+LIVE = "document.querySelectorAll('.network[data-state=live]').length"
+NO_WEBSOCKET = """
+window.WebSocket = class { constructor() { setTimeout(() => this.onclose?.(), 1); } close() {} };
+"""
+PLACE = ".places .pending"
+
+
+@pytest.fixture
+def tab(browser: Browser, dev: Dev) -> Iterator[Tab]:
+    with opened_tab(browser, dev.main.url) as opened:
+        opened.wait(f"{LIVE} === 2", "both networks are live")
+        yield opened
+        assert opened.problems == []
+        assert dev.test is not None
+        assert opened.origins == {urlsplit(dev.main.url).netloc, urlsplit(dev.test.url).netloc}
+
+
+def send(network: Network, **fields: str) -> str:
+    sender, *_ = network.ask("eth_accounts")
+    found: str = network.ask("eth_sendTransaction", {"from": sender, "gas": "0x186a0", **fields})
+    return found
+
+
+def search(tab: Tab, text: str) -> None:
+    tab.press("/")
+    tab.type(text)
+    tab.press("Enter")
+
+
+def fill(tab: Tab, name: str, text: str) -> None:
+    tab.evaluate(f"document.querySelector('#sheet [name={name}]').value = {json.dumps(text)}")
+
+
+def test_it_moves_with_both_chains(tab: Tab, dev: Dev) -> None:
+    assert dev.test is not None
+    names = "[...document.querySelectorAll('.network h2')].map(each => each.innerText)"
+    assert tab.evaluate(names) == ["main", "test"]
+    for network, name in ((dev.main, "main"), (dev.test, "test")):
+        column = f".network[data-network={name}]"
+        seen = tab.wait(f"document.querySelector('{column} {PLACE}').textContent", "a flashblock")
+        tab.wait(f"document.querySelector('{column} {PLACE}').textContent !== '{seen}'", "another")
+        sealed = network.latest() + 1
+        row = f"{column} .blocks .row[href='#/{name}/block/{sealed}']"
+        tab.wait(f'document.querySelector("{row}") !== null', "the next block is in the list")
+        block = network.ask("eth_getBlockByNumber", hex(sealed), False)
+        assert f"{len(block['transactions'])} tx" in tab.text(row)
+
+
+def test_the_pending_block_grows_flashblock_by_flashblock(tab: Tab) -> None:
+    bars = "document.querySelectorAll('.network .slot:not(.sealed) .bars > a').length"
+    seen: set[int] = set()
+
+    def grows() -> bool:
+        seen.add(tab.evaluate(bars))
+        return len(seen) >= 4
+
+    until(grows, "four sizes of a growing block")
+    # Bars of blocks that were seen growing stay when they are sealed.
+    tab.wait(
+        "document.querySelector('.slot.sealed .bars > a:nth-child(6)') !== null", "a sealed one"
+    )
+
+
+def test_charts_have_a_point_for_each_second(tab: Tab) -> None:
+    line = "document.querySelector('.chart.{} .line').getAttribute('d')"
+    for kind in ("latency", "rate", "gas", "fee"):
+        tab.wait(f"({line.format(kind)} ?? '').split('L').length >= 3", f"three points of {kind}")
+    assert "gwei" in tab.text(".chart.fee")
+    tab.wait("Number.parseFloat(document.querySelector('.chart.rate b').textContent) > 0", "a rate")
+
+
+def test_a_transaction_is_found_by_its_hash_and_followed_to_its_seal(tab: Tab, dev: Dev) -> None:
+    assert dev.test is not None
+    hash_ = send(dev.test, to="0x" + "ab" * 20, value=hex(1_500_000_000_000_000_000))
+    search(tab, hash_)
+    text = tab.wait_for_text("#sheet", "1.5 ETH")
+    assert "test" in text
+    tab.wait_for_text("#sheet header", "sealed")
+    assert "before its block was sealed" in tab.text("#sheet .early")
+    assert tab.evaluate("location.hash") == f"#/test/tx/{hash_}"
+
+
+def test_a_transaction_that_is_not_there_yet_appears_when_it_comes(tab: Tab, dev: Dev) -> None:
+    (sender, *_) = dev.main.ask("eth_accounts")
+    nonce = dev.main.ask("eth_getTransactionCount", sender, "pending")
+    signed = dev.main.ask(
+        "eth_signTransaction",
+        {"from": sender, "to": sender, "gas": "0x5208", "nonce": nonce, "value": "0x1",
+         "maxFeePerGas": hex(10**10), "maxPriorityFeePerGas": "0x1", "chainId": hex(31337)},
+    )  # fmt: skip
+    search(tab, dev.main.ask("web3_sha3", signed))
+    tab.wait_for_text("#sheet", "looks again with every flashblock")
+    dev.main.ask("eth_sendRawTransaction", signed)
+    tab.wait_for_text("#sheet .early", "in flashblock")
+
+
+def test_a_revert_shows_its_reason(tab: Tab, dev: Dev) -> None:
+    search(tab, send(dev.main, to=ORACLE, data=OVERHEAD))
+    assert tab.wait_for_text("#sheet .reason", WHY).startswith("Reverted:")
+    assert "failed" in tab.text("#sheet header")
+
+
+def test_an_account_has_balances_at_latest_and_pending(tab: Tab, dev: Dev) -> None:
+    address = "0x" + "cd" * 20
+    dev.main.ask("eth_getBalance", address, "latest")
+    send(dev.main, to=address, value=hex(2 * 10**18))
+    search(tab, address)
+    tab.wait_for_text("#sheet .sides", "2 ETH")
+    until(lambda: tab.text("#sheet .sides").count("2 ETH") == 2, "it is sealed")
+    assert "Account" in tab.text("#sheet h2")
+    search(tab, TOKEN)
+    tab.wait_for_text("#sheet h2", "Contract")
+    size = len(dev.main.ask("eth_getCode", TOKEN, "latest")) // 2 - 1
+    assert f"{size:,} bytes" in tab.text("#sheet")
+
+
+def test_blocks_and_flashblocks_are_shown_by_number_and_hash(tab: Tab, dev: Dev) -> None:
+    block = dev.main.ask("eth_getBlockByNumber", "latest", False)
+    number = int(block["number"], 16)
+    for query in (str(number), block["hash"]):
+        search(tab, query)
+        text = tab.wait_for_text("#sheet", block["hash"][:20])
+        assert f"{len(block['transactions'])} transaction" in text.lower()
+    partial = dev.main.ask(
+        "eth_getBlockByNumber", {"blockNumber": hex(number), "flashblockIndex": "0x2"}, False
+    )
+    search(tab, f"{number}.2")
+    tab.wait_for_text("#sheet", partial["hash"][:20])
+    assert "after flashblock 2" in tab.text("#sheet header")
+    search(tab, "pending")
+    tab.wait_for_text("#sheet header", "in progress")
+
+
+def test_calls_and_simulations_are_decoded(tab: Tab, dev: Dev) -> None:
+    owner, other = dev.main.ask("eth_accounts")[8:10]
+    tab.press("c")
+    tab.wait("document.querySelector('#sheet [name=to]') !== null", "the form")
+    fill(tab, "to", TOKEN)
+    fill(tab, "signature", "name() returns (string)")
+    tab.click("#sheet [name=call]")
+    tab.wait_for_text("#sheet .results", '"')
+    fill(tab, "signature", "transfer(address to, uint256 amount) returns (bool done)")
+    fill(tab, "arguments", f"{other}, 25e17")
+    fill(tab, "from", owner)
+    tab.click("#sheet [name=simulate]")
+    text = tab.wait_for_text("#sheet .results", "Transfer")
+    assert "true" in text
+    assert other.lower() in text
+    assert "2500000000000000000" in text
+    fill(tab, "to", ORACLE)
+    fill(tab, "signature", "overhead() returns (uint256)")
+    fill(tab, "arguments", "")
+    for button in ("call", "simulate"):
+        tab.click(f"#sheet [name={button}]")
+        tab.wait_for_text("#sheet .results .reason", WHY)
+    fill(tab, "arguments", "1")
+    tab.click("#sheet [name=call]")
+    tab.wait_for_text("#sheet .results", "0 arguments are needed, 1 are given")
+
+
+def test_texts_of_the_chain_are_texts(tab: Tab, dev: Dev) -> None:
+    """A contract that returns markup, as a token's name might be."""
+    markup = "<img src=http://127.0.0.1:1/x onerror=alert(1)>"
+    returned = bytes.fromhex(f"{32:064x}{len(markup):064x}") + markup.encode().ljust(64, b"\0")
+    code = bytes.fromhex(f"60{len(returned):02x}600c60003960{len(returned):02x}6000f3") + returned
+    address = "0x" + "ef" * 20
+    dev.main.ask("anvil_setCode", address, "0x" + code.hex())
+    until(lambda: dev.main.ask("eth_getCode", address, "pending") != "0x", "the contract is there")
+    tab.evaluate(f"location.hash = '#/main/call/{address}'")
+    tab.wait(f"document.querySelector('#sheet [name=to]')?.value === '{address}'", "the form")
+    fill(tab, "signature", "name() returns (string)")
+    tab.click("#sheet [name=call]")
+    tab.wait_for_text("#sheet .results", markup)
+    assert tab.evaluate("document.querySelectorAll('img').length") == 0
+
+
+def test_keys_move_open_and_close(tab: Tab) -> None:
+    tab.wait("document.querySelectorAll('.network .blocks .row').length > 1", "rows")
+    row = "[...document.querySelectorAll('.network a.row')].indexOf(document.activeElement)"
+    tab.press("j")
+    assert tab.evaluate(f"{row} >= 0")
+    tab.press("j")
+    tab.press("Enter")
+    tab.wait("!document.querySelector('#sheet').hidden", "the sheet opens")
+    tab.press("Escape")
+    tab.wait("document.querySelector('#sheet').hidden", "the sheet closes")
+    tab.press("l")
+    assert tab.evaluate("document.activeElement.closest('.network').dataset.network") == "test"
+    tab.press("?")
+    tab.wait("document.querySelector('#help').open", "the help")
+    tab.press("?")
+    tab.wait("!document.querySelector('#help').open", "no help")
+    tab.press("/")
+    tab.type("nonsense")
+    tab.press("Enter")
+    tab.wait_for_text("#unfound", "is needed")
+    tab.press("Escape")
+    assert tab.evaluate("document.activeElement.id") != "query"
+
+
+def test_light_and_dark_follow_the_system_until_somebody_chooses(tab: Tab) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    tab.look(dark=False)
+    light = tab.evaluate(ground)
+    tab.look(dark=True)
+    dark = tab.wait(f"{ground} !== '{light}' && {ground}", "it is dark")
+    tab.press("t")
+    assert tab.evaluate(ground) == light
+    tab.evaluate("location.reload()")
+    tab.wait(f"document.readyState === 'complete' && {LIVE} === 2", "it is loaded again")
+    assert tab.evaluate(ground) == light
+    tab.press("t")
+    assert tab.evaluate(ground) == dark
+    tab.evaluate("localStorage.clear()")
+
+
+@pytest.mark.parametrize("width", [360, 390, 820])
+def test_nothing_is_wider_than_a_phone(tab: Tab, dev: Dev, width: int) -> None:
+    tab.look(width=width, height=800)
+    hash_ = send(dev.main, to=TOKEN, data="0xa9059cbb" + "00" * 64)
+    routes = ("", "main/block/pending", f"main/tx/{hash_}", f"main/address/{TOKEN}", "main/call/")
+    for route in routes:
+        tab.evaluate(f"location.hash = '#/{route}'")
+        hidden = "true" if not route else "false"
+        tab.wait(f"document.querySelector('#sheet').hidden === {hidden}", f"the route {route}")
+        if route:
+            tab.wait("document.querySelector('#sheet h2') !== null", "the sheet is drawn")
+        for part in ("document.documentElement", "document.querySelector('#sheet')"):
+            assert tab.evaluate(f"{part}.scrollWidth <= window.innerWidth"), (route, part)
+
+
+def test_without_websocket_it_polls(browser: Browser, dev: Dev) -> None:
+    tab = Tab(browser)
+    tab.do("Page.addScriptToEvaluateOnNewDocument", source=NO_WEBSOCKET)
+    tab.open(dev.main.url)
+    column = "document.querySelector('.network[data-network=main]')"
+    tab.wait(f"{column}?.dataset.state === 'polling'", "it polls")
+    seen = tab.wait(f"document.querySelector('{PLACE}').textContent", "a flashblock")
+    tab.wait(f"document.querySelector('{PLACE}').textContent !== '{seen}'", "another")
+    assert tab.problems == []
+    browser.command("Target.closeTarget", {"targetId": tab.target})
+
+
+def test_it_goes_on_after_a_restart_of_the_service(browser: Browser, tmp_path: Path) -> None:
+    options = (
+        f"--data={tmp_path}", f"--listen=127.0.0.1:{free_port()}", "--test-listen=", "--workers=1",
+    )  # fmt: skip
+    state = "document.querySelector('.network')?.dataset.state"
+    with dev_chain(*options) as dev, opened_tab(browser, dev.main.url + "/ui") as tab:
+        tab.wait(f"{state} === 'live'", "it is live")
+        before = dev.main.latest()
+        dev.process.send_signal(signal.SIGTERM)
+        dev.process.wait(PATIENCE)
+        tab.wait(f"{state} === 'lost'", "it has noticed")
+        with dev_chain(*options) as again:
+            tab.wait(f"{state} === 'live'", "it is live again")
+            until(lambda: again.main.latest() > before, "the chain goes on")
+            seen = tab.wait(f"document.querySelector('{PLACE}').textContent", "a flashblock")
+            tab.wait(f"document.querySelector('{PLACE}').textContent !== '{seen}'", "another")
+            # The browser itself tells of connections that fail, and of nothing else.
+            assert [each for each in tab.problems if not each.startswith("network:")] == []
+            search(tab, str(before))
+            tab.wait_for_text("#sheet h2", f"{before:,}")

@@ -1,0 +1,123 @@
+"""Leave the page open beside two loaded chains, and say what it costs the service and the browser.
+
+    PYTHONPATH=tests .venv/bin/python tests/soak/page.py --minutes 10 --load 500
+
+It fails where the tab grows, where the page costs the workers more than 5 % of a core, or where
+the page falls behind the chain.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from support.browser.chromium import running_chromium
+from support.browser.tab import Tab, opened_tab
+from support.servers.dev_processes import Dev, dev_chain
+
+MOST_SHARE = 0.05  # of a core, in all workers
+MOST_GROWTH = 1.25  # of the tab, from the first third of the samples to the last
+MOST_BEHIND = 2  # blocks
+ROOM = 4 << 20  # bytes by which a tab may grow anyway
+SHOWN = """
+[...document.querySelectorAll('.places .latest')].map(each => +each.textContent.replace(/,/g, ''))
+"""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One look at everything."""
+
+    seconds: float
+    heap: int  # bytes of the tab's objects
+    nodes: int  # elements of the page
+    share: float  # of a core, in all workers since the last look
+    behind: int  # blocks
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--load", type=int, default=500, help="transactions a second per network")
+    parser.add_argument("--every", type=float, default=10.0, help="seconds between two looks")
+    options = parser.parse_args()
+    with running_chromium() as browser, dev_chain(f"--load={options.load}") as dev:
+        before = measure_alone(dev, options.every)
+        tell(f"workers without the page: {before:.2%} of a core")
+        with opened_tab(browser, dev.main.url) as tab:
+            tab.wait("document.querySelectorAll('.slot.sealed').length > 8", "both chains")
+            samples = list(watch(dev, tab, options.minutes * 60, options.every))
+            problems = [*tab.problems]
+    wrong = [*findings(samples, before), *problems]
+    for each in wrong:
+        tell(f"wrong: {each}")
+    sys.exit(1 if wrong else 0)
+
+
+def measure_alone(dev: Dev, seconds: float) -> float:
+    """The share of a core that the workers take with nobody there."""
+    begun, used = time.monotonic(), cpu(dev.pids("worker"))
+    time.sleep(seconds)
+    return (cpu(dev.pids("worker")) - used) / (time.monotonic() - begun)
+
+
+def watch(dev: Dev, tab: Tab, seconds: float, every: float) -> Iterator[Sample]:
+    assert dev.test is not None
+    begun = last = time.monotonic()
+    used = cpu(dev.pids("worker"))
+    while last - begun < seconds:
+        time.sleep(every)
+        now, total = time.monotonic(), cpu(dev.pids("worker"))
+        share = (total - used) / (now - last)
+        shown = tab.evaluate(SHOWN)
+        behind = max(dev.main.latest() - shown[0], dev.test.latest() - shown[1])
+        nodes = tab.evaluate("document.querySelectorAll('*').length")
+        yield say(Sample(now - begun, tab.heap_bytes(), nodes, share, behind))
+        # What the looks themselves cost is not counted.
+        last, used = time.monotonic(), cpu(dev.pids("worker"))
+
+
+def say(sample: Sample) -> Sample:
+    tell(
+        f"{sample.seconds:6.0f} s  tab {sample.heap / 2**20:5.1f} MiB, {sample.nodes} elements"
+        f"  workers {sample.share:6.2%}  behind {sample.behind}"
+    )
+    return sample
+
+
+def findings(samples: Sequence[Sample], before: float) -> Iterator[str]:
+    third = max(1, len(samples) // 3)
+    first, last = samples[:third], samples[-third:]
+    grown = max(each.heap for each in last), max(each.heap for each in first)
+    if grown[0] > grown[1] * MOST_GROWTH + ROOM:
+        yield f"the tab grew from {grown[1]} to {grown[0]} bytes"
+    elements = max(each.nodes for each in last), max(each.nodes for each in first)
+    if elements[0] > elements[1] * MOST_GROWTH:
+        yield f"the page grew from {elements[1]} to {elements[0]} elements"
+    share = sum(each.share for each in samples) / len(samples) - before
+    tell(f"the page costs the workers {share:.2%} of a core")
+    if share > MOST_SHARE:
+        yield f"the page costs {share:.2%} of a core"
+    if max(each.behind for each in samples) > MOST_BEHIND:
+        yield "the page fell behind the chain"
+
+
+def tell(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def cpu(pids: Sequence[int]) -> float:
+    """Seconds of processor that processes have used."""
+    ticks = 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+if __name__ == "__main__":
+    main()
