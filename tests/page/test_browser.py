@@ -45,6 +45,7 @@ def search(tab: Tab, text: str) -> None:
     tab.press("/")
     tab.type(text)
     tab.press("Enter")
+    tab.wait("document.activeElement.id !== 'query'", "the search begins")
 
 
 def fill(tab: Tab, name: str, text: str) -> None:
@@ -259,6 +260,22 @@ def test_without_websocket_it_polls(browser: Browser, dev: Dev) -> None:
     tab.wait(f"document.querySelector('{PLACE}').textContent !== '{seen}'", "another")
     assert tab.problems == []
     browser.command("Target.closeTarget", {"targetId": tab.target})
+
+
+def test_large_blocks_are_asked_for_at_the_pace_of_the_page(browser: Browser) -> None:
+    options = ("--load=400", "--test-listen=", "--workers=1")
+    with dev_chain(*options) as dev, opened_tab(browser, dev.main.url) as tab:
+        until(lambda: tab.has_sent("eth_unsubscribe"), "it does without notifications")
+        tab.wait(f"document.querySelector('{PLACE}').textContent.endsWith('.0')", "the next block")
+        tab.wait("document.querySelectorAll('.slot.sealed:not(.whole)').length > 1", "sealed ones")
+        # No flashblock is left out, though several may come with one answer.
+        bars = "[...document.querySelectorAll('.slot.sealed:not(.whole)')].at(-1).querySelectorAll"
+        hrefs = tab.evaluate(f"[...{bars}('.bars > a')].map(each => each.getAttribute('href'))")
+        assert [int(each.rpartition(".")[2]) for each in hrefs] == list(range(len(hrefs)))
+        assert len(hrefs) > 5
+        # Details of transactions are asked for one by one.
+        tab.wait_for_text(".transactions .way", "→")
+        assert tab.problems == []
 
 
 def test_it_goes_on_after_a_restart_of_the_service(browser: Browser, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import base64
 import json
 import threading
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ class Tab:
         self._lock = threading.Lock()
         self.problems: list[str] = []  # errors in the console, exceptions, broken policies
         self.requested: list[str] = []  # URLs, those of WebSockets too
+        self.sent: deque[str] = deque(maxlen=1000)  # messages over WebSocket, the last ones
         browser.listen(self._session, self._hear)
         for domain in ("Page", "Runtime", "Log", "Network", "Audits"):
             self.do(f"{domain}.enable")
@@ -51,6 +53,8 @@ class Tab:
                     self.requested.append(params["request"]["url"])
                 case "Network.webSocketCreated":
                     self.requested.append(params["url"])
+                case "Network.webSocketFrameSent":
+                    self.sent.append(params["response"]["payloadData"])
                 case _:
                     pass
 
@@ -58,6 +62,11 @@ class Tab:
         """Forget problems that a test has caused on purpose."""
         with self._lock:
             self.problems.clear()
+
+    def has_sent(self, part: str) -> bool:
+        """Whether one of the last messages over WebSocket has this text."""
+        with self._lock:
+            return any(part in each for each in self.sent)
 
     @property
     def origins(self) -> set[str]:

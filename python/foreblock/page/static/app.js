@@ -55,7 +55,7 @@ function route() {
   if (name === "call" || kind === "call") return sheet.hold(makeCallForm(network, id ?? ""));
   const view = VIEWS[kind];
   if (!view || !id) return sheet.close();
-  return sheet.open(network, (node) => view(node, network, id));
+  return sheet.open(network, (node) => view(node, network, id, networks));
 }
 
 // Search.
@@ -63,13 +63,14 @@ function route() {
 async function search(event) {
   event.preventDefault();
   unfound.hidden = true;
+  query.blur();
   try {
     const connected = networks.filter((network) => network.ready);
     location.hash = await find(query.value, connected);
-    query.blur();
   } catch (error) {
     unfound.textContent = error.message;
     unfound.hidden = false;
+    query.focus();
   }
 }
 

@@ -37,7 +37,7 @@ export class Connection {
       this.failures = 0;
       this.#become("live");
     };
-    socket.onmessage = (event) => this.#take(JSON.parse(event.data));
+    socket.onmessage = (event) => this.#take(JSON.parse(event.data), event.data.length);
     socket.onclose = () => socket === this.socket && this.#lost();
   }
 
@@ -99,10 +99,10 @@ export class Connection {
     this.handlers.clear();
   }
 
-  #take(message) {
+  #take(message, size) {
     const answers = Array.isArray(message) ? message : [message];
     if (message.method === "eth_subscription") {
-      this.handlers.get(message.params.subscription)?.(message.params.result);
+      this.handlers.get(message.params.subscription)?.(message.params.result, size);
       return;
     }
     // A batch is found by the id of its first request.
@@ -126,10 +126,17 @@ export class Connection {
     return answers.map((each) => (each.error ? new RpcError(each.error) : each.result));
   }
 
+  /** `handler` gets each result and the length of its message; gives the id. */
   async subscribe(kind, handler) {
     const socket = this.socket;
     const id = await this.ask("eth_subscribe", kind);
     if (socket === this.socket) this.handlers.set(id, handler);
+    return id;
+  }
+
+  async unsubscribe(id) {
+    this.handlers.delete(id);
+    await this.ask("eth_unsubscribe", id);
   }
 
   async #exchange(requests) {
@@ -157,7 +164,6 @@ export class Connection {
     if (!this.http || this.state !== "polling") throw new Error("there is no connection");
     const headers = { "Content-Type": "application/json" };
     const reply = await fetch(this.http, { method: "POST", headers, body, signal: AbortSignal.timeout(TIMEOUT) });
-    this.snapshot = reply.headers.get("Foreblock-Snapshot");
     const message = await reply.json();
     return Array.isArray(message) ? message : [message];
   }

@@ -104,17 +104,23 @@ function blockRow(network, block, top) {
 }
 
 function transactionRow(network, each) {
-  const to = each.from === undefined ? "" : each.to === null ? "new contract" : short(each.to, 8, 4);
   const row = el("a", { class: "row", role: "listitem", href: `#/${network.name}/tx/${each.hash}` },
     el("span", { class: "place" }, `${grouped(each.block)}.${each.index ?? 0}`),
     el("code", {}, `${each.hash.slice(0, 10)}…`),
-    el("span", { class: "way" }, each.type === "0x7e" ? "deposit" : each.from ? `${short(each.from, 8, 4)} → ${to}` : ""),
-    el("span", { class: "value" }, each.value && each.value !== "0x0" ? ether(each.value, 4) : ""));
+    el("span", { class: "way" }), el("span", { class: "value" }));
   mark(row, network, each);
   return row;
 }
 
-const mark = (row, network, each) => row.classList.toggle("sealed", network.isSealed(each.block));
+/** What may change or become known about a transaction in the list. */
+function mark(row, network, each) {
+  const [, , way, value] = row.children;
+  row.classList.toggle("sealed", network.isSealed(each.block));
+  if (each.from === undefined) return;
+  const to = each.to === null ? "new contract" : short(each.to, 8, 4);
+  say(way, each.type === "0x7e" ? "deposit" : `${short(each.from, 8, 4)} → ${to}`);
+  say(value, each.value && each.value !== "0x0" ? ether(each.value, 4) : "");
+}
 
 /** The columns of all networks. */
 export function showNetworks(main, networks) {

@@ -2,13 +2,14 @@
 //
 // Everything is bounded, whatever the chain does: blocks, flashblocks of a block, transactions
 // and seconds. Events (`change`) say what to draw again: "state", "flashblock", "sealed", "second".
+// How it hears of them is in following.js.
 
 import { Connection, RpcError } from "./connection.js";
+import { flashblockCounts, follow } from "./following.js";
 import { hex, number } from "./format.js";
 
 export const SECONDS = 300;
 const BLOCKS = 300, SHOWN_AT_START = 14, FLASHBLOCKS = 256, RECENT = 24, NEW_AT_ONCE = 5;
-const POLL = 400;
 
 /** The last values of a quantity, one for each second. */
 class Series {
@@ -54,7 +55,7 @@ export class Network extends EventTarget {
   ask = (...request) => this.connection.ask(...request);
   askAll = (...requests) => this.connection.askAll(...requests);
 
-  #changed(what) {
+  changed(what) {
     this.dispatchEvent(new CustomEvent("change", { detail: what }));
   }
 
@@ -65,20 +66,16 @@ export class Network extends EventTarget {
     this.#reset();
     try {
       await this.#load();
-      if (round !== this.round) return;
-      if (state === "live") {
-        await this.connection.subscribe("newFlashblocks", (block) => this.#flashblock(block));
-        await this.connection.subscribe("newHeads", (header) => this.#sealed(header));
-      } else this.#poll(round);
+      if (round === this.round) await follow(this, state, round);
     } catch {
       // The connection ended meanwhile; the next one begins anew.
     }
-    this.#changed("state");
+    this.changed("state");
   }
 
   closed() {
     this.round += 1;
-    this.#changed("state");
+    this.changed("state");
   }
 
   async #load() {
@@ -98,27 +95,7 @@ export class Network extends EventTarget {
     });
     this.latest = last;
     if (pending && number(pending.number) > last) await this.#resume(pending);
-    this.#changed("state");
-  }
-
-  async #poll(round) {
-    while (round === this.round) {
-      try {
-        const [latest, pending] = await this.askAll(
-          ["eth_getBlockByNumber", "latest", false], ["eth_getBlockByNumber", "pending", false],
-        );
-        if (number(latest.number) !== this.latest) this.#sealed(latest);
-        const known = this.blocks.get(this.pending);
-        if (number(pending.number) > this.latest && pending.hash !== known?.hash) {
-          const index = /pending=0x[0-9a-f]+\.(\d+):/.exec(this.connection.snapshot ?? "")?.[1];
-          this.#flashblock(pending, index === undefined ? undefined : Number(index));
-        }
-      } catch {
-        this.connection.unreachable();
-        return;
-      }
-      await new Promise((done) => setTimeout(done, POLL));
-    }
+    this.changed("state");
   }
 
   // Blocks.
@@ -149,41 +126,32 @@ export class Network extends EventTarget {
     this.counted = { gas: block.gasUsed, transactions: block.transactions };
   }
 
-  /** Transactions of a block after each of its flashblocks, while they are kept. */
-  async flashblockCounts(block) {
-    const found = [];
-    while (found.length < FLASHBLOCKS) {
-      const pins = Array.from({ length: 16 }, (_, at) => hex(found.length + at));
-      const counts = await this.askAll(
-        ...pins.map((flashblockIndex) => ["eth_getBlockTransactionCountByNumber", { blockNumber: block, flashblockIndex }]),
-      );
-      const end = counts.findIndex((each) => each instanceof RpcError || each === null);
-      found.push(...(end < 0 ? counts : counts.slice(0, end)).map(number));
-      if (end >= 0) break;
-    }
-    return found;
-  }
+  flashblockCounts = (block) => flashblockCounts(this, block);
 
-  #flashblock(header, index) {
+  /**
+   * The block in progress has grown. `steps` are its new flashblocks as { index, count, gas } where
+   * they are known; otherwise it is one, the next.
+   */
+  flashblock(header, steps = null) {
     const at = number(header.number), now = performance.now(), count = header.transactions.length;
     const known = this.blocks.get(at), before = known?.flashblocks.at(-1);
     const continues = this.pending === at && known.parent === header.parentHash && count >= known.transactions;
     if (!continues) this.counted = { gas: 0, transactions: 0 };
     const grown = this.#keep(header, count);
     if (!continues) Object.assign(grown, { flashblocks: [], startedAt: now, sealedAt: null });
-    if (grown.flashblocks.length < FLASHBLOCKS) {
-      const place = index ?? (continues && before ? before.index + 1 : 0);
-      grown.flashblocks.push({ index: place, count, gas: grown.gasUsed, at: now });
+    const next = { index: continues && before ? before.index + 1 : 0, count, gas: grown.gasUsed };
+    for (const step of steps ?? [next]) {
+      if (grown.flashblocks.length < FLASHBLOCKS) grown.flashblocks.push({ ...step, at: now });
     }
     this.pending = at;
     const from = continues ? this.counted.transactions : 0;
     this.#count(grown.gasUsed, count);
     this.#remember(header.transactions.slice(from).slice(-NEW_AT_ONCE), grown);
     this.movedAt = now;
-    this.#changed("flashblock");
+    this.changed("flashblock");
   }
 
-  #sealed(header) {
+  sealed(header) {
     const at = number(header.number), known = this.blocks.get(at);
     const block = this.#keep(header, header.transactions?.length ?? known?.transactions ?? null);
     block.sealedAt = performance.now();
@@ -199,7 +167,7 @@ export class Network extends EventTarget {
     }
     this.latest = at;
     this.movedAt = block.sealedAt;
-    this.#changed("sealed");
+    this.changed("sealed");
   }
 
   async #countTransactions(block) {
@@ -207,7 +175,7 @@ export class Network extends EventTarget {
     const count = await this.ask("eth_getBlockTransactionCountByHash", hash).catch(() => null);
     if (count === null || block.hash !== hash || block.transactions === number(count)) return;
     block.transactions = number(count);
-    this.#changed("sealed");
+    this.changed("sealed");
   }
 
   /** Add what a block has gained to this second. */
@@ -258,6 +226,6 @@ export class Network extends EventTarget {
     this.series.gas.add(this.ready ? this.gas ?? 0 : null);
     this.series.fee.add(this.ready && fee !== null ? fee / 1e9 : null);
     this.gas = this.transactions = 0;
-    this.#changed("second");
+    this.changed("second");
   }
 }

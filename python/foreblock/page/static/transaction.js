@@ -8,12 +8,14 @@ import { heading, link, missing } from "./sheet.js";
 const TYPES = { "0x0": "legacy", "0x1": "access list", "0x2": "dynamic fee", "0x3": "blob", "0x4": "set code", "0x7e": "deposit" };
 const MOST_LOGS = 100;
 
-export async function showTransaction(sheet, network, hash) {
+export async function showTransaction(sheet, network, hash, networks = []) {
   const [transaction, receipt, latest] = await network.askAll(
     ["eth_getTransactionByHash", hash], ["eth_getTransactionReceipt", hash], ["eth_blockNumber"],
   );
   const title = `Transaction ${short(hash, 10, 4)}`;
   if (!transaction || transaction instanceof Error) {
+    const other = await holder(networks.filter((each) => each !== network), hash);
+    if (other) location.replace(`#/${other.name}/tx/${hash}`);
     return missing(sheet, title, network, "No block and no flashblock has this transaction.", true);
   }
   const at = number(transaction.blockNumber), sealed = at !== null && at <= Number(latest);
@@ -39,6 +41,14 @@ export async function showTransaction(sheet, network, hash) {
     receipt ? logs(network, receipt.logs) : null,
   );
   return { live: !sealed, events: ["flashblock", "sealed", "state"] };
+}
+
+/** The network that has a transaction: where it comes, it need not be the one that was asked. */
+async function holder(networks, hash) {
+  for (const network of networks.filter((each) => each.ready)) {
+    if (await network.ask("eth_getTransactionByHash", hash).catch(() => null)) return network;
+  }
+  return null;
 }
 
 async function failure(network, hash) {
