@@ -1,26 +1,35 @@
-"""`foreblock watch`: the progress of networks, live in the terminal."""
+"""`foreblock watch`: the progress of networks, live in the terminal, as lines or as JSON.
+
+The screen is made with rich, which is there for tables already; textual would add its own
+dependencies to every service.
+"""
 
 import json
+import re
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
 import click
 from rich.console import Console, Group
-from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from foreblock.cli.verb import failing_in_one_line, json_option, option, verb
-from foreblock.cli.watch_connection import QUESTION, READINESS, Reading, read, source_facts
+from foreblock.cli.watch_connection import QUESTION, READINESS, is_ready, read, source_facts
+from foreblock.cli.watch_history import History, SeenGrowth
 from foreblock.errors import EndpointError
 from foreblock.upstream.client import Endpoint
 
 LOCAL: Final = ("http://127.0.0.1:8545", "http://127.0.0.1:9545")
 GWEI: Final = 10**9
 TIMEOUT_SECONDS: Final = 2.0
+FACTS_SECONDS: Final = 1.0  # between two questions about readiness and sources
 COLUMNS: Final = {  # with minimum widths
     "latest": 9,
     "pending": 12,
@@ -33,89 +42,120 @@ COLUMNS: Final = {  # with minimum widths
 
 @dataclass(slots=True)
 class Watched:
-    """An endpoint, its last answer, and since when that is unchanged."""
+    """An endpoint and what was seen of it."""
 
     endpoint: Endpoint
-    reading: Reading | None = None
-    failure: str = ""
-    since: float = 0.0
-    facts: tuple[str, ...] = ()  # about its source
+    history: History = field(default_factory=History)
+    asked_at: float = -FACTS_SECONDS  # for facts
 
-    def look(self, now: float) -> None:
-        """Query the endpoint once."""
+    @property
+    def name(self) -> str:
+        return self.endpoint.url.removeprefix("http://")
+
+    def look(self) -> list[SeenGrowth]:
+        """Query the endpoint once; gives what has grown."""
+        history, begun = self.history, time.monotonic()
         try:
             body, headers = self.endpoint.exchange_with_headers(QUESTION)
+            history.answer_seconds = time.monotonic() - begun
             found = read(self.endpoint.url, body, headers)
-            self.facts = source_facts(*self.endpoint.get(READINESS))
+            if begun - self.asked_at >= FACTS_SECONDS:
+                status, text = self.endpoint.get(READINESS)
+                history.facts, history.ready = source_facts(status, text), is_ready(status, text)
+                self.asked_at = begun
         except EndpointError as failure:
-            self.failure = str(failure)
-            return
-        self.failure = ""
-        if self.reading is None or _moved(self.reading, found):
-            self.since = now
-        self.reading = found
-
-
-def _moved(before: Reading, now: Reading) -> bool:
-    return (before.pending, before.index, before.latest) != (now.pending, now.index, now.latest)
+            history.failure = str(failure)
+            return []
+        return history.add(found, time.monotonic())
 
 
 @verb()
 @click.argument("urls", metavar="[URL]...", nargs=-1)
-@option("--every", default=0.2, metavar="SECONDS", help="Time between two updates.")
+@option("--every", default=0.1, metavar="SECONDS", help="Time between two updates.")
 @option("--once", is_flag=True, help="Print one update and exit.")
 @json_option("Print each update as one line of JSON.")
 def watch(*, urls: Sequence[str], every: float, once: bool, as_json: bool) -> None:
     """Show the progress of networks.
 
-    Prints latest block, pending flashblock, transactions, gas and age, and the state of feeds.
-    URL is an endpoint; without any, those of `foreblock dev`. Stop with Ctrl-C.
+    Shows blocks and flashblocks as they come, rates, ages, the state of feeds, and what needs
+    attention. URL is an endpoint; without any, those of `foreblock dev`. Quit with q or Ctrl-C.
+    Without a terminal it prints a line for each change.
     """
     with failing_in_one_line(), ExitStack() as opened:
         endpoints = [Endpoint(url, TIMEOUT_SECONDS) for url in urls or LOCAL]
         watched = [Watched(opened.enter_context(endpoint)) for endpoint in endpoints]
-        looks = _looks(watched, every, once=once)
-        # Ctrl-C is the ordinary way to stop, not a failure.
+        # Ctrl-C is an ordinary way to stop, not a failure.
         with suppress(KeyboardInterrupt):
             if as_json:
-                _print_lines(watched, looks)
+                _print_json(watched, every, once=once)
             elif once:
-                Console().print(shown(watched, next(looks)))
+                _look_at_all(watched)
+                Console().print(summary(watched, time.monotonic()))
+            elif sys.stdin.isatty() and sys.stdout.isatty():
+                _show(watched, every)
             else:
-                _show(watched, looks)
+                _print_lines(watched, every)
 
 
-def _print_lines(watched: Sequence[Watched], looks: Iterator[float]) -> None:
-    for _ in looks:
+def _show(watched: Sequence[Watched], every: float) -> None:
+    """The screen; the code of terminals is imported where there is one."""
+    from foreblock.cli.watch_screen import Shown  # noqa: PLC0415
+    from foreblock.cli.watch_terminal import Looking, show  # noqa: PLC0415
+
+    looking = Looking([partial(_look, each) for each in watched], every)
+    show([Shown(each.name, each.history) for each in watched], looking, every)
+
+
+def _look(each: Watched) -> None:
+    each.look()
+
+
+def _look_at_all(watched: Sequence[Watched]) -> list[list[SeenGrowth]]:
+    return [each.look() for each in watched]
+
+
+def _print_json(watched: Sequence[Watched], every: float, *, once: bool) -> None:
+    for _ in _rounds(every):
+        _look_at_all(watched)
         click.echo(json.dumps([_plain(each) for each in watched]))
-
-
-def _show(watched: Sequence[Watched], looks: Iterator[float]) -> None:
-    """Update the table in place, after the first answers."""
-    with Live(shown(watched, next(looks)), auto_refresh=False) as live:
-        for now in looks:
-            live.update(shown(watched, now), refresh=True)
-
-
-def _looks(watched: Sequence[Watched], every: float, *, once: bool) -> Iterator[float]:
-    """Query all endpoints at an interval; yields the time after each round."""
-    while True:
-        begun = time.monotonic()
-        for each in watched:
-            each.look(time.monotonic())
-        yield time.monotonic()
         if once:
             return
+
+
+def _print_lines(watched: Sequence[Watched], every: float) -> None:
+    """A line for each growth, and for each alert when it begins."""
+    told: dict[str, list[str]] = {}
+    for _ in _rounds(every):
+        for each, grown in zip(watched, _look_at_all(watched), strict=True):
+            for line in lines(each, grown, told.setdefault(each.name, []), time.monotonic()):
+                click.echo(f"{datetime.now(tz=UTC):%H:%M:%S.%f}"[:-3] + f" {each.name} {line}")
+
+
+def _rounds(every: float) -> Iterator[None]:
+    """Something to do at an interval."""
+    while True:
+        begun = time.monotonic()
+        yield
         time.sleep(max(0.0, every - (time.monotonic() - begun)))
 
 
-def shown(watched: Sequence[Watched], now: float) -> Group:
+def lines(each: Watched, grown: Sequence[SeenGrowth], told: list[str], now: float) -> Iterator[str]:
+    """What is new about a network; `told` are the alerts that were printed."""
+    for growth in grown:
+        place = f"{growth.block}" + ("" if growth.index is None else f".{growth.index}")
+        word = "sealed " if growth.sealed else ""
+        yield f"{word}{place} +{growth.transactions} tx +{growth.gas:,} gas"
+    # A time in an alert goes on; the alert is the same.
+    alerts = {re.sub(r"[\d.]+ s\b", "", alert): alert for alert in each.history.alerts(now)}
+    yield from (f"! {alert}" for kind, alert in alerts.items() if kind not in told)
+    told[:] = alerts
+
+
+def summary(watched: Sequence[Watched], now: float) -> Group:
     """The table, and below it errors and facts about feeds."""
-    lines = [Text(each.failure, style="dim") for each in watched if each.failure]
-    lines += [
-        Text(f"{_name(each)}  {fact}", style="dim") for each in watched for fact in each.facts
-    ]
-    return Group(table(watched, now), *lines)
+    below = [each.history.failure for each in watched if each.history.failure]
+    below += [f"{each.name}  {fact}" for each in watched for fact in each.history.facts]
+    return Group(table(watched, now), *(Text(line, style="dim") for line in below))
 
 
 def table(watched: Sequence[Watched], now: float) -> Table:
@@ -130,35 +170,34 @@ def table(watched: Sequence[Watched], now: float) -> Table:
 
 
 def _row(each: Watched, now: float) -> list[str]:
-    name = _name(each)
-    if each.failure or each.reading is None:
-        return [name, "no answer", "", "", "", "", ""]
-    reading = each.reading
+    history, reading = each.history, each.history.reading
+    if history.failure or reading is None:
+        return [each.name, "no answer", "", "", "", "", ""]
     shown = reading.pending or reading.latest
     place = "= latest"
     if reading.pending is not None:
         place = f"{shown.number}" + (f".{reading.index}" if reading.index is not None else "")
     fee = "" if shown.base_fee is None else f"{shown.base_fee / GWEI:.4g} gwei"
     return [
-        name,
+        each.name,
         str(reading.latest.number),
         place,
         str(shown.transactions),
         f"{shown.gas_used:,}",
         fee,
-        f"{now - each.since:.1f} s",
+        f"{history.age(now):.1f} s",
     ]
 
 
-def _name(each: Watched) -> str:
-    return each.endpoint.url.removeprefix("http://")
-
-
 def _plain(each: Watched) -> dict[str, object]:
-    reading = None if each.reading is None else asdict(each.reading)
+    history = each.history
+    transactions, gas = history.rates(time.monotonic())
     return {
         "url": each.endpoint.url,
-        "reading": reading,
-        "source": list(each.facts),
-        "failure": each.failure or None,
+        "reading": None if history.reading is None else asdict(history.reading),
+        "source": list(history.facts),
+        "failure": history.failure or None,
+        "transactions_per_second": round(transactions, 2),
+        "gas_per_second": round(gas),
+        "alerts": history.alerts(time.monotonic()),
     }

@@ -15,7 +15,9 @@ from typing import Any, Final
 from foreblock.errors import NotAnAnswer
 
 READINESS: Final = "/readyz?verbose"
-SOURCE_FACTS: Final = frozenset({"feed", "following", "missing", "last error", "canonical"})
+SOURCE_FACTS: Final = frozenset(
+    {"feed", "following", "missing", "last error", "canonical", "failed", "store"}
+)
 MOST_FACTS: Final = 100
 SNAPSHOT: Final = "Foreblock-Snapshot"
 QUESTION: Final = json.dumps(
@@ -75,6 +77,14 @@ def source_facts(status: int, text: str) -> tuple[str, ...]:
     if status not in (HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE) or len(lines) > MOST_FACTS:
         return ()
     return tuple(line for line in lines if line.partition(":")[0] in SOURCE_FACTS)
+
+
+def is_ready(status: int, text: str) -> bool | None:
+    """Whether `/readyz` says that the network is ready; none for other servers."""
+    word = text.partition("\n")[0]
+    if status == HTTPStatus.OK and word == "ready":
+        return True
+    return False if status == HTTPStatus.SERVICE_UNAVAILABLE and word == "not ready" else None
 
 
 def _seen(block: Mapping[str, Any]) -> SeenBlock:

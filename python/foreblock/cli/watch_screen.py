@@ -1,0 +1,178 @@
+"""The screen of `foreblock watch`: a panel for each network, as there is room. No I/O."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from rich.console import Group, RenderableType
+from rich.layout import Layout
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from foreblock.cli.watch_history import History, SeenGrowth
+
+GWEI: Final = 10**9
+SIDE_BY_SIDE: Final = 110  # columns from which two networks stand beside each other
+BARS: Final = " ▁▂▃▄▅▆▇█"
+SEALED: Final = "blue"
+EARLY: Final = "yellow"
+FIXED_LINES: Final = 6  # of a panel: its border, numbers, bars, headings
+
+
+class Shown(NamedTuple):
+    """A network and its name."""
+
+    name: str
+    history: History
+
+
+def screen(
+    shown: Sequence[Shown], now: float, width: int, height: int, *, paused: bool
+) -> RenderableType:
+    """All networks, side by side or one below the other, and the keys in the last line."""
+    beside = width >= SIDE_BY_SIDE and len(shown) > 1
+    each_width = width // len(shown) if beside else width
+    each_height = (height - 1) if beside else (height - 1) // len(shown)
+    networks = Layout()
+    panels = [Layout(panel(one, now, each_width, each_height)) for one in shown]
+    (networks.split_row if beside else networks.split_column)(*panels)
+    whole = Layout()
+    whole.split_column(networks, Layout(_keys(paused=paused), size=1))
+    return whole
+
+
+def _keys(*, paused: bool) -> Text:
+    text = Text(" q quit   p pause", style="dim")
+    return text.append("   paused", style="bold reverse") if paused else text
+
+
+def panel(shown: Shown, now: float, width: int, height: int) -> Panel:
+    """One network in so many columns and lines."""
+    history, inner = shown.history, max(10, width - 4)
+    alerts = history.alerts(now)
+    lines: list[RenderableType] = [_numbers(history, now, inner), _bars(history, inner)]
+    notes = [Text(f"! {alert}", style="bold red", no_wrap=True) for alert in alerts]
+    notes += [Text(fact, style="dim", no_wrap=True) for fact in history.facts if fact not in alerts]
+    notes = notes[: max(0, (height - FIXED_LINES) // 2)]
+    rows = height - FIXED_LINES - len(notes)
+    if rows > 0 and history.reading is not None:
+        lines.append(_blocks(history, rows, inner))
+    title = Text.assemble((shown.name, "bold"), "  ", _state(history, alerts))
+    border = "red" if alerts else "bright_black"
+    content = Group(*lines, *notes)
+    return Panel(content, title=title, title_align="left", border_style=border, padding=(0, 1))
+
+
+def _state(history: History, alerts: Sequence[str]) -> tuple[str, str]:
+    if history.failure:
+        return "no answer", "red"
+    if history.reading is None:
+        return "connecting", "dim"
+    return ("attention", "red") if alerts else ("live", "green")
+
+
+def _numbers(history: History, now: float, width: int) -> Table:
+    """Two lines: what it is at, and how fast it moves."""
+    grid = Table.grid(expand=True, padding=(0, 1))
+    for _ in range(4):
+        grid.add_column(no_wrap=True, ratio=1)
+    reading = history.reading
+    if reading is None:
+        grid.add_row("", "", "", "")
+        grid.add_row("", "", "", "")
+        return grid
+    block = reading.pending or reading.latest
+    transactions, gas = history.rates(now)
+    fee = "" if block.base_fee is None else f"{block.base_fee / GWEI:.4g} gwei"
+    answered = f"{history.answer_seconds * 1000:.1f} ms"
+    grid.add_row(
+        _named("latest", f"{reading.latest.number}", SEALED),
+        _named("pending", _place(history), EARLY),
+        _named("age", f"{history.age(now):.1f} s"),
+        _named("answer", answered) if width > 60 else Text(answered, style="dim"),
+    )
+    grid.add_row(
+        _named("tx/s", f"{transactions:.1f}"),
+        _named("gas/s", amount(gas)),
+        _named("fee", fee),
+        _named("limit", amount(block.gas_limit)),
+    )
+    return grid
+
+
+def _named(name: str, value: str, style: str = "bold") -> Text:
+    return Text.assemble((f"{name} ", "dim"), (value, style))
+
+
+def _place(history: History) -> str:
+    reading = history.reading
+    if reading is None or reading.pending is None:
+        return "= latest"
+    index = "" if reading.index is None else f".{reading.index}"
+    return f"{reading.pending.number}{index}"
+
+
+def _bars(history: History, width: int) -> Text:
+    """Transactions of each flashblock, newest on the right, blocks apart."""
+    text = Text(no_wrap=True, overflow="crop")
+    last = history.reading.latest.number if history.reading is not None else 0
+    cells = _cells(history.growths)[-width:]
+    top = max((each.transactions for each in cells if each is not None), default=1)
+    text.append(" " * (width - len(cells)))
+    for each in cells:
+        if each is None:
+            text.append(" ")
+            continue
+        height = -(-each.transactions * (len(BARS) - 1) // max(1, top))
+        style = SEALED if each.block <= last else EARLY
+        text.append(BARS[max(1, height)], style=style)
+    return text
+
+
+def _cells(growths: Sequence[SeenGrowth]) -> list[SeenGrowth | None]:
+    """Growths with a gap between blocks; what only the seal showed has no bar of its own."""
+    cells: list[SeenGrowth | None] = []
+    block = None
+    for each in growths:
+        if each.sealed and each.transactions == 0:
+            continue
+        if block is not None and each.block != block:
+            cells.append(None)
+        block = each.block
+        cells.append(each)
+    return cells
+
+
+def _blocks(history: History, rows: int, width: int) -> Table:
+    """The last blocks, newest first, as many as fit."""
+    reading = history.reading
+    assert reading is not None
+    table = Table(box=None, pad_edge=False, expand=True, padding=(0, 1, 0, 0), header_style="dim")
+    table.add_column("block", no_wrap=True, min_width=10)
+    for heading in ("txs", "gas"):
+        table.add_column(heading, justify="right", no_wrap=True, min_width=6)
+    table.add_column("", no_wrap=True, ratio=1)
+    shown = [*reversed(history.blocks)]
+    pending = reading.pending
+    top = max(each.gas_used for each in (*shown, pending or reading.latest))
+    room = max(4, width - 30)
+    if pending is not None:
+        bar = Text("█" * _part(pending.gas_used, top, room), style=EARLY, no_wrap=True)
+        place = Text(_place(history), style=EARLY)
+        table.add_row(place, str(pending.transactions), amount(pending.gas_used), bar)
+    for block in shown[: max(0, rows - (pending is not None))]:
+        bar = Text("█" * _part(block.gas_used, top, room), style=SEALED, no_wrap=True)
+        table.add_row(str(block.number), str(block.transactions), amount(block.gas_used), bar)
+    return table
+
+
+def _part(value: int, top: int, room: int) -> int:
+    return round(room * value / top) if top else 0
+
+
+def amount(value: float) -> str:
+    """A number with three digits and its unit: 3.37 M."""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value:.0f}"

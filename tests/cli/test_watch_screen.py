@@ -1,0 +1,68 @@
+"""The screen in terminals of all sizes."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from foreblock.cli.watch_connection import Reading, SeenBlock
+from foreblock.cli.watch_history import History
+from foreblock.cli.watch_screen import Shown, amount, screen
+
+
+def history() -> History:
+    found = History()
+    for number in range(100, 140):
+        for index, count in enumerate((1, 40, 90)):
+            latest = SeenBlock(number, "0x", 0, 120, 3_370_000, 400_000_000, 10**9)
+            pending = SeenBlock(number + 1, "0x", 0, count, count * 30_000, 400_000_000, 10**9)
+            found.add(Reading(latest, pending, index, 1), number + index / 5)
+    return found
+
+
+def drawn(width: int, height: int, *shown: Shown, now: float = 139.5) -> list[str]:
+    console = Console(width=width, height=height, record=True, file=io.StringIO())
+    console.print(screen(shown, now, width, height, paused=False), height=height)
+    return console.export_text().splitlines()
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 109, 110, 160, 250])
+@pytest.mark.parametrize("height", [6, 12, 24, 50])
+def test_it_fits_into_every_window(width: int, height: int) -> None:
+    gone = History(failure="no answer from http://127.0.0.1:9545: " + "refused " * 40)
+    lines = drawn(width, height, Shown("127.0.0.1:8545", history()), Shown("b", gone))
+    assert len(lines) <= height
+    assert max(map(len, lines)) <= width
+    assert "q quit" in lines[-1]
+
+
+def test_numbers_bars_and_blocks_are_there() -> None:
+    text = "\n".join(drawn(100, 24, Shown("127.0.0.1:8545", history())))
+    for part in ("latest 139", "pending 140.2", "age 0.1 s", "1 gwei", "3.37 M", "live", "█"):
+        assert part in text, part
+    assert "▁▇█▅ ▁▇█" in text
+
+
+def test_two_networks_stand_side_by_side_where_there_is_room() -> None:
+    both = Shown("one", history()), Shown("two", history())
+    (line,) = [each for each in drawn(140, 24, *both) if "one" in each]
+    assert "two" in line
+    lines = drawn(80, 24, *both)
+    assert not any("one" in each and "two" in each for each in lines)
+
+
+def test_alerts_and_facts_are_shown_before_old_blocks() -> None:
+    found = history()
+    found.facts = ("feed: ws://a/ws: connected, last message 0.1 s ago", "missing: block 0x01")
+    text = "\n".join(drawn(80, 16, Shown("one", found), now=160.0))
+    assert "! nothing has changed for 21 s" in text
+    assert "! missing: block 0x01" in text
+    assert "feed: ws://a/ws: connected" in text
+    assert "attention" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0, "0"), (999, "999"), (1234, "1.23 k"), (3_370_000, "3.37 M")]
+)
+def test_amounts_have_three_digits(value: int, text: str) -> None:
+    assert amount(value) == text
