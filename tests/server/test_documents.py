@@ -65,9 +65,8 @@ def test_a_known_page_is_not_sent_again() -> None:
 def test_several_requests_in_one_piece_are_answered_in_order() -> None:
     get, known = raw(b"GET /ui HTTP/1.1", HOST), raw(b"GET /healthz HTTP/1.1", HOST)
     found = answers(wire().send(get + known + get))
-    assert [each.text for each in found] == [PAGE.text.decode() + "\n", "ok\n"] * 1 + [
-        PAGE.text.decode() + "\n"
-    ]
+    page = PAGE.text.decode() + "\n"
+    assert [each.text for each in found] == [page, "ok\n", page]
 
 
 def test_head_has_no_body_and_other_methods_are_refused() -> None:
@@ -76,6 +75,12 @@ def test_head_has_no_body_and_other_methods_are_refused() -> None:
     for method in (b"POST", b"PUT", b"DELETE"):
         lines = (b"%b /ui HTTP/1.1" % method, HOST, b"Content-Length: 0")
         assert answer(client.send(raw(*lines))).status == 405
+
+
+def test_a_slash_too_many_leads_to_the_page() -> None:
+    found = answer(wire().send(raw(b"GET /ui/ HTTP/1.1", HOST)))
+    assert (found.status, found.headers["location"]) == (308, "../ui")
+    assert answer(wire().send(raw(b"GET /ui/x HTTP/1.1", HOST))).status == 404
 
 
 def test_the_page_has_the_same_rules_of_hosts() -> None:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Self
 
 from foreblock.server import answers
 from foreblock.server.answers import Answer, Probe
-from foreblock.server.documents import NO_DOCUMENTS, Documents, prefers_page, serve
+from foreblock.server.documents import MOVED, NO_DOCUMENTS, Documents, prefers_page, serve
 from foreblock.server.head import RequestHead
 from foreblock.server.hosts import host_allowed
 from foreblock.server.limits import Access, ServerLimits
@@ -154,7 +154,7 @@ def _answer_elsewhere(
         return _probe(head, path, query)
     if path in rules.documents.by_path:
         return serve(head, host, path, rules.documents)
-    return answers.NOT_FOUND
+    return MOVED if path == rules.documents.page + b"/" else answers.NOT_FOUND
 
 
 def _path(target: bytes) -> bytes:

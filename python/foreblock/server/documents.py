@@ -50,6 +50,7 @@ class Documents(NamedTuple):
 
 
 NO_DOCUMENTS: Final = Documents({})
+MOVED: Final = Answer(b"308 Permanent Redirect", headers=b"Location: ../ui\r\n")
 
 
 def prefers_page(head: RequestHead, documents: Documents) -> bool:

@@ -28,6 +28,7 @@ async function subscribe(network, round) {
   let asks = false;
   const id = await network.connection.subscribe("newFlashblocks", (block, size) => {
     if (asks) return;
+    block.number ??= hex(network.latest + 1); // the service may be set to leave it out
     network.flashblock(block);
     asks = size > LARGE;
     if (asks) ask(network, round, id);
@@ -69,6 +70,7 @@ async function look(network) {
   const pins = known ? Array.from({ length: NEXT }, (_, at) => pin(hex(known.number), last + 1 + at)) : [];
   const [header, ...counts] = await network.askAll(["eth_getBlockByNumber", "pending", false], ...pins);
   if (header instanceof RpcError) throw header;
+  header.number ??= hex(network.latest + 1);
   if (number(header.number) <= network.latest || header.hash === known?.hash) return;
   const same = known && number(header.number) === known.number && header.parentHash === known.parent;
   const found = same ? before(counts) : await flashblockCounts(network, header.number);

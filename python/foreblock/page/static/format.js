@@ -47,13 +47,15 @@ export function wei(text) {
   return BigInt(parts[1] || 0) * 10n ** 18n + BigInt((parts[2] || "").padEnd(18, "0"));
 }
 
-/** 0.2 s, 14 s, 3 min, 5 h, 2 d */
+/** 0.2 s, 14 s, 3 min, 5 h, 2 d, 7 y */
 export function duration(seconds) {
   if (seconds < 0) return "0 s";
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
   if (seconds < 100) return `${Math.round(seconds)} s`;
   if (seconds < 6000) return `${Math.round(seconds / 60)} min`;
-  return seconds < 172800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86400)} d`;
+  if (seconds < 172800) return `${Math.round(seconds / 3600)} h`;
+  const days = seconds / 86400;
+  return days < 1000 ? `${Math.round(days)} d` : `${Math.round(days / 365.25)} y`;
 }
 
 /** 2026-11-16 08:46:54 UTC */

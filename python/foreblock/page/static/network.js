@@ -94,6 +94,7 @@ export class Network extends EventTarget {
       if (header && !(header instanceof RpcError)) this.#keep(header, number(counts[at]));
     });
     this.latest = last;
+    if (pending && pending.parentHash === latest.hash) pending.number ??= hex(last + 1);
     if (pending && number(pending.number) > last) await this.#resume(pending);
     this.changed("state");
   }

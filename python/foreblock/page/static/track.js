@@ -6,7 +6,7 @@
 import { el, keyed, say } from "./dom.js";
 import { compact, grouped, plural } from "./format.js";
 
-const BLOCKS = 6, MOST_BARS = 64;
+const BLOCKS = 10, MOST_BARS = 64; // a narrow window shows fewer blocks
 
 export function makeTrack(network) {
   const node = el("div", { class: "track", role: "list", "aria-label": `Blocks of ${network.name} on a time line` });
