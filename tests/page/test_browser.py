@@ -22,6 +22,17 @@ LIVE = "document.querySelectorAll('.network[data-state=live]').length"
 NO_WEBSOCKET = """
 window.WebSocket = class { constructor() { setTimeout(() => this.onclose?.(), 1); } close() {} };
 """
+# A page that is hidden for a minute is hidden for long; here a minute takes no time.
+SHORT_MINUTES = """
+const wait = window.setTimeout;
+window.setTimeout = (call, after, ...rest) => wait(call, after === 60000 ? 1 : after, ...rest);
+let hidden = false;
+Object.defineProperty(document, "hidden", { get: () => hidden });
+window.hide = (value) => {
+  hidden = value;
+  document.dispatchEvent(new Event("visibilitychange"));
+};
+"""
 PLACE = ".places .pending"
 
 
@@ -260,6 +271,34 @@ def test_without_websocket_it_polls(browser: Browser, dev: Dev) -> None:
     tab.wait(f"document.querySelector('{PLACE}').textContent !== '{seen}'", "another")
     assert tab.problems == []
     browser.command("Target.closeTarget", {"targetId": tab.target})
+
+
+def test_a_page_that_nobody_sees_disconnects_until_somebody_does(
+    browser: Browser, dev: Dev
+) -> None:
+    tab = Tab(browser)
+    tab.do("Page.addScriptToEvaluateOnNewDocument", source=SHORT_MINUTES)
+    tab.open(dev.main.url)
+    tab.wait(f"{LIVE} === 2", "both networks are live")
+    tab.evaluate("hide(true)")
+    tab.wait("document.querySelectorAll('[data-state=paused]').length === 2", "both are paused")
+    tab.evaluate("hide(false)")
+    tab.wait(f"{LIVE} === 2", "both are live again")
+    assert tab.problems == []
+    browser.command("Target.closeTarget", {"targetId": tab.target})
+
+
+def test_blocks_that_are_replaced_leave_the_page(browser: Browser) -> None:
+    with dev_chain("--test-listen=") as dev, opened_tab(browser, dev.main.url) as tab:
+        until(lambda: dev.main.latest() > 3, "some blocks")
+        tab.wait("document.querySelectorAll('.blocks .row').length > 3", "the page has them")
+        gone = dev.main.ask("eth_getBlockByNumber", "latest", False)
+        dev.main.ask("anvil_reorg", 2, [])
+        tab.wait(f"document.querySelector('.row[data-key=\"{gone['hash']}\"]') === null", "it left")
+        rows = "[...document.querySelectorAll('.blocks .row .number')].map(each => +each.innerText)"
+        numbers = tab.wait(f"{rows}[0] > {int(gone['number'], 16)} && {rows}", "the chain goes on")
+        assert numbers == sorted(set(numbers), reverse=True)
+        assert tab.problems == []
 
 
 def test_large_blocks_are_asked_for_at_the_pace_of_the_page(browser: Browser) -> None:
