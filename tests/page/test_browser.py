@@ -301,6 +301,28 @@ def test_blocks_that_are_replaced_leave_the_page(browser: Browser) -> None:
         assert tab.problems == []
 
 
+def test_flashblocks_that_are_taken_back_are_counted_again(browser: Browser) -> None:
+    """Blocks are sealed by hand, so that this one stays open."""
+
+    def add(value: int) -> str:
+        send(dev.main, to="0x" + "ab" * 20, value=hex(value))
+        told = dev.main.ask("foreblock_closeFlashblock")
+        return f"{int(told['blockNumber'], 16)}.{int(told['index'], 16)}"
+
+    options = ("--test-listen=", "--mining=manual")
+    with dev_chain(*options) as dev, opened_tab(browser, dev.main.url) as tab:
+        tab.wait(f"{LIVE} === 1", "the network is live")
+        first = add(1)
+        tab.wait_for_text(PLACE, first)
+        snapshot = dev.main.ask("evm_snapshot")
+        taken_back = [add(value) for value in (2, 3)]
+        tab.wait_for_text(PLACE, taken_back[-1])
+        assert dev.main.ask("evm_revert", snapshot)
+        # In their place comes another, which has as many transactions.
+        assert add(4) == taken_back[0]
+        tab.wait_for_text(PLACE, taken_back[0])
+
+
 def test_large_blocks_are_asked_for_at_the_pace_of_the_page(browser: Browser) -> None:
     options = ("--load=400", "--test-listen=", "--workers=1")
     with dev_chain(*options) as dev, opened_tab(browser, dev.main.url) as tab:

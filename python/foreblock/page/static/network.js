@@ -11,6 +11,13 @@ import { hex, number } from "./format.js";
 export const SECONDS = 300;
 const BLOCKS = 300, SHOWN_AT_START = 14, FLASHBLOCKS = 256, RECENT = 24, NEW_AT_ONCE = 5;
 
+const hashOf = (transaction) => transaction?.hash ?? transaction;
+
+/** Whether a block in progress is the known one with more: same parent, and the same beginning. */
+const extendsBlock = (known, header) =>
+  known.parent === header.parentHash && header.transactions.length >= known.transactions &&
+  hashOf(header.transactions[known.transactions - 1]) === known.lastHash;
+
 /** The last values of a quantity, one for each second. */
 class Series {
   values = [];
@@ -107,7 +114,7 @@ export class Network extends EventTarget {
     Object.assign(block, {
       hash: header.hash, parent: header.parentHash, timestamp: number(header.timestamp),
       gasUsed: number(header.gasUsed), gasLimit: number(header.gasLimit),
-      baseFee: number(header.baseFeePerGas), transactions,
+      baseFee: number(header.baseFeePerGas), transactions, lastHash: hashOf(header.transactions?.at(-1)),
     });
     this.blocks.delete(at);
     this.blocks.set(at, block);
@@ -136,10 +143,11 @@ export class Network extends EventTarget {
   flashblock(header, steps = null) {
     const at = number(header.number), now = performance.now(), count = header.transactions.length;
     const known = this.blocks.get(at), before = known?.flashblocks.at(-1);
-    const continues = this.pending === at && known.parent === header.parentHash && count >= known.transactions;
+    const again = this.pending === at, continues = again && extendsBlock(known, header);
     if (!continues) this.counted = { gas: 0, transactions: 0 };
     const grown = this.#keep(header, count);
     if (!continues) Object.assign(grown, { flashblocks: [], startedAt: now, sealedAt: null });
+    if (again && !continues && !steps) this.#recount(grown);
     const next = { index: continues && before ? before.index + 1 : 0, count, gas: grown.gasUsed };
     for (const step of steps ?? [next]) {
       if (grown.flashblocks.length < FLASHBLOCKS) grown.flashblocks.push({ ...step, at: now });
@@ -149,6 +157,16 @@ export class Network extends EventTarget {
     this.#count(grown.gasUsed, count);
     this.#remember(header.transactions.slice(from).slice(-NEW_AT_ONCE), grown);
     this.movedAt = now;
+    this.changed("flashblock");
+  }
+
+  /** Flashblocks were taken back: ask which the block has now. */
+  async #recount(block) {
+    const counts = await this.flashblockCounts(hex(block.number)).catch(() => []);
+    if (this.blocks.get(block.number) !== block || !counts.length) return;
+    const late = block.flashblocks.filter((each) => each.count > counts.at(-1));
+    const kept = counts.map((count, index) => ({ index, count, gas: null, at: block.startedAt }));
+    block.flashblocks = [...kept, ...late.map((each, at) => ({ ...each, index: counts.length + at }))];
     this.changed("flashblock");
   }
 
