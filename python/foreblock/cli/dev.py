@@ -223,6 +223,8 @@ def _say(
     if chain.dev_methods == "loopback" and not all(map(_is_loopback, started.addresses)):
         click.echo("other machines cannot change the chains, unless with --dev-methods everywhere")
     click.echo("JSON-RPC also as ws:// at the same addresses; at /eth each is an ordinary node")
+    if settings.service.page:
+        click.echo("a browser shows the chains at the same addresses")
     click.echo()
     click.echo(
         f"a block every {chain.block_time} s, a flashblock every {chain.interval * 1e3:g} ms"
