@@ -21,22 +21,25 @@ BELOW = {
     "clock": "",
     "backoff": "",
     "starting": "",
+    "secret_urls": "",
     "types": "_engine",
     "setting": "errors",
+    # What is counted, by every process.
+    "metrics": "_engine",
     # How a worker shares its time, and what it serves; nothing of Ethereum.
     "scheduling": "errors",
     "bus": "clock errors",
     "server": "errors scheduling setting",
     "settings": "errors server setting",
     "page": "server",
-    "rpc": "_engine errors scheduling",
+    "rpc": "_engine errors metrics scheduling",
     "feed": "backoff clock errors primitives types",
     # The chain and its state.
     "ledger": "",
     "ledger/rules": "_engine errors primitives",
     "ledger/genesis": "_engine errors primitives ledger/rules",
     "ledger/storage": "_engine clock errors primitives types ledger/genesis ledger/rules",
-    "ledger/reading": "_engine clock errors scheduling ledger/rules ledger/storage",
+    "ledger/reading": "_engine clock errors metrics scheduling ledger/rules ledger/storage",
     "ledger/calls": "_engine errors primitives scheduling ledger/reading ledger/rules",
     "ledger/simulation": (
         "_engine errors primitives scheduling ledger/calls ledger/reading ledger/rules"
@@ -45,7 +48,7 @@ BELOW = {
         "_engine errors scheduling types ledger/calls ledger/reading ledger/rules ledger/storage"
     ),
     "ledger/building": (
-        "_engine clock errors primitives types ledger/reading ledger/rules ledger/storage"
+        "_engine clock errors metrics primitives types ledger/reading ledger/rules ledger/storage"
         " ledger/tracing"
     ),
     "ledger/following": (
@@ -63,7 +66,8 @@ BELOW = {
         " ledger/building ledger/genesis ledger/rules ledger/storage"
     ),
     "sources": (
-        "backoff bus clock errors feed primitives settings types sequencer upstream"
+        "backoff bus clock errors feed metrics primitives secret_urls settings types sequencer"
+        " upstream"
         " ledger/building ledger/following ledger/genesis ledger/reading ledger/storage"
         " ledger/tracing"
     ),
@@ -74,8 +78,8 @@ BELOW = {
         " ledger/tracing"
     ),
     "service": (
-        "bus clock errors feed methods page rpc scheduling sequencer server settings sources"
-        " starting types upstream"
+        "bus clock errors feed methods metrics page rpc scheduling secret_urls sequencer server"
+        " settings sources starting types upstream"
         " ledger/calls ledger/reading ledger/storage"
     ),
     # What people start.
@@ -198,6 +202,7 @@ def test_operations_of_the_engine_are_used_by_the_ledger() -> None:
         "bench": stubs("evm", "state", "store") - values,
         "methods": reading,
         "rpc": {"Parts", "read_parts"},
+        "metrics": stubs("meter"),
     }
     for name, path in modules():
         part = name.split(".")[1]

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from support.servers.asking import request
 
 OPENING, DATE, SNAPSHOT, HEADERS = b"opening\r\n", b"date\r\n", b"snapshot\r\n", b"headers\r\n"
 
-NO_CALLS = {
+NO_CALLS: dict[str, Any] = {
     "batch_items": 1, "batch_bytes": 1, "batch_us": 1, "call_gas": 0, "call_us": 0,
     "step_us": 0,
 }  # fmt: skip

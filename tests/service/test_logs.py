@@ -122,3 +122,41 @@ def test_a_process_writes_all_that_it_logged_before_it_ends() -> None:
     assert (first["event"], first["level"], first["number"]) == ("first", "warning", 1)
     assert failed["exception"].endswith("ZeroDivisionError: division by zero")
     assert (odd["event"], odd["logger"], odd["level"]) == ("odd thing", "library", "error")
+
+
+SECRETS = """
+import structlog
+from foreblock.service.logs import configure_queued
+configure_queued("info", {form!r})
+log = structlog.get_logger()
+url = "wss://me:hunter2@feed.example/v2/hunter2?token=hunter2"
+log.info("feed_lost", feed=url, why=f"no answer from {{url}}: lost", urls=[url, (url,)])
+log.info("told", facts={{"url": url}}, other=ValueError(url))
+with structlog.contextvars.bound_contextvars(request_id="abc"):
+    try:
+        raise OSError(f"cannot reach {{url}}")
+    except OSError:
+        log.exception("request_failed")
+"""
+
+
+@pytest.mark.parametrize("form", ["auto", "json", "text"])
+def test_no_secret_of_a_url_is_written_and_ids_of_requests_are(form: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SECRETS.format(form=form)], capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert "hunter2" not in done.stderr
+    assert done.stderr.count("feed.example/v2/") >= 6
+    assert "abc" in done.stderr
+    assert "Traceback" in done.stderr
+    if form == "text":
+        assert "feed_lost" in done.stderr.splitlines()[0]
+        return
+    lost, _, failed = map(json.loads, done.stderr.splitlines())
+    safe = "wss://…@feed.example/v2/…?token=…"
+    assert lost["feed"] == safe
+    assert lost["why"] == f"no answer from {safe}: lost"
+    assert lost["urls"] == [safe, [safe]]
+    assert failed["request_id"] == "abc"
+    assert f"cannot reach {safe}" in failed["exception"]

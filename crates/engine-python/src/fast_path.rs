@@ -3,12 +3,13 @@
 use std::time::{Duration, Instant};
 
 use alloy_primitives::{Address, Bytes};
-use foreblock_engine::fast_path::{Bounds, FastPath as EngineFastPath, Head, Snapshot, Tag};
+use foreblock_engine::fast_path::{Bounds, FastPath as EngineFastPath, Head, Snapshot, Tag, Timed};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::convert::{Arg, invalid};
 use crate::env::{Env, limits};
+use crate::meter::{ANSWERED, Meter};
 use crate::store::{Heads, Store};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -19,14 +20,19 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 pub struct FastPath {
     store: Py<Store>,
     path: EngineFastPath,
+    meter: Option<Py<Meter>>,
+    /// Rows of the meter: of balances, blocks and calls.
+    rows: [usize; 3],
 }
 
 #[pymethods]
 impl FastPath {
     #[new]
     #[pyo3(signature = (
-        store, *, batch_items, batch_bytes, batch_us, call_gas, call_us, step_us
+        store, *, batch_items, batch_bytes, batch_us, call_gas, call_us, step_us,
+        meter = None, rows = (0, 0, 0)
     ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords")]
     fn new(
         store: Py<Store>,
         batch_items: Arg<usize>,
@@ -35,6 +41,8 @@ impl FastPath {
         call_gas: Arg<u64>,
         call_us: Arg<u64>,
         step_us: Arg<u64>,
+        meter: Option<Py<Meter>>,
+        rows: (usize, usize, usize),
     ) -> Self {
         let bounds = Bounds {
             batch_items: batch_items.0,
@@ -44,7 +52,7 @@ impl FastPath {
             call_time: Duration::from_micros(call_us.0),
             step_time: Duration::from_micros(step_us.0),
         };
-        Self { store, path: EngineFastPath::new(bounds) }
+        Self { store, path: EngineFastPath::new(bounds), meter, rows: rows.into() }
     }
 
     #[pyo3(signature = (head, length, status, headers, /))]
@@ -114,7 +122,22 @@ impl FastPath {
         let open = || self.store.get().opened().ok()?.view().ok();
         let micros = |time: Duration| Some(Arg(time.as_micros() as u64));
         let within = |call, step| limits(micros(call), micros(step));
-        self.path.answer(data, date, open, within, |parts| joined(py, parts)).transpose()
+        let write = |parts: &[&[u8]], timed: &[Timed]| {
+            let answer = joined(py, parts)?;
+            self.count(timed, data.len(), answer.as_bytes().len());
+            Ok(answer)
+        };
+        self.path.answer(data, date, open, within, write).transpose()
+    }
+}
+
+impl FastPath {
+    fn count(&self, timed: &[Timed], received: usize, sent: usize) {
+        if let Some(meter) = self.meter.as_ref().map(Py::get) {
+            meter.traffic(received, sent);
+            let rows = timed.iter().map(|&(method, took)| (self.rows[method as usize], took));
+            meter.requests(rows, ANSWERED);
+        }
     }
 }
 

@@ -13,6 +13,7 @@ mod fast_path;
 mod hex;
 mod json_parts;
 mod logs;
+mod meter;
 mod opening;
 mod outcome;
 mod overlay;
@@ -35,6 +36,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     hex::register(module)?;
     json_parts::register(module)?;
     logs::register(module)?;
+    meter::register(module)?;
     opening::register(module)?;
     outcome::register(module)?;
     overlay::register(module)?;

@@ -153,6 +153,11 @@ impl Store {
         Ok(())
     }
 
+    #[getter]
+    fn reader_slots(&self) -> PyResult<(u32, u32)> {
+        self.opened()?.reader_slots().map_err(to_python)
+    }
+
     fn clear_stale_readers(&self) -> PyResult<usize> {
         self.opened()?.clear_stale_readers().map_err(to_python)
     }

@@ -16,6 +16,7 @@ from foreblock._engine.codec import *
 from foreblock._engine.evm import *
 from foreblock._engine.fast_path import *
 from foreblock._engine.logs import *
+from foreblock._engine.meter import *
 from foreblock._engine.params import *
 from foreblock._engine.simulate import *
 from foreblock._engine.state import *

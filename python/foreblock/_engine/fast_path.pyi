@@ -3,6 +3,7 @@
 from typing import Self, final
 
 from foreblock._engine.evm import Env
+from foreblock._engine.meter import Meter
 from foreblock._engine.store import Heads, Store
 
 @final
@@ -25,11 +26,15 @@ class FastPath:
         call_gas: int,
         call_us: int,
         step_us: int,
+        meter: Meter | None = None,
+        rows: tuple[int, int, int] = (0, 0, 0),
     ) -> Self:
         """Answers no batch of more requests, with a longer answer, or that takes longer.
 
         A call has so much gas, and no answer when it takes longer than `call_us` or would
         begin a step that cannot be stopped and takes longer than `step_us`.
+
+        What is answered is counted by `meter`: balances, blocks and calls in these rows.
         """
 
     def cache_head(self, head: bytes, length: int, status: bytes, headers: bytes, /) -> None:

@@ -50,6 +50,10 @@ class Store:
     def used_bytes(self) -> int:
         """Bytes of the file in use."""
 
+    @property
+    def reader_slots(self) -> tuple[int, int]:
+        """Slots for readers that were taken so far, and how many there are."""
+
     def copy(self, to: str) -> None:
         """Write the last commit to a new file, without free pages: `StoreFailed`, `DiskFull`."""
 

@@ -225,6 +225,8 @@ def _say(
     click.echo("JSON-RPC also as ws:// at the same addresses; at /eth each is an ordinary node")
     if settings.service.page:
         click.echo("a browser shows the chains at the same addresses")
+    if started.metrics:
+        click.echo(f"metrics at http://{started.metrics}/metrics")
     click.echo()
     click.echo(
         f"a block every {chain.block_time} s, a flashblock every {chain.interval * 1e3:g} ms"

@@ -102,3 +102,5 @@ def _say(names: Sequence[str], started: launch.Started) -> None:
         if feed:
             click.echo(f"{name}flashblocks at ws://{feed}/ws")
     click.echo("JSON-RPC also as ws:// at the same address; an ordinary node at /eth")
+    if started.metrics:
+        click.echo(f"metrics at http://{started.metrics}/metrics")

@@ -44,6 +44,7 @@ class Waiting(NamedTuple):
 
     asked: Item
     result: Text | Awaitable[Text]
+    began: float = 0.0  # when it was asked
 
 
 class Batch:
@@ -56,7 +57,9 @@ class Batch:
         now: float,
         room: Room,
         fault: Callable[[Exception], Fault],
+        refused: Callable[[Item, Fault], None] = lambda item, fault: None,  # noqa: ARG005, counts
     ) -> None:
+        """`refused` is called for each item that is not begun."""
         self.slice: Final = limits.slice_seconds
         self.until: Final = now + limits.batch_seconds
         self.rest: Final[Iterator[Item]] = iter(items)  # who takes an item answers it
@@ -67,6 +70,7 @@ class Batch:
         self._text: LongText | None = None
         self._room: Final = room
         self._fault: Final = fault
+        self._refused: Final = refused
 
     def take(self, item: Item, answer: Text) -> None:
         """Add the answer to an item that was taken; an empty one is no answer."""
@@ -97,14 +101,16 @@ class Batch:
     def refuse(self, fault: Fault) -> None:
         """Answer all the rest with this fault."""
         for item in self.rest:
+            self._refused(item, fault)
             self.take(item, failure(item, fault))
         self.done = True
 
     def refuse_to_wait(self, waiting: Sequence[Waiting], fault: Fault) -> None:
         """Answer all the rest with this fault, the requests that wait as well."""
-        for asked, result in waiting:
+        for asked, result, _ in waiting:
             if isinstance(result, Awaitable):
                 give_up(result)
+                self._refused(asked, fault)
             self.take(asked, failure(asked, fault))
         self.refuse(fault)
 

@@ -20,8 +20,12 @@ from typing import Final, Generic, Protocol, TypeVar
 from msgspec import Raw
 
 from foreblock.errors import TooManyWaiting, TooMuchUnsent
+from foreblock.metrics.catalogue import ERROR
+from foreblock.metrics.request_meter import RequestMeter
 from foreblock.rpc.batch import Batch, Limits, Waiting, too_large
+from foreblock.rpc.counting import RequestCounts
 from foreblock.rpc.envelope import (
+    BATCH_TOO_LARGE,
     EMPTY_BATCH,
     Asked,
     Item,
@@ -61,18 +65,25 @@ Method = Callable[[C, Raw], bytes | Awaitable[Text]]
 class Dispatcher(Generic[C]):
     """Answers bodies from a table of methods."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, keywords
         self,
         methods: Mapping[str, Method[C]],
         open_context: Callable[[Client], C],
         fault: Callable[[Exception], Fault],
         limits: Limits,
         clock: Callable[[], float] = time.monotonic,
+        *,
         queue: FairQueue | None = None,
         room: Room | None = None,
+        counts: RequestCounts | None = None,
     ) -> None:
-        """`queue` and `room` are those of the worker."""
-        self._methods: Final = methods
+        """`queue` and `room` are those of the worker; `counts` has a row for each method."""
+        counts = counts or RequestCounts(RequestMeter.private(), methods)
+        self._methods: Final = {name: (each, counts.rows[name]) for name, each in methods.items()}
+        self._counts: Final = counts
+        self._count: Final = counts.count
+        self._begin: Final = counts.begin
+        self._answered: Final = counts.answered
         self._open: Final = open_context
         self._fault: Final = fault
         self._limits: Final = limits
@@ -85,7 +96,7 @@ class Dispatcher(Generic[C]):
         if len(body) >= THRESHOLDS.long_body_bytes:
             place = self._room.place()
             if place is None:
-                return Reply(failure(Malformed(fault := self._crowded()), fault))
+                return self._refuse(Malformed(fault := self._crowded()), fault)
             return self._answer_long(body, client, place)
         return self._answer(read_usual(body) or read(body, self._limits.batch_items), client)
 
@@ -118,7 +129,7 @@ class Dispatcher(Generic[C]):
         try:
             context = self._open(client)
         except Exception as error:  # noqa: BLE001, every failure is answered
-            return Reply(failure(asked, self._fault(error)))
+            return self._refuse(asked, self._fault(error))
         answer = self._answer_request(context, asked)
         if isinstance(answer, bytes):
             context.close()
@@ -130,45 +141,62 @@ class Dispatcher(Generic[C]):
         if place is None:
             give_up(answer)
             context.close()
-            return Reply(failure(asked, self._crowded()), context.headers)
-        return self._wait_for(context, asked, answer, place)
+            return self._refuse(asked, self._crowded(), context.headers)
+        return self._wait_for(context, Waiting(asked, answer, self._counts.began), place)
+
+    def _refuse(self, item: Item, fault: Fault, headers: bytes = b"") -> Reply:
+        """Answer what is not begun, or given up at once."""
+        self._counts.refused(item, fault)
+        return Reply(failure(item, fault), headers)
 
     def _answer_request(self, context: C, asked: Asked) -> Text | Awaitable[Text]:
         """The answer to one request, or its later result; empty for a notification."""
         request, opening = asked
-        method = self._methods.get(request.method)
-        if method is None:
+        found = self._methods.get(request.method)
+        if found is None:
+            self._count(self._counts.unknown, ERROR, 0.0)
             return failure(asked, unknown_method(request.method))
+        method, row = found
+        begin, answered = self._begin, self._answered  # called so, they cost less
+        begin()
         try:
             result = method(context, request.params)
         except Exception as error:  # noqa: BLE001, every failure is answered
-            return failure(asked, self._fault(error))
+            return self._failed(asked, error, self._counts.began)
         if isinstance(result, bytes):
+            if answered(row):
+                self._counts.tell_slow(request.method)
             if len(result) >= THRESHOLDS.long_bytes:
                 return enveloped(opening, result)
             return b"".join((opening, result, b"}")) if opening else b""
         return result
 
-    async def _await(self, asked: Asked, result: Awaitable[Text]) -> Text:
+    def _failed(self, asked: Asked, error: Exception, began: float) -> bytes:
+        fault = self._fault(error)
+        self._counts.ended(asked[0].method, fault, began)
+        return failure(asked, fault)
+
+    async def _await(self, asked: Asked, result: Awaitable[Text], began: float) -> Text:
         try:
             text = await result
+        except asyncio.CancelledError:
+            self._counts.cancelled(asked[0].method, began)
+            raise
         except Exception as error:  # noqa: BLE001, every failure is answered
-            return failure(asked, self._fault(error))
+            return self._failed(asked, error, began)
+        self._counts.ended(asked[0].method, None, began)
         return enveloped(asked[1], text)
 
-    def _wait_for(
-        self, context: C, asked: Asked, result: Awaitable[Text], place: WaitingPlace
-    ) -> Awaitable[Reply]:
-        if not isinstance(result, LongWait):
-            return self._finish(context, asked, result, place)
+    def _wait_for(self, context: C, waiting: Waiting, place: WaitingPlace) -> Awaitable[Reply]:
+        if not isinstance(waiting.result, LongWait):
+            return self._finish(context, waiting, place)
         context.close()
-        return self._finish_apart(context.headers, asked, result, place)
+        return self._finish_apart(context.headers, waiting, waiting.result, place)
 
-    async def _finish(
-        self, context: C, asked: Asked, result: Awaitable[Text], place: WaitingPlace
-    ) -> Reply:
+    async def _finish(self, context: C, waiting: Waiting, place: WaitingPlace) -> Reply:
+        asked = waiting.asked
         try:
-            answer = await self._await(asked, result)
+            answer = await self._await(*waiting)
         finally:
             context.close()
             del place
@@ -177,15 +205,23 @@ class Dispatcher(Generic[C]):
         return self._reply_long(asked, answer, context.headers)
 
     async def _finish_apart(
-        self, headers: bytes, asked: Asked, result: LongWait[Text], place: WaitingPlace
+        self, headers: bytes, waiting: Waiting, result: LongWait[Text], place: WaitingPlace
     ) -> Reply:
         """The reply to a request that waits for a later snapshot and holds none meanwhile."""
+        asked, _, began = waiting
+        method = asked[0].method
         try:
             text, headers = await result.apart()
+        except asyncio.CancelledError:
+            self._counts.cancelled(method, began)
+            raise
         except Exception as error:  # noqa: BLE001, every failure is answered
-            return Reply(failure(asked, self._fault(error)), headers)
+            fault = self._fault(error)
+            self._counts.waited(method, fault, began)
+            return Reply(failure(asked, fault), headers)
         finally:
             del place
+        self._counts.waited(method, None, began)
         answer = enveloped(asked[1], text)
         if isinstance(answer, bytes):
             return Reply(answer, headers)
@@ -213,14 +249,17 @@ class Dispatcher(Generic[C]):
     ) -> Reply | Awaitable[Reply]:
         if isinstance(asked, list):
             return self._answer_batch(asked, client)
-        return Reply(failure(asked, asked.fault))
+        return self._refuse(asked, asked.fault)
 
     def _answer_batch(self, items: list[Item], client: Client) -> Reply | Awaitable[Reply]:
         if not items:
-            return Reply(failure(Malformed(EMPTY_BATCH), EMPTY_BATCH))
+            return self._refuse(Malformed(EMPTY_BATCH), EMPTY_BATCH)
         if len(items) > self._limits.batch_items:
+            self._counts.refused(Malformed(BATCH_TOO_LARGE), BATCH_TOO_LARGE)
             return Reply(too_large(items))
-        batch = Batch(items, self._limits, self._clock(), self._room, self._fault)
+        batch = Batch(
+            items, self._limits, self._clock(), self._room, self._fault, self._counts.refused
+        )
         try:
             context = self._open(client)
         except Exception as error:  # noqa: BLE001, every failure is answered
@@ -245,6 +284,7 @@ class Dispatcher(Generic[C]):
             if isinstance(item, tuple):
                 answer = self._answer_request(context, item)
             else:
+                self._count(self._counts.invalid, ERROR, 0.0)
                 answer = failure(item, item.fault)
             if isinstance(answer, bytes):
                 if answer:  # as in `Batch.take`, which would be a tenth of the time
@@ -253,7 +293,7 @@ class Dispatcher(Generic[C]):
             elif isinstance(answer, list):
                 batch.take(item, answer)
             else:
-                waiting = [Waiting(item, answer)]
+                waiting = [Waiting(item, answer, self._counts.began)]
                 if isinstance(answer, InOrder):
                     self._join_more(context, batch, waiting)
                 return waiting
@@ -273,8 +313,9 @@ class Dispatcher(Generic[C]):
             if isinstance(item, tuple):
                 result = self._answer_request(context, item)
             else:
+                self._count(self._counts.invalid, ERROR, 0.0)
                 result = failure(item, item.fault)
-            waiting.append(Waiting(item, result))
+            waiting.append(Waiting(item, result, self._counts.began))
             if not isinstance(result, InOrder) or len(waiting) >= THRESHOLDS.awaited_together:
                 return
 
@@ -294,11 +335,11 @@ class Dispatcher(Generic[C]):
         return [*answers, await self._answer_of(last)]
 
     async def _answer_of(self, waiting: Waiting) -> Text:
-        asked, result = waiting
+        asked, result, began = waiting
         if not isinstance(result, Awaitable):
             return result
         assert isinstance(asked, tuple), "only a request is waited for"
-        return await self._await(asked, result)
+        return await self._await(asked, result, began)
 
     async def _finish_batch(
         self, context: C, batch: Batch, waiting: Sequence[Waiting], place: WaitingPlace

@@ -151,6 +151,16 @@ class Sessions:
         self._open: Final[dict[int, JsonRpcSession]] = {}
         self._subscriptions = 0
 
+    @property
+    def connections(self) -> int:
+        """Open sessions."""
+        return len(self._open)
+
+    @property
+    def subscriptions(self) -> int:
+        """Subscriptions of all sessions."""
+        return self._subscriptions
+
     def open(self, answer: Handler, channel: Channel) -> JsonRpcSession:
         """The session of a connection that was opened."""
         session = JsonRpcSession(self, channel, answer)

@@ -47,6 +47,16 @@ class CallThreads:
         self._last_number = 0
         self._loop: asyncio.AbstractEventLoop | None = None
 
+    @property
+    def length(self) -> int:
+        """How many wait for a result."""
+        return len(self._waiting)
+
+    @property
+    def begun(self) -> int:
+        """How many were handed to the pool so far."""
+        return self._last_number
+
     def call(
         self,
         submit: Callable[..., None],

@@ -21,6 +21,12 @@ class FairQueue:
     def __init__(self) -> None:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._giving = False
+        self.slices = 0  # that were given so far
+
+    @property
+    def length(self) -> int:
+        """How many wait."""
+        return len(self._waiting)
 
     @property
     def is_busy(self) -> bool:
@@ -41,6 +47,7 @@ class FairQueue:
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():  # else its task was cancelled
+                self.slices += 1
                 turn.set_result(None)
                 loop.call_soon(self._give, loop)
                 return

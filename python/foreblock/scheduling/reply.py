@@ -137,6 +137,14 @@ class NoFastPath:
 NO_FAST_PATH: Final = NoFastPath()
 
 
+class ServerCounts(NamedTuple):
+    """What a server counts; these count nothing."""
+
+    traffic: Callable[[int, int], None] = lambda received, sent: None  # noqa: ARG005, bytes
+    opened: Callable[[], None] = lambda: None  # a connection
+    refused: Callable[[], None] = lambda: None  # a connection beyond the limit
+
+
 class Served(NamedTuple):
     """One network, as a server needs it."""
 
@@ -149,3 +157,7 @@ class Served(NamedTuple):
     sessions_at: Mapping[bytes, OpenSession] = {}  # those at other paths than the root
     # Makes what is served at addresses that other machines reach; none: the same.
     elsewhere: "Callable[[], Served] | None" = None
+    counts: ServerCounts = ServerCounts()
+    # The text of /metrics; none: there is no such path.
+    metrics: Callable[[], bytes | Awaitable[Text]] | None = None
+    only_metrics: bool = False  # no request is answered

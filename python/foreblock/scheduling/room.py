@@ -31,7 +31,7 @@ class Room:
 
     __slots__ = (
         "_holders", "bytes_left", "limit", "long_places", "long_places_left", "places",
-        "places_left", "received_left", "wanted",
+        "places_left", "received", "received_left", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -46,6 +46,7 @@ class Room:
         self.long_places_left = self.long_places
         self.limit: Final = limit
         self.bytes_left = limit  # negative when an answer could not be refused any more
+        self.received: Final = received
         self.received_left = received  # bytes of long requests that are not answered yet
         self.wanted = False  # whether an answer was refused since this was cleared
         self._holders: dict[int, int] = {}  # of each piece, by its identity

@@ -73,7 +73,7 @@ class Scheduler:
         self.room: Final = room or Room()
         self.queue: Final = FairQueue()
         self.calls: Final = CallRunner(threads, timeout_ms, clock)
-        self._threads: Final = threads
+        self.threads: Final = threads
         self._timeout_ms: Final = timeout_ms
         self._clock: Final = clock
         # Simulations.
@@ -88,7 +88,7 @@ class Scheduler:
 
     def close(self) -> None:
         """Stop what runs on threads and cancel what waits for it."""
-        self._threads.close()
+        self.threads.close()
 
     def deadline(self) -> float:
         """When a request that comes now must be done."""
@@ -212,7 +212,7 @@ class Scheduler:
     ) -> tuple[object, Exception | None]:
         """What the work returned, or what it raised, which the steps judge."""
         try:
-            return await self._threads.work(work, client, timeout_us), None
+            return await self.threads.work(work, client, timeout_us), None
         except DeadlineExceeded:
             raise TimedOut(self._timeout_ms) from None
         except PoolFull:

@@ -310,6 +310,7 @@ class Sequencer:
         self._overruns.end_index()
         self._may_run_more = True
         self._writer_is_behind = True
+        self._writer.metrics.readable(self._writer.committed_at_ns - now_ns)
         self._publish(flashblock)
         log.debug(
             "flashblock",

@@ -35,6 +35,14 @@ class Probe(NamedTuple):
     bodiless: bool
 
 
+class Scrape(NamedTuple):
+    """A question for metrics, which the worker answers."""
+
+    bodiless: bool
+
+
+METRICS_KIND: Final = b"text/plain; version=0.0.4; charset=utf-8"  # Prometheus' own
+
 OK: Final = Answer(b"200 OK")
 HEALTHY: Final = Answer(b"200 OK", b"ok")
 NO_CONTENT: Final = Answer(b"204 No Content", headers=ALLOW)
@@ -56,6 +64,7 @@ UNKNOWN_CODING: Final = Answer(
 TOO_MUCH_RECEIVED: Final = Answer(
     b"503 Service Unavailable", b"too much is being received, try again later"
 )
+NO_METRICS: Final = Answer(b"503 Service Unavailable", b"metrics could not be read in time")
 UNKNOWN_VERSION: Final = Answer(
     b"505 HTTP Version Not Supported", b"only HTTP/1.1 and HTTP/1.0 are supported"
 )
@@ -86,6 +95,11 @@ def readiness(found: Readiness, probe: Probe) -> Answer:
     word = "ready" if found.ready else "not ready"
     lines = (word, *found.facts) if probe.verbose else (word,)
     return Answer(status, "\n".join(lines).encode())
+
+
+def metrics(text: bytes) -> Answer:
+    """The answer to a scrape; the text ends with a line feed, which every answer has."""
+    return Answer(b"200 OK", text.removesuffix(b"\n"), kind=METRICS_KIND)
 
 
 def render(answer: Answer, date: bytes, headers: bytes) -> bytes:

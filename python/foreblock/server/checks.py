@@ -6,10 +6,11 @@ request for an unknown path or another method is accepted with its answer: its b
 and the connection stays open.
 """
 
+import re
 from typing import Final, NamedTuple, Self
 
 from foreblock.server import answers
-from foreblock.server.answers import Answer, Probe
+from foreblock.server.answers import Answer, Probe, Scrape
 from foreblock.server.documents import MOVED, NO_DOCUMENTS, Documents, prefers_page, serve
 from foreblock.server.head import RequestHead
 from foreblock.server.hosts import host_allowed
@@ -19,6 +20,9 @@ from foreblock.server.upgrade import Upgrade, check_upgrade, wants_websocket
 
 CHUNKED: Final = -1  # in place of a length
 ROOT: Final = b"/"
+METRICS: Final = b"/metrics"
+REQUEST_ID: Final = b"x-request-id"
+_REQUEST_ID: Final = re.compile(rb"[!-~]{1,128}")
 
 # geth's three (`rpc/http.go`), with any parameters.
 CONTENT_TYPES: Final = frozenset(
@@ -33,9 +37,10 @@ class AcceptedHead(NamedTuple):
     keep_alive: bool
     headers: bytes  # lines for the answer
     expects_continue: bool
-    answer: Answer | Probe | Upgrade | None
+    answer: Answer | Probe | Scrape | Upgrade | None
     repeatable: bool  # equal bytes may be accepted without parsing
     path: bytes = ROOT  # one of the rules' paths; each has a handler of its own
+    request_id: str = ""  # what the client calls the request
 
 
 class RefusedRequest(NamedTuple):
@@ -54,6 +59,7 @@ class RequestRules(NamedTuple):
     exposed: bytes  # headers that pages of other origins may read
     paths: frozenset[bytes] = frozenset({ROOT})  # that have a handler
     documents: Documents = NO_DOCUMENTS
+    metrics: bool = False  # whether /metrics is served
 
     @classmethod
     def of(cls, limits: ServerLimits, access: Access, exposed: bytes = b"") -> Self:
@@ -89,11 +95,12 @@ def check(head: RequestHead, rules: RequestRules) -> AcceptedHead | RefusedReque
     return AcceptedHead(
         length,
         head.keep_alive,
-        _connection(head) + cors_headers(head, rules),
+        _connection(head) + cors_headers(head, rules) + _id_header(head),
         expects,
         _bodiless(head, answer) if isinstance(answer, Answer) else answer,
         _repeatable(head, length, answer, expectation),
         ROOT if answer is not None else _path(target[1]),
+        _request_id(head).decode("ascii"),
     )
 
 
@@ -130,7 +137,7 @@ def _target(head: RequestHead) -> tuple[bytes, bytes] | Answer:
 
 def _answer(
     head: RequestHead, host: bytes, target: bytes, length: int, rules: RequestRules
-) -> Answer | Probe | Upgrade | None:
+) -> Answer | Probe | Scrape | Upgrade | None:
     """The answer if the handler is not needed, in geth's order of checks."""
     path, query = _path(target), target.partition(b"?")[2]
     if not host_allowed(host, rules.hosts):
@@ -148,9 +155,9 @@ def _answer(
 
 def _answer_elsewhere(
     head: RequestHead, host: bytes, path: bytes, query: bytes, rules: RequestRules
-) -> Answer | Probe:
+) -> Answer | Probe | Scrape:
     """The answer at a path without a handler."""
-    if path in (b"/healthz", b"/readyz"):
+    if path in (b"/healthz", b"/readyz") or (path == METRICS and rules.metrics):
         return _probe(head, path, query)
     if path in rules.documents.by_path:
         return serve(head, host, path, rules.documents)
@@ -161,12 +168,14 @@ def _path(target: bytes) -> bytes:
     return target.partition(b"?")[0]
 
 
-def _probe(head: RequestHead, path: bytes, query: bytes) -> Answer | Probe:
-    """Answer a liveness probe; a readiness probe is for the network."""
+def _probe(head: RequestHead, path: bytes, query: bytes) -> Answer | Probe | Scrape:
+    """Answer a liveness probe; a readiness probe is for the network, metrics for the worker."""
     if head.method not in (b"GET", b"HEAD"):
         return answers.METHOD_NOT_ALLOWED
     if path == b"/healthz":
         return answers.HEALTHY
+    if path == METRICS:
+        return Scrape(head.method == b"HEAD")
     return Probe(query.partition(b"=")[0] == b"verbose", head.method == b"HEAD")
 
 
@@ -224,7 +233,10 @@ def _expectation(head: RequestHead) -> bytes:
 
 
 def _repeatable(
-    head: RequestHead, length: int, answer: Answer | Probe | Upgrade | None, expectation: bytes
+    head: RequestHead,
+    length: int,
+    answer: Answer | Probe | Scrape | Upgrade | None,
+    expectation: bytes,
 ) -> bool:
     return (
         answer is None
@@ -235,7 +247,19 @@ def _repeatable(
         and head.get(b"content-length") is not None
         and not expectation
         and head.get(b"upgrade") is None
+        and head.get(REQUEST_ID) is None
     )
+
+
+def _request_id(head: RequestHead) -> bytes:
+    """The id of a request, if it has one that can be logged."""
+    given = head.get(REQUEST_ID) or b""
+    return given if _REQUEST_ID.fullmatch(given) else b""
+
+
+def _id_header(head: RequestHead) -> bytes:
+    given = _request_id(head)
+    return b"X-Request-Id: %b\r\n" % given if given else b""
 
 
 def _refused(head: RequestHead, answer: Answer) -> RefusedRequest:

@@ -39,14 +39,19 @@ class HttpEndpoint:
         room: Room,
         websocket: WebSocketLimits | None = None,
     ) -> None:
-        self.handlers: Final = {ROOT: served.answer, **served.at_paths}
+        at_paths = {ROOT: served.answer, **served.at_paths}
+        self.handlers: Final = {} if served.only_metrics else at_paths
         self.sessions: Final = {**served.sessions_at}  # by path
         if served.open_session is not None:
             self.sessions[ROOT] = served.open_session
         self.websocket: Final = websocket or WebSocketLimits()
         self.flusher: Final = Flusher()
         self.readiness: Final = served.readiness
-        self.rules: Final = rules._replace(paths=frozenset(self.handlers))
+        self.metrics: Final = served.metrics
+        self.rules: Final = rules._replace(
+            paths=frozenset(self.handlers), metrics=served.metrics is not None
+        )
+        self.counts: Final = served.counts
         self.ticker: Final = ticker
         self.fast_path: Final = served.fast_path.answer
         self.heads: Final = HeadCache(served.fast_path)
@@ -58,7 +63,9 @@ class HttpEndpoint:
         self.ticker.add(connection)
         beyond = self.ticker.count - self._connections
         if beyond <= 0:
+            self.counts.opened()
             return Admission.ADMITTED
+        self.counts.refused()
         return Admission.REFUSED if beyond <= REFUSED_AT_ONCE else Admission.DROPPED
 
     def forget(self, connection: Swept) -> None:

@@ -15,7 +15,7 @@ KEPT: Final = frozenset(
         b"accept", b"access-control-request-headers", b"access-control-request-method",
         b"connection", b"content-length", b"content-type", b"expect", b"host", b"if-none-match",
         b"origin", b"sec-websocket-key", b"sec-websocket-version", b"transfer-encoding",
-        b"upgrade",
+        b"upgrade", b"x-request-id",
     }
 )  # fmt: skip
 

@@ -9,6 +9,7 @@ is decided by its connection.
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from typing import Final
 
 from foreblock.scheduling.reply import Reply
@@ -21,11 +22,15 @@ class Outbox:
     """The messages that are not written yet."""
 
     __slots__ = (
-        "_gathered", "_gathered_bytes", "_is_begun", "_room", "_transport", "_waiting",
-        "_waiting_answers", "long", "paused", "waiting_bytes",
+        "_gathered", "_gathered_bytes", "_is_begun", "_room", "_traffic", "_transport",
+        "_waiting", "_waiting_answers", "long", "paused", "waiting_bytes",
     )  # fmt: skip
 
-    def __init__(self, transport: asyncio.Transport, room: Room) -> None:
+    def __init__(
+        self, transport: asyncio.Transport, room: Room, traffic: Callable[[int, int], None]
+    ) -> None:
+        """`traffic` counts bytes received, which are none here, and sent."""
+        self._traffic: Final = traffic
         self._transport: Final = transport
         self._room: Final = room
         self.paused = False  # the client does not read
@@ -115,6 +120,7 @@ class Outbox:
             frames = b"".join(self._gathered)
             self._gathered.clear()
             self._gathered_bytes = 0
+            self._traffic(0, len(frames))
             self._transport.write(frames)
 
     def clear(self) -> None:
@@ -144,6 +150,7 @@ class Outbox:
         if size + sum(map(len, frame)) < THRESHOLDS.long_bytes:
             pieces = [b"".join(pieces)]
         if pieces[0]:
+            self._traffic(0, sum(map(len, pieces)))
             self._transport.writelines(pieces)
 
     def _take_waiting(self, waiting: deque[bytes | LongText]) -> None:

@@ -17,11 +17,12 @@ from typing import Final, cast
 
 import structlog
 
-from foreblock.scheduling.reply import NO_FAST_PATH, Client, Reply
+from foreblock.errors import ForeblockError
+from foreblock.scheduling.reply import NO_FAST_PATH, Client, Reply, Text, whole
 from foreblock.scheduling.room import LongText, ReceivedBytes
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server import answers
-from foreblock.server.answers import Answer, Probe, render, reply_parts
+from foreblock.server.answers import Answer, Probe, Scrape, render, reply_parts
 from foreblock.server.backpressure import AHEAD_LIMIT, ReadGate, Unread
 from foreblock.server.checks import AcceptedHead, RefusedRequest
 from foreblock.server.endpoint import Admission, HttpEndpoint
@@ -60,6 +61,7 @@ class HttpConnection(asyncio.Protocol):
         "_received",
         "_task",
         "_ticker",
+        "_traffic",
         "_transport",
         "_unread",
         "_whole",
@@ -76,6 +78,7 @@ class HttpConnection(asyncio.Protocol):
         self._endpoint: Final = endpoint
         self._handlers: Final = endpoint.handlers
         self._ticker: Final = endpoint.ticker
+        self._traffic: Final = endpoint.counts.traffic
         self._fast_path = endpoint.fast_path
         self._heads = endpoint.heads
         self._reader = RequestReader(endpoint.rules, endpoint.heads, endpoint.room)
@@ -87,7 +90,7 @@ class HttpConnection(asyncio.Protocol):
         self._last = False
         self._whole: list[bytes] | None = None  # a long answer while it is written at once
         # Progress.
-        self._task: asyncio.Future[Reply] | None = None
+        self._task: asyncio.Future[Reply | Answer] | None = None
         self._received: ReceivedBytes | None = None  # of the current request
         self._ended = False  # the client has closed its side
         self._draining = False
@@ -125,10 +128,11 @@ class HttpConnection(asyncio.Protocol):
             head, end, body = data.partition(HEAD_END)
             known = self._heads.get(head)
             if known is not None and known.length == len(body) and end:
-                self._answer_known(known, body)
+                self._answer_known(known, body, len(data))
                 return
         elif self.phase is Phase.LINGERING:
             return
+        self._traffic(len(data), 0)
         self._reader.feed(data)
         if self.phase in _READING:
             self._proceed()
@@ -219,8 +223,8 @@ class HttpConnection(asyncio.Protocol):
 
     # Answering.
 
-    def _answer_known(self, known: AcceptedHead, body: bytes) -> None:
-        """Answer a complete request that came alone with a cached head."""
+    def _answer_known(self, known: AcceptedHead, body: bytes, size: int) -> None:
+        """Answer a complete request that came alone with a cached head, `size` bytes in all."""
         self.since = self._ticker.now
         try:
             reply = self._handlers[known.path](body, self._client)
@@ -229,12 +233,16 @@ class HttpConnection(asyncio.Protocol):
             self._end_with(answers.INTERNAL_ERROR)
             return
         if not isinstance(reply, Reply):
+            self._traffic(size, 0)
             self._wait_for(reply, known)
             return
         parts = reply_parts(reply, self._ticker.date, known.headers)
         if reply.rest is None:
-            self._transport.write(b"".join(parts))
+            whole_answer = b"".join(parts)
+            self._traffic(size, len(whole_answer))
+            self._transport.write(whole_answer)
         else:
+            self._traffic(size, 0)
             self._out += parts
             self._put_long(reply.rest, last=False)  # it came alone
 
@@ -277,8 +285,17 @@ class HttpConnection(asyncio.Protocol):
         self.since = self._ticker.now
         if isinstance(accepted.answer, Upgrade):
             return self._upgrade(accepted.answer, accepted)
+        if isinstance(accepted.answer, Scrape):
+            return self._scrape(accepted, accepted.answer)
         if accepted.answer is not None:
             return self._put(accepted, self._known(accepted.answer))
+        if not accepted.request_id:
+            return self._handle(body, accepted)
+        with structlog.contextvars.bound_contextvars(request_id=accepted.request_id):
+            return self._handle(body, accepted)
+
+    def _handle(self, body: bytes, accepted: AcceptedHead) -> bool:
+        """Let the handler answer; false if this ends the turn."""
         try:
             reply = self._handlers[accepted.path](body, self._client)
         except Exception:
@@ -308,17 +325,27 @@ class HttpConnection(asyncio.Protocol):
             websocket.data_received(self._reader.rest())
         return False
 
+    def _scrape(self, accepted: AcceptedHead, scrape: Scrape) -> bool:
+        """Answer with metrics; false if they come later."""
+        assert self._endpoint.metrics is not None, "it was accepted"
+        text = b"" if scrape.bodiless else self._endpoint.metrics()
+        if isinstance(text, bytes):
+            return self._put(accepted, answers.metrics(text))
+        self._flush()
+        self._wait_for(_metrics(text), accepted)
+        return False
+
     def _known(self, answer: Answer | Probe) -> Answer:
         if isinstance(answer, Probe):
             return answers.readiness(self._endpoint.readiness(), answer)
         return answer
 
-    def _wait_for(self, reply: Awaitable[Reply], accepted: AcceptedHead) -> None:
+    def _wait_for(self, reply: Awaitable[Reply | Answer], accepted: AcceptedHead) -> None:
         self._enter(Phase.ANSWERING)
         self._task = asyncio.ensure_future(reply)
         self._task.add_done_callback(partial(self._waited, accepted))
 
-    def _waited(self, accepted: AcceptedHead, task: asyncio.Future[Reply]) -> None:
+    def _waited(self, accepted: AcceptedHead, task: asyncio.Future[Reply | Answer]) -> None:
         self._task = self._received = None
         if self._transport.is_closing():
             return
@@ -367,7 +394,9 @@ class HttpConnection(asyncio.Protocol):
         """Write the answers of this turn and then these pieces; whether all was sent."""
         first, *others = pieces
         self._whole = pieces
-        self._transport.writelines([b"".join((*self._out, first)), *others])
+        written = [b"".join((*self._out, first)), *others]
+        self._traffic(0, sum(map(len, written)))
+        self._transport.writelines(written)
         self._whole = None
         self._out.clear()
         self._out_size = 0
@@ -380,7 +409,7 @@ class HttpConnection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=0)
         return self._write_on(self._long)
 
-    def _put_and_proceed(self, accepted: AcceptedHead, reply: Reply) -> None:
+    def _put_and_proceed(self, accepted: AcceptedHead, reply: Reply | Answer) -> None:
         """Add an answer and continue with the next request."""
         if self._put(accepted, reply):
             self._proceed()
@@ -397,7 +426,9 @@ class HttpConnection(asyncio.Protocol):
                 if self._last:
                     self._end()
                 return not self._last
-            self._transport.writelines([*self._out, *text.take()])
+            portion = [*self._out, *text.take()]
+            self._traffic(0, sum(map(len, portion)))
+            self._transport.writelines(portion)
             self._out.clear()
             self._out_size = 0
         if self._gate.unread_answers:
@@ -408,7 +439,9 @@ class HttpConnection(asyncio.Protocol):
 
     def _flush(self) -> None:
         if self._out:
-            self._transport.write(b"".join(self._out))
+            gathered = b"".join(self._out)
+            self._traffic(0, len(gathered))
+            self._transport.write(gathered)
             self._out.clear()
             self._out_size = 0
 
@@ -451,6 +484,14 @@ class HttpConnection(asyncio.Protocol):
             self._transport.write_eof()
             self._gate.unread_answers = self._gate.far_ahead = False
             self._gate.settle()
+
+
+async def _metrics(text: Awaitable[Text]) -> Answer:
+    """The answer to a scrape, when its text is made."""
+    try:
+        return answers.metrics(whole(await text))
+    except ForeblockError:
+        return answers.NO_METRICS
 
 
 def _address(transport: asyncio.BaseTransport) -> str:

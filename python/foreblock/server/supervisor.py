@@ -59,7 +59,10 @@ class Supervisor:
         grace: float,
         ready: Callable[[], None],
         writer: Slot | None = None,
+        restarted: Callable[[str], None] = lambda role: None,  # noqa: ARG005
     ) -> None:
+        """`restarted` is called with the name of a slot whose process is replaced."""
+        self._restarted: Final = restarted
         self._workers: Final = workers
         self._writer: Final = writer
         self._patience: Final = grace + KILL_MARGIN
@@ -141,6 +144,7 @@ class Supervisor:
             if not served:
                 raise WorkerFailed(end.why)
             log.warning(end.event, name=slot.name, **end.facts)
+            self._restarted(slot.name)
             if loop.time() - begun > STEADY:
                 delays = backoff()
             await _pause(stopping, next(delays))

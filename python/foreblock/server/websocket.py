@@ -58,7 +58,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._gate: Final = ReadGate(transport)
         self._unread: Final = Unread(transport, endpoint.room)
         self._reader: Final = FrameReader(endpoint.rules.body_limit, endpoint.room)
-        self._outbox: Final = Outbox(transport, endpoint.room)
+        self._outbox: Final = Outbox(transport, endpoint.room, endpoint.counts.traffic)
         self._session: Session | None = None
         self._tasks: Final[set[asyncio.Future[Reply]]] = set()  # requests that wait
         self._turn_due = self._flush_due = False
@@ -86,6 +86,7 @@ class WebSocketConnection(asyncio.Protocol):
             self._discard(len(data))
             return
         self._liveness.heard()
+        self._endpoint.counts.traffic(len(data), 0)
         self._reader.feed(data)
         if not self._turn_due:
             self._proceed()

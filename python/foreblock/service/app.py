@@ -1,6 +1,7 @@
 """The handlers of a worker, made from settings and stores."""
 
 import asyncio
+import math
 import os
 import signal
 import sys
@@ -33,17 +34,28 @@ from foreblock.methods.keys import Keys
 from foreblock.methods.options import Options
 from foreblock.methods.sequencing import Sequencing
 from foreblock.methods.subscriptions.delivery import FollowCommits, no_hints
+from foreblock.metrics.request_meter import RequestMeter
 from foreblock.rpc.batch import Limits
+from foreblock.rpc.counting import RequestCounts
 from foreblock.rpc.dispatch import Dispatcher
 from foreblock.rpc.errors import fault_of
 from foreblock.rpc.subscriptions import Sessions
 from foreblock.scheduling.call_threads import CallThreads
-from foreblock.scheduling.reply import Handler, OpenSession, Readiness, Served
+from foreblock.scheduling.reply import (
+    NO_FAST_PATH,
+    Handler,
+    OpenSession,
+    Readiness,
+    Served,
+    ServerCounts,
+)
 from foreblock.scheduling.room import Room
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.sequencer.mnemonic import dev_accounts
 from foreblock.service.printed_requests import PrintedRequests
+from foreblock.service.scraping import Scraper
+from foreblock.service.worker_metrics import WorkerMetrics
 from foreblock.service.writer_pool import WriterPool
 from foreblock.settings import Settings
 from foreblock.settings.networks import DevChain, Network
@@ -69,6 +81,7 @@ class ServiceOptions:
     pool_begun: int = 16  # long calls in progress, taking turns
     pool_capacity: int = 64  # long calls that may wait
     subscriptions: int = 256  # of one connection
+    slow_seconds: float = math.inf  # after which a request is logged
 
 
 def make_scheduler(options: ServiceOptions, room: Room | None = None) -> Scheduler:
@@ -90,18 +103,19 @@ class Service:
         shared: SharedFamilies | None = None,
         filters: FilterTable | None = None,
         follow: FollowCommits = no_hints,
+        meter: RequestMeter | None = None,
     ) -> None:
         """Without `sequencing`, the way to a sequencer, it only reads.
 
         `shared` are the families that it has in common with other views of the network;
-        `follow` gives hints of its commits.
+        `follow` gives hints of its commits, and `meter` counts the requests of all views.
         """
         visibility = options.methods.visibility
         view = ledger.view
         if visibility is not PRECONFIRMED:
             view = partial(ledger.view, visibility=visibility)
-        sessions = Sessions(options.subscriptions)
-        events = Events(sessions, view, filters, follow)
+        self.sessions: Final = Sessions(options.subscriptions)
+        events = Events(self.sessions, view, filters, follow)
         self.methods: Final = make_methods(options.methods, scheduler, sequencing, shared, events)
         dispatcher = Dispatcher(
             self.methods,
@@ -110,11 +124,12 @@ class Service:
             options.limits,
             queue=scheduler.queue,
             room=scheduler.room,
+            counts=RequestCounts(meter or RequestMeter.private(), self.methods),
         )
         # The reply to a body; never raises. This is the handler that a server needs.
         self.answer: Final[Handler] = dispatcher.answer
         # The same for connections that stay open, on which notifications can be sent.
-        self.open_session: Final[OpenSession] = partial(sessions.open, dispatcher.answer)
+        self.open_session: Final[OpenSession] = partial(self.sessions.open, dispatcher.answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,15 +171,19 @@ def make_served(
     room: Room,
     seen: Sequence[SeenCommit],
     runtime: str = "",
+    metrics: WorkerMetrics | None = None,
     written: Sequence[Store] = (),
 ) -> list[Served]:
     """The networks of one worker: what bodies are answered with, as the settings want it.
 
     `runtime` is a folder that all workers share; `written` are the stores, where this process
-    writes them. Raises what opening a store raises, where it was not served before.
+    writes them. What is at an address of its own comes last: the metrics, where the settings
+    say so. Raises what opening a store raises, where it was not served before.
     """
     options, loop = options_of(settings), asyncio.get_running_loop()
+    metrics = metrics or WorkerMetrics()
     scheduler = make_scheduler(options, room)
+    metrics.watch(scheduler)
     ledgers: list[Ledger | AbsentLedger] = [
         Ledger(store, announce=settings.snapshot_header) for store in written
     ] or [
@@ -179,10 +198,38 @@ def make_served(
     _forget_old_views(loop, [each for each in ledgers if isinstance(each, Ledger)])
     watches = [each.watch(which) for each, which in zip(ledgers, seen, strict=True)]
     _watch_stores(loop, watches)
-    return [
-        _served(ledger, network, options, scheduler, link, _filters(settings, runtime, number))
+    served = [
+        _served(
+            ledger, network, options, scheduler, link, _filters(settings, runtime, number), metrics
+        )
         for number, (ledger, network) in enumerate(zip(ledgers, networks, strict=True))
     ]
+    return _with_metrics(
+        served, Scraper(metrics, list(zip(networks, ledgers, strict=True)), scheduler), settings
+    )
+
+
+def _with_metrics(served: list[Served], scraper: Scraper, settings: Settings) -> list[Served]:
+    """The same with metrics at all addresses, or at one of their own, or nowhere."""
+    if not settings.metrics:
+        return served
+    if not settings.metrics_listen:
+        return [each._replace(metrics=scraper.text) for each in served]
+    only = served[0]._replace(
+        readiness=partial(_all_ready, served),
+        fast_path=NO_FAST_PATH,
+        open_session=None,
+        sessions_at={},
+        counts=ServerCounts(),
+        metrics=scraper.text,
+        only_metrics=True,
+    )
+    return [*served, only]
+
+
+def _all_ready(served: Sequence[Served]) -> Readiness:
+    found = [each.readiness() for each in served]
+    return Readiness(all(each.ready for each in found), sum((each.facts for each in found), ()))
 
 
 def _filters(settings: Settings, runtime: str, network: int) -> FilterTable:
@@ -201,12 +248,15 @@ def _served(
     scheduler: Scheduler,
     link: WriterLink | None,
     filters: FilterTable,
+    metrics: WorkerMetrics,
 ) -> Served:
+    meter = metrics.meter(network.name, options.slow_seconds)
     sequencing = _sequencing(link, network)
-    serve = partial(_views, ledger, network, options, scheduler, link, filters)
+    serve = partial(_views, ledger, network, options, scheduler, link, filters, metrics, meter)
     served = serve(sequencing)
     if isinstance(ledger, Ledger):
-        served = served._replace(fast_path=ledger.open_fast_path(fast_path_bounds(options)))
+        fast_path = ledger.open_fast_path(fast_path_bounds(options), meter)
+        served = served._replace(fast_path=fast_path)
     if network.dev is None or network.dev.dev_methods != "loopback":
         return served
     hiding = sequencing._replace(hidden=ON_LOOPBACK)
@@ -220,6 +270,8 @@ def _views(
     scheduler: Scheduler,
     link: WriterLink | None,
     filters: FilterTable,
+    metrics: WorkerMetrics,
+    meter: RequestMeter,
     sequencing: Sequencing,
 ) -> Served:
     """What is at the paths of a network, without the fast path that they share."""
@@ -228,15 +280,17 @@ def _views(
     shared = make_shared(options.methods, scheduler, sequencing.pool, sequencing.keys)
     follow = no_hints if link is None else partial(link.following, network.name)
     root, node = (
-        Service(ledger, each, scheduler, sequencing, shared, filters, follow)
+        Service(ledger, each, scheduler, sequencing, shared, filters, follow, meter)
         for each in (at_root, at_node)
     )
+    metrics.watch_sessions(network.name, (root.sessions, node.sessions))
     served = Served(
         root.answer,
         partial(_readiness, ledger, network, link),
         at_paths={NODE_PATH: node.answer},
         open_session=root.open_session,
         sessions_at={NODE_PATH: node.open_session},
+        counts=ServerCounts(meter.traffic, meter.opened.add, meter.refused.add),
     )
     if isinstance(ledger, Ledger) and link is not None and network.dev is not None:
         printed = PrintedRequests(ledger, network, link)
@@ -368,6 +422,7 @@ def options_of(settings: Settings) -> ServiceOptions:
         pool_begun=pool.begun,
         pool_capacity=pool.queue,
         subscriptions=settings.subscription.subscriptions,
+        slow_seconds=settings.slow_request or math.inf,
     )
 
 

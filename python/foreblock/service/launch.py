@@ -21,6 +21,7 @@ from foreblock.server import sockets
 from foreblock.server.child import Slot
 from foreblock.server.supervisor import Supervisor
 from foreblock.service.logs import configure_queued
+from foreblock.service.supervisor_metrics import SupervisorMetrics
 from foreblock.service.temporary import memory_folder, temporary_folder
 from foreblock.settings import Settings
 from foreblock.settings.networks import Network
@@ -43,6 +44,15 @@ class Started(NamedTuple):
     addresses: Sequence[str]  # in the order of the networks; several are separated by commas
     feeds: Sequence[str]
     workers: int
+    metrics: str = ""  # where they have an address of their own
+
+
+class SharedNames(NamedTuple):
+    """The names of what all processes of a service share, as in their orders."""
+
+    bus: str  # path of the writer's socket; empty without a writer
+    seen: str  # the page of seen commits
+    runtime: str  # a folder
 
 
 class WorkerOrder(msgspec.Struct):
@@ -50,10 +60,12 @@ class WorkerOrder(msgspec.Struct):
 
     settings: Settings
     networks: list[Network]
-    sockets: list[list[int]]  # of each network, one for each of its addresses
+    # Of each network, one for each of its addresses; then one for metrics that have their own.
+    sockets: list[list[int]]
     bus: str  # path of the writer's socket; empty without a writer
     seen: str  # name of the shared page of seen commits
-    runtime: str  # folder that the workers of the service share
+    runtime: str  # folder that the processes of the service share
+    process: str  # its name, which its successors have too
 
 
 class WriterOrder(msgspec.Struct):
@@ -66,6 +78,7 @@ class WriterOrder(msgspec.Struct):
     is_first: bool  # of this service
     seen: str
     addresses: list[str]  # of the JSON-RPC of each network
+    runtime: str  # folder that the processes of the service share
 
 
 def run(
@@ -81,31 +94,36 @@ def run(
     `started` is called once everything serves. A single development chain may be served and
     written `in_one_process`. Raises `ServiceError`.
     """
-    configure_queued(settings.log_level)
+    configure_queued(settings.log_level, settings.log_format)
     count = 1 if in_one_process else settings.workers or os.cpu_count() or 1
     networks = [each.network for each in served]
     written = any(network.source != "store" for network in networks)
     bus_if_needed = _bus() if written else nullcontext(None)
     with (
         _listening(served, count) as (by_network, feeds),
+        _metrics_sockets(settings, count) as for_metrics,
         bus_if_needed as bus,
         seen_page(len(served)) as seen,
         temporary_folder(where=memory_folder()) as runtime,
     ):
         path = "" if bus is None else bus.getsockname()
-        counts = list(map(len, by_network))
+        shared = SharedNames(path, seen, str(runtime))
+        served_at = [*by_network, *([for_metrics] if for_metrics else ())]
+        counts = list(map(len, served_at))
         workers = [
             Slot(
                 "worker",
                 [sys.executable, "-m", "foreblock.service.worker", handler],
-                [opened[number] for opened in chain(*by_network)],
-                partial(_order, settings, networks, path, seen, str(runtime), counts),
+                [opened[number] for opened in chain(*served_at)],
+                partial(_order, settings, networks, shared, counts, number),
                 settings.worker_timeout,
             )
             for number in range(count)
         ]
         addresses = [", ".join(sockets.name(each[0]) for each in opened) for opened in by_network]
-        writer = None if bus is None else _writer(settings, networks, bus, feeds, seen, addresses)
+        writer = None
+        if bus is not None:
+            writer = _writer(settings, networks, bus, feeds, shared, addresses)
         if in_one_process:
             assert writer is not None, "a development chain is written"
             workers, writer = [_whole(workers[0], writer)], None
@@ -113,14 +131,22 @@ def run(
             addresses,
             ["" if feed is None else sockets.name(feed) for feed in feeds],
             count,
+            sockets.name(for_metrics[0][0]) if for_metrics else "",
         )
-        return asyncio.run(_supervise(workers, writer, settings, partial(started, said)))
+        metrics = SupervisorMetrics(str(runtime))
+        return asyncio.run(_supervise(workers, writer, settings, partial(started, said), metrics))
 
 
 async def _supervise(
-    workers: Sequence[Slot], writer: Slot | None, settings: Settings, ready: Callable[[], None]
+    workers: Sequence[Slot],
+    writer: Slot | None,
+    settings: Settings,
+    ready: Callable[[], None],
+    metrics: SupervisorMetrics,
 ) -> bool:
-    return await Supervisor(workers, settings.server.drain_grace, ready, writer).run()
+    metrics.keep_sampling()
+    grace = settings.server.drain_grace
+    return await Supervisor(workers, grace, ready, writer, metrics.restarted).run()
 
 
 def _writer(
@@ -128,7 +154,7 @@ def _writer(
     networks: list[Network],
     bus: socket.socket,
     feeds: Sequence[socket.socket | None],
-    seen: str,
+    shared: SharedNames,
     addresses: list[str],
 ) -> Slot:
     opened = [feed for feed in feeds if feed is not None]
@@ -138,7 +164,7 @@ def _writer(
         "writer",
         [sys.executable, "-m", "foreblock.service.writer"],
         [bus, *opened],
-        partial(_writing_order, settings, networks, present, is_first, seen, addresses),
+        partial(_writing_order, settings, networks, present, is_first, shared, addresses),
         settings.writer_timeout,
     )
 
@@ -162,15 +188,15 @@ def _whole(worker: Slot, writer: Slot) -> Slot:
 def _order(
     settings: Settings,
     networks: list[Network],
-    bus: str,
-    seen: str,
-    runtime: str,
+    shared: SharedNames,
     counts: Sequence[int],
+    number: int,
     descriptors: Sequence[int],
 ) -> bytes:
     left = iter(descriptors)
-    by_network = [list(islice(left, count)) for count in counts]
-    return msgspec.json.encode(WorkerOrder(settings, networks, by_network, bus, seen, runtime))
+    opened = [list(islice(left, count)) for count in counts]
+    order = WorkerOrder(settings, networks, opened, *shared, f"worker-{number}")
+    return msgspec.json.encode(order)
 
 
 def _writing_order(
@@ -178,14 +204,15 @@ def _writing_order(
     networks: list[Network],
     present: Sequence[bool],
     is_first: Iterator[bool],
-    seen: str,
+    shared: SharedNames,
     addresses: list[str],
     descriptors: Sequence[int],
 ) -> bytes:
     bus, *feeds = descriptors
     left = iter(feeds)
     given = [next(left) if there else None for there in present]
-    order = WriterOrder(settings, networks, bus, given, next(is_first), seen, addresses)
+    _, seen, runtime = shared
+    order = WriterOrder(settings, networks, bus, given, next(is_first), seen, addresses, runtime)
     return msgspec.json.encode(order)
 
 
@@ -207,6 +234,20 @@ def _listening(
             feeds.append(sockets.listen(network.feed, 1)[0] if network.feed else None)
             opened += [feed for feed in feeds[-1:] if feed is not None]
         yield by_network, feeds
+    finally:
+        for sock in opened:
+            sock.close()
+
+
+@contextmanager
+def _metrics_sockets(settings: Settings, count: int) -> Iterator[list[list[socket.socket]]]:
+    """A socket for every worker, if metrics have an address of their own."""
+    if not settings.metrics or not settings.metrics_listen:
+        yield []
+        return
+    opened = sockets.listen(settings.metrics_listen, count)
+    try:
+        yield [opened]
     finally:
         for sock in opened:
             sock.close()

@@ -1,5 +1,8 @@
 """Logs: an event's name and its fields, one line each, on standard error.
 
+No URL is written with its secrets, wherever it stands, also in a traceback (`secret_urls`).
+`docs/logs.md` has all events.
+
 Verbs that end write for themselves. Processes that serve leave it to a thread
 (`foreblock.service.logs`), so that a collector of logs which stalls does not stop them.
 """
@@ -10,12 +13,16 @@ import os
 import select
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, TextIO, cast
+from typing import Any, Final, Literal, TextIO, cast
 
 import structlog
+
+from foreblock.secret_urls import without_secrets
+
+LogFormat = Literal["auto", "json", "text"]
 
 MOST_BYTES: Final = 1 << 20  # of queued lines
 FLUSH_SECONDS: Final = 1.0  # on exit
@@ -23,14 +30,14 @@ FLUSH_SECONDS: Final = 1.0  # on exit
 log = structlog.get_logger()
 
 
-def configure(level: str) -> None:
-    """Log from this level on: coloured text on a terminal, JSON elsewhere."""
-    _configure(level, _processors(), structlog.WriteLoggerFactory(sys.stderr))
+def configure(level: str, form: LogFormat = "auto") -> None:
+    """Log from this level on; `auto` is text on a terminal and JSON elsewhere."""
+    _configure(level, _processors(form), structlog.WriteLoggerFactory(sys.stderr))
 
 
-def configure_queued(level: str) -> None:
+def configure_queued(level: str, form: LogFormat = "auto") -> None:
     """`configure` through the queue, so that logging never blocks; includes `logging` records."""
-    processors = _processors()
+    processors = _processors(form)
     queue = LogQueue(partial(write_to, sys.stderr.fileno()), _said_dropped(processors))
     atexit.register(queue.close)
     _configure(level, processors, partial(QueueLogger, queue))
@@ -146,14 +153,38 @@ class FromLibraries(logging.Handler):
         log.log(level, record.getMessage(), logger=record.name, exc_info=exc_info)
 
 
-def _processors() -> Sequence[Any]:
-    people = sys.stderr.isatty()
+def _processors(form: LogFormat) -> Sequence[Any]:
+    terminal = sys.stderr.isatty()
+    people = form == "text" or (form == "auto" and terminal)
     return [
+        structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        *([] if people else [structlog.processors.format_exc_info]),
-        structlog.dev.ConsoleRenderer() if people else structlog.processors.JSONRenderer(),
+        structlog.processors.format_exc_info,
+        hide_secrets,
+        structlog.dev.ConsoleRenderer(colors=terminal)
+        if people
+        else structlog.processors.JSONRenderer(),
     ]
+
+
+def hide_secrets(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Take the secrets out of every URL in an event, whatever its fields are."""
+    return {name: _hidden(value) for name, value in event.items()}
+
+
+def _hidden(value: object) -> object:
+    match value:
+        case str():
+            return without_secrets(value)
+        case bool() | int() | float() | None:
+            return value
+        case list() | tuple():
+            return [_hidden(each) for each in value]
+        case dict():
+            return {name: _hidden(each) for name, each in value.items()}
+        case _:
+            return without_secrets(str(value))
 
 
 def _configure(level: str, processors: Sequence[Any], factory: Callable[..., Any]) -> None:

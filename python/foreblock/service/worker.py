@@ -32,6 +32,7 @@ from foreblock.server.process import prepare, run_ordered, serve_until_told
 from foreblock.server.sweep import Ticker
 from foreblock.service.launch import WorkerOrder
 from foreblock.service.logs import configure_queued
+from foreblock.service.worker_metrics import WorkerMetrics
 
 # Headers that pages of other origins may read.
 EXPOSED_HEADERS = b"Foreblock-Snapshot"
@@ -48,11 +49,12 @@ class Worker:
         settings, limits = order.settings, order.settings.server
         self._order: Final = order
         connections = min(prepare(settings.nice), limits.connections)
-        configure_queued(settings.log_level)
+        configure_queued(settings.log_level, settings.log_format)
         self._ticker: Final = Ticker(limits, time.time)
         self.room: Final = Room(limits.waiting_requests, limits.unsent_bytes, limits.received_bytes)
         pressure = MemoryPressure(self.room, FreedMemory())
-        self._ticker.each_second = partial(pressure.relieve, self._ticker)
+        self.metrics: Final = WorkerMetrics(order.runtime, order.process, self._ticker)
+        self._ticker.each_second = partial(_look, pressure, self.metrics, self._ticker)
         self._rules: Final = RequestRules.of(limits, settings.access, EXPOSED_HEADERS)
         self._make_endpoint: Final = partial(
             HttpEndpoint,
@@ -81,10 +83,18 @@ async def _serve(make_served: MakeServed, text: bytes, line: socket.socket) -> N
         link.start()
         await link.tried()
     seen = open_seen(order.seen, len(order.networks))
-    made = make_served(order.settings, order.networks, link, worker.room, seen, order.runtime)
+    made = make_served(
+        order.settings, order.networks, link, worker.room, seen, order.runtime, worker.metrics
+    )
     await worker.serve(made, line)
     if link is not None:
         link.close()
+
+
+def _look(pressure: MemoryPressure, metrics: WorkerMetrics, ticker: Ticker) -> None:
+    """Called every second."""
+    pressure.relieve(ticker)
+    metrics.sample()
 
 
 def _listeners(
@@ -106,17 +116,18 @@ def _listeners(
 def _with_page(
     order: WorkerOrder, rules: RequestRules, opened: Sequence[Sequence[socket.socket]]
 ) -> list[RequestRules]:
-    """The rules of each network, with the page where the settings want it."""
+    """The rules at each address: a network has the page, where the settings want it."""
     if not order.settings.page:
         return [rules] * len(opened)
     files = load_files()
     shown = [
         ShownNetwork(network.name, some[0].getsockname()[1])
-        for network, some in zip(order.networks, opened, strict=True)
+        for network, some in zip(order.networks, opened, strict=False)
     ]
-    return [
+    with_page = [
         rules._replace(documents=documents_of(files, shown, number)) for number in range(len(shown))
     ]
+    return [*with_page, *[rules] * (len(opened) - len(shown))]
 
 
 if __name__ == "__main__":

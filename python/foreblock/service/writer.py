@@ -36,6 +36,8 @@ from foreblock.errors import SequencerUnavailable
 from foreblock.feed.feed_options import FeedClientOptions, FeedServerOptions
 from foreblock.feed.server import FeedServer
 from foreblock.ledger.storage.seen_commits import SeenCommit, open_seen
+from foreblock.metrics.network_metrics import NetworkMetrics
+from foreblock.metrics.process_metrics import SECONDS, ProcessMetrics, sheet_of
 from foreblock.server.heartbeat import READY
 from foreblock.server.process import (
     answering,
@@ -57,6 +59,8 @@ from foreblock.types import Flashblock
 # How long a busy thread of one network may delay those of others that return from the engine or
 # the disk. Python's default is 5 ms.
 SWITCH_SECONDS: Final = 0.0005
+
+WRITER: Final = "writer"  # the name of the process in metrics
 
 CLIENT_BURST: Final = 8  # the burst of a feed client, in seconds of its rate
 
@@ -128,13 +132,15 @@ class Writer:
 
 async def _write(text: bytes, line: socket.socket) -> None:
     order = msgspec.json.decode(text, type=WriterOrder)
-    configure_queued(order.settings.log_level)
+    configure_queued(order.settings.log_level, order.settings.log_format)
     raise_file_limit()  # for feed connections and stores
     sys.setswitchinterval(SWITCH_SECONDS)
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
     loop.add_reader(line, answering(line, partial(_orphaned, line, stop)))
     writer, clock = Writer(), SystemClock()
+    sheet = sheet_of(order.runtime, WRITER)
+    _keep_sampling(loop, ProcessMetrics(sheet, WRITER))
     async with AsyncExitStack() as opened:
         all_seen = open_seen(order.seen, len(order.networks))
         printers = make_printers(order.networks)
@@ -151,6 +157,7 @@ async def _write(text: bytes, line: socket.socket) -> None:
                     frames=order.settings.feed.frames,
                     control_frames=order.settings.feed.control_frames,
                 )
+                metrics = NetworkMetrics(sheet, network.name)
                 begin = partial(
                     _begin,
                     network,
@@ -160,8 +167,11 @@ async def _write(text: bytes, line: socket.socket) -> None:
                     client_options,
                     seen,
                     printers.get(network.name),
+                    metrics,
                 )
-                kept = RestartingNetwork(network.name, begin, clock, tell_workers)
+                kept = RestartingNetwork(
+                    network.name, begin, clock, tell_workers, failed=metrics.restarts.add
+                )
                 if order.is_first:
                     await kept.begin()  # fail the start of the service if it cannot start
                 opened.push_async_callback(kept.close)
@@ -181,16 +191,17 @@ async def _begin(
     client_options: FeedClientOptions,
     seen: SeenCommit,
     printer: NetworkPrinter | None,
+    metrics: NetworkMetrics,
 ) -> Running:
     if network.source == "dev":
         tell_of_change = exchange.tell_of_change
         return await open_dev_network(
-            network, clock, feed, exchange.tell, seen, tell_of_change, printer
+            network, clock, feed, exchange.tell, seen, tell_of_change, printer, metrics
         )
     from foreblock.sources.feed_network import FeedNetwork  # noqa: PLC0415, dev chains need none
 
     publish: Callable[[Flashblock], None] = (lambda _: None) if feed is None else feed.publish
-    following = FeedNetwork(network, clock, publish, exchange.tell, client_options, seen)
+    following = FeedNetwork(network, clock, publish, exchange.tell, client_options, seen, metrics)
     await following.open()
     return following
 
@@ -222,6 +233,12 @@ async def open_feed(
     await feed.start(socket.socket(fileno=descriptor))
     opened.push_async_callback(feed.stop)
     return feed
+
+
+def _keep_sampling(loop: asyncio.AbstractEventLoop, process: ProcessMetrics) -> None:
+    """Look at the process every second."""
+    process.sample()
+    loop.call_later(SECONDS, _keep_sampling, loop, process)
 
 
 def _orphaned(line: socket.socket, stop: asyncio.Event) -> None:

@@ -21,6 +21,7 @@ ADDRESS_INDEX: Final = (
 # Sections of help and docs/settings.md, in their order.
 SOURCE: Final = "Source"
 SERVICE: Final = "Service"
+OBSERVING: Final = "Metrics and logs"
 NETWORKS: Final = "Development networks"
 CHAIN: Final = "Development chains"
 HISTORY: Final = "History"
@@ -39,8 +40,8 @@ SUBSCRIPTIONS: Final = "Subscriptions and filters"
 FEEDS: Final = "Feed limits"
 STORES: Final = "Stores"
 SECTIONS: Final = (
-    SOURCE, SERVICE, NETWORKS, CHAIN, HISTORY, ANSWERS, ACCESS, HTTP, WEBSOCKET, BATCHES, CALLS,
-    SIMULATIONS, LOGS, TRACES, SENDING, THREADS, SUBSCRIPTIONS, FEEDS, STORES,
+    SOURCE, SERVICE, OBSERVING, NETWORKS, CHAIN, HISTORY, ANSWERS, ACCESS, HTTP, WEBSOCKET,
+    BATCHES, CALLS, SIMULATIONS, LOGS, TRACES, SENDING, THREADS, SUBSCRIPTIONS, FEEDS, STORES,
 )  # fmt: skip
 
 
@@ -218,6 +219,26 @@ class Settings:
     )
     log_level: Literal["debug", "info", "warning", "error"] = setting(
         "info", "least severe events to log"
+    )
+    metrics: bool = setting(
+        default=True, help="serve metrics for Prometheus at /metrics", section=OBSERVING
+    )
+    metrics_listen: str = setting(
+        "",
+        "address of /metrics alone; empty serves it at every JSON-RPC endpoint",
+        "HOST:PORT",
+        section=OBSERVING,
+    )
+    log_format: Literal["auto", "json", "text"] = setting(
+        "auto",
+        "format of logs; auto is text on a terminal and JSON elsewhere",
+        section=OBSERVING,
+    )
+    slow_request: float = setting(
+        1.0,
+        "log a request that takes this long or longer; 0 disables this",
+        "SECONDS",
+        section=OBSERVING,
     )
     worker_timeout: float = setting(
         10.0, "restart a worker that is unresponsive for this long; 0 disables this", "SECONDS"

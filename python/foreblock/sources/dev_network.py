@@ -25,6 +25,7 @@ from foreblock.ledger.storage.dev_row import DevState
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch
+from foreblock.metrics.network_metrics import NetworkMetrics
 from foreblock.sequencer.chaos.faults import Faults
 from foreblock.sequencer.chaos.faulty_feed import FaultyFeed
 from foreblock.sequencer.dev.branching import BranchingSequencer
@@ -78,6 +79,7 @@ class DevChainSource:
         outlets: Outlets,
         seen: SeenCommit | None = None,
         printer: NetworkPrinter | None = None,
+        metrics: NetworkMetrics | None = None,
     ) -> None:
         """Begin the chain or go on with it. Raises `ForeblockError`."""
         chain = network.dev
@@ -98,6 +100,7 @@ class DevChainSource:
                 distances=Distances(chain.epoch_blocks, 2 * chain.epoch_blocks),
                 address_index=network.address_index,
                 chooses_bases=True,
+                metrics=metrics,
             )
             options = SequencerOptions(
                 block_time=chain.block_time,
@@ -252,6 +255,7 @@ async def open_dev_network(
     seen: SeenCommit | None = None,
     tell_of_change: Callable[[str], Awaitable[None]] | None = None,
     printer: NetworkPrinter | None = None,
+    metrics: NetworkMetrics | None = None,
 ) -> NetworkWriter:
     """The writer of a development chain; it does not run yet.
 
@@ -260,8 +264,8 @@ async def open_dev_network(
     Raises `ForeblockError`.
     """
     executor = ThreadPoolExecutor(1, f"foreblock-{network.name}")
-    source = await open_dev_source(network, clock, feed, executor, seen, printer)
-    return NetworkWriter(network.name, source, clock, executor, tell, tell_of_change)
+    source = await open_dev_source(network, clock, feed, executor, seen, printer, metrics)
+    return NetworkWriter(network.name, source, clock, executor, tell, tell_of_change, metrics)
 
 
 async def open_dev_source(
@@ -271,12 +275,13 @@ async def open_dev_source(
     executor: ThreadPoolExecutor,
     seen: SeenCommit | None = None,
     printer: NetworkPrinter | None = None,
+    metrics: NetworkMetrics | None = None,
 ) -> DevChainSource:
     """The source of a development chain, opened on its thread; raises `ForeblockError`."""
     loop, outlets = asyncio.get_running_loop(), _outlets(network, clock, feed)
     try:
         return await loop.run_in_executor(
-            executor, partial(DevChainSource, network, clock, outlets, seen, printer)
+            executor, partial(DevChainSource, network, clock, outlets, seen, printer, metrics)
         )
     except BaseException:
         executor.shutdown()

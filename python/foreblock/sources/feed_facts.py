@@ -1,13 +1,14 @@
 """The status of a followed network, in lines that people read.
 
 They go to the workers as hints, once a second and only while they change, and from there
-to `/readyz?verbose`. No I/O.
+to `/readyz?verbose`, without the secrets of URLs. No I/O.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from foreblock.primitives import harmless
+from foreblock.secret_urls import without_secrets
 
 _SECOND_NS: Final = 10**9
 
@@ -75,7 +76,7 @@ def feed_facts(
         lines.append(_canonical(canonical))
     counted = [f"{name} {counters[name]}" for name in sorted(counters) if counters[name]]
     lines.append(f"outcomes: {', '.join(counted) or 'none yet'}")
-    return tuple(lines)
+    return tuple(map(without_secrets, lines))
 
 
 def _feed(feed: FeedState, now_ns: int) -> str:

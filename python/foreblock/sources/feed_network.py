@@ -30,8 +30,10 @@ from foreblock.feed.feed_options import FeedClientOptions
 from foreblock.feed.inbox import Inbox
 from foreblock.ledger.following.bounds import PRICE_OF_OVERRUN
 from foreblock.ledger.storage.seen_commits import SeenCommit
+from foreblock.metrics.network_metrics import NetworkMetrics
 from foreblock.settings.networks import FeedChain, Network
 from foreblock.sources.feed_facts import CanonicalState, FeedState, feed_facts
+from foreblock.sources.feed_metrics import FeedMetrics
 from foreblock.sources.feed_source import Arrived, FeedSource
 from foreblock.types import Block, Flashblock, FlashblockId
 from foreblock.upstream.reader import CanonicalHead
@@ -57,6 +59,7 @@ class FeedNetwork:
         tell: Callable[[ToWorker], None],
         heard: FeedClientOptions = _DEFAULT,
         seen: SeenCommit | None = None,
+        metrics: NetworkMetrics | None = None,
     ) -> None:
         """`publish` and `tell` are called on the running loop; `open` comes next.
 
@@ -72,6 +75,10 @@ class FeedNetwork:
         self._tell: Final = tell
         self._heard: Final = heard
         self._seen: Final = seen
+        self._metrics: Final = metrics or NetworkMetrics.private()
+        self._feed_metrics: Final = FeedMetrics(
+            self._metrics.sheet, network.name, len(chain.feeds), canonical=bool(chain.canonical)
+        )
         self._executor: Final = ThreadPoolExecutor(1, f"foreblock-{network.name}")
         self._wake: Final = asyncio.Event()
         self._stopping = False
@@ -96,9 +103,16 @@ class FeedNetwork:
                 loop.call_soon_threadsafe(self._canonical.want, hash)
 
         try:
-            self._source = await loop.run_in_executor(
-                self._executor,
-                partial(FeedSource, self._network, self._clock, publish, wanted, self._seen),
+            self._source = await self.on_thread(
+                partial(
+                    FeedSource,
+                    self._network,
+                    self._clock,
+                    publish,
+                    wanted,
+                    self._seen,
+                    self._metrics,
+                )
             )
         except BaseException:
             self._executor.shutdown()
@@ -232,7 +246,9 @@ class FeedNetwork:
             following = await self.on_thread(self._source.following)
             now = self._clock.monotonic_ns()
             feeds = [self._state(client) for client in self._clients]
-            self._facts = feed_facts(feeds, following, self._canonical_state(), now)
+            canonical = self._canonical_state()
+            self._feed_metrics.sample(feeds, following, canonical, now, self._clock.wall_ns())
+            self._facts = feed_facts(feeds, following, canonical, now)
             self._tell(SourceFacts(self.name, now, self._facts))
             await asyncio.sleep(TELL_SECONDS)
 

@@ -22,6 +22,7 @@ from foreblock.ledger.reading.partials import sealed_number
 from foreblock.ledger.storage.open_store import Store
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import StoreWatch
+from foreblock.metrics.network_metrics import NetworkMetrics
 from foreblock.settings.networks import Network
 from foreblock.sources.feed_facts import Following
 from foreblock.sources.network_store import StaleReaders, open_network_store
@@ -46,6 +47,7 @@ class FeedSource:
         publish: Callable[[Flashblock], None],
         wanted: Callable[[bytes], None],
         seen: SeenCommit | None = None,
+        metrics: NetworkMetrics | None = None,
     ) -> None:
         """Begin the chain or go on with it. Raises `ForeblockError`."""
         chain = network.feed
@@ -61,6 +63,7 @@ class FeedSource:
                 clock,
                 keep_partials=network.keep_partials,
                 address_index=network.address_index,
+                metrics=metrics,
             )
             self._follower: Final = Follower(
                 self._writer,

@@ -47,6 +47,7 @@ from foreblock.bus.frames import (
 )
 from foreblock.clock import Clock
 from foreblock.errors import ForeblockError, RefusedCommand, SequencerUnavailable
+from foreblock.metrics.network_metrics import NetworkMetrics
 from foreblock.sequencer.pool_look import PoolWindow
 from foreblock.sources.pool_questions import PoolQuestions
 from foreblock.sources.submission_queue import SubmissionQueue, Submitted
@@ -139,6 +140,7 @@ class NetworkWriter:
         executor: ThreadPoolExecutor,
         tell: Callable[[ToWorker], None],
         tell_of_change: Callable[[str], Awaitable[None]] | None = None,
+        metrics: NetworkMetrics | None = None,
     ) -> None:
         """`executor` has one thread. `tell` reaches all workers; it is called on the loop.
 
@@ -150,6 +152,7 @@ class NetworkWriter:
         self._executor: Final = executor
         self._tell: Final = tell
         self._tell_of_change: Final = tell_of_change
+        self._metrics: Final = metrics or NetworkMetrics.private()
         self._orders: Final[deque[tuple[Order, Respond]]] = deque()
         self._nonces: dict[bytes, int] = {}  # that workers were told, of who may wait
         # All that they remember; where that is much, nothing, and they may remember anything.
@@ -249,7 +252,12 @@ class NetworkWriter:
         outcomes = await self._do(lambda: self._judge_all(messages), is_short=is_short)
         for (message, respond), (answer, nonce) in zip(portion, outcomes, strict=True):
             self._hint(message.sender, nonce)
+            self._count(answer)
             respond(answer)
+
+    def _count(self, answer: Accepted | Rejected) -> None:
+        metrics = self._metrics
+        (metrics.accepted if isinstance(answer, Accepted) else metrics.rejected).add()
 
     async def _carry_out_next(self) -> None:
         """Execute the next command; those that set accounts together, as far as they wait."""
@@ -373,6 +381,7 @@ class NetworkWriter:
 
     def _correct_hints(self, nonces: dict[bytes, int], waiting: int) -> None:
         """Correct hints that no longer hold; drop all where no transaction waits."""
+        self._metrics.pool.set(waiting)
         for sender, nonce in nonces.items():
             self._hint(sender, nonce)
         if not waiting or len(nonces) > HINTS:

@@ -27,6 +27,7 @@ from foreblock.bus.frames import (
 )
 from foreblock.clock import Clock
 from foreblock.errors import SequencerUnavailable
+from foreblock.secret_urls import without_secrets
 
 # The longest leaves two of six seconds to begin, and to follow what was missed meanwhile.
 WAITS: Final = Waits(shortest=0.1, longest=4.0)
@@ -73,8 +74,13 @@ class RestartingNetwork:
         clock: Clock,
         tell: Callable[[ToWorker], None],
         waits: Waits = WAITS,
+        failed: Callable[[], None] = lambda: None,
     ) -> None:
-        """`begin` opens the network and raises when it cannot. `tell` reaches all workers."""
+        """`begin` opens the network and raises when it cannot. `tell` reaches all workers.
+
+        `failed` is called each time that it has failed.
+        """
+        self._failed: Final = failed
         self.name: Final = name
         self._begin: Final = begin
         self._clock: Final = clock
@@ -129,6 +135,7 @@ class RestartingNetwork:
             failure = await self._run_once()
             if failure:
                 self._failure = failure
+                self._failed()
                 self._tell(self._facts())
                 await self.close()
                 await self._rest(self._backoff.after(self._since(begun)))
@@ -171,7 +178,7 @@ class RestartingNetwork:
         return self._says(f"failed: {self._failure}; it is begun anew")
 
     def _says(self, fact: str) -> SourceFacts:
-        return SourceFacts(self.name, self._clock.monotonic_ns(), (fact,))
+        return SourceFacts(self.name, self._clock.monotonic_ns(), (without_secrets(fact),))
 
     def _since(self, begun_ns: int) -> float:
         return (self._clock.monotonic_ns() - begun_ns) / _SECOND_NS

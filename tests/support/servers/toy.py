@@ -13,6 +13,7 @@ from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.rpc.subscriptions import Sessions
 from foreblock.scheduling.reply import Client, Readiness, Reply, Served
 from foreblock.scheduling.room import Room
+from foreblock.service.worker_metrics import WorkerMetrics
 from foreblock.settings import Settings
 from foreblock.settings.networks import Network
 
@@ -28,6 +29,7 @@ def make_served(
     room: Room,
     seen: Sequence[SeenCommit],
     runtime: str,
+    metrics: WorkerMetrics,
 ) -> list[Served]:
     """Answers with the body and the process; `slow` waits for a moment, `big` gives a megabyte.
 
@@ -51,7 +53,7 @@ def make_served(
         asyncio.get_running_loop().call_later(0.05, _answer, later, reply)
         return later
 
-    del link, room, seen, runtime  # nothing is written here, and nothing refused
+    del link, room, seen, runtime, metrics  # nothing is written here, and nothing refused
     ready = Readiness(True, ("a toy is always ready",))
     served = Served(handle, lambda: ready, open_session=partial(Sessions().open, handle))
     return [served] * len(networks)

@@ -21,7 +21,7 @@ use alloy_primitives::{
 };
 use memchr::memmem;
 
-pub use requests::{Asked, Question, Tag, read};
+pub use requests::{Asked, Method, Question, Tag, read};
 
 use crate::{
     codec::json,
@@ -45,6 +45,9 @@ const LONG: Duration = Duration::from_millis(1);
 
 /// Kinds of calls that are known to be short at most; then all are forgotten.
 const KINDS: usize = 4096;
+
+/// A request that was answered, and how long that took.
+pub type Timed = (Method, Duration);
 
 /// What is answered here at most, and how far a call may go.
 #[derive(Debug, Clone, Copy)]
@@ -119,6 +122,8 @@ struct Known {
     light: HashSet<Kind>,
     /// The body of the answer that is being written; kept for its memory.
     body: Vec<u8>,
+    /// The requests that it answers, likewise.
+    timed: Vec<Timed>,
 }
 
 /// A contract, and as much of the data as tells functions apart, with the length of that.
@@ -188,7 +193,8 @@ impl FastPath {
         known.light.insert(kind(to, data));
     }
 
-    /// The answer to one whole request, handed to `write` in parts that follow one another.
+    /// The answer to one whole request, handed to `write` in parts that follow one another, with
+    /// the requests of the body.
     ///
     /// `open` gives a view of the last commit, `limits` those of a call that begins now.
     pub fn answer<T>(
@@ -197,16 +203,17 @@ impl FastPath {
         date: &[u8],
         open: impl FnOnce() -> Option<View>,
         limits: impl Fn(Duration, Duration) -> Limits,
-        write: impl FnOnce(&[&[u8]]) -> T,
+        write: impl FnOnce(&[&[u8]], &[Timed]) -> T,
     ) -> Option<T> {
         let end = memmem::find(data, HEAD_END)?;
         let mut known = self.known();
-        let Known { heads, snapshot, light, body } = &mut *known;
+        let Known { heads, snapshot, light, body, timed } = &mut *known;
         let accepted = heads.get(&data[..end])?;
         let asked = &data[end + HEAD_END.len()..];
         let snapshot = snapshot.as_ref().filter(|_| asked.len() == accepted.length)?;
         let (asked, batch) = read(asked, self.bounds.batch_items)?;
-        if snapshot.until.is_some_and(|until| Instant::now() >= until) {
+        let begun = Instant::now();
+        if snapshot.until.is_some_and(|until| begun >= until) {
             return None;
         }
         let view = open()?;
@@ -214,16 +221,18 @@ impl FastPath {
             return None;
         }
         body.clear();
+        timed.clear();
         let states = [None, None];
         let mut reader =
             Reader { view: &view, snapshot, light, bounds: &self.bounds, limits, states };
         if batch {
-            reader.answer_all(&asked, body)?
+            reader.answer_all(&asked, body, timed)?
         } else {
-            reader.answer(&asked[0], body)?
+            reader.answer(&asked[0], body)?;
+            timed.push((asked[0].question.method(), begun.elapsed()));
         }
         let mut digits = [0; 20];
-        Some(write(&[
+        let parts: [&[u8]; 8] = [
             &accepted.status,
             date,
             &snapshot.headers,
@@ -232,7 +241,8 @@ impl FastPath {
             decimal(body.len(), &mut digits),
             HEAD_END,
             body,
-        ]))
+        ];
+        Some(write(&parts, timed))
     }
 
     /// No code of others runs under this lock but `write`, which may panic: all is whole then.
@@ -261,15 +271,24 @@ struct Reader<'v, L> {
 }
 
 impl<L: Fn(Duration, Duration) -> Limits> Reader<'_, L> {
-    fn answer_all(&mut self, asked: &[Asked<'_>], out: &mut Vec<u8>) -> Option<()> {
-        let until = Instant::now() + self.bounds.batch_time;
+    fn answer_all(
+        &mut self,
+        asked: &[Asked<'_>],
+        out: &mut Vec<u8>,
+        timed: &mut Vec<Timed>,
+    ) -> Option<()> {
+        let mut now = Instant::now();
+        let until = now + self.bounds.batch_time;
         for (place, asked) in asked.iter().enumerate() {
             out.push(if place == 0 { b'[' } else { b',' });
             // Blocks are long, and nothing else is answered before all is written.
-            if matches!(asked.question, Question::Block { .. }) || Instant::now() >= until {
+            if matches!(asked.question, Question::Block { .. }) || now >= until {
                 return None;
             }
             self.answer(asked, out)?;
+            let ended = Instant::now();
+            timed.push((asked.question.method(), ended - now));
+            now = ended;
             if out.len() >= self.bounds.batch_bytes {
                 return None;
             }

@@ -26,6 +26,24 @@ pub enum Question {
     Call { call: Box<Call>, at: Tag },
 }
 
+impl Question {
+    pub fn method(&self) -> Method {
+        match self {
+            Self::Balance { .. } => Method::Balance,
+            Self::Block { .. } => Method::Block,
+            Self::Call { .. } => Method::Call,
+        }
+    }
+}
+
+/// The methods that are recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    Balance,
+    Block,
+    Call,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tag {
     Latest,

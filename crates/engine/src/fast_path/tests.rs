@@ -37,8 +37,15 @@ impl Served {
     }
 
     fn answer(&self, request: &str) -> Option<String> {
+        self.answer_timed(request).map(|(answer, _)| answer)
+    }
+
+    fn answer_timed(&self, request: &str) -> Option<(String, Vec<Method>)> {
         let limits = |_, _| Limits::default();
-        let join = |parts: &[&[u8]]| String::from_utf8(parts.concat()).expect("text");
+        let join = |parts: &[&[u8]], timed: &[Timed]| {
+            let answer = String::from_utf8(parts.concat()).expect("text");
+            (answer, timed.iter().map(|(method, _)| *method).collect())
+        };
         let open = || self.store.view().ok();
         self.path.answer(request.as_bytes(), b"Date: 3\r\n", open, limits, join)
     }
@@ -53,6 +60,23 @@ fn an_answer_is_framed_with_the_lines_that_were_handed_in() {
     let expected = "HTTP/1.1 200\r\nDate: 3\r\nS: 1\r\nH: 2\r\nContent-Length: 36\r\n\r\n\
                     {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}";
     assert_eq!(Served::new(None).answer(&request(BODY)).as_deref(), Some(expected));
+}
+
+#[test]
+fn the_requests_of_an_answer_are_handed_over_once_each() {
+    let served = Served::new(None);
+    let methods = |body: &str| {
+        let (status, headers) = (b"".as_slice().into(), b"".as_slice().into());
+        served.path.cache_head(b"POST", Head { length: body.len(), status, headers });
+        served.answer_timed(&request(body)).map(|(_, methods)| methods)
+    };
+    let balance = BODY
+        .replace("eth_getBlockByNumber", "eth_getBalance")
+        .replace("\"latest\",false", "\"0x0000000000000000000000000000000000000001\",\"latest\"");
+    assert_eq!(methods(BODY), Some(vec![Method::Block]));
+    assert_eq!(methods(&format!("[{balance},{BODY}]")), None);
+    assert_eq!(methods(&format!("[{balance},{balance}]")), Some(vec![Method::Balance; 2]));
+    assert_eq!(methods(&balance), Some(vec![Method::Balance]));
 }
 
 #[test]

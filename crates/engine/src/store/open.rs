@@ -230,6 +230,16 @@ impl Store {
         self.env.using()?.non_free_pages_size().map_err(lmdb)
     }
 
+    /// The slots for readers that were taken so far, and how many there are.
+    ///
+    /// # Errors
+    ///
+    /// `StoreClosed`, `StoreDamaged`, `Store`.
+    pub fn reader_slots(&self) -> Result<(u32, u32)> {
+        let info = self.env.using()?.info();
+        Ok((info.number_of_readers, info.maximum_number_of_readers))
+    }
+
     /// Free the slots of readers that died inside a view. Cheap; to be called every
     /// few seconds by the writer, so that a killed reader does not keep pages.
     ///

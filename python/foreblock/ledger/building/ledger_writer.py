@@ -33,6 +33,7 @@ from foreblock.ledger.storage.log_indexing import LogIndexing
 from foreblock.ledger.storage.removed_rows import prunable_removed
 from foreblock.ledger.storage.upkeep import PRUNE_HEIGHTS, Upkeep, prunable
 from foreblock.ledger.tracing.address_indexing import AddressIndexing
+from foreblock.metrics.network_metrics import NetworkMetrics
 from foreblock.types import Base, Flashblock, FlashblockId
 
 FRESH_FOR_BLOCKS: Final = 2  # how many block times a pending block counts as fresh
@@ -49,7 +50,7 @@ class Distances(NamedTuple):
 class LedgerWriter:
     """The writing end of a network."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, keywords
         self,
         store: Store,
         clock: Clock,
@@ -59,12 +60,14 @@ class LedgerWriter:
         distances: Distances = Distances(),  # noqa: B008, a value
         chooses_bases: bool = False,
         address_index: bool = False,
+        metrics: NetworkMetrics | None = None,
     ) -> None:
         """`store` is open for writing and has its genesis: `NoChain` otherwise.
 
         With `chooses_bases`, blocks may begin with any base fee and gas limit.
         """
         self.store: Final = store
+        self.metrics: Final = metrics or NetworkMetrics.private()
         self._clock: Final = clock
         self._boot_id: Final = boot_id()
         self._keep_partials: Final = keep_partials
@@ -347,6 +350,7 @@ class LedgerWriter:
                 self._given_up.add(each)
         self.committed_at_ns = self._clock.monotonic_ns()
         self.commit_took_ns = self.committed_at_ns - begun_ns
+        self.metrics.committed(self.commit_took_ns)
 
 
 def _behind(latest: int, distance: int, now: tuple[int, bytes] | None) -> int:

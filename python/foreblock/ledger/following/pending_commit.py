@@ -66,6 +66,7 @@ class PendingCommit:
             self._restart_roots(served)
         self._close_finished()
         for each in applied:
+            self._writer.metrics.readable(self._writer.committed_at_ns - each.at_ns)
             self._publish(each.message)
 
     def close(self) -> None:

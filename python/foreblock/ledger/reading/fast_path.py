@@ -12,9 +12,12 @@ from msgspec import Struct
 
 from foreblock._engine import FastPath, Store
 from foreblock.ledger.reading.blocks import Snapshot
+from foreblock.metrics.request_meter import RequestMeter
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 ANSWERED_TAGS: Final = ("latest", "pending")
+# In the order in which the engine takes their rows.
+BALANCE, BLOCK, CALL = "eth_getBalance", "eth_getBlockByNumber", "eth_call"
 
 
 class FastPathBounds(Struct, frozen=True):
@@ -27,8 +30,11 @@ class FastPathBounds(Struct, frozen=True):
     step_us: int  # longer steps that cannot be interrupted are not begun
 
 
-def make_fast_path(store: Store, bounds: FastPathBounds) -> FastPath:
-    """A fast path on a store, without a snapshot yet."""
+def make_fast_path(
+    store: Store, bounds: FastPathBounds, meter: RequestMeter | None = None
+) -> FastPath:
+    """A fast path on a store, without a snapshot yet; `meter` counts its answers."""
+    meter = meter or RequestMeter.private()
     return FastPath(
         store,
         batch_items=min(bounds.batch_items, THRESHOLDS.fast_batch_items),
@@ -37,6 +43,8 @@ def make_fast_path(store: Store, bounds: FastPathBounds) -> FastPath:
         call_gas=bounds.call_gas,
         call_us=bounds.call_us,
         step_us=bounds.step_us,
+        meter=meter.native,
+        rows=(meter.row(BALANCE), meter.row(BLOCK), meter.row(CALL)),
     )
 
 

@@ -57,6 +57,7 @@ from foreblock.ledger.storage.log_index import read_indexed
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.snapshot_rows import held_by_snapshots
 from foreblock.ledger.storage.store_watch import StoreWatch, check_goes_on
+from foreblock.metrics.request_meter import RequestMeter
 from foreblock.scheduling.thresholds import THRESHOLDS
 
 
@@ -120,9 +121,15 @@ class Ledger:
             visibility,
         )
 
-    def open_fast_path(self, bounds: FastPathBounds) -> FastPath:
-        """The fast path on snapshots of this ledger (`fast_path`)."""
-        self.fast_path = make_fast_path(self._store, bounds)
+    @property
+    def space(self) -> "StoreSpace":
+        """What the store takes; raises `StoreError`."""
+        store = self._store
+        return StoreSpace(store.file_bytes, store.used_bytes, *store.reader_slots)
+
+    def open_fast_path(self, bounds: FastPathBounds, meter: RequestMeter | None = None) -> FastPath:
+        """The fast path on snapshots of this ledger (`fast_path`); `meter` counts its answers."""
+        self.fast_path = make_fast_path(self._store, bounds, meter)
         self._see(self._snapshot)
         return self.fast_path
 
@@ -185,6 +192,15 @@ class Ledger:
                 pending = pending.going_on(freshness.quiet)
             deadline_ns = freshness.deadline_ns(self._boot_id)
         return make_snapshot(heads, latest, pending, deadline_ns, announce=self._announce)
+
+
+class StoreSpace(NamedTuple):
+    """The room that a store takes."""
+
+    file_bytes: int
+    used_bytes: int  # of the file; the rest is free pages
+    reader_slots_used: int  # so far
+    reader_slots: int
 
 
 class Behind(NamedTuple):

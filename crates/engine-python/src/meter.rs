@@ -1,0 +1,157 @@
+//! Counters of requests and bytes, in memory that other processes read.
+//!
+//! One process writes the cells and holds the interpreter while it does; readers see each cell
+//! whole. Which cell counts what is decided by the caller.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use pyo3::buffer::PyBuffer;
+use pyo3::prelude::*;
+
+use crate::convert::{Arg, invalid};
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Meter>()
+}
+
+/// The outcome of a request that ends well: the first.
+pub const ANSWERED: usize = 0;
+
+#[pyclass(frozen, module = "foreblock._engine")]
+pub struct Meter {
+    cells: &'static [AtomicU64],
+    /// Upper bounds of all buckets but the last, in seconds.
+    bounds: Box<[f64]>,
+    outcomes: usize,
+    /// The first of two cells: bytes received, bytes sent.
+    traffic: usize,
+    /// Seconds from which on a request is slow.
+    slow: f64,
+    /// When the last request began, in seconds.
+    began: AtomicU64,
+    /// Keeps the cells where they are.
+    _buffer: PyBuffer<f64>,
+}
+
+/// Requests of one row whose times are in one bucket: above one bound and up to another.
+#[derive(Default)]
+struct Run {
+    row: usize,
+    bucket: usize,
+    above: f64,
+    up_to: f64,
+    count: f64,
+    seconds: f64,
+}
+
+#[pymethods]
+impl Meter {
+    #[new]
+    #[pyo3(signature = (cells, *, bounds, outcomes, traffic, slow = f64::INFINITY))]
+    fn new(
+        cells: PyBuffer<f64>,
+        bounds: Vec<f64>,
+        outcomes: Arg<usize>,
+        traffic: Arg<usize>,
+        slow: f64,
+    ) -> PyResult<Self> {
+        let whole = cells.as_slice_ptr().filter(|_| !cells.readonly());
+        let first = whole.map(|it| it.cast::<AtomicU64>()).filter(|it| it.is_aligned());
+        let (Some(whole), Some(first)) = (whole, first) else {
+            return Err(invalid("cells: writable floats in a row"));
+        };
+        // SAFETY: the buffer is held as long as the slice, its cells have the size and the
+        // alignment of a u64, and all bit patterns are values of one.
+        let shared = unsafe { std::slice::from_raw_parts(first.as_ptr(), whole.len()) };
+        let (bounds, outcomes, traffic) = (bounds.into(), outcomes.0, traffic.0);
+        let began = AtomicU64::default();
+        Ok(Self { cells: shared, bounds, outcomes, traffic, slow, began, _buffer: cells })
+    }
+
+    fn begin(&self) {
+        self.began.store(monotonic().to_bits(), Ordering::Relaxed);
+    }
+
+    #[getter]
+    fn began(&self) -> f64 {
+        f64::from_bits(self.began.load(Ordering::Relaxed))
+    }
+
+    #[pyo3(signature = (row, /))]
+    fn answered(&self, row: usize) -> bool {
+        let seconds = monotonic() - self.began();
+        self.request(row, ANSWERED, seconds);
+        seconds >= self.slow
+    }
+
+    #[pyo3(name = "request", signature = (row, outcome, seconds, /))]
+    fn count_request(&self, row: usize, outcome: usize, seconds: f64) {
+        self.request(row, outcome, seconds);
+    }
+
+    #[pyo3(name = "traffic", signature = (received, sent, /))]
+    fn count_traffic(&self, received: usize, sent: usize) {
+        self.traffic(received, sent);
+    }
+}
+
+/// The clock that Python calls so, in seconds.
+fn monotonic() -> f64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: it writes to `now` and nothing else.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
+}
+
+impl Meter {
+    /// A request that ended so after this time. Its row has a cell for each outcome, one for each
+    /// bucket, and one for the sum of all times.
+    pub fn request(&self, row: usize, outcome: usize, seconds: f64) {
+        let buckets = row + self.outcomes;
+        self.add(row + outcome, 1.0);
+        self.add(buckets + self.bounds.partition_point(|bound| *bound < seconds), 1.0);
+        self.add(buckets + self.bounds.len() + 1, seconds);
+    }
+
+    /// The same for several that ended alike. Those of one row and bucket are added up first: a
+    /// batch of a hundred has few of them.
+    pub fn requests(&self, timed: impl Iterator<Item = (usize, Duration)>, outcome: usize) {
+        let mut run = Run::default();
+        for (row, took) in timed {
+            let seconds = took.as_secs_f64();
+            if row != run.row || !(run.above < seconds && seconds <= run.up_to) {
+                self.add_run(&run, outcome);
+                let bucket = self.bounds.partition_point(|bound| *bound < seconds);
+                let above = bucket.checked_sub(1).map_or(f64::MIN, |below| self.bounds[below]);
+                let up_to = self.bounds.get(bucket).copied().unwrap_or(f64::INFINITY);
+                run = Run { row, bucket, above, up_to, ..Run::default() };
+            }
+            run.count += 1.0;
+            run.seconds += seconds;
+        }
+        self.add_run(&run, outcome);
+    }
+
+    fn add_run(&self, run: &Run, outcome: usize) {
+        if run.count > 0.0 {
+            let buckets = run.row + self.outcomes;
+            self.add(run.row + outcome, run.count);
+            self.add(buckets + run.bucket, run.count);
+            self.add(buckets + self.bounds.len() + 1, run.seconds);
+        }
+    }
+
+    pub fn traffic(&self, received: usize, sent: usize) {
+        self.add(self.traffic, received as f64);
+        self.add(self.traffic + 1, sent as f64);
+    }
+
+    /// Nothing else writes here meanwhile, so a load and a store are enough.
+    fn add(&self, cell: usize, what: f64) {
+        if let Some(cell) = self.cells.get(cell) {
+            let sum = f64::from_bits(cell.load(Ordering::Relaxed)) + what;
+            cell.store(sum.to_bits(), Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+"""Every metric of a service. No I/O.
+
+Labels have few values, which no client chooses: networks and processes are those of the
+settings, methods those of the table, feeds are numbered in the order of the settings.
+`docs/metrics.md` has a row for each; a test compares.
+"""
+
+from typing import Final
+
+from foreblock.metrics.metric import Layout, Metric, Part, alone
+
+NETWORK: Final = ("network",)
+
+# How a request ended; the fast path counts the first.
+OK, ERROR, REFUSED, FAILED, CANCELLED = range(5)
+OUTCOMES: Final = ("ok", "error", "refused", "failed", "cancelled")
+
+# Methods that are not in the table, and items of a body that are no requests.
+UNKNOWN: Final = "unknown"
+INVALID: Final = "invalid"
+
+# What became of a message of a feed, as `/readyz?verbose` has them; others count as `other`.
+FEED_OUTCOMES: Final = (
+    "ahead", "applied", "bad_canonical", "broken_link", "canonical_diverged", "canonical_overrun",
+    "cheats", "competing", "diverged", "driven_out", "dropped_job", "duplicate", "equivocation",
+    "failed", "first_on_pending", "first_on_sealed", "first_on_unknown", "first_unproven", "gap",
+    "malformed", "metadata_agrees", "metadata_differs", "next", "old", "orphan", "overrun", "reorg",
+    "replaced", "restart", "seal_foreign", "sealed_by_canonical", "too_far", "undecodable",
+    "unsupported", "other",
+)  # fmt: skip
+
+REQUEST_BOUNDS: Final = (
+    0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.001, 0.002_5, 0.01, 0.025, 0.1, 1.0, 5.0,
+)  # fmt: skip
+COMMIT_BOUNDS: Final = (
+    0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0,
+)  # fmt: skip
+
+
+def _counter(name: str, text: str, *labels: str) -> Metric:
+    return Metric(f"foreblock_{name}_total", "counter", text, labels)
+
+
+def _gauge(name: str, text: str, *labels: str) -> Metric:
+    return Metric(f"foreblock_{name}", "gauge", text, labels)
+
+
+def _histogram(name: str, text: str, bounds: tuple[float, ...], *labels: str) -> Metric:
+    return Metric(f"foreblock_{name}_seconds", "histogram", text, labels, bounds)
+
+
+# --- Requests, counted by workers ---
+
+REQUESTS_TOTAL: Final = _counter(
+    "requests", "Requests by method and outcome.", "network", "method", "outcome"
+)
+REQUEST_DURATION: Final = _histogram(
+    "request_duration",
+    "Time from the start of a request to its result, without reading and writing it.",
+    REQUEST_BOUNDS,
+    "network",
+    "method",
+)
+SLOW_REQUESTS: Final = _counter(
+    "slow_requests", "Requests that took longer than `slow_request`.", *NETWORK
+)
+RECEIVED_BYTES: Final = _counter("received_bytes", "Bytes received from clients.", *NETWORK)
+SENT_BYTES: Final = _counter("sent_bytes", "Bytes sent to clients.", *NETWORK)
+CONNECTIONS: Final = _gauge("connections", "Open connections.", "transport")
+CONNECTIONS_ACCEPTED: Final = _counter(
+    "connections_accepted", "Connections that were accepted.", *NETWORK
+)
+CONNECTIONS_REFUSED: Final = _counter(
+    "connections_refused", "Connections beyond the limit.", *NETWORK
+)
+SUBSCRIPTIONS: Final = _gauge("subscriptions", "Open subscriptions.", *NETWORK)
+WAITING_REQUESTS: Final = _gauge("waiting_requests", "Requests that wait for their result.")
+UNSENT_BYTES: Final = _gauge("unsent_bytes", "Bytes of long answers that clients have not read.")
+UNANSWERED_BYTES: Final = _gauge(
+    "unanswered_bytes", "Bytes of long requests that are being received or answered."
+)
+QUEUE_LENGTH: Final = _gauge("queue_length", "Requests that wait for a slice of a worker's loop.")
+SLICES: Final = _counter("slices", "Slices of workers' loops given to long requests.")
+THREAD_CALLS: Final = _gauge("thread_calls", "Slow calls that wait for or run on threads.")
+THREAD_CALLS_BEGUN: Final = _counter("thread_calls_begun", "Slow calls that were given to threads.")
+
+# --- Chains, read from the store by the worker that is asked ---
+
+READY: Final = _gauge("ready", "1 if the network is ready, as at /readyz.", *NETWORK)
+COMMIT_NUMBER: Final = _gauge("commit_number", "Number of the last commit.", *NETWORK)
+LATEST_NUMBER: Final = _gauge("latest_block_number", "Number of the latest block.", *NETWORK)
+LATEST_AGE: Final = _gauge(
+    "latest_age_seconds", "Time since the timestamp of the latest block.", *NETWORK
+)
+PENDING_NUMBER: Final = _gauge(
+    "pending_block_number", "Number of the pending block, while there is a fresh one.", *NETWORK
+)
+PENDING_INDEX: Final = _gauge(
+    "pending_flashblock_index", "Index of the last flashblock of the pending block.", *NETWORK
+)
+PENDING_AGE: Final = _gauge(
+    "pending_age_seconds", "Time since the last flashblock of the pending block.", *NETWORK
+)
+PENDING_DISTANCE: Final = _gauge(
+    "pending_distance_blocks", "Blocks from the latest to the pending one.", *NETWORK
+)
+EARLIEST_STATE: Final = _gauge(
+    "earliest_state_block_number", "The oldest block whose state can be read.", *NETWORK
+)
+MAINTENANCE_BLOCKS: Final = _gauge(
+    "maintenance_blocks",
+    "Blocks behind the latest that are not folded or not indexed.",
+    "network",
+    "work",
+)
+MAINTENANCE_ITEMS: Final = _gauge(
+    "maintenance_items", "Items of the past that are not cleared.", *NETWORK
+)
+STORE_FILE_BYTES: Final = _gauge("store_file_bytes", "Length of the store's file.", *NETWORK)
+STORE_FREE_BYTES: Final = _gauge(
+    "store_free_bytes", "Bytes of free pages in the store's file.", *NETWORK
+)
+STORE_READERS: Final = _gauge(
+    "store_reader_slots_used", "Slots for readers of the store that were taken so far.", *NETWORK
+)
+STORE_READERS_MOST: Final = _gauge(
+    "store_reader_slots", "Slots for readers of the store.", *NETWORK
+)
+DISK_FREE_BYTES: Final = _gauge(
+    "disk_free_bytes", "Free bytes of the file system of the store.", *NETWORK
+)
+STORE_AVAILABLE: Final = _gauge("store_available", "1 if the store can be read.", *NETWORK)
+
+# --- Chains, counted by the writer ---
+
+COMMIT_DURATION: Final = _histogram(
+    "commit_duration", "Time of a durable commit.", COMMIT_BOUNDS, *NETWORK
+)
+FLASHBLOCK_READABLE: Final = _histogram(
+    "flashblock_readable",
+    "Time from when a flashblock was received, or closed by the sequencer, until it is readable.",
+    COMMIT_BOUNDS,
+    *NETWORK,
+)
+POOL_TRANSACTIONS: Final = _gauge(
+    "pool_transactions", "Transactions that wait in the pool.", *NETWORK
+)
+SUBMISSIONS: Final = _counter(
+    "submissions", "Transactions that were submitted, by outcome.", "network", "outcome"
+)
+NETWORK_RESTARTS: Final = _counter(
+    "network_restarts", "Restarts of a network after a failure.", *NETWORK
+)
+FEED_MESSAGES: Final = _counter(
+    "feed_messages", "Messages of feeds by what became of them.", "network", "outcome"
+)
+FEED_RECEIVED: Final = _counter("feed_received", "Messages received.", "network", "feed")
+FEED_DROPPED: Final = _counter(
+    "feed_dropped", "Messages dropped because too many waited.", "network", "feed"
+)
+FEED_CONNECTED: Final = _gauge("feed_connected", "1 if the feed is connected.", "network", "feed")
+FEED_CONNECTIONS: Final = _counter(
+    "feed_connections", "Connections that were made to a feed.", "network", "feed"
+)
+FEED_LAST_MESSAGE: Final = _gauge(
+    "feed_last_message_timestamp_seconds", "Time of the last message.", "network", "feed"
+)
+CANONICAL_NUMBER: Final = _gauge(
+    "canonical_block_number", "The canonical source's latest block.", *NETWORK
+)
+CANONICAL_BLOCKS: Final = _counter(
+    "canonical_blocks", "Blocks fetched from the canonical source.", *NETWORK
+)
+CANONICAL_FAILURES: Final = _counter(
+    "canonical_failures", "Failures of the canonical source.", *NETWORK
+)
+
+# --- Processes ---
+
+RESIDENT_BYTES: Final = _gauge(
+    "process_resident_memory_bytes", "Resident memory of each process.", "process"
+)
+CPU_SECONDS: Final = _counter("process_cpu_seconds", "CPU time of each process.", "process")
+START_TIME: Final = _gauge(
+    "process_start_time_seconds", "Time at which each process was started.", "process"
+)
+PROCESS_RESTARTS: Final = _counter(
+    "process_restarts", "Restarts of processes that ended, hung or did not start.", "role"
+)
+BUILD_INFO: Final = _gauge("build_info", "1, with the version.", "version")
+
+# Rows of several series, which are counted together.
+REQUESTS: Final = Layout(
+    "requests",
+    (*(Part(REQUESTS_TOTAL, (each,)) for each in OUTCOMES), Part(REQUEST_DURATION)),
+    sparse=True,
+)
+TRAFFIC: Final = Layout("traffic", (Part(RECEIVED_BYTES), Part(SENT_BYTES)))
+
+METRICS: Final = tuple(each for each in globals().values() if isinstance(each, Metric))
+LAYOUTS: Final = {each.name: each for each in (REQUESTS, TRAFFIC, *map(alone, METRICS))}

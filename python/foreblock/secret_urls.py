@@ -1,0 +1,70 @@
+"""URLs without what may be secret in them, for logs and for facts that anybody may read. No I/O.
+
+Providers put keys into any part of a URL but the host: before it, into the path, into the query.
+So of a path only well-known words are kept, of a query only the names.
+"""
+
+import re
+from typing import Final
+
+HIDDEN: Final = "\N{HORIZONTAL ELLIPSIS}"
+
+# Words of paths that are no keys.
+_WORDS: Final = frozenset(
+    {
+        "", "api", "eth", "ethereum", "base", "optimism", "op", "unichain", "mainnet", "sepolia",
+        "testnet", "main", "test", "flashblocks", "http", "https", "json-rpc", "jsonrpc", "rpc",
+        "stream", "ws", "wss", "v1", "v2", "v3", "v4", "healthz", "readyz", "metrics",
+    }
+)  # fmt: skip
+_URL: Final = re.compile(
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)"
+    r"(?P<place>[^\s/?#\"'<>`|]*)(?P<path>[^\s?#\"'<>`|]*)"
+    r"(?P<query>\?[^\s#\"'<>`|]*)?(?P<fragment>#[^\s\"'<>`|]*)?"
+)
+_NAME: Final = re.compile(r"[A-Za-z_]{1,16}")
+# What ends a sentence or a clause after a URL.
+_ENDS: Final = ".,:;!)]}"
+
+
+def without_secrets(text: str) -> str:
+    """The text with every URL in it as `safe_url` gives it."""
+    return _URL.sub(_safe, text) if "://" in text else text
+
+
+def safe_url(url: str) -> str:
+    """Scheme, host, port, well-known words of the path, and names of the query."""
+    return without_secrets(url)
+
+
+def _safe(found: re.Match[str]) -> str:
+    whole = found[0]
+    ends = whole[len(whole.rstrip(_ENDS)) :]
+    found = _URL.fullmatch(whole.rstrip(_ENDS)) or found
+    if "@" in found["path"]:  # a password with a slash, or nothing that is known
+        return f"{found['scheme']}{HIDDEN}{ends}"
+    _, at, host = found["place"].rpartition("@")
+    return "".join(
+        (
+            found["scheme"],
+            f"{HIDDEN}@" if at else "",
+            host,
+            "/".join(
+                each if each.lower() in _WORDS else HIDDEN for each in found["path"].split("/")
+            ),
+            _query(found["query"]),
+            f"#{HIDDEN}" if found["fragment"] else "",
+            ends,
+        )
+    )
+
+
+def _query(query: str | None) -> str:
+    if not query:
+        return ""
+    return "?" + "&".join(map(_parameter, query[1:].split("&")))
+
+
+def _parameter(parameter: str) -> str:
+    name, equals, _ = parameter.partition("=")
+    return f"{name}={HIDDEN}" if equals and _NAME.fullmatch(name) else HIDDEN

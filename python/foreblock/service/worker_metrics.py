@@ -1,0 +1,98 @@
+"""The metrics of one worker: its requests by network, and how busy it is.
+
+Requests and bytes are counted where they happen; the rest is looked at once a second, and when
+this worker is asked for metrics.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from foreblock.metrics.catalogue import (
+    CONNECTIONS,
+    QUEUE_LENGTH,
+    SLICES,
+    SUBSCRIPTIONS,
+    THREAD_CALLS,
+    THREAD_CALLS_BEGUN,
+    UNANSWERED_BYTES,
+    UNSENT_BYTES,
+    WAITING_REQUESTS,
+)
+from foreblock.metrics.instruments import Count, Gauge
+from foreblock.metrics.process_metrics import ProcessMetrics, sheet_of
+from foreblock.metrics.request_meter import RequestMeter
+from foreblock.rpc.subscriptions import Sessions
+from foreblock.scheduling.room import Room
+from foreblock.scheduling.scheduler import Scheduler
+
+
+class Counted(Protocol):
+    """The connections of a worker."""
+
+    count: int
+
+
+class WorkerMetrics:
+    """The metrics of one worker."""
+
+    def __init__(
+        self, runtime: str = "", process: str = "", connections: Counted | None = None
+    ) -> None:
+        """Without `runtime`, the folder that all processes share, nobody reads them."""
+        self.runtime: Final = runtime
+        self.sheet: Final = sheet_of(runtime, process)
+        self._process: Final = ProcessMetrics(self.sheet, process)
+        self._connections: Final = connections
+        self._scheduler: Scheduler | None = None
+        self._sessions: Final[list[tuple[Gauge, Sequence[Sessions]]]] = []
+        sheet = self.sheet
+        self._http: Final = Gauge(sheet, CONNECTIONS, "http")
+        self._websocket: Final = Gauge(sheet, CONNECTIONS, "websocket")
+        self._waiting: Final = Gauge(sheet, WAITING_REQUESTS)
+        self._unsent: Final = Gauge(sheet, UNSENT_BYTES)
+        self._unanswered: Final = Gauge(sheet, UNANSWERED_BYTES)
+        self._queue: Final = Gauge(sheet, QUEUE_LENGTH)
+        self._slices: Final = Count(sheet, SLICES)
+        self._calls: Final = Gauge(sheet, THREAD_CALLS)
+        self._calls_begun: Final = Count(sheet, THREAD_CALLS_BEGUN)
+
+    def meter(self, network: str, slow_seconds: float) -> RequestMeter:
+        """The meter of one network's requests, of which those are slow that take so long."""
+        return RequestMeter(self.sheet, network, slow_seconds)
+
+    def watch(self, scheduler: Scheduler) -> None:
+        """Look at the scheduler of this worker."""
+        self._scheduler = scheduler
+
+    def watch_sessions(self, network: str, sessions: Sequence[Sessions]) -> None:
+        """Look at the sessions of all views of a network."""
+        self._sessions.append((Gauge(self.sheet, SUBSCRIPTIONS, network), sessions))
+
+    def sample(self) -> None:
+        """Look at everything."""
+        self._process.sample()
+        self._sample_connections()
+        if self._scheduler is not None:
+            self._sample_work(self._scheduler)
+
+    def _sample_connections(self) -> None:
+        websockets = 0
+        for gauge, sessions in self._sessions:
+            gauge.set(sum(each.subscriptions for each in sessions))
+            websockets += sum(each.connections for each in sessions)
+        count = 0 if self._connections is None else self._connections.count
+        self._websocket.set(websockets)
+        self._http.set(max(0, count - websockets))
+
+    def _sample_work(self, scheduler: Scheduler) -> None:
+        room, queue, threads = scheduler.room, scheduler.queue, scheduler.threads
+        self._sample_room(room)
+        self._queue.set(queue.length)
+        self._slices.follow(queue.slices)
+        self._calls.set(threads.length)
+        self._calls_begun.follow(threads.begun)
+
+    def _sample_room(self, room: Room) -> None:
+        self._waiting.set(room.places - room.places_left)
+        self._unsent.set(max(0, room.held))
+        self._unanswered.set(room.received - room.received_left)

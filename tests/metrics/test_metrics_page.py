@@ -1,0 +1,102 @@
+"""docs/metrics.md, the dashboard and the alert rules name what is exposed, and nothing else."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foreblock.ledger.following import classification, verdict
+from foreblock.metrics.catalogue import FEED_OUTCOMES, METRICS
+from foreblock.sources.feed_metrics import outcome_label
+
+NAME = re.compile(r"foreblock_[a-z_]+")
+ALERT = re.compile(r"- alert: (\w+)")
+OF_PROMETHEUS = {"up"}
+
+
+def exposed() -> set[str]:
+    """The names of all samples."""
+    found = set()
+    for metric in METRICS:
+        ends = ("_bucket", "_sum", "_count") if metric.kind == "histogram" else ("",)
+        found |= {metric.name + end for end in ends}
+    return found
+
+
+def test_every_metric_is_documented(checkout: Path) -> None:
+    text = (checkout / "docs" / "metrics.md").read_text("utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| `foreblock_")]
+    assert rows == [
+        f"| `{each.name}` | {each.kind} | {', '.join(f'`{label}`' for label in each.labels)} |"
+        f" {each.help} |"
+        for each in METRICS
+    ]
+
+
+def panels(board: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for panel in board["panels"]:
+        yield panel
+        yield from panels({"panels": panel.get("panels", [])})
+
+
+def test_every_panel_shows_series_that_exist(checkout: Path) -> None:
+    board = json.loads((checkout / "deploy" / "grafana.json").read_text("utf-8"))
+    shown = set()
+    for panel in panels(board):
+        if panel["type"] == "row":
+            continue
+        assert panel["targets"], panel["title"]
+        for target in panel["targets"]:
+            named = set(NAME.findall(target["expr"]))
+            assert named, panel["title"]
+            assert named <= exposed(), panel["title"]
+            shown |= named
+    assert len({panel["id"] for panel in panels(board)}) == len(list(panels(board)))
+    # Whoever adds a metric decides where it is seen.
+    assert shown >= {each.name for each in METRICS if each.kind != "histogram"}, (
+        "a metric without a panel"
+    )
+
+
+def test_every_alert_is_about_series_that_exist_and_is_documented(checkout: Path) -> None:
+    rules = (checkout / "deploy" / "alerts.yml").read_text("utf-8")
+    assert set(NAME.findall(rules)) <= exposed() | {"foreblock"}
+    alerts, page = ALERT.findall(rules), (checkout / "docs" / "metrics.md").read_text("utf-8")
+    documented = re.findall(r"`(Foreblock\w+)`", page)
+    assert sorted(alerts) == sorted(documented)
+    for each in rules.split("- alert: ")[1:]:
+        assert NAME.search(each.partition("annotations")[0]) or "up{" in each
+
+
+def test_promtool_takes_the_rules(checkout: Path) -> None:
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("promtool is missing; it is in Debian's package prometheus")
+    done = subprocess.run(
+        [promtool, "check", "rules", str(checkout / "deploy" / "alerts.yml")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"SUCCESS: \d+ rules found", done.stdout)
+
+
+def test_every_outcome_of_a_message_has_a_label() -> None:
+    named = [
+        value.__name__
+        for module, union in ((classification, "Outcome"), (verdict, "Verdict"))
+        for value in getattr(module, union).__args__
+    ]
+    assert len(named) > 15
+    assert {outcome_label(each) for each in named} <= set(FEED_OUTCOMES) - {"other"}
+    following = Path(classification.__file__).parent
+    texts = "".join(each.read_text("utf-8") for each in following.glob("*.py"))
+    counted = re.findall(r'(?:_tally|count|_counters)[\[(]"(\w+)"', texts)
+    counted += re.findall(r'count\("\w+" if .* else "(\w+)"', texts)
+    assert {"CanonicalDiverged", "MetadataAgrees", "MetadataDiffers", "Malformed"} <= set(counted)
+    assert {outcome_label(each) for each in counted} <= set(FEED_OUTCOMES) - {"other"}
+    assert outcome_label("SomethingNew") == "other"

@@ -1,0 +1,66 @@
+"""No secret of a URL survives, wherever in it or in a text it stands."""
+
+from urllib.parse import quote, urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreblock.secret_urls import safe_url, without_secrets
+
+KNOWN = [
+    ("wss://mainnet.example/ws", "wss://mainnet.example/ws"),
+    ("http://127.0.0.1:8545", "http://127.0.0.1:8545"),
+    ("http://[::1]:8545/eth", "http://[::1]:8545/eth"),
+    ("https://user:pw@host.example/", "https://…@host.example/"),
+    ("https://a@b@host.example:443/v2/Abc0123456789", "https://…@host.example:443/v2/…"),
+    ("https://x.quiknode.pro/0123abcd/", "https://x.quiknode.pro/…/"),
+    ("wss://h/ws?compression=brotli&token=abc", "wss://h/ws?compression=…&token=…"),
+    ("https://h/?abcdef", "https://h/?…"),
+    ("https://h/?0123=x", "https://h/?…"),
+    ("https://h/#key", "https://h/#…"),
+    ("wss://h?key=x", "wss://h?key=…"),
+    ("https://user:pw/d@host.example/ws", "https://…"),
+]
+
+
+@pytest.mark.parametrize(("url", "safe"), KNOWN)
+def test_known_forms(url: str, safe: str) -> None:
+    assert safe_url(url) == safe
+    assert without_secrets(f"no answer from {url}: lost") == f"no answer from {safe}: lost"
+    assert without_secrets(f"'{url}' and {url}") == f"'{safe}' and {safe}"
+
+
+@pytest.mark.parametrize("text", ["", "no url", "a://", "12:30", "block 0x12//34", "x:/y"])
+def test_texts_without_urls_stay(text: str) -> None:
+    assert without_secrets(text) == text
+
+
+letters = "abcdefghijklmnopqrstuvwxyzABCDEF0123456789-_~!$*+%"
+secrets = st.text(st.sampled_from(letters), min_size=8, max_size=40).filter(
+    lambda text: "secret" not in text
+)
+
+
+@given(secrets, st.sampled_from(["user", "password", "path", "query", "bare", "fragment"]))
+def test_a_secret_in_any_part_is_gone(token: str, part: str) -> None:
+    token = quote(token, safe="-_~") + "secret"
+    url = {
+        "user": f"wss://{token}@host.example:1/ws",
+        "password": f"wss://me:{token}@host.example:1/ws",
+        "path": f"wss://host.example:1/{token}/ws",
+        "query": f"wss://host.example:1/ws?key={token}",
+        "bare": f"wss://host.example:1/ws?{token}",
+        "fragment": f"wss://host.example:1/ws#{token}",
+    }[part]
+    found = without_secrets(f"lost ({url}), and again {url}.")
+    assert "secret" not in found
+    assert token not in found
+    parts = urlsplit(safe_url(url))
+    assert (parts.scheme, parts.hostname, parts.port) == ("wss", "host.example", 1)
+
+
+@given(st.text())
+def test_any_text_is_taken_and_nothing_changes_twice(text: str) -> None:
+    once = without_secrets(text)
+    assert without_secrets(once) == once
