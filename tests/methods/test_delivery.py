@@ -19,7 +19,7 @@ from foreblock.methods.subscriptions.flashblock_kinds import (
 )
 from foreblock.methods.subscriptions.kinds import Wanted
 from foreblock.methods.subscriptions.log_kinds import LOGS, LogKind, read_wanted
-from foreblock.service.app import Service, ServiceOptions, make_scheduler
+from foreblock.service.app import Service, ServiceOptions, Shared, make_scheduler
 from support.chains.following import Following, Truth
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.servers.in_loop import run, turns, until
@@ -312,7 +312,7 @@ def test_a_hint_of_a_commit_is_followed_at_once_and_a_missed_one_is_no_loss(
         hints.remove(hint)
 
     ledger = Ledger(chain.store, clock=chain.clock)
-    service = Service(ledger, options, scheduler, follow=follow)
+    service = Service(ledger, options, scheduler, shared=Shared(follow=follow))
 
     async def body() -> None:
         client = Connection(service.open_session)

@@ -16,7 +16,7 @@ from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.filters.filter_table import FilterTable, StoredFilter
 from foreblock.methods.options import Options
 from foreblock.scheduling.reply import Reply
-from foreblock.service.app import Service, ServiceOptions, make_scheduler
+from foreblock.service.app import Service, ServiceOptions, Shared, make_scheduler
 from support.chains.preconfirming import COUNTER, PreconfirmingChain
 from support.servers.asked_by import ANYBODY, body_of
 from support.servers.asking import error, request
@@ -35,7 +35,7 @@ class Worker:
         table = FilterTable(str(folder), most=3, seconds=300.0, now=lambda: now[0])
         self.scheduler = make_scheduler(options)
         self.ledger = Ledger(chain.store, clock=chain.clock)
-        self.service = Service(self.ledger, options, self.scheduler, filters=table)
+        self.service = Service(self.ledger, options, self.scheduler, shared=Shared(filters=table))
         self._loop = asyncio.new_event_loop()
 
     def close(self) -> None:

@@ -18,6 +18,7 @@ from foreblock.rpc.envelope import (
     BATCH_TOO_LARGE,
     REQUEST_TIMED_OUT,
     RESPONSE_TOO_LARGE,
+    Asked,
     Item,
     Malformed,
     failure,
@@ -40,11 +41,19 @@ class Limits(Struct, frozen=True):
 
 
 class Waiting(NamedTuple):
-    """A request whose result is not there yet, or one after such a request."""
+    """A request whose result is not there yet."""
+
+    asked: Asked
+    result: Awaitable[Text]
+    began: float
+
+
+class Joined(NamedTuple):
+    """One of a batch's requests that are awaited together, or what came after them."""
 
     asked: Item
     result: Text | Awaitable[Text]
-    began: float = 0.0  # when it was asked
+    began: float
 
 
 class Batch:
@@ -105,7 +114,7 @@ class Batch:
             self.take(item, failure(item, fault))
         self.done = True
 
-    def refuse_to_wait(self, waiting: Sequence[Waiting], fault: Fault) -> None:
+    def refuse_to_wait(self, waiting: Sequence[Joined], fault: Fault) -> None:
         """Answer all the rest with this fault, the requests that wait as well."""
         for asked, result, _ in waiting:
             if isinstance(result, Awaitable):

@@ -22,7 +22,7 @@ from msgspec import Raw
 from foreblock.errors import TooManyWaiting, TooMuchUnsent
 from foreblock.metrics.catalogue import ERROR
 from foreblock.metrics.request_meter import RequestMeter
-from foreblock.rpc.batch import Batch, Limits, Waiting, too_large
+from foreblock.rpc.batch import Batch, Joined, Limits, Waiting, too_large
 from foreblock.rpc.counting import RequestCounts
 from foreblock.rpc.envelope import (
     BATCH_TOO_LARGE,
@@ -274,7 +274,7 @@ class Dispatcher(Generic[C]):
         context.close()
         return batch.reply(context.headers)
 
-    def _advance(self, context: C, batch: Batch) -> Sequence[Waiting]:
+    def _advance(self, context: C, batch: Batch) -> Sequence[Joined]:
         """Answer items until some have to be waited for, or the slice is over."""
         clock, answers = self._clock, batch.answers
         now = clock()
@@ -293,7 +293,7 @@ class Dispatcher(Generic[C]):
             elif isinstance(answer, list):
                 batch.take(item, answer)
             else:
-                waiting = [Waiting(item, answer, self._counts.began)]
+                waiting = [Joined(item, answer, self._counts.began)]
                 if isinstance(answer, InOrder):
                     self._join_more(context, batch, waiting)
                 return waiting
@@ -307,7 +307,7 @@ class Dispatcher(Generic[C]):
         batch.done = True
         return ()
 
-    def _join_more(self, context: C, batch: Batch, waiting: list[Waiting]) -> None:
+    def _join_more(self, context: C, batch: Batch, waiting: list[Joined]) -> None:
         """Take requests that can be awaited with those that wait, and the next one after them."""
         for item in batch.rest:
             if isinstance(item, tuple):
@@ -315,11 +315,11 @@ class Dispatcher(Generic[C]):
             else:
                 self._count(self._counts.invalid, ERROR, 0.0)
                 result = failure(item, item.fault)
-            waiting.append(Waiting(item, result, self._counts.began))
+            waiting.append(Joined(item, result, self._counts.began))
             if not isinstance(result, InOrder) or len(waiting) >= THRESHOLDS.awaited_together:
                 return
 
-    async def _await_all(self, waiting: Sequence[Waiting]) -> Sequence[Text]:
+    async def _await_all(self, waiting: Sequence[Joined]) -> Sequence[Text]:
         """The answers to requests that wait, those together that may be, in their order."""
         if len(waiting) == 1:
             return [await self._answer_of(waiting[0])]
@@ -334,7 +334,7 @@ class Dispatcher(Generic[C]):
             raise
         return [*answers, await self._answer_of(last)]
 
-    async def _answer_of(self, waiting: Waiting) -> Text:
+    async def _answer_of(self, waiting: Joined) -> Text:
         asked, result, began = waiting
         if not isinstance(result, Awaitable):
             return result
@@ -342,7 +342,7 @@ class Dispatcher(Generic[C]):
         return await self._await(asked, result, began)
 
     async def _finish_batch(
-        self, context: C, batch: Batch, waiting: Sequence[Waiting], place: WaitingPlace
+        self, context: C, batch: Batch, waiting: Sequence[Joined], place: WaitingPlace
     ) -> Reply:
         try:
             while not batch.done:

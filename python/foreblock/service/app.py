@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import structlog
 
@@ -91,6 +91,18 @@ def make_scheduler(options: ServiceOptions, room: Room | None = None) -> Schedul
     return Scheduler(CallThreads(pool), options.methods.call_timeout_ms, room)
 
 
+class Shared(NamedTuple):
+    """What the views of a network have in common."""
+
+    families: SharedFamilies | None = None
+    filters: FilterTable | None = None
+    follow: FollowCommits = no_hints  # gives hints of commits
+    meter: RequestMeter | None = None  # counts the requests of all of them
+
+
+NOTHING_SHARED: Final = Shared()
+
+
 class Service:
     """Answers the requests of one view of a network, in one loop."""
 
@@ -100,23 +112,18 @@ class Service:
         options: ServiceOptions,
         scheduler: Scheduler,
         sequencing: Sequencing | None = None,
-        shared: SharedFamilies | None = None,
-        filters: FilterTable | None = None,
-        follow: FollowCommits = no_hints,
-        meter: RequestMeter | None = None,
+        shared: Shared = NOTHING_SHARED,
     ) -> None:
-        """Without `sequencing`, the way to a sequencer, it only reads.
-
-        `shared` are the families that it has in common with other views of the network;
-        `follow` gives hints of its commits, and `meter` counts the requests of all views.
-        """
+        """Without `sequencing`, the way to a sequencer, it only reads."""
         visibility = options.methods.visibility
         view = ledger.view
         if visibility is not PRECONFIRMED:
             view = partial(ledger.view, visibility=visibility)
         self.sessions: Final = Sessions(options.subscriptions)
-        events = Events(self.sessions, view, filters, follow)
-        self.methods: Final = make_methods(options.methods, scheduler, sequencing, shared, events)
+        events = Events(self.sessions, view, shared.filters, shared.follow)
+        self.methods: Final = make_methods(
+            options.methods, scheduler, sequencing, shared.families, events
+        )
         dispatcher = Dispatcher(
             self.methods,
             view,
@@ -124,7 +131,7 @@ class Service:
             options.limits,
             queue=scheduler.queue,
             room=scheduler.room,
-            counts=RequestCounts(meter or RequestMeter.private(), self.methods),
+            counts=RequestCounts(shared.meter or RequestMeter.private(), self.methods),
         )
         # The reply to a body; never raises. This is the handler that a server needs.
         self.answer: Final[Handler] = dispatcher.answer
@@ -170,13 +177,12 @@ def make_served(
     link: WriterLink | None,
     room: Room,
     seen: Sequence[SeenCommit],
-    runtime: str = "",
     metrics: WorkerMetrics | None = None,
     written: Sequence[Store] = (),
 ) -> list[Served]:
     """The networks of one worker: what bodies are answered with, as the settings want it.
 
-    `runtime` is a folder that all workers share; `written` are the stores, where this process
+    `metrics` know the folder that all workers share; `written` are the stores, where this process
     writes them. What is at an address of its own comes last: the metrics, where the settings
     say so. Raises what opening a store raises, where it was not served before.
     """
@@ -198,12 +204,16 @@ def make_served(
     _forget_old_views(loop, [each for each in ledgers if isinstance(each, Ledger)])
     watches = [each.watch(which) for each, which in zip(ledgers, seen, strict=True)]
     _watch_stores(loop, watches)
-    served = [
-        _served(
-            ledger, network, options, scheduler, link, _filters(settings, runtime, number), metrics
+    served = []
+    for number, (ledger, network) in enumerate(zip(ledgers, networks, strict=True)):
+        shared = Shared(
+            filters=_filters(settings, metrics.runtime, number),
+            follow=no_hints if link is None else partial(link.following, network.name),
+            meter=metrics.meter(network.name, options.slow_seconds),
         )
-        for number, (ledger, network) in enumerate(zip(ledgers, networks, strict=True))
-    ]
+        made = NetworkViews(ledger, network, options, scheduler, link, shared)
+        served.append(made.served())
+        metrics.watch_sessions(network.name, made.sessions)
     return _with_metrics(
         served, Scraper(metrics, list(zip(networks, ledgers, strict=True)), scheduler), settings
     )
@@ -241,63 +251,57 @@ def _filters(settings: Settings, runtime: str, network: int) -> FilterTable:
     return FilterTable(str(folder or ""), kept.filters, kept.filter_timeout)
 
 
-def _served(
-    ledger: Ledger | AbsentLedger,
-    network: Network,
-    options: ServiceOptions,
-    scheduler: Scheduler,
-    link: WriterLink | None,
-    filters: FilterTable,
-    metrics: WorkerMetrics,
-) -> Served:
-    meter = metrics.meter(network.name, options.slow_seconds)
-    sequencing = _sequencing(link, network)
-    serve = partial(_views, ledger, network, options, scheduler, link, filters, metrics, meter)
-    served = serve(sequencing)
-    if isinstance(ledger, Ledger):
-        fast_path = ledger.open_fast_path(fast_path_bounds(options), meter)
-        served = served._replace(fast_path=fast_path)
-    if network.dev is None or network.dev.dev_methods != "loopback":
-        return served
-    hiding = sequencing._replace(hidden=ON_LOOPBACK)
-    return served._replace(elsewhere=lambda: serve(hiding)._replace(fast_path=served.fast_path))
+@dataclass(frozen=True, slots=True)
+class NetworkViews:
+    """What is served of a network, at all of its paths and addresses."""
 
+    ledger: Ledger | AbsentLedger
+    network: Network
+    options: ServiceOptions
+    scheduler: Scheduler
+    link: WriterLink | None
+    shared: Shared
+    sessions: list[Sessions] = field(default_factory=list)  # of all views
 
-def _views(
-    ledger: Ledger | AbsentLedger,
-    network: Network,
-    options: ServiceOptions,
-    scheduler: Scheduler,
-    link: WriterLink | None,
-    filters: FilterTable,
-    metrics: WorkerMetrics,
-    meter: RequestMeter,
-    sequencing: Sequencing,
-) -> Served:
-    """What is at the paths of a network, without the fast path that they share."""
-    at_root = replace(options, methods=options_at_root(options.methods, network))
-    at_node = replace(options, methods=options_of_node(options.methods))
-    shared = make_shared(options.methods, scheduler, sequencing.pool, sequencing.keys)
-    follow = no_hints if link is None else partial(link.following, network.name)
-    root, node = (
-        Service(ledger, each, scheduler, sequencing, shared, filters, follow, meter)
-        for each in (at_root, at_node)
-    )
-    metrics.watch_sessions(network.name, (root.sessions, node.sessions))
-    served = Served(
-        root.answer,
-        partial(_readiness, ledger, network, link),
-        at_paths={NODE_PATH: node.answer},
-        open_session=root.open_session,
-        sessions_at={NODE_PATH: node.open_session},
-        counts=ServerCounts(meter.traffic, meter.opened.add, meter.refused.add),
-    )
-    if isinstance(ledger, Ledger) and link is not None and network.dev is not None:
-        printed = PrintedRequests(ledger, network, link)
-        printed.add(root.methods, at_root.methods, scheduler)
-        printed.add(node.methods, at_node.methods, scheduler)
-        printed.look()
-    return served
+    def served(self) -> Served:
+        """The views, with the fast path that they share."""
+        sequencing = _sequencing(self.link, self.network)
+        served = self._at_paths(sequencing)
+        if isinstance(self.ledger, Ledger):
+            bounds, meter = fast_path_bounds(self.options), self.shared.meter
+            served = served._replace(fast_path=self.ledger.open_fast_path(bounds, meter))
+        if self.network.dev is None or self.network.dev.dev_methods != "loopback":
+            return served
+        hiding, fast_path = sequencing._replace(hidden=ON_LOOPBACK), served.fast_path
+        return served._replace(
+            elsewhere=lambda: self._at_paths(hiding)._replace(fast_path=fast_path)
+        )
+
+    def _at_paths(self, sequencing: Sequencing) -> Served:
+        """What is at the paths, without the fast path."""
+        options, network, scheduler = self.options, self.network, self.scheduler
+        at_root = replace(options, methods=options_at_root(options.methods, network))
+        at_node = replace(options, methods=options_of_node(options.methods))
+        families = make_shared(options.methods, scheduler, sequencing.pool, sequencing.keys)
+        shared, meter = self.shared._replace(families=families), self.shared.meter
+        assert meter is not None, "a network has one"
+        root, node = (
+            Service(self.ledger, each, scheduler, sequencing, shared) for each in (at_root, at_node)
+        )
+        self.sessions.extend((root.sessions, node.sessions))
+        if isinstance(self.ledger, Ledger) and self.link is not None and network.dev is not None:
+            printed = PrintedRequests(self.ledger, network, self.link)
+            printed.add(root.methods, at_root.methods, scheduler)
+            printed.add(node.methods, at_node.methods, scheduler)
+            printed.look()
+        return Served(
+            root.answer,
+            partial(_readiness, self.ledger, network, self.link),
+            at_paths={NODE_PATH: node.answer},
+            open_session=root.open_session,
+            sessions_at={NODE_PATH: node.open_session},
+            counts=ServerCounts(meter.traffic, meter.opened.add, meter.refused.add),
+        )
 
 
 def _sequencing(link: WriterLink | None, network: Network) -> Sequencing:

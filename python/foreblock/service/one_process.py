@@ -26,12 +26,13 @@ import structlog
 from foreblock.bus.link import WriterLink
 from foreblock.clock import SystemClock
 from foreblock.ledger.storage.seen_commits import open_seen
+from foreblock.metrics.network_metrics import NetworkMetrics
 from foreblock.server.process import run_ordered
 from foreblock.service.app import make_served
 from foreblock.service.launch import WorkerOrder, WriterOrder
 from foreblock.service.worker import Worker
 from foreblock.service.writer import SWITCH_SECONDS, Writer, make_printers, open_feed
-from foreblock.sources.dev_network import open_dev_source
+from foreblock.sources.dev_network import Watchers, open_dev_source
 from foreblock.sources.network_writer import NetworkWriter
 
 log = structlog.get_logger()
@@ -57,11 +58,12 @@ async def _run(text: bytes, line: socket.socket) -> None:
         hub, printer = Writer(), make_printers([network])[network.name]
         opened.callback(printer.close)
         hub.add_printer(network.name, printer)
-        source = await open_dev_source(network, clock, feed, executor, seen, printer)
+        metrics = NetworkMetrics(worker.metrics.sheet, network.name)
+        watchers = Watchers(printer, metrics)
+        source = await open_dev_source(network, clock, feed, executor, seen, watchers)
         exchange = hub.exchange
-        writer = NetworkWriter(
-            network.name, source, clock, executor, exchange.tell, exchange.tell_of_change
-        )
+        told = (exchange.tell, exchange.tell_of_change, metrics)
+        writer = NetworkWriter(network.name, source, clock, executor, *told)
         hub.add(writer)
         opened.push_async_callback(writer.close)
         link = WriterLink("")
@@ -72,7 +74,7 @@ async def _run(text: bytes, line: socket.socket) -> None:
             link,
             worker.room,
             [seen],
-            order.worker.runtime,
+            worker.metrics,
             [source.store],
         )
         writing = asyncio.create_task(writer.run())

@@ -83,9 +83,7 @@ async def _serve(make_served: MakeServed, text: bytes, line: socket.socket) -> N
         link.start()
         await link.tried()
     seen = open_seen(order.seen, len(order.networks))
-    made = make_served(
-        order.settings, order.networks, link, worker.room, seen, order.runtime, worker.metrics
-    )
+    made = make_served(order.settings, order.networks, link, worker.room, seen, worker.metrics)
     await worker.serve(made, line)
     if link is not None:
         link.close()

@@ -50,7 +50,7 @@ from foreblock.service.launch import WriterOrder
 from foreblock.service.logs import configure_queued, queued_output
 from foreblock.settings import FeedLimits
 from foreblock.settings.networks import Network
-from foreblock.sources.dev_network import open_dev_network
+from foreblock.sources.dev_network import Watchers, open_dev_network
 from foreblock.sources.network_writer import NetworkWriter
 from foreblock.sources.printing import NetworkPrinter
 from foreblock.sources.restarting_network import RestartingNetwork, Running
@@ -166,8 +166,7 @@ async def _write(text: bytes, line: socket.socket) -> None:
                     writer.exchange,
                     client_options,
                     seen,
-                    printers.get(network.name),
-                    metrics,
+                    Watchers(printers.get(network.name), metrics),
                 )
                 kept = RestartingNetwork(
                     network.name, begin, clock, tell_workers, failed=metrics.restarts.add
@@ -190,18 +189,19 @@ async def _begin(
     exchange: Exchange,
     client_options: FeedClientOptions,
     seen: SeenCommit,
-    printer: NetworkPrinter | None,
-    metrics: NetworkMetrics,
+    watchers: Watchers,
 ) -> Running:
     if network.source == "dev":
         tell_of_change = exchange.tell_of_change
         return await open_dev_network(
-            network, clock, feed, exchange.tell, seen, tell_of_change, printer, metrics
+            network, clock, feed, exchange.tell, seen, tell_of_change, watchers
         )
     from foreblock.sources.feed_network import FeedNetwork  # noqa: PLC0415, dev chains need none
 
     publish: Callable[[Flashblock], None] = (lambda _: None) if feed is None else feed.publish
-    following = FeedNetwork(network, clock, publish, exchange.tell, client_options, seen, metrics)
+    following = FeedNetwork(
+        network, clock, publish, exchange.tell, client_options, seen, watchers.metrics
+    )
     await following.open()
     return following
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import structlog
 
@@ -69,6 +69,16 @@ def _drop(_: str) -> None:
     pass
 
 
+class Watchers(NamedTuple):
+    """Who is told what happens on a chain."""
+
+    printer: NetworkPrinter | None = None  # prints it
+    metrics: NetworkMetrics | None = None  # count it
+
+
+NO_WATCHERS: Final = Watchers()
+
+
 class DevChainSource:
     """A sequencer with its store, as `NetworkWriter` needs it."""
 
@@ -78,14 +88,13 @@ class DevChainSource:
         clock: Clock,
         outlets: Outlets,
         seen: SeenCommit | None = None,
-        printer: NetworkPrinter | None = None,
-        metrics: NetworkMetrics | None = None,
+        watchers: Watchers = NO_WATCHERS,
     ) -> None:
         """Begin the chain or go on with it. Raises `ForeblockError`."""
         chain = network.dev
         assert chain is not None, "a development chain has its settings"
         self._chain: Final = chain
-        self._printer: Final = printer or NetworkPrinter(_drop)
+        self._printer: Final = watchers.printer or NetworkPrinter(_drop)
         self._pool_file: Final = Path(network.data) / POOL_FILE
         self._waits_for_disk: Final = network.sync
         genesis = _genesis(chain)
@@ -100,7 +109,7 @@ class DevChainSource:
                 distances=Distances(chain.epoch_blocks, 2 * chain.epoch_blocks),
                 address_index=network.address_index,
                 chooses_bases=True,
-                metrics=metrics,
+                metrics=watchers.metrics,
             )
             options = SequencerOptions(
                 block_time=chain.block_time,
@@ -254,18 +263,18 @@ async def open_dev_network(
     tell: Callable[[ToWorker], None],
     seen: SeenCommit | None = None,
     tell_of_change: Callable[[str], Awaitable[None]] | None = None,
-    printer: NetworkPrinter | None = None,
-    metrics: NetworkMetrics | None = None,
+    watchers: Watchers = NO_WATCHERS,
 ) -> NetworkWriter:
     """The writer of a development chain; it does not run yet.
 
     `tell` and `tell_of_change` are called on the running loop; `seen` is what was served of
-    the network, `printer` prints what happens on it.
+    the network.
     Raises `ForeblockError`.
     """
     executor = ThreadPoolExecutor(1, f"foreblock-{network.name}")
-    source = await open_dev_source(network, clock, feed, executor, seen, printer, metrics)
-    return NetworkWriter(network.name, source, clock, executor, tell, tell_of_change, metrics)
+    source = await open_dev_source(network, clock, feed, executor, seen, watchers)
+    told = (tell, tell_of_change, watchers.metrics)
+    return NetworkWriter(network.name, source, clock, executor, *told)
 
 
 async def open_dev_source(
@@ -274,14 +283,13 @@ async def open_dev_source(
     feed: FeedServer | None,
     executor: ThreadPoolExecutor,
     seen: SeenCommit | None = None,
-    printer: NetworkPrinter | None = None,
-    metrics: NetworkMetrics | None = None,
+    watchers: Watchers = NO_WATCHERS,
 ) -> DevChainSource:
     """The source of a development chain, opened on its thread; raises `ForeblockError`."""
     loop, outlets = asyncio.get_running_loop(), _outlets(network, clock, feed)
     try:
         return await loop.run_in_executor(
-            executor, partial(DevChainSource, network, clock, outlets, seen, printer, metrics)
+            executor, partial(DevChainSource, network, clock, outlets, seen, watchers)
         )
     except BaseException:
         executor.shutdown()
