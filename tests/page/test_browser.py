@@ -151,6 +151,7 @@ def test_blocks_and_flashblocks_are_shown_by_number_and_hash(tab: Tab, dev: Dev)
     number = int(block["number"], 16)
     for query in (str(number), block["hash"]):
         search(tab, query)
+        tab.wait(f"location.hash.endsWith({json.dumps(query)})", "it is found")
         text = tab.wait_for_text("#sheet", block["hash"][:20])
         assert f"{len(block['transactions'])} transaction" in text.lower()
     partial = dev.main.ask(

@@ -17,6 +17,7 @@ const base = new URL("./", location.href.split("#")[0]);
 const query = document.getElementById("query"), unfound = document.getElementById("unfound");
 const sheet = new Sheet(document.getElementById("sheet"));
 let networks = [];
+let begun = 0; // searches and changes of the route: a late answer to an earlier one is dropped
 
 /** The service's networks: the one at this address first, the others at their own ports. */
 async function networksOf() {
@@ -48,6 +49,7 @@ async function start() {
 const VIEWS = { block: showBlock, tx: showTransaction, address: showAccount };
 
 function route() {
+  begun += 1;
   const [name, kind, id] = decodeURIComponent(location.hash.slice(2)).split("/");
   const network = networks.find((each) => each.name === name) ?? networks[0];
   if (!network || !location.hash.slice(2)) return sheet.close();
@@ -62,12 +64,15 @@ function route() {
 
 async function search(event) {
   event.preventDefault();
+  const mine = ++begun;
   unfound.hidden = true;
   query.blur();
   try {
     const connected = networks.filter((network) => network.ready);
-    location.hash = await find(query.value, connected);
+    const found = await find(query.value, connected);
+    if (mine === begun) location.hash = found;
   } catch (error) {
+    if (mine !== begun) return;
     unfound.textContent = error.message;
     unfound.hidden = false;
     query.focus();
