@@ -79,7 +79,8 @@ class Dispatcher(Generic[C]):
     ) -> None:
         """`queue` and `room` are those of the worker; `counts` has a row for each method."""
         counts = counts or RequestCounts(RequestMeter.private(), methods)
-        self._methods: Final = {name: (each, counts.rows[name]) for name, each in methods.items()}
+        self._methods: Final = methods  # looked into anew for each request: functions may change
+        self._rows: Final = counts.rows
         self._counts: Final = counts
         self._count: Final = counts.count
         self._begin: Final = counts.begin
@@ -152,11 +153,10 @@ class Dispatcher(Generic[C]):
     def _answer_request(self, context: C, asked: Asked) -> Text | Awaitable[Text]:
         """The answer to one request, or its later result; empty for a notification."""
         request, opening = asked
-        found = self._methods.get(request.method)
-        if found is None:
+        method = self._methods.get(request.method)
+        if method is None:
             self._count(self._counts.unknown, ERROR, 0.0)
             return failure(asked, unknown_method(request.method))
-        method, row = found
         begin, answered = self._begin, self._answered  # called so, they cost less
         begin()
         try:
@@ -164,7 +164,7 @@ class Dispatcher(Generic[C]):
         except Exception as error:  # noqa: BLE001, every failure is answered
             return self._failed(asked, error, self._counts.began)
         if isinstance(result, bytes):
-            if answered(row):
+            if answered(self._rows[request.method]):
                 self._counts.tell_slow(request.method)
             if len(result) >= THRESHOLDS.long_bytes:
                 return enveloped(opening, result)

@@ -28,7 +28,6 @@ def make_served(
     link: WriterLink | None,
     room: Room,
     seen: Sequence[SeenCommit],
-    runtime: str,
     metrics: WorkerMetrics,
 ) -> list[Served]:
     """Answers with the body and the process; `slow` waits for a moment, `big` gives a megabyte.
@@ -53,7 +52,7 @@ def make_served(
         asyncio.get_running_loop().call_later(0.05, _answer, later, reply)
         return later
 
-    del link, room, seen, runtime, metrics  # nothing is written here, and nothing refused
+    del link, room, seen, metrics  # nothing is written here, and nothing refused
     ready = Readiness(True, ("a toy is always ready",))
     served = Served(handle, lambda: ready, open_session=partial(Sessions().open, handle))
     return [served] * len(networks)

@@ -25,6 +25,7 @@ DEFAULTS: Final[Mapping[str, str]] = {
     "transaction_gas": "1099511627776",  # 2^40: no limit of its own
     "keep_states": "0",
     "print": "true",
+    "log_level": "warning",
     "cors_origins": "*",
     "dev_methods": "everywhere",
     "test_listen": "",

@@ -42,7 +42,7 @@ class CheatingSequencer(DevSequencer):
         if not self._state.is_cheated or self._state.first_cheat is None:
             first = self._state.first_cheat
             if first is None:
-                log.warning("chain_has_cheats", block=block.number)
+                log.info("chain_has_cheats", block=block.number)
             self.change(is_cheated=True, first_cheat=block.number if first is None else first)
         self._announce(self._writer.extend(block), now_ns, now_ns)
         self._writer_is_behind = is_behind  # its root is known, and there is nothing to fold
