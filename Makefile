@@ -2,7 +2,7 @@
 # checkout; stamp files in it say what it was made from, so nothing is built twice.
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev test busy lint bench measure abuse crash soak clients tools consistency weather faults fuzz clean
+.PHONY: help build dev test busy lint bench measure abuse crash soak watched clients tools consistency weather faults fuzz clean
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MAKEFLAGS += --no-builtin-rules --no-print-directory
@@ -83,6 +83,10 @@ crash: build ## kill writers KILLS times, with clients watching what they lose
 
 soak: build ## let a chain live for BLOCKS blocks, faster than time, and see what grows
 	@PYTHONPATH=tests $(BIN)/python tests/soak/run.py --blocks $(BLOCKS)
+
+watched: build ## leave the page open, then let Prometheus scrape while processes are killed, for MINUTES each
+	@PYTHONPATH=tests $(BIN)/python tests/soak/page.py --minutes $(MINUTES)
+	@PYTHONPATH=tests $(BIN)/python tests/soak/scraped.py --minutes $(MINUTES)
 
 clients: build tests/clients/.installed ## try the libraries and tools of tests/clients, which it installs, against the service
 	@FOREBLOCK_CLIENTS=required $(BIN)/python -m pytest tests/clients
