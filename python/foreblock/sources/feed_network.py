@@ -103,17 +103,16 @@ class FeedNetwork:
                 loop.call_soon_threadsafe(self._canonical.want, hash)
 
         try:
-            self._source = await self.on_thread(
-                partial(
-                    FeedSource,
-                    self._network,
-                    self._clock,
-                    publish,
-                    wanted,
-                    self._seen,
-                    self._metrics,
-                )
+            opening = partial(
+                FeedSource,
+                self._network,
+                self._clock,
+                publish,
+                wanted,
+                self._seen,
+                self._metrics,
             )
+            self._source = await loop.run_in_executor(self._executor, opening)
         except BaseException:
             self._executor.shutdown()
             raise
