@@ -2,7 +2,7 @@
 # checkout; stamp files in it say what it was made from, so nothing is built twice.
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev test busy lint bench measure abuse crash soak clients tools consistency weather faults fuzz docs clean
+.PHONY: help build dev test busy lint bench measure abuse crash soak clients tools consistency weather faults fuzz clean
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MAKEFLAGS += --no-builtin-rules --no-print-directory
@@ -64,6 +64,11 @@ lint: build ## check format, style and types of both languages, and the engine's
 	@cargo clippy --locked --workspace --all-targets -- --deny warnings
 	@cargo clippy --locked --manifest-path fuzz/Cargo.toml --all-targets --target-dir target -- --deny warnings
 
+.PHONY: docs
+docs: website/.venv/.installed ## build the docs as a site in build/site, and check its links and that it loads nothing from elsewhere
+	@NO_MKDOCS_2_WARNING=1 PYTHONPATH=. website/.venv/bin/mkdocs build --quiet --strict --config-file website/mkdocs.yml
+	@PYTHONPATH=. website/.venv/bin/python -m website.check build/site
+
 bench: build ## measure the engine on this machine
 	@$(BIN)/foreblock bench engine
 
@@ -105,16 +110,11 @@ faults: build ## let the disk fail at each of CALLS calls, be full and be read-o
 fuzz: build ## let inputs look for what breaks a promise, for MINUTES in all; TARGETS names some
 	@PYTHONPATH=tests $(BIN)/python tests/fuzz/run.py --minutes $(MINUTES) $(TARGETS)
 
-docs: website/.venv/.installed ## build the docs as a site in build/site, and check its links and that it loads nothing from elsewhere
-	@NO_MKDOCS_2_WARNING=1 PYTHONPATH=. website/.venv/bin/mkdocs build --quiet --strict --config-file website/mkdocs.yml
-	@PYTHONPATH=. website/.venv/bin/python -m website.check build/site
-
 clean: ## remove everything that was built
-	rm -rf tests/clients/.installed tests/clients/.venv tests/clients/node_modules tests/clients/ethclient/ethclient
+	rm -rf website/.venv website/__pycache__ build/site tests/clients/.installed tests/clients/.venv tests/clients/node_modules tests/clients/ethclient/ethclient
 	rm -rf tests/tools/.installed tests/tools/node_modules tests/tools/*/.installed tests/tools/*/.venv tests/tools/*/node_modules
-	rm -rf website/.venv build/site
 	rm -rf .venv target .mypy_cache .pytest_cache .ruff_cache .hypothesis python/foreblock/_engine*.so
-	find python tests website -name __pycache__ -type d -prune -exec rm -rf {} +
+	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.tools: requirements.lock
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust 1.91 or newer (rustup)" >&2; exit 1; }

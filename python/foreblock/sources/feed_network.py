@@ -103,16 +103,10 @@ class FeedNetwork:
                 loop.call_soon_threadsafe(self._canonical.want, hash)
 
         try:
-            opening = partial(
-                FeedSource,
-                self._network,
-                self._clock,
-                publish,
-                wanted,
-                self._seen,
-                self._metrics,
+            opening = partial(FeedSource, self._network, self._clock, publish, wanted)
+            self._source = await loop.run_in_executor(
+                self._executor, opening, self._seen, self._metrics
             )
-            self._source = await loop.run_in_executor(self._executor, opening)
         except BaseException:
             self._executor.shutdown()
             raise
