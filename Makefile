@@ -36,6 +36,7 @@ for python in $${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11; 
   fi; \
 done
 endef
+NEED_PYTHON = test -n "$$($(FIND_PYTHON))" || { echo "Python is missing: install Python 3.11 or newer with venv (Debian: python3 python3-venv)" >&2; exit 1; }
 
 help: ## explain the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +63,11 @@ lint: build ## check format, style and types of both languages, and the engine's
 	@cargo fmt --manifest-path fuzz/Cargo.toml --check
 	@cargo clippy --locked --workspace --all-targets -- --deny warnings
 	@cargo clippy --locked --manifest-path fuzz/Cargo.toml --all-targets --target-dir target -- --deny warnings
+
+.PHONY: docs
+docs: website/.venv/.installed ## build the docs as a site in build/site, and check its links and that it loads nothing from elsewhere
+	@NO_MKDOCS_2_WARNING=1 PYTHONPATH=. website/.venv/bin/mkdocs build --quiet --strict --config-file website/mkdocs.yml
+	@PYTHONPATH=. website/.venv/bin/python -m website.check build/site
 
 bench: build ## measure the engine on this machine
 	@$(BIN)/foreblock bench engine
@@ -109,7 +115,7 @@ fuzz: build ## let inputs look for what breaks a promise, for MINUTES in all; TA
 	@PYTHONPATH=tests $(BIN)/python tests/fuzz/run.py --minutes $(MINUTES) $(TARGETS)
 
 clean: ## remove everything that was built
-	rm -rf tests/clients/.installed tests/clients/.venv tests/clients/node_modules tests/clients/ethclient/ethclient
+	rm -rf website/.venv website/__pycache__ build/site tests/clients/.installed tests/clients/.venv tests/clients/node_modules tests/clients/ethclient/ethclient
 	rm -rf tests/tools/.installed tests/tools/node_modules tests/tools/*/.installed tests/tools/*/.venv tests/tools/*/node_modules
 	rm -rf .venv target .mypy_cache .pytest_cache .ruff_cache .hypothesis python/foreblock/_engine*.so
 	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -117,7 +123,7 @@ clean: ## remove everything that was built
 .venv/.tools: requirements.lock
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust 1.91 or newer (rustup)" >&2; exit 1; }
 	@command -v cc >/dev/null || { echo "cc is missing: install a C compiler (Debian: build-essential)" >&2; exit 1; }
-	@test -n "$$($(FIND_PYTHON))" || { echo "Python is missing: install Python 3.11 or newer with venv (Debian: python3 python3-venv)" >&2; exit 1; }
+	@$(NEED_PYTHON)
 	@test -x $(BIN)/python || "$$($(FIND_PYTHON))" -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
 	@touch $@
@@ -133,4 +139,10 @@ tests/clients/.installed: tests/clients/package-lock.json tests/clients/requirem
 	@test -x tests/clients/.venv/bin/python || $(BIN)/python -m venv tests/clients/.venv
 	@tests/clients/.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement tests/clients/requirements.lock
 	@CGO_ENABLED=0 go build -C tests/clients/ethclient -o ethclient .
+	@touch $@
+
+website/.venv/.installed: website/requirements.lock
+	@$(NEED_PYTHON)
+	@test -x website/.venv/bin/python || "$$($(FIND_PYTHON))" -m venv website/.venv
+	@website/.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement website/requirements.lock
 	@touch $@

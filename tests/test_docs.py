@@ -21,6 +21,7 @@ from foreblock.settings import EverySetting
 from foreblock.settings.loading import declared
 from support.servers.asking import Asker
 from support.servers.long_work import scheduler
+from website.markdown_links import anchor
 
 ERRORS = [
     name
@@ -64,7 +65,7 @@ def test_every_verb_and_option_is_documented(checkout: Path, verb: str) -> None:
     assert section is not None, f"docs/cli.md has no section for {verb}"
     if isinstance(commands(main)[verb], VerbGroup):
         return
-    if "`docs/settings.md` has them all" in section:
+    if "[settings](settings.md) has them all" in section:
         section += "".join(
             f"`{each.flag}`" for each in declared(EverySetting)
         )  # tests/settings/test_settings.py
@@ -146,6 +147,22 @@ def test_readme_examples_run_and_print_what_they_show(checkout: Path, tmp_path: 
             check=True,
         )
         assert list(map(measured, done.stdout.splitlines())) == list(map(measured, output))
+
+
+def test_measured_facts_of_the_readme_stand_where_they_link_to(checkout: Path) -> None:
+    text = (checkout / "README.md").read_text("utf-8")
+    facts = re.findall(r"^- (.+): \[.+\]\((docs/\S+)#(\S+)\)\.$", text, flags=re.MULTILINE)
+    assert len(facts) == 3
+    for fact, name, heading in facts:
+        page = (checkout / name).read_text("utf-8")
+        (section,) = (
+            each for each in re.split(r"^(?=#+ )", page, flags=re.MULTILINE)
+            if anchor(each.split("\n")[0].lstrip("# ")) == heading
+        )  # fmt: skip
+        figures = re.findall(r"\d[\d.,]*\d|\d", fact)
+        assert figures
+        for figure in figures:
+            assert re.search(rf"(?<![\d.,]){re.escape(figure)}(?![\d])", section), (fact, figure)
 
 
 def test_every_make_verb_of_the_docs_exists(checkout: Path) -> None:

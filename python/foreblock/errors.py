@@ -67,7 +67,7 @@
     │   ├── SenderLimitReached
     │   ├── Underpriced
     │   └── TransactionPoolFull
-    ├── SubscriptionError        a subscription or filter is not to be had
+    ├── SubscriptionError        a subscription or filter is not available
     │   ├── NotificationsUnsupported
     │   ├── UnknownSubscription
     │   ├── SubscriptionNotFound

@@ -1,4 +1,4 @@
-"""What the README shows of the local chains is what they answer."""
+"""What the README and the first page of the docs show of the local chains is what they answer."""
 
 import re
 import shlex
@@ -14,7 +14,8 @@ from support.servers.dev_processes import Dev, dev_chain, package_environment
 from support.servers.waiting import PATIENCE
 
 README = (CHECKOUT / "README.md").read_text("utf-8")
-EXAMPLES = re.findall(r"<!-- dev -->\n```console\n\$ (.*)\n(.*)\n```", README)
+START = (CHECKOUT / "docs" / "index.md").read_text("utf-8")
+EXAMPLES = re.findall(r"<!-- dev -->\n```console\n\$ (.*)\n(.*)\n```", README + START)
 MAIN, TEST = "http://127.0.0.1:8545", "http://127.0.0.1:9545"
 
 
