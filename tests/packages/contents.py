@@ -1,4 +1,4 @@
-"""What a package has to hold: all that lies in python/foreblock, the engine and the licence.
+"""What a package has to hold: all that lies in python/foreblock, the engine and the licences.
 
 Compared with the files of the checkout, so a new asset cannot be forgotten.
 """
@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 ENGINE = "foreblock/_engine.abi3.so"
+LICENCES = ("LICENSE", "LICENSE-THIRD-PARTY")
 BUILT = {".pyc", ".so"}  # by Python or cargo, beside the sources
 
 
@@ -30,7 +31,7 @@ def faults_of_wheel(wheel: Path, checkout: Path) -> list[str]:
     needed = {
         *sources(checkout / "python"),
         ENGINE,
-        f"{about}licenses/LICENSE",
+        *(f"{about}licenses/{name}" for name in LICENCES),
         f"{about}entry_points.txt",
         f"{about}METADATA",
     }
@@ -43,7 +44,7 @@ def faults_of_wheel(wheel: Path, checkout: Path) -> list[str]:
 def faults_of_sdist(sdist: Path, checkout: Path) -> list[str]:
     """What is missing in a source distribution."""
     folder = sdist.name.removesuffix(".tar.gz")
-    needed = {"Cargo.toml", "Cargo.lock", "pyproject.toml", "LICENSE", "README.md", "PKG-INFO"}
+    needed = {"Cargo.toml", "Cargo.lock", "pyproject.toml", "README.md", "PKG-INFO", *LICENCES}
     for name in ("python", "crates"):
         needed |= {f"{name}/{each}" for each in sources(checkout / name)}
     with tarfile.open(sdist) as archive:

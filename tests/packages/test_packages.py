@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from packages import notices
 from packages.building import (
     PLATFORMS,
     NotBuilt,
@@ -20,7 +21,14 @@ from packages.building import (
     runs_here,
     unpack,
 )
-from packages.contents import ENGINE, faults_of_sdist, faults_of_wheel, sources, version_of
+from packages.contents import (
+    ENGINE,
+    LICENCES,
+    faults_of_sdist,
+    faults_of_wheel,
+    sources,
+    version_of,
+)
 
 
 def test_the_source_distribution_is_complete(checkout: Path, tmp_path: Path) -> None:
@@ -42,6 +50,11 @@ def test_a_wheel_holds_all_of_the_package(checkout: Path) -> None:
     assert ignored.stdout == ""
 
 
+def test_the_licences_of_all_that_is_linked_are_there() -> None:
+    """`python tests/packages/notices.py` writes the file again."""
+    assert notices.FILE.read_text("utf-8") == notices.text()
+
+
 def wheel_of(names: set[str], folder: Path) -> Path:
     wheel = folder / "some.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
@@ -52,7 +65,8 @@ def wheel_of(names: set[str], folder: Path) -> Path:
 
 def test_what_a_wheel_lacks_is_named(checkout: Path, tmp_path: Path) -> None:
     about = f"foreblock-{version_of(checkout)}.dist-info"
-    names = {f"{about}/{each}" for each in ("METADATA", "entry_points.txt", "licenses/LICENSE")}
+    names = {f"{about}/{each}" for each in ("METADATA", "entry_points.txt")}
+    names |= {f"{about}/licenses/{each}" for each in LICENCES}
     names |= {*sources(checkout / "python"), ENGINE}
     assert {"foreblock/py.typed", "foreblock/page/static/index.html"} < names
     assert {"foreblock/_engine/__init__.pyi", "foreblock/sequencer/contracts.json"} < names
