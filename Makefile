@@ -2,7 +2,7 @@
 # checkout; stamp files in it say what it was made from, so nothing is built twice.
 
 .DEFAULT_GOAL := help
-.PHONY: help build dev test busy lint bench measure abuse crash soak watched clients tools consistency weather faults fuzz clean
+.PHONY: help build dev test busy lint bench measure abuse crash soak watched clients tools consistency weather faults fuzz wheel clean
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MAKEFLAGS += --no-builtin-rules --no-print-directory
@@ -114,10 +114,13 @@ faults: build ## let the disk fail at each of CALLS calls, be full and be read-o
 fuzz: build ## let inputs look for what breaks a promise, for MINUTES in all; TARGETS names some
 	@PYTHONPATH=tests $(BIN)/python tests/fuzz/run.py --minutes $(MINUTES) $(TARGETS)
 
+wheel: .venv/.tools ## build the packages into dist, and try the wheel in an empty environment; ONLY=x86_64
+	@PYTHONPATH=tests $(BIN)/python tests/packages/run.py $(ONLY:%=--only=%)
+
 clean: ## remove everything that was built
 	rm -rf website/.venv website/__pycache__ build/site tests/clients/.installed tests/clients/.venv tests/clients/node_modules tests/clients/ethclient/ethclient
 	rm -rf tests/tools/.installed tests/tools/node_modules tests/tools/*/.installed tests/tools/*/.venv tests/tools/*/node_modules
-	rm -rf .venv target .mypy_cache .pytest_cache .ruff_cache .hypothesis python/foreblock/_engine*.so
+	rm -rf .venv target dist .mypy_cache .pytest_cache .ruff_cache .hypothesis python/foreblock/_engine*.so
 	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.tools: requirements.lock

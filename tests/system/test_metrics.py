@@ -8,6 +8,7 @@ from http.client import HTTPConnection
 
 import pytest
 
+from foreblock import __version__
 from foreblock.metrics.catalogue import METRICS
 from support.servers.dev_processes import Dev, Network, RpcError, dev_chain
 from support.servers.waiting import PATIENCE, until
@@ -63,6 +64,11 @@ def counters(found: Metrics) -> Metrics:
 def fallen(before: Metrics, after: Metrics) -> list[object]:
     """Counters that fell or vanished."""
     return [key for key, each in counters(before).items() if after.get(key, -1.0) < each]
+
+
+def test_the_version_is_that_of_the_package(dev: Dev) -> None:
+    assert value(scrape(dev.main.url), "build_info", version=__version__) == 1
+    assert dev.main.ask("web3_clientVersion") == f"foreblock/v{__version__}"
 
 
 def test_requests_of_both_ways_are_counted_whoever_is_asked(dev: Dev) -> None:

@@ -44,3 +44,4 @@ main.add_section(
     {"import": "import_", "copy": "copy", "record": "record", "replay": "record"},
 )
 main.add_section("Measure and verify", {"bench": "bench", "conformance": "conformance"})
+main.add_section("Set up", {"completion": "completion"})

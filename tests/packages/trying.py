@@ -1,0 +1,87 @@
+"""A wheel as a person has it: an empty environment elsewhere, `pip install`, `foreblock dev`."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import NamedTuple
+
+from support.servers.dev_processes import Dev, Network
+from support.servers.waiting import PATIENCE
+
+FREE_PORTS = ("--listen=127.0.0.1:0", "--test-listen=127.0.0.1:0", "--feed-listen=127.0.0.1:0",
+              "--test-feed-listen=127.0.0.1:0")  # fmt: skip
+OF_A_CHECKOUT = ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONHOME")
+
+
+class Times(NamedTuple):
+    """What a person waits for, in seconds."""
+
+    install: float  # with all it depends on
+    first_answer: float  # of `foreblock dev`, from its start
+
+
+def try_package(package: Path, version: str) -> Times:
+    """Install a package and run dev chains from it; asserts that they answer and end well."""
+    environment = {name: each for name, each in os.environ.items() if name not in OF_A_CHECKOUT}
+    with tempfile.TemporaryDirectory(prefix="foreblock-package-") as name:
+        folder = Path(name)
+        subprocess.run([sys.executable, "-m", "venv", "venv"], cwd=folder, check=True)
+        programs = folder / "venv" / "bin"
+        begun = time.monotonic()
+        subprocess.run(
+            [str(programs / "python"), "-m", "pip", "install", "--quiet",
+             "--disable-pip-version-check", str(package.resolve())],
+            cwd=folder, env=environment, check=True,
+        )  # fmt: skip
+        installed = time.monotonic()
+        command = [str(programs / "foreblock")]
+        printed = subprocess.run(
+            [*command, "--version"],
+            cwd=folder, env=environment, check=True, capture_output=True, text=True,
+        ).stdout  # fmt: skip
+        assert printed == f"foreblock {version}\n", printed
+        started = time.monotonic()
+        process = subprocess.Popen(
+            [*command, "dev", *FREE_PORTS], cwd=folder, stdout=subprocess.PIPE, text=True,
+            env={**environment, "PYTHONUNBUFFERED": "1"},
+        )  # fmt: skip
+        try:
+            dev = Dev(process)
+            first = _ask(dev.main)
+            _look_at_the_page(dev.main, version)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            code = process.wait(PATIENCE)
+        assert code == 0, f"foreblock dev ended with {code}"
+    return Times(installed - begun, first - started)
+
+
+def _ask(network: Network) -> float:
+    """Ask for the block in progress; the moment of the answer."""
+    pending = network.pending()
+    answered = time.monotonic()
+    latest, version = network.batch(("eth_blockNumber", ()), ("web3_clientVersion", ()))
+    assert int(pending["number"], 16) >= 1
+    assert int(latest, 16) >= int(pending["number"], 16) - 1
+    assert version.startswith("foreblock/v")
+    return answered
+
+
+def _look_at_the_page(network: Network, version: str) -> None:
+    """The page and its assets are files of the package; so is the version of metrics."""
+    for path, text in (
+        ("/ui", "<html"),
+        ("/ui/app.js", "import"),
+        ("/metrics", f'version="{version}"'),
+    ):
+        connection = HTTPConnection(network.url.removeprefix("http://"), timeout=PATIENCE)
+        connection.request("GET", path)
+        response = connection.getresponse()
+        assert response.status == 200, path
+        assert text in response.read().decode(), path
+        connection.close()
