@@ -51,6 +51,7 @@ BELOW = {
         "_engine clock errors metrics primitives types ledger/reading ledger/rules ledger/storage"
         " ledger/tracing"
     ),
+    "ledger/checking": "_engine errors ledger/rules ledger/storage",
     "ledger/following": (
         "_engine clock errors primitives types ledger/building ledger/reading ledger/rules"
         " ledger/storage"
@@ -90,7 +91,7 @@ BELOW = {
     ),
     "cli": (
         "bench clock conformance errors feed primitives sequencer server service settings starting"
-        " types upstream ledger/importing ledger/rules ledger/storage"
+        " types upstream ledger/checking ledger/importing ledger/rules ledger/storage"
     ),
     "__main__": "cli",
 }

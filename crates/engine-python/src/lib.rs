@@ -5,6 +5,7 @@
 
 mod batch;
 mod body;
+mod check;
 mod codec;
 mod convert;
 mod env;
@@ -46,6 +47,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     state::register(module)?;
     batch::register(module)?;
     store::register(module)?;
+    check::register(module)?;
     stored::register(module)?;
     tracing::register(module)?;
     Ok(())

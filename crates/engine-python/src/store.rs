@@ -53,6 +53,9 @@ impl Store {
     }
 }
 
+/// Name, rows, pages and depth.
+type TableSize = (&'static str, usize, usize, u32);
+
 #[pymethods]
 impl Store {
     #[new]
@@ -188,6 +191,14 @@ impl Store {
         py.detach(|| store.pages()).map_err(to_python)
     }
 
+    fn sizes(&self, py: Python<'_>) -> PyResult<(u32, usize, usize, Vec<TableSize>)> {
+        let store = self.opened()?;
+        let file = py.detach(|| store.sizes()).map_err(to_python)?;
+        let table = |it: store::TableSize| (it.name, it.rows, it.pages, it.depth);
+        let tables = file.tables.into_iter().map(table).collect();
+        Ok((file.page_bytes, file.pages, file.free_pages, tables))
+    }
+
     fn close(&self, py: Python<'_>) {
         let taken = self.slot().take();
         if let Some(store) = taken {
@@ -260,6 +271,16 @@ impl Heads {
     #[getter]
     fn nodes(&self) -> Option<u64> {
         self.0.nodes
+    }
+
+    #[getter]
+    fn nodes_earliest(&self) -> u64 {
+        self.0.nodes_earliest
+    }
+
+    #[getter]
+    fn format(&self) -> u8 {
+        store::FORMAT
     }
 
     #[getter]

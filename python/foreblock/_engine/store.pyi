@@ -107,6 +107,12 @@ class Store:
     def pages(self) -> list[tuple[str, int]]:
         """The tables by name, each with its number of pages."""
 
+    def sizes(self) -> tuple[int, int, int, list[tuple[str, int, int, int]]]:
+        """Bytes of a page, pages of the file, free ones, and the tables of the last commit.
+
+        A table is its name, its rows, its pages, and the pages on the way to a row.
+        """
+
     def trie(self) -> StateTrie:
         """The state trie at the latest block. Only for the writer (`StoreReadOnly`)."""
 
@@ -130,6 +136,8 @@ class Heads:
     earliest: Final[int]  # the oldest block whose state can be read
     folded: Final[int]  # up to this block, state is in the flat table
     nodes: Final[int | None]  # up to this block, trie nodes are stored; None when there are none
+    nodes_earliest: Final[int]  # the oldest block whose trie nodes can be read
+    format: Final[int]  # of the rows
     pending: Final[int | None]  # the partial block that `pending` means
     note: Final[bytes]  # of `Batch.note`
 
@@ -249,3 +257,31 @@ class Batch:
     def delete(self, key: bytes) -> None: ...
     def settle(self) -> None:
         """Fold everything and write all nodes in this same commit."""
+
+@final
+class StoreCheck:
+    """Everything that the engine keeps of a chain, computed again from one view.
+
+    The parts run one after the other, each without the interpreter's lock; other threads may
+    look at the progress, take what was found, and stop the part that runs.
+    """
+
+    PARTS: Final[tuple[str, ...]]  # their names, in the order in which they are to be run
+
+    def __new__(cls, view: View, first: int, roots: bytes) -> Self:
+        """`roots` are the state roots of the blocks from `first` on, 32 bytes each.
+
+        They come from the headers; one of zeros is not known.
+        """
+
+    def run(self, part: str) -> None:
+        """Run a part; raises `DeadlineExceeded` when it was stopped."""
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """How much of the part that runs is done, and about how much there is."""
+
+    def take(self) -> list[tuple[str, bytes, str]]:
+        """What was found since the last call: table, key of the row, and what is wrong."""
+
+    def stop(self) -> None: ...

@@ -26,7 +26,8 @@ def main() -> None:
 
 
 main.add_section(
-    "Run a network", {"dev": "dev", "serve": "serve", "watch": "watch", "config": "config"}
+    "Run a network",
+    {"dev": "dev", "serve": "serve", "watch": "watch", "status": "status", "config": "config"},
 )
 main.add_section(
     "Ask an endpoint",
@@ -41,7 +42,13 @@ main.add_section(
 )
 main.add_section(
     "Stores and feeds",
-    {"import": "import_", "copy": "copy", "record": "record", "replay": "record"},
+    {
+        "import": "import_",
+        "store": "store",
+        "copy": "copy",
+        "record": "record",
+        "replay": "record",
+    },
 )
 main.add_section("Measure and verify", {"bench": "bench", "conformance": "conformance"})
 main.add_section("Set up", {"completion": "completion"})

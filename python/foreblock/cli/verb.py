@@ -30,6 +30,7 @@ _NO_BREAK: Final = "\u00a0"
 
 FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 DIRECTORY: Final = click.Path(file_okay=False, path_type=Path)
+STORE: Final = click.Path(exists=True, file_okay=False, path_type=Path)
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 

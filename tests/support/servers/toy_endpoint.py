@@ -15,8 +15,10 @@ class ToyError(Exception):
 
 
 @contextmanager
-def toy_endpoint(methods: Mapping[str, Answer]) -> Iterator[str]:
-    """The URL of an endpoint with these methods."""
+def toy_endpoint(
+    methods: Mapping[str, Answer], pages: Mapping[str, tuple[int, str]] | None = None
+) -> Iterator[str]:
+    """The URL of an endpoint with these methods, and pages: status and text by path."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -27,6 +29,10 @@ def toy_endpoint(methods: Mapping[str, Answer]) -> Iterator[str]:
             asked = json.loads(body)
             answers = [answer(each) for each in asked] if isinstance(asked, list) else answer(asked)
             self.reply(200, json.dumps(answers).encode())
+
+        def do_GET(self) -> None:
+            status, text = (pages or {}).get(self.path, (404, "not found"))
+            self.reply(status, text.encode())
 
         def reply(self, status: int, body: bytes) -> None:
             self.send_response(status)

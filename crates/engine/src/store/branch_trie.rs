@@ -123,7 +123,7 @@ impl BranchTrie {
         self.apply_within(changes, &mut Watch::default())
     }
 
-    fn apply_within(&mut self, changes: &Changes, watch: &mut Watch) -> Result<()> {
+    pub(super) fn apply_within(&mut self, changes: &Changes, watch: &mut Watch) -> Result<()> {
         let layers = self.built.iter().cloned().collect();
         self.trie.apply_within(changes, &LayeredNodes { layers, base: &self.stored }, watch)
     }
@@ -160,7 +160,7 @@ impl BranchTrie {
 
 /// What leads from the state after block `from` back to that after `to`, below it. None
 /// where more than `most` accounts and slots differ.
-fn changes_back(
+pub(super) fn changes_back(
     view: &View,
     from: u64,
     to: u64,

@@ -68,10 +68,10 @@ pub(super) fn prove_holding(
     Ok((to_account.nodes(&account_key(address)), storage_root, slot_nodes))
 }
 
-type Take<'a, T> = dyn FnMut(B256, T) + 'a;
+pub(super) type Take<'a, T> = dyn FnMut(B256, T) + 'a;
 
 /// Gives all leaves in the order of their hashes; `scan` lists them in any order.
-fn in_order<T: Copy>(
+pub(super) fn in_order<T: Copy>(
     held: usize,
     watch: &mut Watch,
     scan: impl Fn(&mut Watch, &mut Take<'_, T>) -> Result<()>,
@@ -104,7 +104,11 @@ fn in_order<T: Copy>(
     }
 }
 
-fn scan_accounts(state: &State, watch: &mut Watch, take: &mut Take<'_, Address>) -> Result<()> {
+pub(super) fn scan_accounts(
+    state: &State,
+    watch: &mut Watch,
+    take: &mut Take<'_, Address>,
+) -> Result<()> {
     let mut after = None;
     loop {
         let accounts = state.accounts(after.as_ref(), PORTION)?;
@@ -140,7 +144,7 @@ fn scan_slots(
     }
 }
 
-fn hash_storage(
+pub(super) fn hash_storage(
     state: &State,
     address: &Address,
     account: &AccountState,

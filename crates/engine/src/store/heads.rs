@@ -9,7 +9,7 @@ use alloy_primitives::B256;
 use crate::error::{Error, Result};
 
 /// Raised when rows change their meaning; an older store is then refused.
-const FORMAT: u8 = 1;
+pub const FORMAT: u8 = 1;
 
 /// More than can be; what is drawn above it has no room to overflow in.
 const MOST_COMMITS: u64 = u64::MAX / 2;

@@ -10,6 +10,7 @@
 
 mod batch;
 mod branch_trie;
+pub mod check;
 mod commit;
 mod copy;
 mod delta;
@@ -45,8 +46,9 @@ pub(crate) use tests::folder as test_folder;
 pub use batch::{Batch, Parent};
 pub use branch_trie::BranchTrie;
 pub use head_trie::HeadTrie;
-pub use heads::{BlockRef, Heads};
+pub use heads::{BlockRef, FORMAT, Heads};
 pub use open::{Mode, Options, Retention, Store};
+pub use pages::{FileSize, TableSize};
 pub use proof::Proof;
 pub use record::{Partial, SealedBlock, Start, Status};
 pub use state::State;

@@ -213,7 +213,7 @@ impl Slice<'_, '_> {
     }
 }
 
-const NODE: u8 = 0;
+pub(super) const NODE: u8 = 0;
 const RETIRED_OWNER: u8 = 1;
 
 /// A list of node keys in rows; each is its kind, its length and itself.

@@ -1,8 +1,8 @@
 //! What the store promises, one test each; `history` compares it with a plain model.
 
 mod closing;
-mod history;
-mod model;
+pub(super) mod history;
+pub(super) mod model;
 mod proofs;
 mod views;
 
@@ -57,13 +57,16 @@ proptest! {
             history.check();
             if check_roots {
                 history.check_root();
+                history.check_store();
             }
         }
         history.check_proofs();
+        history.check_store();
         while history.maintain(7) > 0 {}
         history.check();
         history.check_root();
         history.check_proofs();
+        history.check_store();
     }
 }
 

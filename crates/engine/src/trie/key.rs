@@ -60,6 +60,25 @@ pub fn node_key(owner: &Owner, path: &Nibbles) -> Vec<u8> {
     key
 }
 
+/// Whose node has this key, and at which path; none for what `node_key` does not give.
+pub fn parse_node_key(key: &[u8]) -> Option<(Owner, Nibbles)> {
+    if !is_node_key(key) {
+        return None;
+    }
+    let (owner, path) = match key {
+        [STORAGE, owner @ ..] => {
+            let (address, rest) = owner.split_first_chunk::<20>()?;
+            let (generation, path) = rest.split_first_chunk::<8>()?;
+            let address = Address::from(address);
+            (Owner::Storage { address, generation: u64::from_be_bytes(*generation) }, path)
+        }
+        [_, path @ ..] => (Owner::Accounts, path),
+        [] => return None,
+    };
+    let (&nibbles, packed) = path.split_first()?;
+    Some((owner, Nibbles::unpack(packed).slice(..usize::from(nibbles))))
+}
+
 /// Whether this is what `owner_prefix` gives for some storage.
 pub fn is_storage_prefix(prefix: &[u8]) -> bool {
     prefix.len() == STORAGE_PREFIX && prefix[0] == STORAGE
@@ -107,6 +126,8 @@ mod tests {
             for path in [Nibbles::new(), Nibbles::from_nibbles([1, 2, 3]), longest] {
                 let key = node_key(&owner, &path);
                 assert!(is_node_key(&key));
+                assert_eq!(parse_node_key(&key), Some((owner, path)));
+                assert_eq!(parse_node_key(&key[1..]), None);
                 assert!(!is_node_key(&key[..key.len() - 1]));
                 assert!(!is_node_key(&[&key[..], &[0]].concat()));
             }

@@ -23,11 +23,14 @@ pub(crate) mod state_root;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tree;
+pub(crate) mod walk;
 
 pub use rows::NodeWrites;
 
 pub(crate) use alloy_trie::EMPTY_ROOT_HASH;
-pub(crate) use key::{Owner, is_node_key, is_storage_prefix, node_key, owner_prefix};
+pub(crate) use key::{
+    Owner, is_node_key, is_storage_prefix, node_key, owner_prefix, parse_node_key,
+};
 pub(crate) use rows::{LayeredNodes, NodeReader, Rows};
 pub(crate) use tree::Trie;
 

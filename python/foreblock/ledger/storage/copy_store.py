@@ -47,12 +47,12 @@ def copy_store(source: Path, to: Path, report: Report) -> Copied:
         to.parent.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=f".{to.name}.", suffix=".part", dir=to.parent))
         try:
-            before, length = _heads(store), store.file_bytes
-            _write(store, folder / DATA_FILE, report)
-            heads = _verify(folder, before, _heads(store))
+            before, length = heads_of(store), store.file_bytes
+            write_copy(store, folder / DATA_FILE, report)
+            heads = _verify(folder, before, heads_of(store))
             if (source / GENESIS_FILE).exists():
                 shutil.copyfile(source / GENESIS_FILE, folder / GENESIS_FILE)
-                _sync(folder / GENESIS_FILE)
+                sync(folder / GENESIS_FILE)
             _put(folder, to, source)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
@@ -60,7 +60,7 @@ def copy_store(source: Path, to: Path, report: Report) -> Copied:
     return Copied(heads, length, (to / DATA_FILE).stat().st_size)
 
 
-def _write(store: Store, file: Path, report: Report) -> None:
+def write_copy(store: Store, file: Path, report: Report) -> None:
     """Write the copy on a thread, and report the growth of its file."""
     failures: list[BaseException] = []
 
@@ -83,7 +83,8 @@ def _write(store: Store, file: Path, report: Report) -> None:
         raise failures[0]
 
 
-def _heads(store: Store) -> Heads:
+def heads_of(store: Store) -> Heads:
+    """The heads of the last commit."""
     with store.view() as view:
         return view.heads
 
@@ -91,7 +92,7 @@ def _heads(store: Store) -> Heads:
 def _verify(folder: Path, before: Heads, after: Heads) -> Heads:
     """Check that the copy opens at a commit made meanwhile; gives its heads."""
     with Store(str(folder)) as copy:
-        heads = _heads(copy)
+        heads = heads_of(copy)
         if heads.store_id != before.store_id or not before.commit <= heads.commit <= after.commit:
             raise StoreFailed("the copy is not of the store that was copied")
         if heads.commit == before.commit and heads.latest != before.latest:
@@ -107,13 +108,14 @@ def _put(folder: Path, to: Path, source: Path) -> None:
     """Make the copy durable, with the permissions of its source, and rename it."""
     (folder / DATA_FILE).chmod(S_IMODE((source / DATA_FILE).stat().st_mode))
     folder.chmod(S_IMODE(source.stat().st_mode))
-    _sync(folder / DATA_FILE)
-    _sync(folder)
+    sync(folder / DATA_FILE)
+    sync(folder)
     folder.rename(to)
-    _sync(to.parent)
+    sync(to.parent)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Make a file or the names in a folder durable."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

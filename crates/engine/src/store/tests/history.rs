@@ -383,6 +383,27 @@ impl History {
         }
     }
 
+    /// Whoever checks the store finds nothing, whatever it is in the middle of.
+    pub fn check_store(&self) {
+        assert_eq!(self.damages(), []);
+    }
+
+    /// What a check finds that knows the roots of the model.
+    pub fn damages(&self) -> Vec<check::Damage> {
+        let roots = self.sealed.iter().map(|(_, state, _)| state.root()).collect();
+        let check = check::Check::new(self.store().view().unwrap(), 0, roots);
+        for part in check::Check::PARTS {
+            check.run(part).unwrap();
+        }
+        check.course.take()
+    }
+
+    /// Everything is closed, and opened again.
+    pub fn reopened(&mut self) -> &Arc<Store> {
+        self.reopen();
+        self.store()
+    }
+
     /// Everything retained is proven as the model says.
     pub fn check_proofs(&self) {
         let view = self.store().view().unwrap();

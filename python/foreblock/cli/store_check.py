@@ -1,0 +1,134 @@
+"""`foreblock store check`: everything in a store computed again."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from foreblock.cli.verb import (
+    INTERRUPTED,
+    STORE,
+    failing_in_one_line,
+    json_option,
+    stop,
+    verb,
+)
+from foreblock.errors import StoreDamaged
+from foreblock.ledger.checking.check_store import Checked, check_store
+from foreblock.ledger.checking.damage import Damage, Report, Tell
+
+# What each part does, for people.
+PARTS: Final = {
+    "blocks": "blocks, receipts, senders",
+    "index": "indices",
+    "heads": "heads",
+    "codes": "codes",
+    "entries": "entries of state",
+    "changes": "kept changes",
+    "nodes": "trie nodes",
+    "state": "state root",
+    "history": "roots of kept states",
+    "flashblocks": "flashblocks",
+}
+
+
+@verb("check")
+@click.argument("data", metavar="DIR", type=STORE)
+@json_option("Print one JSON object.")
+def check(*, data: Path, as_json: bool) -> None:
+    """Check a store: everything in it is computed again.
+
+    That is: hashes and links of headers, roots of transactions, receipts and states, bloom
+    filters, senders, codes, trie nodes, kept changes, and the rows that find things. The store
+    may be in use: one commit is checked, and commits go on meanwhile.
+
+    Each damage is one line; the exit code is 1 if there is any.
+    """
+    begun = time.monotonic()
+    found: list[Damage] = []
+
+    def tell(damage: Damage) -> None:
+        found.append(damage)
+        if not as_json:
+            click.echo(line(damage))
+
+    try:
+        with failing_in_one_line(), _progress_bar() as report:
+            checked = _checked(str(data), tell, report)
+    except KeyboardInterrupt:
+        stop("interrupted", INTERRUPTED)
+    seconds = time.monotonic() - begun
+    if as_json:
+        click.echo(json.dumps(_json(checked, found, seconds)))
+    else:
+        click.echo(_summary(checked, found, seconds))
+    sys.exit(1 if found else 0)
+
+
+def line(damage: Damage) -> str:
+    """A damage as one line: table, key, and what is wrong."""
+    key = f" 0x{damage.key.hex()}" if damage.key else ""
+    return f"{damage.table}{key}: {damage.why}"
+
+
+def _checked(path: str, tell: Tell, report: Report) -> Checked | None:
+    try:
+        return check_store(path, tell, report)
+    except StoreDamaged as why:
+        tell(Damage("store", b"", str(why)))
+        return None
+
+
+@contextmanager
+def _progress_bar() -> Iterator[Report]:
+    """A bar for the part that runs, on standard error if it is a terminal."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description:<26}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("")
+
+        def report(part: str, done: int, total: int) -> None:
+            named = PARTS.get(part, part)
+            # The number of some things is an estimate.
+            bar.update(task, description=named, completed=min(done, total), total=total)
+
+        yield report
+
+
+def _summary(checked: Checked | None, found: list[Damage], seconds: float) -> str:
+    damages = {0: "no damage", 1: "1 damage"}.get(len(found), f"{len(found)} damages")
+    if checked is None:
+        return f"{damages}; the store cannot be opened"
+    latest = checked.heads.latest
+    place = "no block" if latest is None else f"latest {latest[0]}"
+    return (
+        f"{damages} in {checked.blocks} blocks and {checked.transactions} transactions,"
+        f" commit {checked.heads.commit}, {place}, {seconds:.2f} s"
+    )
+
+
+def _json(checked: Checked | None, found: list[Damage], seconds: float) -> dict[str, object]:
+    latest = None if checked is None else checked.heads.latest
+    return {
+        "damages": [
+            {"table": each.table, "key": f"0x{each.key.hex()}", "why": each.why} for each in found
+        ],
+        "blocks": checked and checked.blocks,
+        "transactions": checked and checked.transactions,
+        "commit": checked and checked.heads.commit,
+        "latest": latest and {"number": latest[0], "hash": f"0x{latest[1].hex()}"},
+        "seconds": round(seconds, 3),
+    }

@@ -1,0 +1,1 @@
+"""A store computed again from what it holds, to find damage; nothing is written."""

@@ -1,0 +1,163 @@
+"""`foreblock status` of this service, of others, and of nothing."""
+
+import json
+import subprocess
+import sys
+from functools import partial
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from foreblock import __version__
+from foreblock.cli import main
+from foreblock.cli.status_reading import parse_samples
+from support.servers.dev_processes import dev_chain
+from support.servers.toy_endpoint import ToyError, toy_endpoint
+from support.servers.waiting import until
+
+BLOCK: dict[str, Any] = {
+    "number": "0x7", "hash": "0x" + "01" * 32, "timestamp": "0x64", "gasUsed": "0x5208",
+    "gasLimit": "0x1c9c380", "baseFeePerGas": "0x3b9aca00", "transactions": ["0x" + "04" * 32],
+}  # fmt: skip
+METRICS = """# TYPE foreblock_ready gauge
+foreblock_build_info{version="9.9"} 1
+foreblock_process_resident_memory_bytes{process="worker-0"} 5.0e+07
+foreblock_process_cpu_seconds_total{process="worker-0"} 1.5
+foreblock_process_start_time_seconds{process="worker-0"} 1000
+foreblock_requests_total{network="main",method="eth_call",outcome="ok"} 40
+foreblock_requests_total{network="main",method="eth_chainId",outcome="ok"} 2
+foreblock_store_file_bytes{network="main"} 10485760
+foreblock_store_free_bytes{network="main"} 1048576
+foreblock_subscriptions{network="main"} 3
+not a sample
+"""
+
+
+def refuse(_params: list[Any]) -> object:
+    raise ToyError({"code": -32601, "message": "the method does not exist"})
+
+
+def methods(**more: Any) -> dict[str, Any]:  # noqa: ANN401, answers of any kind
+    def get_block(params: list[Any]) -> object:
+        return BLOCK | {"number": "0x8"} if params[0] == "pending" else BLOCK
+
+    return {
+        "eth_getBlockByNumber": get_block,
+        "eth_chainId": lambda _: "0x539",
+        "web3_clientVersion": lambda _: "Geth/v1.17.2",
+        "net_peerCount": lambda _: "0x3",
+        "eth_syncing": lambda _: False,
+        "eth_capabilities": refuse,
+    } | more
+
+
+def ask(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["status", *arguments])
+
+
+def test_another_node_tells_what_it_can() -> None:
+    with toy_endpoint(methods()) as url:
+        text, found = ask(url), ask(url, "--json")
+    assert (text.exit_code, found.exit_code) == (0, 0)
+    assert "Geth/v1.17.2  ready" in text.output
+    assert "id 1337, 3 peers" in text.output
+    assert "not ready" not in text.output
+    told = json.loads(found.output)
+    (network,) = told["networks"]
+    assert (told["client"], told["version"], told["uptime_seconds"]) == ("Geth/v1.17.2", None, None)
+    assert (network["chain_id"], network["ready"], network["problems"]) == (1337, None, [])
+    assert (network["latest"]["number"], network["pending"]["number"]) == (7, 8)
+    assert (network["source"], network["peers"], told["processes"]) == (None, 3, [])
+
+
+def test_a_node_that_syncs_says_so() -> None:
+    with toy_endpoint(methods(eth_syncing=lambda _: {"currentBlock": "0x1"})) as url:
+        assert "! still syncing" in ask(url).output
+
+
+def test_what_is_not_ready_is_named() -> None:
+    facts = (
+        "not ready\ncommit: 9\npending: none; no flashblock came in time, so pending means latest\n"
+        "maintenance: 0 blocks to fold, 0 things to clear\n"
+        "feed: ws://feed: not connected, nothing heard yet\n"
+        "missing: block 0x12; no canonical source is set, so it cannot be fetched"
+    )
+    pages = {"/readyz?verbose": (503, facts), "/metrics": (200, METRICS)}
+    pages["/ui/networks.json"] = (200, '{"here":"main","networks":[{"name":"main","port":1}]}')
+    with toy_endpoint(methods(), pages) as url:
+        text, found = ask(url), ask(url, "--json")
+    assert (text.exit_code, found.exit_code) == (1, 1)
+    told = json.loads(found.output)
+    (network,) = told["networks"]
+    assert network["problems"] == [
+        "not ready: none; no flashblock came in time, so pending means latest",
+        "missing: block 0x12; no canonical source is set, so it cannot be fetched",
+        "feed ws://feed: not connected, nothing heard yet",
+    ]
+    assert (network["name"], network["source"]) == ("main", "feed")
+    assert network["store"]["file_bytes"] == 10 << 20
+    assert (network["subscriptions"], told["version"]) == (3, "9.9")
+    assert told["processes"] == [
+        {"name": "worker-0", "resident_bytes": 50_000_000, "cpu_seconds": 1.5}
+    ]
+    for shown in ("! missing: block 0x12", "42 requests, 3 subscriptions", "10.0 MiB, 1.0 MiB of"):
+        assert shown in text.output
+
+
+def test_a_network_that_does_not_answer_is_named() -> None:
+    networks = '{"here":"main","networks":[{"name":"main","port":2},{"name":"test","port":1}]}'
+    pages = {"/readyz?verbose": (200, "ready\ncommit: 9"), "/ui/networks.json": (200, networks)}
+    with toy_endpoint(methods(), pages) as url:
+        found = ask(url, "--json")
+    main_network, test_network = json.loads(found.output)["networks"]
+    assert (found.exit_code, main_network["ready"]) == (1, True)
+    assert test_network["url"] == "http://127.0.0.1:1"
+    assert test_network["problems"] == ["no answer from http://127.0.0.1:1: connection refused"]
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "nonsense"])
+def test_what_cannot_be_reached_is_one_line_and_exit_code_2(url: str) -> None:
+    command = [sys.executable, "-m", "foreblock", "status", url]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("foreblock: ")
+    assert url in done.stderr
+
+
+def test_a_server_that_is_no_node_is_refused() -> None:
+    with toy_endpoint({}) as url:
+        done = ask(url)
+    assert done.exit_code == 2
+
+
+def test_a_dev_chain_is_shown_with_both_networks_and_all_processes() -> None:
+    def all_measured(url: str) -> bool:
+        processes = json.loads(ask(url, "--json").output)["processes"]
+        return all(each["resident_bytes"] for each in processes)
+
+    with dev_chain() as dev:
+        until(partial(all_measured, dev.main.url), "each process has measured its memory")
+        text, found = ask(dev.main.url), ask(dev.main.url, "--json")
+    assert (text.exit_code, found.exit_code) == (0, 0)
+    told = json.loads(found.output)
+    assert (told["ready"], told["version"]) == (True, __version__)
+    assert [each["name"] for each in told["networks"]] == ["main", "test"]
+    for network, chain_id in zip(told["networks"], (31337, 31338), strict=True):
+        assert (network["chain_id"], network["source"]) == (chain_id, "dev")
+        assert network["pending"]["number"] > network["latest"]["number"]
+        assert network["pending"]["age_seconds"] >= 0
+        assert network["store"]["file_bytes"] > network["store"]["free_bytes"] >= 0
+    names = {each["name"] for each in told["processes"]}
+    assert {"supervisor", "writer", "worker-0"} <= names
+    assert all(each["resident_bytes"] > 1 << 20 for each in told["processes"])
+    assert max(map(len, text.output.splitlines())) <= 80
+    assert len(text.output.splitlines()) <= 40
+
+
+def test_samples_are_read_with_their_labels() -> None:
+    samples = parse_samples(METRICS + 'odd{a="x\\"y",b="z"} 7')
+    assert samples.value("foreblock_requests_total", network="main") == 42
+    assert samples.value("foreblock_requests_total", network="test") is None
+    assert list(samples.of("odd")) == [({"a": 'x\\"y', "b": "z"}, 7.0)]

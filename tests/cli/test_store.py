@@ -1,0 +1,129 @@
+"""`foreblock store` as a person or a script meets it, and the examples of its page."""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import ChainFiles
+from foreblock._engine import Store
+from support.chains.importing import import_bytes
+from support.damaging import damaging
+from support.payloads.small_store import append
+
+FOREBLOCK = [sys.executable, "-m", "foreblock"]
+
+
+def run(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [*FOREBLOCK, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
+
+
+@pytest.fixture
+def imported(example: ChainFiles, tmp_path: Path) -> Path:
+    genesis, chain = example.genesis.read_bytes(), example.chain.read_bytes()
+    import_bytes(tmp_path / "store", genesis, chain)
+    return tmp_path / "store"
+
+
+def test_info_for_scripts_names_the_chain_and_its_tables(imported: Path) -> None:
+    done = run("store", "info", imported, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    info = json.loads(done.stdout)
+    with Store(str(imported)) as store, store.view() as view:
+        assert view.heads.latest is not None
+        assert info["latest"] == {"number": 12, "hash": f"0x{view.heads.latest[1].hex()}"}
+        assert info["store_id"] == view.heads.store_id.hex()
+        pages = dict(store.pages())
+    assert {each["name"]: each["pages"] for each in info["tables"]} == pages
+    assert (info["chain_id"], info["rules"], info["format"]) == (1337, "ethereum", 1)
+    assert info["kept"] == {"states_from": 0, "trie_nodes_from": 0, "flashblocks_from": None}
+    used = sum(pages.values()) + info["free_pages"]
+    assert used <= info["pages"] <= info["file_bytes"] // info["page_bytes"]
+    assert not info["written"]
+
+
+def test_info_of_a_store_in_use_says_so(tmp_path: Path) -> None:
+    with Store(str(tmp_path / "store"), write=True) as store:
+        empty = run("store", "info", tmp_path / "store")
+        assert (empty.returncode, empty.stderr) == (0, "")
+        assert "being written" in empty.stdout
+        assert "no block" in empty.stdout
+        append(store)
+        info = json.loads(run("store", "info", tmp_path / "store", "--json").stdout)
+    assert (info["written"], info["commit"], info["chain_id"]) == (True, 2, None)
+
+
+def test_damage_is_one_line_and_exit_code_1(imported: Path) -> None:
+    assert run("store", "check", imported).returncode == 0
+    with damaging(imported) as tables:
+        key = tables["codes"].flip(lambda _, code: bool(code))
+    done = run("store", "check", imported)
+    assert (done.returncode, done.stderr) == (1, "")
+    line, summary = done.stdout.splitlines()
+    assert line.startswith(f"codes 0x{key.hex()}: the code has the hash 0x")
+    assert summary.startswith("1 damage in 13 blocks and 7 transactions, commit ")
+    told = run("store", "check", imported, "--json")
+    assert told.returncode == 1
+    (damage,) = json.loads(told.stdout)["damages"]
+    assert (damage["table"], damage["key"]) == ("codes", f"0x{key.hex()}")
+
+
+def test_a_store_that_cannot_be_opened_is_damage_or_none(imported: Path, tmp_path: Path) -> None:
+    with damaging(imported) as tables:
+        tables[""].put(b"heads", b"\1")
+    done = run("store", "check", imported)
+    assert done.returncode == 1
+    assert done.stdout.startswith("store: the store is damaged: ")
+    (tmp_path / "empty").mkdir()
+    none = run("store", "check", tmp_path / "empty")
+    assert (none.returncode, none.stdout) == (1, "")
+    assert none.stderr == f"foreblock: no store at {tmp_path / 'empty'}\n"
+    assert run("store", "check", tmp_path / "nowhere").returncode == 2
+
+
+def test_compact_says_what_it_saved_and_refuses_a_store_in_use(imported: Path) -> None:
+    with Store(str(imported), write=True) as store:
+        for size in (3_000_000, 10):
+            store.put_rows([(b"row", bytes(size))], [])
+        refused = run("store", "compact", imported)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert refused.stderr.startswith(f"foreblock: the store at {imported} is already being")
+        store.put_rows([], [b"row"])
+    done = run("store", "compact", imported, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    saved = json.loads(done.stdout)
+    assert saved["bytes_after"] == (imported / "data.mdb").stat().st_size
+    assert saved["bytes_before"] - saved["bytes_after"] > 2_000_000
+    assert run("store", "check", imported).returncode == 0
+
+
+def test_a_copy_is_refused_where_something_is(imported: Path, tmp_path: Path) -> None:
+    done = run("store", "copy", imported, tmp_path / "copy", "--json")
+    assert (done.returncode, json.loads(done.stdout)["latest"]["number"]) == (0, 12)
+    assert run("store", "check", tmp_path / "copy").returncode == 0
+    again = run("store", "copy", imported, tmp_path / "copy")
+    there = f"foreblock: there is something at {tmp_path / 'copy'} already\n"
+    assert (again.returncode, again.stdout, again.stderr) == (1, "", there)
+
+
+def measured(text: str) -> list[str]:
+    """Lines without figures that depend on the machine and the time."""
+    text = re.sub(r"\d[\d.,]*(?: [KMGT]iB| s\b| d\b| Mgas/s)", "…", text)
+    return [line.rstrip() for line in text.splitlines()]
+
+
+def test_the_examples_of_the_page_run(checkout: Path, tmp_path: Path) -> None:
+    shutil.copytree(checkout / "examples", tmp_path / "examples")
+    text = (checkout / "docs" / "store.md").read_text("utf-8")
+    examples = re.findall(r"<!-- run -->\n```console\n\$ foreblock (.*)\n((?:.*\n)*?)```", text)
+    assert len(examples) == 5
+    for command, output in examples:
+        done = run(*shlex.split(command), cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert measured(done.stdout) == measured(output), command

@@ -1,0 +1,135 @@
+"""Stores of every kind have no damage, whatever they are in the middle of."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from conftest import ChainFiles
+from foreblock.bus.commands import Revert, Rollback, TakeSnapshot
+from foreblock.errors import StoreMissing
+from foreblock.ledger.checking.check_store import Checked, check_store, check_view
+from foreblock.ledger.checking.damage import Damage
+from foreblock.ledger.storage.log_index import read_indexed
+from support.chains.checked_chains import busy_chain, run_blocks
+from support.chains.dev_chain import DevChain
+from support.chains.importing import import_bytes
+from support.chains.writing import SCRIBE, Chain
+from support.servers.dev_processes import Network, dev_chain
+from support.servers.waiting import until
+
+
+def nobody(_part: str, _done: int, _total: int) -> None:
+    """Who is told how far it is."""
+
+
+def checked(chain: DevChain | Chain) -> Checked:
+    """Check the last commit of a chain that is being written, and find nothing."""
+    found: list[Damage] = []
+    with chain.store.view() as view:
+        result = check_view(view, found.append, nobody)
+    assert found == []
+    return result
+
+
+@pytest.mark.parametrize("address_index", [False, True])
+def test_an_imported_chain_has_none(
+    published: ChainFiles, tmp_path: Path, *, address_index: bool
+) -> None:
+    files = published
+    import_bytes(
+        tmp_path / "store",
+        files.genesis.read_bytes(),
+        files.chain.read_bytes(),
+        address_index=address_index,
+    )
+    found: list[Damage] = []
+    parts: dict[str, tuple[int, int]] = {}
+
+    def report(part: str, done: int, total: int) -> None:
+        parts[part] = (done, total)
+
+    result = check_store(str(tmp_path / "store"), found.append, report)
+    assert found == []
+    assert (result.blocks, result.transactions, result.damages) == (55, 249, 0)
+    engine = ["heads", "codes", "entries", "changes", "nodes", "state", "history"]
+    assert list(parts) == ["blocks", "index", *engine]
+    assert parts["blocks"] == (55, 55)
+    assert parts["history"] == (55, 55)
+
+
+def test_a_dev_chain_has_none_at_any_moment(tmp_path: Path) -> None:
+    chain = busy_chain(tmp_path / "store")
+    snapshot = chain.execute(TakeSnapshot())
+    for step in range(6):
+        run_blocks(chain, 3)
+        chain.run(500)  # into the next block
+        checked(chain)
+        if step == 2:
+            chain.execute(Rollback(2))
+            checked(chain)
+        if step == 3:
+            assert chain.execute(Revert(snapshot))
+            checked(chain)
+    with chain.store.view() as view:
+        assert view.heads.earliest > 0
+        assert read_indexed(view).end > 0
+
+
+def test_a_chain_with_deposits_and_reorganisations_has_none(tmp_path: Path) -> None:
+    chain = Chain(tmp_path / "store", keep_partials=2)
+    for number in range(1, 7):
+        chain.add(chain.deposit(mint=number), chain.write(SCRIBE, number, number))
+        checked(chain)
+        chain.seal(chain.write(SCRIBE, 1, number, who=1))
+        checked(chain)
+        chain.settle()
+        checked(chain)
+    chain.rewind(2)
+    checked(chain)
+    chain.reopen()
+    chain.add(chain.write(SCRIBE, 3, 0))
+    chain.seal()
+    assert checked(chain).blocks == 6
+
+
+def test_a_chain_that_is_written_meanwhile_changes_nothing(tmp_path: Path) -> None:
+    chain = busy_chain(tmp_path / "store")
+    found: list[Damage] = []
+    commits = [0]
+
+    def write(_part: str, _done: int, _total: int) -> None:
+        chain.run(700)
+        with chain.store.view() as view:
+            commits.append(view.heads.commit)
+
+    with chain.store.view() as view:
+        before = view.heads.commit
+        result = check_view(view, found.append, write)
+    assert found == []
+    assert result.heads.commit == before < commits[-1] - 100
+
+
+def test_the_store_of_a_running_service_has_none(tmp_path: Path) -> None:
+    """Another process writes it, at its own pace."""
+    data = tmp_path / "data"
+    options = ("--load", "40", "--keep-states", "8", "--keep-partials", "2", "--keep-nodes", "3")
+    with dev_chain("--data", str(data), "--block-time", "1", *options) as dev:
+        seen = -1
+        for _ in range(4):
+            until(partial(_is_above, dev.main, seen + 2), "the chain has grown")
+            found: list[Damage] = []
+            result = check_store(str(data / "main"), found.append, nobody)
+            assert found == []
+            assert result.heads.latest is not None
+            seen = result.heads.latest[0]
+
+
+def _is_above(network: Network, block: int) -> bool:
+    return network.latest() > block
+
+
+def test_a_store_that_is_not_there_is_no_damage(tmp_path: Path) -> None:
+    found: list[Damage] = []
+    with pytest.raises(StoreMissing):
+        check_store(str(tmp_path), found.append, nobody)
