@@ -161,7 +161,8 @@ def _answer_elsewhere(
         return _probe(head, path, query)
     if path in rules.documents.by_path:
         return serve(head, host, path, rules.documents)
-    return MOVED if path == rules.documents.page + b"/" else answers.NOT_FOUND
+    page = rules.documents.page  # empty where there is none
+    return MOVED if page and path == page + b"/" else answers.NOT_FOUND
 
 
 def _path(target: bytes) -> bytes:
