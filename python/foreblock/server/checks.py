@@ -161,7 +161,7 @@ def _answer_elsewhere(
         return _probe(head, path, query)
     if path in rules.documents.by_path:
         return serve(head, host, path, rules.documents)
-    page = rules.documents.page  # empty where there is none
+    page = rules.documents.page
     return MOVED if page and path == page + b"/" else answers.NOT_FOUND
 
 
