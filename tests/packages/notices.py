@@ -47,6 +47,13 @@ def linked() -> list[Crate]:
     return sorted(found)
 
 
+def names_for(target: str) -> set[str]:
+    """The names and versions of what is linked for a target, our own crates included."""
+    of_target = ["--locked", "--offline", "--target", target, "--package", ROOT]
+    lines = _cargo("tree", *of_target, "--edges=normal,no-proc-macro", "--prefix=none")
+    return {" ".join(line.replace(" v", " ").split()[:2]) for line in lines.splitlines()}
+
+
 def text() -> str:
     """The whole file."""
     holders, bare = defaultdict(list), []
@@ -69,17 +76,15 @@ def _linked_for(target: str) -> Iterator[Crate]:
     """What is linked for a target, as `cargo tree` says, and what its metadata says of it."""
     of_target = ["--locked", "--filter-platform", target, "--format-version=1"]
     packages = {
-        (each["name"], f"v{each['version']}"): each
+        f"{each['name']} {each['version']}": each
         for each in json.loads(_cargo("metadata", *of_target))["packages"]
     }
-    of_target = ["--locked", "--target", target, "--package", ROOT]
-    lines = _cargo("tree", *of_target, "--edges=normal,no-proc-macro", "--prefix=none")
-    for name, version in {tuple(line.split()[:2]) for line in lines.splitlines()}:
-        package = packages[name, version]
+    for name in names_for(target):
+        package = packages[name]
         if package["source"] is not None:  # not our own
             authors = ", ".join(each.partition(" <")[0] for each in package["authors"])
             folder = Path(package["manifest_path"]).parent
-            yield Crate(name, package["version"], package["license"], authors, folder)
+            yield Crate(package["name"], package["version"], package["license"], authors, folder)
 
 
 def _cargo(*arguments: str) -> str:

@@ -40,16 +40,21 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", CHECKOUT / "target")).resolve()
     shop, faults = begin(out, target)
-    wheel = None
-    for platform in PLATFORMS:
-        if options.only in platform.tag and (built := build_and_say(platform, shop)):
+    wheels = {}
+    wanted = [each for each in PLATFORMS if options.only in each.tag]
+    for platform in wanted:
+        if built := build_and_say(platform, shop):
+            wheels[platform] = built
             faults += faults_of_wheel(built, CHECKOUT)
-            wheel = built if runs_here(platform.tag) else wheel
     for fault in faults:
         say("wrong", fault)
-    if faults or wheel is None:
-        sys.exit("there is no complete wheel for this machine")
-    try_and_say(wheel)
+    here = next((each for each in wanted if runs_here(each.tag)), None)
+    if faults or (here and here not in wheels):
+        sys.exit("there is no complete wheel for this machine" if here else 1)
+    if here:
+        try_and_say(wheels[here])
+    else:
+        say("NOT TRIED", "none of these wheels runs on this machine")
 
 
 def begin(out: Path, target: Path) -> tuple[Workshop, list[str]]:

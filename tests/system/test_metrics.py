@@ -188,6 +188,19 @@ def test_metrics_have_an_address_of_their_own_or_none() -> None:
         assert dev.main.probe("/metrics")[0] == 404
 
 
+def test_they_are_at_addresses_that_other_machines_reach() -> None:
+    """Where methods of development chains are hidden, and nothing else is."""
+    with dev_chain("--listen=0.0.0.0:0", "--test-listen=") as dev:
+        assert value(scrape(dev.main.url), "ready", network="main") == 1
+    with dev_chain("--metrics-listen=0.0.0.0:0", "--test-listen=") as dev:
+        (address,) = re.findall(r"metrics at (http://\S+)/metrics", "".join(dev.said))
+        assert value(scrape(address), "ready", network="main") == 1
+        connection = HTTPConnection(address.removeprefix("http://"), timeout=PATIENCE)
+        connection.request("POST", "/", "{}", {"Content-Type": "application/json"})
+        assert connection.getresponse().status == 404
+        connection.close()
+
+
 def test_many_scrapes_at_once_are_answered(dev: Dev) -> None:
     found: list[Metrics] = []
     threads = [

@@ -233,6 +233,7 @@ def _with_metrics(served: list[Served], scraper: Scraper, settings: Settings) ->
         counts=ServerCounts(),
         metrics=scraper.text,
         only_metrics=True,
+        elsewhere=None,
     )
     return [*served, only]
 

@@ -107,7 +107,7 @@ def _listeners(
         endpoint = make_endpoint(served)
         yield from (Listener(each, endpoint) for each in near)
     if reached and served.elsewhere:
-        endpoint = make_endpoint(served.elsewhere())
+        endpoint = make_endpoint(served.elsewhere()._replace(metrics=served.metrics))
         yield from (Listener(each, endpoint) for each in reached)
 
 
