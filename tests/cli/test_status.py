@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +12,8 @@ from click.testing import CliRunner, Result
 
 from foreblock import __version__
 from foreblock.cli import main
-from foreblock.cli.status_reading import parse_samples
-from support.servers.dev_processes import dev_chain
+from foreblock.cli.status_samples import parse_samples
+from support.servers.dev_processes import dev_chain, following
 from support.servers.toy_endpoint import ToyError, toy_endpoint
 from support.servers.waiting import until
 
@@ -73,7 +74,9 @@ def test_another_node_tells_what_it_can() -> None:
 
 def test_a_node_that_syncs_says_so() -> None:
     with toy_endpoint(methods(eth_syncing=lambda _: {"currentBlock": "0x1"})) as url:
-        assert "! still syncing" in ask(url).output
+        done = ask(url)
+    assert done.exit_code == 1
+    assert "! still syncing" in done.output
 
 
 def test_what_is_not_ready_is_named() -> None:
@@ -154,6 +157,23 @@ def test_a_dev_chain_is_shown_with_both_networks_and_all_processes() -> None:
     assert all(each["resident_bytes"] > 1 << 20 for each in told["processes"])
     assert max(map(len, text.output.splitlines())) <= 80
     assert len(text.output.splitlines()) <= 40
+
+
+def test_a_follower_is_shown_with_its_feeds(tmp_path: Path) -> None:
+    data = tmp_path / "dev"
+
+    def shown(url: str) -> dict[str, Any] | None:
+        found = ask(url, "--json")
+        (network,) = json.loads(found.output)["networks"]
+        is_fed = any(": connected" in feed for feed in network["feeds"])
+        return network if found.exit_code == 0 and is_fed else None
+
+    with dev_chain("--data", str(data)) as dev:
+        genesis, canonical = data / "main" / "genesis.json", dev.main.url
+        with following(genesis, tmp_path / "store", dev.main.feed, canonical=canonical) as other:
+            network = until(partial(shown, other.network.url), "it follows the feed")
+    assert (network["source"], network["problems"]) == ("feed", [])
+    assert dev.main.url in network["canonical"][0]
 
 
 def test_samples_are_read_with_their_labels() -> None:

@@ -1,12 +1,19 @@
 """`foreblock store` as a person or a script meets it, and the examples of its page."""
 
 import json
+import os
+import pty
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from http.client import HTTPException
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 
 import pytest
 
@@ -15,6 +22,8 @@ from foreblock._engine import Store
 from support.chains.importing import import_bytes
 from support.damaging import damaging
 from support.payloads.small_store import append
+from support.servers.dev_processes import Network, RpcError, package_environment
+from support.servers.waiting import until
 
 FOREBLOCK = [sys.executable, "-m", "foreblock"]
 
@@ -127,3 +136,62 @@ def test_the_examples_of_the_page_run(checkout: Path, tmp_path: Path) -> None:
         done = run(*shlex.split(command), cwd=tmp_path)
         assert (done.returncode, done.stderr) == (0, "")
         assert measured(done.stdout) == measured(output), command
+
+
+def test_a_terminal_shows_a_bar_for_each_part(imported: Path) -> None:
+    ours, theirs = pty.openpty()
+    with closing_both(ours, theirs):
+        command = [*FOREBLOCK, "store", "check", str(imported)]
+        environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+        done = subprocess.run(
+            command, stdout=PIPE, stderr=theirs, text=True, check=True, env=environment
+        )
+        shown = os.read(ours, 1 << 20).decode()
+    assert "roots of kept states" in shown
+    assert "13/13" in shown
+    assert done.stdout.startswith("no damage")
+
+
+@contextmanager
+def closing_both(*descriptors: int) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for each in descriptors:
+            os.close(each)
+
+
+def test_a_service_that_reads_goes_on_with_the_compacted_store(imported: Path) -> None:
+    options = ["--data", str(imported), "--listen", "127.0.0.1:0", "--workers", "1"]
+    command = [*FOREBLOCK, "serve", *options]
+    environment = package_environment()
+    with subprocess.Popen(command, stdout=PIPE, stderr=DEVNULL, text=True, env=environment) as one:
+        try:
+            assert one.stdout is not None
+            (url,) = re.findall(r"http://\S+", one.stdout.readline())
+            network = Network(url, "")
+            before = network.ask("eth_getBlockByNumber", "latest", True)
+            assert run("store", "compact", imported).returncode == 0
+            new = (imported / "data.mdb").stat()
+            until(partial(has_open, one.pid, new.st_ino), "a worker has opened the new file")
+            until(partial(is_answered, network, before), "the same block is served again")
+        finally:
+            one.terminate()
+
+
+def has_open(supervisor: int, inode: int) -> bool:
+    """Whether a child of the process has opened the file."""
+    for children in Path(f"/proc/{supervisor}/task").glob("*/children"):
+        for pid in children.read_text("ascii").split():
+            for file in Path(f"/proc/{pid}/fd").glob("*"):
+                with suppress(OSError):
+                    if file.stat().st_ino == inode:
+                        return True
+    return False
+
+
+def is_answered(network: Network, expected: object) -> bool:
+    try:
+        return bool(network.ask("eth_getBlockByNumber", "latest", True) == expected)
+    except (OSError, HTTPException, RpcError):
+        return False

@@ -6,16 +6,16 @@ not have is left out.
 """
 
 import json
-import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
 from foreblock.cli import watch_connection
+from foreblock.cli.status_samples import Samples, parse_samples
 from foreblock.cli.watch_connection import QUESTION, READINESS, SeenBlock, is_ready
 from foreblock.errors import ErrorAnswer, NotAnAnswer, Unreachable
 from foreblock.upstream.client import Endpoint
@@ -25,27 +25,6 @@ NETWORKS: Final = "/ui/networks.json"
 TIMEOUT_SECONDS: Final = 10.0
 LONGEST_ANSWER: Final = 1 << 24  # bytes
 SOURCES: Final = ("feed", "canonical", "following")  # facts about where blocks come from
-
-_SAMPLE: Final = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")
-_LABEL: Final = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-
-
-@dataclass(frozen=True, slots=True)
-class Samples:
-    """The samples of a scrape: name, labels, value."""
-
-    found: tuple[tuple[str, Mapping[str, str], float], ...] = ()
-
-    def of(self, name: str, **labels: str) -> Iterator[tuple[Mapping[str, str], float]]:
-        """The samples of a metric that have these labels."""
-        for found, had, value in self.found:
-            if found == name and labels.items() <= had.items():
-                yield had, value
-
-    def value(self, name: str, **labels: str) -> float | None:
-        """The sum of a metric's samples with these labels; none where there are none."""
-        values = [value for _, value in self.of(name, **labels)]
-        return sum(values) if values else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +83,11 @@ class Status:
 
     @property
     def is_ready(self) -> bool:
-        """Whether every network answers and none says that it is not ready."""
-        return all(each.ready is not False and not each.failure for each in self.networks)
+        """Whether every network answers and none says that it is not ready or is syncing."""
+        return all(
+            each.ready is not False and not each.syncing and not each.failure
+            for each in self.networks
+        )
 
     @property
     def version(self) -> str | None:
@@ -131,7 +113,7 @@ def read_status(url: str) -> Status:
         client = _text(_ask(endpoint, "web3_clientVersion"))
         samples = _samples(endpoint)
         here, siblings = _siblings(endpoint)
-    named = _renamed(first, here)
+    named = replace(first, name=here)
     others = [
         _sibling(name, _with_port(url, port)) for name, port in siblings.items() if name != here
     ]
@@ -151,7 +133,7 @@ def _endpoint(url: str) -> Iterator[Endpoint]:
 def _sibling(name: str, url: str) -> NetworkStatus:
     try:
         with _endpoint(url) as endpoint:
-            return _renamed(_network(name, url, endpoint), name)
+            return _network(name, url, endpoint)
     except (Unreachable, NotAnAnswer) as why:
         return NetworkStatus(name, url, failure=str(why))
 
@@ -184,11 +166,6 @@ def _network(name: str, url: str, endpoint: Endpoint) -> NetworkStatus:
     )
 
 
-def _renamed(network: NetworkStatus, name: str) -> NetworkStatus:
-    values = {each: getattr(network, each) for each in NetworkStatus.__slots__}
-    return NetworkStatus(**{**values, "name": name})
-
-
 def _facts(text: str) -> dict[str, tuple[str, ...]]:
     """The lines after the first, by what they are about."""
     found: dict[str, tuple[str, ...]] = {}
@@ -201,21 +178,6 @@ def _facts(text: str) -> dict[str, tuple[str, ...]]:
 def _samples(endpoint: Endpoint) -> Samples:
     status, text = _get(endpoint, METRICS)
     return parse_samples(text) if status == HTTPStatus.OK else Samples()
-
-
-def parse_samples(text: str) -> Samples:
-    """The samples of a text in Prometheus' format; lines that are none are left out."""
-    found = []
-    for line in text.splitlines():
-        sample = None if line.startswith("#") else _SAMPLE.fullmatch(line)
-        if sample is None:
-            continue
-        try:
-            value = float(sample[3])
-        except ValueError:
-            continue
-        found.append((sample[1], dict(_LABEL.findall(sample[2] or "")), value))
-    return Samples(tuple(found))
 
 
 def _siblings(endpoint: Endpoint) -> tuple[str, dict[str, int]]:

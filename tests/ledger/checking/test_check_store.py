@@ -1,5 +1,6 @@
 """Stores of every kind have no damage, whatever they are in the middle of."""
 
+import threading
 from functools import partial
 from pathlib import Path
 
@@ -127,6 +128,21 @@ def test_the_store_of_a_running_service_has_none(tmp_path: Path) -> None:
 
 def _is_above(network: Network, block: int) -> bool:
     return network.latest() > block
+
+
+@pytest.mark.parametrize("part", ["blocks", "entries", "history"])
+def test_an_interruption_ends_it(tmp_path: Path, part: str) -> None:
+    chain = busy_chain(tmp_path / "store")
+    threads = threading.active_count()
+
+    def interrupt(running: str, _done: int, _total: int) -> None:
+        if running == part:
+            raise KeyboardInterrupt
+
+    found: list[Damage] = []
+    with chain.store.view() as view, pytest.raises(KeyboardInterrupt):
+        check_view(view, found.append, interrupt)
+    assert threading.active_count() == threads
 
 
 def test_a_store_that_is_not_there_is_no_damage(tmp_path: Path) -> None:

@@ -208,6 +208,16 @@ def move_latest_down(tables: Tables) -> bytes:
     return tables[""].put(b"heads", heads.replace(whole, wrong))
 
 
+def move_latest_far_up(tables: Tables) -> bytes:
+    """So far that nothing may be done block by block up to there."""
+    heads = tables[""].find(lambda key, _: key == b"heads")[1]
+    last, row = tables["sealed"].items()[-1]
+    far = b"\x0f" + last[1:]
+    wrong = heads.replace(b"\1" + last + row[:32], b"\1" + far + row[:32])
+    assert wrong != heads
+    return tables[""].put(b"heads", wrong)
+
+
 def change_a_sealed_hash(tables: Tables) -> bytes:
     return b"H" + tables["sealed"].flip(lambda key, _: int.from_bytes(key) == 5, 0)
 
@@ -263,6 +273,7 @@ DEV = {
     change_a_transaction_in_its_index: "flat", remove_the_row_of_a_hash: "rows",
     remove_a_section_of_logs: "rows", change_a_section_of_logs: "rows",
     change_the_latest_hash: "meta", move_latest_down: "meta", change_a_sealed_hash: "rows",
+    move_latest_far_up: "meta",
     remove_a_sealed_block: "rows", change_what_a_flashblock_would_seal_as: "rows",
     change_the_header_of_a_flashblock: "rows", change_the_config: "rows",
 }  # fmt: skip

@@ -1,7 +1,8 @@
-"""Check sealed blocks: headers and their chain, bodies, receipts, senders, rows that find them.
+"""Check sealed blocks: headers and their chain, bodies, receipts, senders.
 
 Everything that a header commits to is computed again from the rows of its block. A header is
 right if it has the hash that the block is sealed under and names the hash of the one before.
+Rows that find blocks and transactions are checked in `finding_check`.
 """
 
 from collections.abc import Sequence
@@ -9,30 +10,25 @@ from typing import Final
 
 from foreblock._engine import (
     Header,
-    State,
     StoredItems,
     Transaction,
     View,
     decode_receipt,
     decode_transactions,
-    keccak256,
     logs_bloom,
     ommers_hash,
     transactions_root,
     withdrawals_root,
 )
 from foreblock.errors import ForeblockError
-from foreblock.ledger.checking.damage import FLAT, ROWS, Damage, Tell
+from foreblock.ledger.checking.damage import ROWS, Damage, Tell
+from foreblock.ledger.checking.finding_check import FindingCheck
 from foreblock.ledger.rules.forks import EthereumFork
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage import partial_rows, rows
-from foreblock.ledger.storage.address_index import ADDRESSES, touched_key
 from foreblock.ledger.storage.body_rows import body_keys, made_of
 from foreblock.ledger.storage.chain_head import rules_of, stored_profile
 
-_INDEX: Final = b"i"  # before the length and the key of an index row, in the flat table
-_TOUCHED_HEAD: Final = 33  # bytes before the entries of a row of touched addresses
-_TOUCHED_ENTRY: Final = 24
 _UNREADABLE: Final = (ForeblockError, ValueError, IndexError, LookupError)
 
 
@@ -43,8 +39,7 @@ class BlockCheck:
         self._view: Final = view
         self._tell: Final = tell
         self._profile: Final = self._read_profile()
-        self._state: Final = self._latest_state()
-        self._touched_end: Final = ADDRESSES.read(view).end if ADDRESSES.exists(view) else 0
+        self._finding: Final = FindingCheck(view, tell)
         self._parent: Header | None = None
         self._difficulty = 0
         self.transactions = 0
@@ -127,8 +122,7 @@ class BlockCheck:
         gas = [each.cumulative_gas_used for each in receipts_read]
         logs = [len(each.logs) for each in receipts_read]
         self._check_senders(number, partials, portions, decoded, gas, logs)
-        self._check_finding(header, partials, decoded)
-        self._check_touched(header, decoded)
+        self._finding.check(header, partials, decoded)
 
     def _items(self, key: bytes) -> StoredItems | None:
         row = self._view.row(key)
@@ -189,63 +183,6 @@ class BlockCheck:
             if position is not None and position != before:
                 self._wrong(key, f"a flashblock of block {number} has other totals before it")
 
-    def _check_finding(
-        self, header: Header, partials: tuple[int, ...], decoded: Sequence[Transaction] | None
-    ) -> None:
-        """The rows that find the block and its transactions by their hashes."""
-        state = self._state
-        if state is None:
-            return
-        number = header.number
-        if partials:
-            key = partial_rows.by_hash_key(header.hash)
-            row = self._view.row(key)
-            if row is None or partial_rows.decode_by_hash(row)[0] != number:
-                self._wrong(key, f"block {number} is not found by its hash")
-        else:
-            key = rows.block_index_key(header.hash)
-            entry = state.index(key)
-            if entry is None or rows.decode_block_entry(entry) != number:
-                self._wrong_entry(key, f"block {number} is not found by its hash")
-        for place, transaction in enumerate(decoded or ()):
-            key = rows.transaction_index_key(transaction.hash)
-            entry = state.index(key)
-            if entry is None or not self._is_at(entry, number, place, transaction.hash):
-                named = f"transaction 0x{transaction.hash.hex()} of block {number}"
-                self._wrong_entry(key, f"{named} is not found by its hash")
-
-    def _is_at(self, entry: bytes, number: int, place: int, wanted: bytes) -> bool:
-        """Whether an entry is of this place, or of a later one with the same transaction."""
-        found = rows.decode_transaction_entry(entry)
-        if found <= (number, place):
-            return found == (number, place)
-        at = found[1]
-        for key, _ in body_keys(found[0], made_of(self._view, found[0])):
-            row = self._view.row(key)
-            items = () if row is None else rows.decode_items(row)
-            if at < len(items):
-                return keccak256(items[at]) == wanted
-            at -= len(items)
-        return False
-
-    def _check_touched(self, header: Header, decoded: Sequence[Transaction] | None) -> None:
-        """Senders and recipients are in the index of transactions by address."""
-        if not decoded or header.number >= self._touched_end:
-            return
-        key = touched_key(header.number)
-        row = self._view.row(key) or b""
-        entries = row[_TOUCHED_HEAD:]
-        starts = range(0, len(entries), _TOUCHED_ENTRY)
-        touched = {entries[at : at + _TOUCHED_ENTRY] for at in starts}
-        wanted = {
-            address + place.to_bytes(4)
-            for place, each in enumerate(decoded)
-            for address in (each.sender, each.to)
-            if address is not None
-        }
-        if row[:32] != header.hash or not wanted <= touched:
-            self._wrong(key, f"addresses that block {header.number} touches are not in its row")
-
     def _read_profile(self) -> ChainProfile | None:
         if self._view.heads.latest is None:
             return None
@@ -255,15 +192,5 @@ class BlockCheck:
             self._wrong(rows.CONFIG, f"the configuration of the chain cannot be read: {why}")
             return None
 
-    def _latest_state(self) -> State | None:
-        latest = self._view.heads.latest
-        try:
-            return None if latest is None else self._view.state(latest[0])
-        except ForeblockError:
-            return None  # the engine tells what is wrong with the heads
-
     def _wrong(self, key: bytes, why: str) -> None:
         self._tell(Damage(ROWS, key, why))
-
-    def _wrong_entry(self, key: bytes, why: str) -> None:
-        self._tell(Damage(FLAT, _INDEX + bytes((len(key),)) + key, why))

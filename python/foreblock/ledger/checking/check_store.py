@@ -58,7 +58,7 @@ def check_view(view: View, found: Tell, report: Report) -> Checked:
     tell, latest = _Counting(found), view.heads.latest
     blocks = BlockCheck(view, tell)
     roots: list[bytes] = []
-    count = 0 if latest is None else latest[0] + 1
+    count = _sealed_blocks(view)
     for number in range(count):
         roots.append(blocks.check(number) or _NO_ROOT)
         report("blocks", number + 1, count)
@@ -68,6 +68,16 @@ def check_view(view: View, found: Tell, report: Report) -> Checked:
     if latest is not None:
         check_partials(view, tell, report)
     return Checked(view.heads, count, blocks.transactions, tell.count)
+
+
+def _sealed_blocks(view: View) -> int:
+    """The number of sealed blocks; where the latest is not sealed, of those without a gap."""
+    latest = view.heads.latest
+    if latest is None:
+        return 0
+    if view.sealed(latest[0]) is not None:
+        return latest[0] + 1
+    return next(number for number in range(latest[0] + 1) if view.sealed(number) is None)
 
 
 def _run_parts(check: StoreCheck, tell: Tell, report: Report) -> None:

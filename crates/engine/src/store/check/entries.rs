@@ -96,10 +96,10 @@ impl Check {
     /// those of each partial block can be read.
     pub(super) fn changes(&self) -> Result<()> {
         let heads = self.view.heads();
-        let Some(latest) = heads.latest else { return Ok(()) };
+        let Some(latest) = self.latest() else { return Ok(()) };
         let partials = self.partial_numbers()?;
-        self.course.begin(latest.number - heads.earliest + partials.len() as u64);
-        for block in heads.earliest + 1..=latest.number {
+        self.course.begin(latest - heads.earliest + partials.len() as u64);
+        for block in heads.earliest + 1..=latest {
             self.course.advance()?;
             let key = block.to_be_bytes();
             let Some(sealed) = self.told("sealed", &key, self.view.sealed(block))? else {

@@ -27,14 +27,13 @@ const NAMED_BEFORE: usize = 8;
 impl Check {
     /// The root of the latest state, from every account and slot.
     pub(super) fn state(&self) -> Result<()> {
-        let Some(latest) = self.view.heads().latest else { return Ok(()) };
+        let Some(latest) = self.latest() else { return Ok(()) };
         self.course.begin(self.accounts.load(Ordering::Relaxed));
-        let Some(expected) = self.root(latest.number) else { return Ok(()) };
-        let root = self.root_of(&self.view.state(latest.number)?)?;
+        let Some(expected) = self.root(latest) else { return Ok(()) };
+        let root = self.root_of(&self.view.state(latest)?)?;
         if root != expected {
             let why = format!(
-                "the state of block {} has the root {root}, its header says {expected}",
-                latest.number
+                "the state of block {latest} has the root {root}, its header says {expected}"
             );
             self.course.tell("flat", &[], why);
             self.name_accounts()?;
@@ -99,12 +98,12 @@ impl Check {
     /// The roots of all kept states, from the latest back: each block's changes undone.
     pub(super) fn history(&self) -> Result<()> {
         let heads = self.view.heads();
-        let Some(latest) = heads.latest else { return Ok(()) };
-        self.course.begin(latest.number - heads.earliest + 1);
+        let Some(latest) = self.latest() else { return Ok(()) };
+        self.course.begin(latest - heads.earliest + 1);
         let mut watch = self.watch();
-        let mut trie = BranchTrie::open_within(&self.view.state(latest.number)?, &mut watch)?;
+        let mut trie = BranchTrie::open_within(&self.view.state(latest)?, &mut watch)?;
         let mut wrong = Wrong::default();
-        let mut block = latest.number;
+        let mut block = latest;
         let mut back = Changes::default();
         loop {
             self.course.advance()?;

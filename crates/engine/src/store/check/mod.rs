@@ -124,6 +124,13 @@ impl Check {
         self.told(table, &[], done)
     }
 
+    /// The latest block; none where it is not sealed, of which `heads` tells: what is checked
+    /// block by block would not come to an end.
+    fn latest(&self) -> Option<u64> {
+        let latest = self.view.heads().latest?.number;
+        self.view.sealed(latest).ok().flatten().map(|_| latest)
+    }
+
     /// The state root in the header of a block.
     fn root(&self, block: u64) -> Option<B256> {
         let place = usize::try_from(block.checked_sub(self.first)?).ok()?;

@@ -31,7 +31,7 @@ impl Check {
         let heads = self.view.heads();
         let table = self.view.lease.tables.nodes;
         self.course.begin(self.view.lease.read(|txn| table.len(txn).map_err(lmdb))?);
-        let Some(last) = heads.nodes else { return Ok(()) };
+        let Some(last) = heads.nodes.filter(|_| self.latest().is_some()) else { return Ok(()) };
         let Some(root) = self.root(last) else { return Ok(()) };
         self.walk_accounts(last, root)?;
         for block in (heads.nodes_earliest..last).rev() {

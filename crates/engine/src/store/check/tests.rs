@@ -2,12 +2,14 @@
 //! damaged has none is a property of `store::tests`, at every step of random histories.
 
 use heed::RwTxn;
+use proptest::prelude::*;
 
 use super::Damage;
 use crate::store::open::{HEADS, Table};
+use crate::store::tests::folder;
 use crate::store::tests::history::History;
 use crate::store::tests::model::{Touch, What};
-use crate::store::{Retention, Store, lmdb};
+use crate::store::{Retention, Store, fuzzing, lmdb};
 
 /// Blocks that are folded, with nodes of three of them, and two that are neither.
 fn history() -> History {
@@ -163,6 +165,18 @@ fn lists_of_nodes_are_whole() {
         store.tables.node_changes.delete(txn, &key).unwrap();
     });
     assert!(tables(&found).contains(&"node_changes"), "{found:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// Checked, read, written to and maintained: it ends, and without a panic.
+    #[test]
+    fn no_damage_ends_a_check(steps in proptest::collection::vec(any::<u8>(), 1..60)) {
+        let folder = folder();
+        fuzzing::make_sample(folder.path()).unwrap();
+        fuzzing::damaged(folder.path(), &steps);
+    }
 }
 
 #[test]

@@ -16,7 +16,10 @@ use crate::error::{Error, Result};
 use crate::logs::index::ENTRY;
 use crate::logs::search::{Run, Search};
 use crate::state::{Changes, StateReader};
+use crate::store::check::Check;
 use crate::store::delta::Table;
+use crate::store::head_trie::root_of;
+use crate::store::nodes::StoredNodes;
 use crate::store::open::Tables;
 use crate::store::{BranchTrie, HeadTrie, Parent, Start, State, Store, View, lmdb};
 
@@ -140,6 +143,7 @@ fn table(tables: &Tables, choice: u8) -> Table {
 
 fn use_all(folder: &Path) -> Result<()> {
     let store = Arc::new(Store::open(folder, &options())?);
+    judge(check_all(store.view()?));
     read_all(&store.view()?);
     read_logs(&store.view()?);
     judge(HeadTrie::open(store.clone()).and_then(|mut trie| trie.root()).map(drop));
@@ -148,6 +152,13 @@ fn use_all(folder: &Path) -> Result<()> {
     read_all(&store.view()?);
     judge(rewind(&store));
     Ok(())
+}
+
+/// A check with the roots that the damaged nodes give tells of damage, and goes on.
+fn check_all(view: View) -> Result<()> {
+    let root = |block| root_of(&StoredNodes::at(&view, block)).unwrap_or_default();
+    let check = Check::new(view.clone(), 0, (0..12).map(root).collect());
+    Check::PARTS.into_iter().try_for_each(|part| check.run(part))
 }
 
 /// The index of logs is searched and merged, and blooms are looked at.
