@@ -27,7 +27,13 @@ def main() -> None:
 
 main.add_section(
     "Run a network",
-    {"dev": "dev", "serve": "serve", "watch": "watch", "status": "status", "config": "config"},
+    {
+        "dev": "dev",
+        "serve": "serve",
+        "watch": "watch.command",
+        "status": "status.command",
+        "config": "config",
+    },
 )
 main.add_section(
     "Ask an endpoint",
@@ -45,7 +51,6 @@ main.add_section(
     {
         "import": "import_",
         "store": "store",
-        "copy": "copy",
         "record": "record",
         "replay": "record",
     },

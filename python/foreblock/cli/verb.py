@@ -159,3 +159,11 @@ def stop(message: str, code: int) -> NoReturn:
     """Print one line on standard error and exit."""
     click.echo(f"foreblock: {message}", err=True)
     sys.exit(code)
+
+
+def size(count: float) -> str:
+    """A number of bytes for people."""
+    for unit, bytes_ in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20)):
+        if count >= bytes_:
+            return f"{count / bytes_:.1f} {unit}"
+    return f"{count / 1024:.0f} KiB"

@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
-from foreblock.cli.watch_connection import Reading, SeenBlock
+from foreblock.cli.watch.connection import Reading, SeenBlock
 
 MOST_GROWTHS: Final = 512
 MOST_BLOCKS: Final = 128

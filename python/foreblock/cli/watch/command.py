@@ -21,8 +21,8 @@ from rich.table import Table
 from rich.text import Text
 
 from foreblock.cli.verb import failing_in_one_line, json_option, option, verb
-from foreblock.cli.watch_connection import QUESTION, READINESS, is_ready, read, source_facts
-from foreblock.cli.watch_history import History, SeenGrowth
+from foreblock.cli.watch.connection import QUESTION, READINESS, is_ready, read, source_facts
+from foreblock.cli.watch.history import History, SeenGrowth
 from foreblock.errors import EndpointError
 from foreblock.upstream.client import Endpoint
 
@@ -99,8 +99,8 @@ def watch(*, urls: Sequence[str], every: float, once: bool, as_json: bool) -> No
 
 def _show(watched: Sequence[Watched], every: float) -> None:
     """The screen; the code of terminals is imported where there is one."""
-    from foreblock.cli.watch_screen import Shown  # noqa: PLC0415
-    from foreblock.cli.watch_terminal import Looking, show  # noqa: PLC0415
+    from foreblock.cli.watch.screen import Shown  # noqa: PLC0415
+    from foreblock.cli.watch.terminal import Looking, show  # noqa: PLC0415
 
     looking = Looking([partial(_look, each) for each in watched], every)
     show([Shown(each.name, each.history) for each in watched], looking, every)

@@ -7,10 +7,10 @@ from typing import Final
 import click
 from rich.console import Console
 
-from foreblock.cli.status_reading import NetworkStatus, Status, read_status
-from foreblock.cli.status_screen import screen
+from foreblock.cli.status.reading import NetworkStatus, Status, read_status
+from foreblock.cli.status.screen import screen
 from foreblock.cli.verb import json_option, stop, verb
-from foreblock.cli.watch_connection import SeenBlock
+from foreblock.cli.watch.connection import SeenBlock
 from foreblock.errors import ForeblockError
 from foreblock.upstream.client import DEFAULT_URL
 

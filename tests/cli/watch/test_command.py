@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from foreblock.cli import main
-from foreblock.cli.watch import Watched, lines, table
-from foreblock.cli.watch_connection import Reading, SeenBlock
-from foreblock.cli.watch_history import History, SeenGrowth
+from foreblock.cli.watch.command import Watched, lines, table
+from foreblock.cli.watch.connection import Reading, SeenBlock
+from foreblock.cli.watch.history import History, SeenGrowth
 from foreblock.upstream.client import Endpoint
 from support.servers.toy_endpoint import toy_endpoint
 

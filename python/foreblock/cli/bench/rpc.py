@@ -15,7 +15,7 @@ from foreblock.bench.rpc.deliveries import DELIVERIES, deliveries
 from foreblock.bench.rpc.peers import PEERS, find
 from foreblock.bench.rpc.questions import questions
 from foreblock.bench.rpc.rounds import Bench
-from foreblock.cli.bench_rpc_report import console_of_tables, plain, print_tables
+from foreblock.cli.bench.rpc_report import console_of_tables, plain, print_tables
 from foreblock.cli.verb import (
     DIRECTORY,
     FILE,

@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from foreblock.cli.watch_connection import Reading, SeenBlock
-from foreblock.cli.watch_history import History
-from foreblock.cli.watch_screen import Shown, amount, screen
+from foreblock.cli.watch.connection import Reading, SeenBlock
+from foreblock.cli.watch.history import History
+from foreblock.cli.watch.screen import Shown, amount, screen
 
 
 def history() -> History:

@@ -1,4 +1,4 @@
-"""Shared by verbs that copy a store: the run, a progress bar, and the summary."""
+"""Shared by `copy` and `compact`: the run, a progress bar, and the summary."""
 
 import json
 import time
@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, stop
+from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, size, stop
 from foreblock.ledger.storage.copy_store import Copied, Report, copy_store
 from foreblock.primitives import format_data
 
@@ -43,11 +43,6 @@ def progress_bar(name: str) -> Iterator[Report]:
             bar.update(task, completed=written, total=expected)
 
         yield report
-
-
-def size(count: float) -> str:
-    """A number of bytes for people."""
-    return f"{count / 2**20:.1f} MiB"
 
 
 def _summary_text(copied: Copied, seconds: float) -> str:

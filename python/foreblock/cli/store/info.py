@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from foreblock.cli.asking import date
-from foreblock.cli.verb import STORE, failing_in_one_line, json_option, verb
+from foreblock.cli.verb import STORE, failing_in_one_line, json_option, size, verb
 from foreblock.ledger.storage.store_info import StoreInfo, read_store_info
 from foreblock.primitives import format_data
 
@@ -166,14 +166,6 @@ def _tables(found: StoreInfo) -> Table:
         holds = HOLDS.get(each.name, "")
         table.add_row(each.name, f"{each.rows:,}", f"{each.pages:,}", length, share, holds)
     return table
-
-
-def size(count: float) -> str:
-    """A number of bytes for people."""
-    for unit, bytes_ in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20)):
-        if count >= bytes_:
-            return f"{count / bytes_:.1f} {unit}"
-    return f"{count / 1024:.0f} KiB"
 
 
 def _age(seconds: int) -> str:

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreblock.cli.watch_connection import Reading, SeenBlock
-from foreblock.cli.watch_history import MOST_BLOCKS, MOST_GROWTHS, History
+from foreblock.cli.watch.connection import Reading, SeenBlock
+from foreblock.cli.watch.history import MOST_BLOCKS, MOST_GROWTHS, History
 
 
 def block(number: int, transactions: int = 0, hash_: str = "0x") -> SeenBlock:

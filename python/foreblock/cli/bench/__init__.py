@@ -11,5 +11,5 @@ def bench() -> None:
 
 
 bench.add_section(
-    "Commands", {"engine": "bench_engine", "preconf": "bench_preconf", "rpc": "bench_rpc"}
+    "Commands", {"engine": "bench.engine", "preconf": "bench.preconf", "rpc": "bench.rpc"}
 )

@@ -5,10 +5,10 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from foreblock.cli.status_reading import SOURCES, NetworkStatus, Status
-from foreblock.cli.store_info import size
-from foreblock.cli.watch_connection import SeenBlock
-from foreblock.cli.watch_screen import EARLY, SEALED, amount
+from foreblock.cli.status.reading import SOURCES, NetworkStatus, Status
+from foreblock.cli.verb import size
+from foreblock.cli.watch.connection import SeenBlock
+from foreblock.cli.watch.screen import EARLY, SEALED, amount
 
 
 def screen(found: Status) -> RenderableType:
@@ -27,7 +27,8 @@ def _instance(found: Status) -> Text:
         text.append(f"  up {age(found.uptime)}", style="dim")
     connections = found.samples.value("foreblock_connections")
     if connections is not None:
-        text.append(f"  {connections:.0f} connections", style="dim")
+        several = "" if connections == 1 else "s"
+        text.append(f"  {connections:.0f} connection{several}", style="dim")
     return text
 
 

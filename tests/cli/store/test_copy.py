@@ -1,4 +1,4 @@
-"""`foreblock copy` of a store that another process writes."""
+"""`foreblock store copy` of a store that another process writes."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 from foreblock._engine import Store
 from support.payloads.small_store import append
 
-COPY = [sys.executable, "-m", "foreblock", "copy"]
+COPY = [sys.executable, "-m", "foreblock", "store", "copy"]
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -21,7 +21,7 @@ def test_a_store_is_copied_while_it_is_written(tmp_path: Path) -> None:
     with Store(str(data), write=True) as store:
         for _ in range(3):
             heads = append(store)
-        done = run("--data", data, "--to", to, "--json")
+        done = run(data, to, "--json")
         assert (done.returncode, done.stderr) == (0, "")
         summary = json.loads(done.stdout)
         assert summary["commit"] == heads.commit
@@ -31,11 +31,11 @@ def test_a_store_is_copied_while_it_is_written(tmp_path: Path) -> None:
     with Store(str(to)) as copy, copy.view() as view:
         assert view.heads.commit == heads.commit
 
-    again = run("--data", data, "--to", to)
+    again = run(data, to)
     assert (again.returncode, again.stdout) == (1, "")
     assert again.stderr == f"foreblock: there is something at {to} already\n"
 
-    said = run("--data", data, "--to", tmp_path / "second")
+    said = run(data, tmp_path / "second")
     copied, latest = said.stdout.splitlines()
-    assert copied.startswith("copied     0.")
+    assert copied.startswith("copied     ")
     assert latest == "latest     3 0x" + (3).to_bytes(32).hex()

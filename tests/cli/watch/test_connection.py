@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from foreblock.cli.watch_connection import QUESTION, SNAPSHOT, read, source_facts
+from foreblock.cli.watch.connection import QUESTION, SNAPSHOT, read, source_facts
 from foreblock.errors import NotAnAnswer
 
 BLOCK: dict[str, Any] = {

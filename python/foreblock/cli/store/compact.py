@@ -6,8 +6,16 @@ from pathlib import Path
 
 import click
 
-from foreblock.cli.copying import progress_bar, size
-from foreblock.cli.verb import INTERRUPTED, STORE, failing_in_one_line, json_option, stop, verb
+from foreblock.cli.store.copying import progress_bar
+from foreblock.cli.verb import (
+    INTERRUPTED,
+    STORE,
+    failing_in_one_line,
+    json_option,
+    size,
+    stop,
+    verb,
+)
 from foreblock.ledger.storage.compact_store import compact_store
 
 

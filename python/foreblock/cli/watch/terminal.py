@@ -14,7 +14,7 @@ from typing import Final
 from rich.console import Console
 from rich.live import Live
 
-from foreblock.cli.watch_screen import Shown, screen
+from foreblock.cli.watch.screen import Shown, screen
 
 QUITS: Final = frozenset({"q", "Q", "\x03", "\x04"})  # and Ctrl-C, Ctrl-D
 

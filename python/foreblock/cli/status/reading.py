@@ -14,9 +14,9 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
-from foreblock.cli import watch_connection
-from foreblock.cli.status_samples import Samples, parse_samples
-from foreblock.cli.watch_connection import QUESTION, READINESS, SeenBlock, is_ready
+from foreblock.cli.status.samples import Samples, parse_samples
+from foreblock.cli.watch import connection
+from foreblock.cli.watch.connection import QUESTION, READINESS, SeenBlock, is_ready
 from foreblock.errors import ErrorAnswer, NotAnAnswer, Unreachable
 from foreblock.upstream.client import Endpoint
 
@@ -141,7 +141,7 @@ def _sibling(name: str, url: str) -> NetworkStatus:
 def _network(name: str, url: str, endpoint: Endpoint) -> NetworkStatus:
     """Blocks are asked for first: a server that has none is no node."""
     try:
-        reading = watch_connection.read(url, *endpoint.exchange_with_headers(QUESTION))
+        reading = connection.read(url, *endpoint.exchange_with_headers(QUESTION))
     except NotAnAnswer:
         reading = None
     status, text = _get(endpoint, READINESS)

@@ -9,7 +9,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from foreblock.cli.watch_history import History, SeenGrowth
+from foreblock.cli.watch.history import History, SeenGrowth
 
 GWEI: Final = 10**9
 SIDE_BY_SIDE: Final = 110  # columns from which two networks stand beside each other

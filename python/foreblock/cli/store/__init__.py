@@ -13,9 +13,9 @@ def store() -> None:
 store.add_section(
     "Commands",
     {
-        "info": "store_info",
-        "check": "store_check",
-        "compact": "store_compact",
-        "copy": "store_copy",
+        "info": "store.info",
+        "check": "store.check",
+        "compact": "store.compact",
+        "copy": "store.copy",
     },
 )

@@ -1,0 +1,1 @@
+"""`foreblock status`: what a running instance is, does and lacks."""

@@ -1,0 +1,1 @@
+"""`foreblock watch`: networks of an instance, live in a terminal."""
