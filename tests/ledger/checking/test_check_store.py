@@ -108,7 +108,7 @@ def test_a_chain_that_is_written_meanwhile_changes_nothing(tmp_path: Path) -> No
         before = view.heads.commit
         result = check_view(view, found.append, write)
     assert found == []
-    assert result.heads.commit == before < commits[-1] - 100
+    assert result.heads.commit == before < commits[-1] - 50
 
 
 def test_the_store_of_a_running_service_has_none(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A store is replaced by its compacted copy, or stays as it was."""
 
+import signal
 import struct
 import subprocess
 import sys
@@ -126,6 +127,44 @@ def test_an_interruption_before_the_rename_leaves_the_store_as_it_was(
         with pytest.raises(Killed):
             compact_store(folder, nobody)
     assert (folder / "data.mdb").stat().st_ino == before
+    check_whole(folder)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from foreblock.ledger.storage.compact_store import compact_store
+
+moment = sys.argv[2]
+
+def kill():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def report(written, expected):
+    if moment == "while it is copied":
+        kill()
+
+def rename(source, target):
+    if moment == "before the rename":
+        kill()
+    os.replace(source, target)
+    if moment == "after the rename":
+        kill()
+
+compact_store(Path(sys.argv[1]), report, rename)
+"""
+
+
+@pytest.mark.parametrize("moment", ["while it is copied", "before the rename", "after the rename"])
+def test_a_kill_leaves_the_old_file_or_the_new_one(folder: Path, moment: str) -> None:
+    data = folder / "data.mdb"
+    before = data.stat()
+    command = [sys.executable, "-c", KILLED, str(folder), moment]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert (data.stat().st_ino != before.st_ino) == (moment == "after the rename")
+    check_whole(folder)
+    compact_store(folder, nobody)
+    assert not (folder / PART).exists()
     check_whole(folder)
 
 

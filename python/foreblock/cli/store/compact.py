@@ -34,7 +34,7 @@ def compact(*, data: Path, as_json: bool) -> None:
         with failing_in_one_line(), progress_bar("compact") as report:
             done = compact_store(data, report)
     except KeyboardInterrupt:
-        stop(f"interrupted; the store at {data} is as it was", INTERRUPTED)
+        stop(f"interrupted; the store at {data} is whole", INTERRUPTED)
     seconds = time.monotonic() - begun
     if as_json:
         summary = {
