@@ -195,3 +195,15 @@ def is_answered(network: Network, expected: object) -> bool:
         return bool(network.ask("eth_getBlockByNumber", "latest", True) == expected)
     except (OSError, HTTPException, RpcError):
         return False
+
+
+def test_a_file_that_was_cut_short_is_damage_and_not_a_crash(imported: Path) -> None:
+    file = imported / "data.mdb"
+    os.truncate(file, file.stat().st_size // 3)
+    done = run("store", "check", imported, "--json")
+    assert (done.returncode, done.stderr) == (1, "")
+    (damage,) = json.loads(done.stdout)["damages"]
+    assert damage["table"] == "store"
+    plain = run("store", "check", imported)
+    assert (plain.returncode, plain.stderr) == (1, "")
+    assert plain.stdout.splitlines()[-1] == "1 damage; the store cannot be read"

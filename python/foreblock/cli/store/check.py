@@ -1,12 +1,18 @@
-"""`foreblock store check`: everything in a store computed again."""
+"""`foreblock store check`: everything in a store computed again.
+
+A process of its own does it: LMDB reads the file as memory, and the system ends a process that
+reads beyond the end of a file, or follows a page that is no page.
+"""
 
 import json
+import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 import click
 from rich.console import Console
@@ -25,6 +31,9 @@ from foreblock.errors import StoreDamaged
 from foreblock.ledger.checking.check_store import Checked, check_store
 from foreblock.ledger.checking.damage import Damage, Report, Tell
 
+# Signals by which the system ends a process that reads a damaged file as memory.
+KILLED_BY_FILE: Final = (signal.SIGBUS, signal.SIGSEGV, signal.SIGABRT)
+SIGNALLED: Final = 128  # and the number of the signal: how a shell reports it
 # What each part does, for people.
 PARTS: Final = {
     "blocks": "blocks, receipts, senders",
@@ -53,6 +62,8 @@ def check(*, data: Path, as_json: bool) -> None:
     Each damage is one line; the exit code is 1 if there is any.
     """
     begun = time.monotonic()
+    if (child := os.fork()) != 0:
+        _end_as(child, as_json=as_json, begun=begun)
     found: list[Damage] = []
 
     def tell(damage: Damage) -> None:
@@ -65,7 +76,25 @@ def check(*, data: Path, as_json: bool) -> None:
             checked = _checked(str(data), tell, report)
     except KeyboardInterrupt:
         stop("interrupted", INTERRUPTED)
-    seconds = time.monotonic() - begun
+    _finish(checked, found, time.monotonic() - begun, as_json=as_json)
+
+
+def _end_as(child: int, *, as_json: bool, begun: float) -> NoReturn:
+    """Wait for the process that checks, and end as it does; where it was killed, say why."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the child ends by it
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if -code not in KILLED_BY_FILE:
+        sys.exit(code if code >= 0 else SIGNALLED - code)
+    why = f"reading ended with {signal.Signals(-code).name}: the file is cut short or unreadable"
+    damage = Damage("store", b"", why)
+    if not as_json:
+        click.echo(line(damage))
+    _finish(None, [damage], time.monotonic() - begun, as_json=as_json)
+
+
+def _finish(
+    checked: Checked | None, found: list[Damage], seconds: float, *, as_json: bool
+) -> NoReturn:
     if as_json:
         click.echo(json.dumps(_json(checked, found, seconds)))
     else:
@@ -111,7 +140,7 @@ def _progress_bar() -> Iterator[Report]:
 def _summary(checked: Checked | None, found: list[Damage], seconds: float) -> str:
     damages = {0: "no damage", 1: "1 damage"}.get(len(found), f"{len(found)} damages")
     if checked is None:
-        return f"{damages}; the store cannot be opened"
+        return f"{damages}; the store cannot be read"
     latest = checked.heads.latest
     place = "no block" if latest is None else f"latest {latest[0]}"
     return (
