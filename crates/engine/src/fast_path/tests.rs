@@ -1,7 +1,13 @@
+use std::collections::BTreeMap;
+
+use alloy_primitives::B256;
 use tempfile::TempDir;
 
 use super::*;
-use crate::store::{Mode, Options as StoreOptions, Store};
+use crate::{
+    state::Changes,
+    store::{Mode, Options as StoreOptions, Store},
+};
 
 const BODY: &str =
     r#"{"jsonrpc":"2.0","id":7,"method":"eth_getBlockByNumber","params":["latest",false]}"#;
@@ -26,6 +32,9 @@ impl Served {
         let folder = TempDir::new().expect("a folder");
         let options = StoreOptions { map_size: 1 << 24, ..StoreOptions::new(Mode::Write) };
         let store = Store::open(folder.path(), &options).expect("a store");
+        let mut batch = store.batch().expect("a batch");
+        batch.append(0, B256::ZERO, Changes::default(), BTreeMap::new());
+        store.commit(batch).expect("a commit");
         let path = FastPath::new(BOUNDS);
         let heads = store.view().expect("a view").heads().clone();
         path.set_snapshot(Snapshot::new(heads.clone(), b"S: 1\r\n", 0, None, until));
