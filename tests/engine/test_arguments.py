@@ -36,6 +36,7 @@ from foreblock._engine import (
     LogFilter,
     LogSearch,
     Message,
+    Meter,
     Opening,
     Overlay,
     Overrides,
@@ -48,6 +49,7 @@ from foreblock._engine import (
     State,
     StateTrie,
     Store,
+    StoreCheck,
     StoredItems,
     Tracer,
     TraceSelection,
@@ -326,6 +328,10 @@ def made(objects: Objects, kind: type) -> object:
         BlockLogs: lambda: BlockLogs(FILTER, [(b"row", b"row")], b""),
         BlockTips: lambda: BlockTips([(1, 2), (3, 4)]),
         Proof: lambda: objects.state.prove(CONTRACT, [1]),
+        Meter: lambda: Meter(
+            memoryview(bytearray(8 * 40)).cast("d"), bounds=[0.1, 1.0], outcomes=5, traffic=0
+        ),
+        StoreCheck: lambda: StoreCheck(objects.view, 0, bytes(64)),
     }
     return makers[kind]()
 
@@ -353,7 +359,7 @@ def written(block: SealedBody) -> BodyText:
 KINDS = [
     Store, View, State, Batch, Overlay, StateTrie, GrowingRoot, Body, Changes, Executed,
     Opening, Parts, SealedBody, BodyText, Overrides, PlainCalls, FastPath, StoredItems, Bids,
-    BlockTips, Proof, LogFilter, LogSearch, BlockLogs,
+    BlockTips, Proof, LogFilter, LogSearch, BlockLogs, Meter, StoreCheck,
 ]  # fmt: skip
 METHODS = [(kind, name) for kind in KINDS for name in methods(kind)]
 many = settings(

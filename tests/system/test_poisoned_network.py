@@ -1,6 +1,7 @@
 """One network whose feeds are poison of every kind, beside another, on a small scale; `make
 weather` measures it for longer, and how late the other is."""
 
+import re
 from pathlib import Path
 
 from weather.beside import MEMORY_MIB, measure
@@ -13,12 +14,12 @@ def all_were_heard(said: str) -> bool:
     """Whether every feed has got so far that its poison is known."""
     lines = [line for line in said.splitlines() if line.startswith("feed: ")]
     heard = {
-        kind: [line for line in lines if f"/{kind}:" in line and "nothing heard" not in line]
+        kind: [line for line in lines if f"/?{kind}=" in line and "nothing heard" not in line]
         for kind in ("noise", "truncated", "absurd", "plausible")
     }
-    return (
+    return bool(
         all(heard.values())
-        and ("message too big" in said or "/huge: connected" in said)
+        and ("message too big" in said or re.search(r"/\?huge=\S*: connected", said))
         and "a message of more than 1024 pieces" in said
         and said.count("more than 20 control frames a second") >= 2
     )

@@ -1,6 +1,6 @@
 """Feeds that nobody should listen to, each as fast as it is read, in a process of their own.
 
-The path of the address says which: `ws://127.0.0.1:PORT/noise`.
+The query of the address says which: `ws://127.0.0.1:PORT/?noise=`, since logs keep its names.
 """
 
 import json
@@ -150,7 +150,7 @@ def _flashblock(number: float, index: float, gas: str = "0x5208") -> str:
 def _attend(connection: ServerConnection) -> None:
     assert connection.request is not None
     with suppress(ConnectionClosed):
-        KINDS[connection.request.path.strip("/")](connection)
+        KINDS[connection.request.path.strip("/?=")](connection)
 
 
 def _serve(told: Connection) -> None:
@@ -169,7 +169,7 @@ def poison() -> Iterator[dict[str, str]]:
     process.start()
     try:
         port = here.recv()
-        yield {kind: f"ws://127.0.0.1:{port}/{kind}" for kind in KINDS}
+        yield {kind: f"ws://127.0.0.1:{port}/?{kind}=" for kind in KINDS}
     finally:
         process.kill()
         process.join()

@@ -48,13 +48,13 @@ struct Run {
 #[pymethods]
 impl Meter {
     #[new]
-    #[pyo3(signature = (cells, *, bounds, outcomes, traffic, slow = f64::INFINITY))]
+    #[pyo3(signature = (cells, *, bounds, outcomes, traffic, slow = Arg(f64::INFINITY)))]
     fn new(
         cells: PyBuffer<f64>,
-        bounds: Vec<f64>,
+        bounds: Vec<Arg<f64>>,
         outcomes: Arg<usize>,
         traffic: Arg<usize>,
-        slow: f64,
+        slow: Arg<f64>,
     ) -> PyResult<Self> {
         let whole = cells.as_slice_ptr().filter(|_| !cells.readonly());
         let first = whole.map(|it| it.cast::<AtomicU64>()).filter(|it| it.is_aligned());
@@ -64,7 +64,8 @@ impl Meter {
         // SAFETY: the buffer is held as long as the slice, its cells have the size and the
         // alignment of a u64, and all bit patterns are values of one.
         let shared = unsafe { std::slice::from_raw_parts(first.as_ptr(), whole.len()) };
-        let (bounds, outcomes, traffic) = (bounds.into(), outcomes.0, traffic.0);
+        let bounds = bounds.into_iter().map(|bound| bound.0).collect();
+        let (outcomes, traffic, slow) = (outcomes.0, traffic.0, slow.0);
         let began = AtomicU64::default();
         Ok(Self { cells: shared, bounds, outcomes, traffic, slow, began, _buffer: cells })
     }
@@ -79,20 +80,20 @@ impl Meter {
     }
 
     #[pyo3(signature = (row, /))]
-    fn answered(&self, row: usize) -> bool {
+    fn answered(&self, row: Arg<usize>) -> bool {
         let seconds = monotonic() - self.began();
-        self.request(row, ANSWERED, seconds);
+        self.request(row.0, ANSWERED, seconds);
         seconds >= self.slow
     }
 
     #[pyo3(name = "request", signature = (row, outcome, seconds, /))]
-    fn count_request(&self, row: usize, outcome: usize, seconds: f64) {
-        self.request(row, outcome, seconds);
+    fn count_request(&self, row: Arg<usize>, outcome: Arg<usize>, seconds: Arg<f64>) {
+        self.request(row.0, outcome.0, seconds.0);
     }
 
     #[pyo3(name = "traffic", signature = (received, sent, /))]
-    fn count_traffic(&self, received: usize, sent: usize) {
-        self.traffic(received, sent);
+    fn count_traffic(&self, received: Arg<usize>, sent: Arg<usize>) {
+        self.traffic(received.0, sent.0);
     }
 }
 
@@ -108,10 +109,8 @@ impl Meter {
     /// A request that ended so after this time. Its row has a cell for each outcome, one for each
     /// bucket, and one for the sum of all times.
     pub fn request(&self, row: usize, outcome: usize, seconds: f64) {
-        let buckets = row + self.outcomes;
-        self.add(row + outcome, 1.0);
-        self.add(buckets + self.bounds.partition_point(|bound| *bound < seconds), 1.0);
-        self.add(buckets + self.bounds.len() + 1, seconds);
+        let bucket = self.bounds.partition_point(|bound| *bound < seconds);
+        self.add_run(&Run { row, bucket, count: 1.0, seconds, ..Run::default() }, outcome);
     }
 
     /// The same for several that ended alike. Those of one row and bucket are added up first: a
@@ -135,16 +134,16 @@ impl Meter {
 
     fn add_run(&self, run: &Run, outcome: usize) {
         if run.count > 0.0 {
-            let buckets = run.row + self.outcomes;
-            self.add(run.row + outcome, run.count);
-            self.add(buckets + run.bucket, run.count);
-            self.add(buckets + self.bounds.len() + 1, run.seconds);
+            let buckets = run.row.saturating_add(self.outcomes);
+            self.add(run.row.saturating_add(outcome), run.count);
+            self.add(buckets.saturating_add(run.bucket), run.count);
+            self.add(buckets.saturating_add(self.bounds.len() + 1), run.seconds);
         }
     }
 
     pub fn traffic(&self, received: usize, sent: usize) {
         self.add(self.traffic, received as f64);
-        self.add(self.traffic + 1, sent as f64);
+        self.add(self.traffic.saturating_add(1), sent as f64);
     }
 
     /// Nothing else writes here meanwhile, so a load and a store are enough.
