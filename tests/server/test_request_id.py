@@ -7,6 +7,7 @@ import pytest
 import structlog
 
 from foreblock.scheduling.reply import Client, Reply
+from support.servers.asked_by import ANYBODY
 from support.servers.wire import Wire, answer, post
 
 
@@ -51,6 +52,22 @@ def test_heads_with_ids_are_not_cached() -> None:
     assert len(client.endpoint.heads) == 0
     client.send(post(b"1"))
     assert len(client.endpoint.heads) == 1
+
+
+def test_requests_behind_one_that_waits_do_not_have_its_id() -> None:
+    async def scene() -> bytes:
+        async def later(body: bytes) -> Reply:
+            await asyncio.sleep(0)
+            return tell(body, ANYBODY)
+
+        client = Wire(lambda body, _: later(body) if body == b"1" else tell(body, ANYBODY))
+        client.send(post(b"1", b"X-Request-Id: one") + post(b"2") + post(b"1") + post(b"3"))
+        for _ in range(20):  # turns of the loop
+            await asyncio.sleep(0)
+        return client.out
+
+    out = asyncio.run(scene())
+    assert [each in out for each in (b"1:one", b"2:none", b"1:none", b"3:none")] == [True] * 4
 
 
 def test_an_id_is_known_while_the_answer_is_waited_for() -> None:

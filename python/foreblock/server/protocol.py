@@ -353,8 +353,10 @@ class HttpConnection(asyncio.Protocol):
         if task.cancelled() or task.exception() is not None:
             log.error("handler_failed", exc_info=None if task.cancelled() else task.exception())
             self._end_with(answers.INTERNAL_ERROR)
-        else:
-            self._put_and_proceed(accepted, task.result())
+            return
+        if accepted.request_id:  # what follows is another request
+            structlog.contextvars.unbind_contextvars("request_id")
+        self._put_and_proceed(accepted, task.result())
 
     def _put(self, accepted: AcceptedHead, answer: Answer | Reply) -> bool:
         """Add an answer to those of this turn; false if this ends the turn."""

@@ -27,9 +27,12 @@ def _instance(found: Status) -> Text:
         text.append(f"  up {age(found.uptime)}", style="dim")
     connections = found.samples.value("foreblock_connections")
     if connections is not None:
-        several = "" if connections == 1 else "s"
-        text.append(f"  {connections:.0f} connection{several}", style="dim")
+        text.append(f"  {_counted(int(connections), 'connection')}", style="dim")
     return text
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _panel(network: NetworkStatus, found: Status) -> Panel:
@@ -52,7 +55,7 @@ def _lines(network: NetworkStatus, found: Status) -> list[tuple[str, RenderableT
     chain = [] if network.chain_id is None else [f"id {network.chain_id}"]
     chain += [] if network.source is None else [f"source {network.source}"]
     chain += [] if network.commit is None else [f"commit {network.commit}"]
-    chain += [] if network.peers is None else [f"{network.peers} peers"]
+    chain += [] if network.peers is None else [_counted(network.peers, "peer")]
     if chain:
         lines.append(("chain", ", ".join(chain)))
     if network.latest is not None:
@@ -85,7 +88,7 @@ def _block(block: SeenBlock, place: str, seconds: float | None, style: str) -> T
     told = f", {age(seconds)} old" if seconds is not None else ""
     return Text.assemble(
         (place, style),
-        f"{told}, {block.transactions} transactions, {amount(block.gas_used)} gas  ",
+        f"{told}, {_counted(block.transactions, 'transaction')}, {amount(block.gas_used)} gas  ",
         (block.hash[:18], "dim"),
     )
 
