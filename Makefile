@@ -49,7 +49,7 @@ dev: build ## run two local chains with real flashblocks
 test: build ## run the Rust tests, then the Python tests
 	@cargo test --locked --package foreblock-engine
 	@cargo test --locked --manifest-path fuzz/Cargo.toml --target-dir target
-	@$(BIN)/python -m pytest --numprocesses=auto --dist=loadgroup
+	@$(BIN)/python -m pytest --numprocesses=auto --dist=loadgroup --ignore=tests/clients
 
 busy: build ## run all tests RUNS times while something else burns every core, and once on one core
 	@$(BIN)/python tests/busy/run.py --runs $(RUNS)
