@@ -3,9 +3,9 @@
     PYTHONPATH=tests .venv/bin/python tests/soak/scraped.py --minutes 5 --load 200
 
 A dev chain with two networks and two workers, and an instance that follows one of them, are
-scraped every second. It fails where a scrape failed, a counter fell, the number of series grew
-after the first third, or a panel of the dashboard or the expression of an alert shows nothing
-although it should. Needs Debian's package prometheus.
+scraped every second. It fails where a scrape failed that no killed worker was answering, where
+a counter fell, where series became more after the first third, or where a panel of the
+dashboard shows nothing. Needs Debian's package prometheus.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 from urllib.request import urlopen
 
@@ -32,11 +32,19 @@ from support.servers.waiting import PATIENCE, until
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = "{__name__=~'foreblock_.*(_total|_count|_bucket|_sum)'}"
 KILL_SECONDS = 20.0
+AFTER_KILL = 1.5  # seconds, in which one scrape begins
 CONFIG = """
 global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 5s}}
 rule_files: [{rules}]
 scrape_configs: [{{job_name: foreblock, static_configs: [{{targets: [{targets}]}}]}}]
 """
+
+
+class Seen(NamedTuple):
+    """What happened meanwhile."""
+
+    kills: list[float]  # when processes were killed, as Prometheus has time
+    series: list[float]  # how many there were, from time to time
 
 
 class Prometheus:
@@ -48,6 +56,11 @@ class Prometheus:
     def ask(self, path: str) -> Any:  # noqa: ANN401, JSON
         with urlopen(f"{self.url}/api/v1/{path}", timeout=PATIENCE) as answer:  # noqa: S310, ours
             return json.load(answer)["data"]
+
+    def samples(self, query: str) -> list[dict[str, Any]]:
+        """All samples of a query over a time, by series."""
+        found: list[dict[str, Any]] = self.ask(f"query?query={quote(query)}")["result"]
+        return found
 
     def values(self, query: str) -> dict[str, float]:
         """What a query gives, by its labels."""
@@ -83,9 +96,9 @@ def main() -> None:
         urls = {"dev": dev.main.url, "other": other.network.url}
         prometheus = running.enter_context(scraping(data, list(urls.values())))
         running.enter_context(asking(dev, other.network))
-        kills, series = live(dev, prometheus, seconds)
-        wrong = [*findings(prometheus, int(seconds), series), *empty_panels(prometheus)]
-    tell(f"{kills} processes were killed; {series[-1]:.0f} series at the end")
+        seen = live(dev, prometheus, seconds)
+        wrong = [*findings(prometheus, int(seconds), seen), *empty_panels(prometheus)]
+    tell(f"{len(seen.kills)} processes were killed; {seen.series[-1]:.0f} series at the end")
     for each in wrong:
         tell(f"wrong: {each}")
     sys.exit(1 if wrong else 0)
@@ -147,31 +160,36 @@ def _ask(network: Network, stop: Event) -> None:
                 continue  # its fault, or a worker that was killed
 
 
-def live(dev: Dev, prometheus: Prometheus, seconds: float) -> tuple[int, list[float]]:
-    """Kill a process now and then; how many, and how many series there were from time to time."""
-    kills, series, begun = 0, [], time.monotonic()
+def live(dev: Dev, prometheus: Prometheus, seconds: float) -> Seen:
+    """Kill a process now and then."""
+    seen, begun = Seen([], []), time.monotonic()
     while (passed := time.monotonic() - begun) < seconds:
         time.sleep(min(KILL_SECONDS, seconds - passed))
-        series.append(sum(prometheus.values("scrape_samples_scraped").values()))
+        seen.series.append(sum(prometheus.values("scrape_samples_scraped").values()))
         if seconds - passed > 3 * KILL_SECONDS:  # none shortly before the end
-            dev.kill("writer" if kills % 4 == 3 else "worker")
-            kills += 1
-    return kills, series
+            seen.kills.append(time.time())
+            dev.kill("writer" if len(seen.kills) % 4 == 0 else "worker")
+    return seen
 
 
-def findings(prometheus: Prometheus, seconds: int, series: list[float]) -> Iterator[str]:
-    """What should not be: failed scrapes, counters that fell, series that became more."""
-    for instance, share in prometheus.values(f"avg_over_time(up[{seconds - 10}s])").items():
-        if share < 1:
-            yield f"{1 - share:.1%} of the scrapes of {instance} failed"
-    for counter in prometheus.ask(f"query?query={quote(f'{SAMPLES}[{seconds}s]')}")["result"]:
+def findings(prometheus: Prometheus, seconds: int, seen: Seen) -> Iterator[str]:
+    """What should not be: failed scrapes, counters that fell, series that became more.
+
+    A scrape fails if the worker is killed that answers it; the next one succeeds.
+    """
+    for each in prometheus.samples(f"up[{seconds - 10}s]"):
+        failed = [float(at) for at, value in each["values"] if value != "1"]
+        for at in failed:
+            if not any(0 <= at - kill < AFTER_KILL for kill in seen.kills):
+                yield f"a scrape of {each['metric']['instance']} failed"
+    for counter in prometheus.samples(f"{SAMPLES}[{seconds}s]"):
         samples = [float(value) for _, value in counter["values"]]
         fell = [(a, b) for a, b in pairwise(samples) if b < a]
         if fell:
             yield f"fell {len(fell)} times, first from and to {fell[0]}: {counter['metric']}"
-    settled = series[len(series) // 3]
-    if series[-1] > settled:
-        yield f"{series[-1]:.0f} series after {settled:.0f}"
+    settled = seen.series[len(seen.series) // 3]
+    if seen.series[-1] > settled:
+        yield f"{seen.series[-1]:.0f} series after {settled:.0f}"
 
 
 def empty_panels(prometheus: Prometheus) -> Iterator[str]:
