@@ -4,11 +4,15 @@ A network has one. All endpoints of a worker share its ticker, its limit of conn
 room for answers.
 """
 
+from collections.abc import Awaitable
 from enum import Enum, auto
 from typing import Final
 
-from foreblock.scheduling.reply import Served
+from foreblock.errors import ForeblockError
+from foreblock.scheduling.reply import Served, Text, whole
 from foreblock.scheduling.room import Room
+from foreblock.server import answers
+from foreblock.server.answers import Answer, Scrape
 from foreblock.server.checks import ROOT, RequestRules
 from foreblock.server.flushing import Flusher
 from foreblock.server.head_cache import HeadCache
@@ -47,7 +51,7 @@ class HttpEndpoint:
         self.websocket: Final = websocket or WebSocketLimits()
         self.flusher: Final = Flusher()
         self.readiness: Final = served.readiness
-        self.metrics: Final = served.metrics
+        self._metrics: Final = served.metrics
         self.rules: Final = rules._replace(
             paths=frozenset(self.handlers), metrics=served.metrics is not None
         )
@@ -57,6 +61,12 @@ class HttpEndpoint:
         self.heads: Final = HeadCache(served.fast_path)
         self.room: Final = room
         self._connections: Final = connections
+
+    def scrape(self, scrape: Scrape) -> Answer | Awaitable[Answer]:
+        """The answer to a question for metrics, at once or later."""
+        assert self._metrics is not None, "it was accepted"
+        text = b"" if scrape.bodiless else self._metrics()
+        return answers.metrics(text) if isinstance(text, bytes) else _later(text)
 
     def admit(self, connection: Swept) -> Admission:
         """Count a new connection and decide about it."""
@@ -70,3 +80,11 @@ class HttpEndpoint:
 
     def forget(self, connection: Swept) -> None:
         self.ticker.discard(connection)
+
+
+async def _later(text: Awaitable[Text]) -> Answer:
+    """The answer to a scrape, when its text is made."""
+    try:
+        return answers.metrics(whole(await text))
+    except ForeblockError:
+        return answers.NO_METRICS

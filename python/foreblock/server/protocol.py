@@ -17,8 +17,7 @@ from typing import Final, cast
 
 import structlog
 
-from foreblock.errors import ForeblockError
-from foreblock.scheduling.reply import NO_FAST_PATH, Client, Reply, Text, whole
+from foreblock.scheduling.reply import NO_FAST_PATH, Client, Reply
 from foreblock.scheduling.room import LongText, ReceivedBytes
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.server import answers
@@ -327,12 +326,11 @@ class HttpConnection(asyncio.Protocol):
 
     def _scrape(self, accepted: AcceptedHead, scrape: Scrape) -> bool:
         """Answer with metrics; false if they come later."""
-        assert self._endpoint.metrics is not None, "it was accepted"
-        text = b"" if scrape.bodiless else self._endpoint.metrics()
-        if isinstance(text, bytes):
-            return self._put(accepted, answers.metrics(text))
+        found = self._endpoint.scrape(scrape)
+        if isinstance(found, Answer):
+            return self._put(accepted, found)
         self._flush()
-        self._wait_for(_metrics(text), accepted)
+        self._wait_for(found, accepted)
         return False
 
     def _known(self, answer: Answer | Probe) -> Answer:
@@ -396,12 +394,8 @@ class HttpConnection(asyncio.Protocol):
         """Write the answers of this turn and then these pieces; whether all was sent."""
         first, *others = pieces
         self._whole = pieces
-        written = [b"".join((*self._out, first)), *others]
-        self._traffic(0, sum(map(len, written)))
-        self._transport.writelines(written)
+        self._send([b"".join((*self._out, first)), *others])
         self._whole = None
-        self._out.clear()
-        self._out_size = 0
         return not self._transport.get_write_buffer_size()
 
     def _wait_until_sent(self, pieces: list[bytes]) -> bool:
@@ -428,11 +422,7 @@ class HttpConnection(asyncio.Protocol):
                 if self._last:
                     self._end()
                 return not self._last
-            portion = [*self._out, *text.take()]
-            self._traffic(0, sum(map(len, portion)))
-            self._transport.writelines(portion)
-            self._out.clear()
-            self._out_size = 0
+            self._send([*self._out, *text.take()])
         if self._gate.unread_answers:
             self._enter(Phase.WRITING)
         else:
@@ -442,10 +432,19 @@ class HttpConnection(asyncio.Protocol):
     def _flush(self) -> None:
         if self._out:
             gathered = b"".join(self._out)
-            self._traffic(0, len(gathered))
             self._transport.write(gathered)
-            self._out.clear()
-            self._out_size = 0
+            self._sent(len(gathered))
+
+    def _send(self, pieces: list[bytes]) -> None:
+        """Write pieces that begin with the answers of this turn."""
+        self._transport.writelines(pieces)
+        self._sent(sum(map(len, pieces)))
+
+    def _sent(self, size: int) -> None:
+        """The answers of this turn were written, `size` bytes with what followed them."""
+        self._traffic(0, size)
+        self._out.clear()
+        self._out_size = 0
 
     def _rest(self) -> None:
         """Wait for input: all requests are answered."""
@@ -486,14 +485,6 @@ class HttpConnection(asyncio.Protocol):
             self._transport.write_eof()
             self._gate.unread_answers = self._gate.far_ahead = False
             self._gate.settle()
-
-
-async def _metrics(text: Awaitable[Text]) -> Answer:
-    """The answer to a scrape, when its text is made."""
-    try:
-        return answers.metrics(whole(await text))
-    except ForeblockError:
-        return answers.NO_METRICS
 
 
 def _address(transport: asyncio.BaseTransport) -> str:
