@@ -14,12 +14,13 @@ SECONDS: Final = 1.0  # between two samples
 
 
 class ProcessMetrics:
-    """The metrics of this process, sampled once a second."""
+    """The metrics of this process, sampled at its start and once a second."""
 
     def __init__(self, sheet: Sheet, name: str) -> None:
         self._resident: Final = Gauge(sheet, RESIDENT_BYTES, name)
         self._cpu: Final = Count(sheet, CPU_SECONDS, name)
         Gauge(sheet, START_TIME, name).set(time.time())
+        self.sample()
 
     def sample(self) -> None:
         """Look at the process."""
