@@ -2,6 +2,7 @@
 
 mod closing;
 mod history;
+mod log;
 mod model;
 mod proofs;
 mod views;
