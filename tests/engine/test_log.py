@@ -101,9 +101,9 @@ def test_a_commit_is_asked_about_when_it_fits_and_before_it_is_made(
     with pytest.raises(CommitDeclined):
         store.commit(batch(), ROW, lambda: ask(answer=False))
     with store.view() as view:
-        assert (view.row(b"k"), view.heads.commit, view.log_row) == (None, 1, None)
-    assert store.commit(batch(), ROW, ask=lambda: ask(answer=True)).commit == 2
-    assert asked == [1, 1]
+        assert (view.row(b"k"), view.heads.commit, view.log_row) == (None, 2, None)
+    assert store.commit(batch(), ROW, ask=lambda: ask(answer=True)).commit == 3
+    assert asked == [2, 2]
     assert log_row(store) == ROW
     refused = store.batch()
     refused.rewind(9)
