@@ -1,5 +1,6 @@
-//! Commits of a log: a body of any bytes is refused, or written again as it was, and a store
-//! takes it or refuses it whole.
+//! Commits of a log, of any bytes, on a sound store.
+//!
+//! A body is refused, or written again as it was; and a store takes it or refuses it whole.
 
 use super::is_about_the_store;
 use crate::error::Error;
