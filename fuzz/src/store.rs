@@ -31,7 +31,7 @@ pub fn run(data: &[u8]) {
     damaged(spoilt.path(), data);
 }
 
-fn folder() -> TempDir {
+pub(crate) fn folder() -> TempDir {
     let memory = Path::new("/dev/shm");
     let made = if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() };
     made.expect("a folder")

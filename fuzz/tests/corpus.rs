@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use foreblock_fuzz::{decoders, readers, rows, store};
+use foreblock_fuzz::{commits, decoders, readers, rows, store};
 
 fn replay(target: &str, run: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
@@ -15,6 +15,11 @@ fn replay(target: &str, run: fn(&[u8])) {
         count += 1;
     }
     assert!(count >= 10, "only {count} inputs");
+}
+
+#[test]
+fn commits_keep_their_promises() {
+    replay("commits", commits::run);
 }
 
 #[test]

@@ -102,6 +102,7 @@
     │   ├── DiskFull
     │   ├── StaleBatch
     │   ├── RefusedCommit
+    │   ├── CommitDeclined
     │   ├── StoreDamaged
     │   ├── UnknownStoreFormat
     │   ├── StoreFailed
@@ -1098,6 +1099,13 @@ class RefusedCommit(StoreError):
     """The batch would make the store inconsistent."""
 
     why: str
+
+
+class CommitDeclined(StoreError):
+    """The last question before a commit was answered with no; nothing of it was kept."""
+
+    def __str__(self) -> str:
+        return "the commit was not agreed to"
 
 
 @dataclass(eq=False)

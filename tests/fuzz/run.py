@@ -15,7 +15,7 @@ from pathlib import Path
 from fuzz import building
 
 TESTS = building.ROOT / "tests"
-PROGRAMS = ("decoders", "readers", "rows", "store")
+PROGRAMS = ("commits", "decoders", "readers", "rows", "store")
 GUIDED = ("fast_path", "requests", "websocket")  # by atheris
 TARGETS = (*PROGRAMS, *GUIDED)
 SHOWN_EVERY = 10  # seconds

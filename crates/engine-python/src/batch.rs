@@ -7,7 +7,8 @@ use alloy_primitives::B256;
 use foreblock_engine::error::Error;
 use foreblock_engine::store::{self, Parent};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::convert::{Arg, Pair, invalid};
 use crate::error::to_python;
@@ -39,6 +40,15 @@ impl Batch {
     fn change<T>(&self, change: impl FnOnce(&mut store::Batch) -> T) -> PyResult<T> {
         self.slot().as_mut().map(change).ok_or_else(spent)
     }
+
+    /// The same, for a change that takes a while.
+    fn change_unattached<T: Send>(
+        &self,
+        py: Python<'_>,
+        change: impl FnOnce(&mut store::Batch) -> T + Send,
+    ) -> PyResult<T> {
+        py.detach(|| self.slot().as_mut().map(change)).ok_or_else(spent)
+    }
 }
 
 fn spent() -> PyErr {
@@ -63,6 +73,46 @@ impl Batch {
         self.change(|batch| batch.next())
     }
 
+    #[classattr]
+    const FORMAT: u8 = store::COMMIT_FORMAT;
+
+    #[getter]
+    fn before(&self) -> PyResult<u64> {
+        self.change(|batch| batch.before())
+    }
+
+    #[getter]
+    fn after(&self) -> PyResult<u64> {
+        self.change(|batch| batch.after())
+    }
+
+    #[getter]
+    fn rewinds_to(&self) -> PyResult<Option<u64>> {
+        self.change(|batch| batch.rewinds_to())
+    }
+
+    #[getter]
+    fn writers_note<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        self.change(|batch| batch.writers_note().map(|note| PyBytes::new(py, note)))
+    }
+
+    fn encode<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let body = py.detach(|| self.slot().as_ref().map(store::Batch::encode));
+        Ok(PyBytes::new(py, &body.ok_or_else(spent)?.map_err(to_python)?))
+    }
+
+    #[staticmethod]
+    fn decode(
+        py: Python<'_>,
+        body: PyBackedBytes,
+        before: Arg<u64>,
+        after: Arg<u64>,
+    ) -> PyResult<Self> {
+        py.detach(|| store::Batch::decode(&body, before.0, after.0))
+            .map(Self::new)
+            .map_err(to_python)
+    }
+
     fn draw(&self) -> PyResult<u64> {
         self.change(store::Batch::draw)
     }
@@ -70,6 +120,7 @@ impl Batch {
     #[pyo3(signature = (block, hash, changes, nodes = None, index = None))]
     fn append(
         &self,
+        py: Python<'_>,
         block: Arg<u64>,
         hash: Arg<B256>,
         changes: &Changes,
@@ -77,10 +128,11 @@ impl Batch {
         index: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<u64> {
         let index = rows_of(index)?;
-        self.change(|batch| {
-            let number = batch.append(block.0, hash.0, changes.0.clone(), index);
+        let (changes, nodes) = (changes.0.clone(), nodes.map(|nodes| nodes.0.clone()));
+        self.change_unattached(py, |batch| {
+            let number = batch.append(block.0, hash.0, changes, index);
             if let Some(nodes) = nodes {
-                batch.nodes(block.0, nodes.0.clone());
+                batch.nodes(block.0, nodes);
             }
             number
         })
@@ -93,6 +145,7 @@ impl Batch {
     #[expect(clippy::too_many_arguments, reason = "keywords, each a fact of the partial block")]
     fn extend(
         &self,
+        py: Python<'_>,
         block: Arg<u64>,
         index: Arg<u64>,
         hash: Arg<B256>,
@@ -113,7 +166,9 @@ impl Batch {
             }
         };
         let (changes, rows) = (changes.0.clone(), rows_of(rows)?);
-        self.change(|batch| batch.extend(block.0, index.0, hash.0, parent, changes, rows))
+        self.change_unattached(py, |batch| {
+            batch.extend(block.0, index.0, hash.0, parent, changes, rows)
+        })
     }
 
     #[pyo3(signature = (partial, hash, nodes = None))]
@@ -169,6 +224,10 @@ impl Batch {
 
     fn delete(&self, key: &[u8]) -> PyResult<()> {
         self.change(|batch| batch.delete(key.to_vec()))?.map_err(to_python)
+    }
+
+    fn put_local(&self, key: &[u8], value: &[u8]) -> PyResult<()> {
+        self.change(|batch| batch.put_local(key.to_vec(), value.to_vec()))?.map_err(to_python)
     }
 
     fn settle(&self) -> PyResult<()> {

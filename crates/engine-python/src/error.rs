@@ -43,6 +43,7 @@ fn make(py: Python<'_>, error: Error) -> PyResult<Bound<'_, PyAny>> {
         Error::DiskFull(why) => new.call("DiskFull", (why,)),
         Error::StaleBatch { made_at, now } => new.call("StaleBatch", (made_at, now)),
         Error::RefusedCommit(why) => new.call("RefusedCommit", (why,)),
+        Error::CommitDeclined => new.call("CommitDeclined", ()),
         Error::StoreDamaged(why) => new.call("StoreDamaged", (why,)),
         Error::UnknownStoreFormat { found, known } => {
             new.call("UnknownStoreFormat", (found, known))

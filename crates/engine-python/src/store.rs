@@ -1,9 +1,11 @@
 //! The store and its views, for Python.
 
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use alloy_primitives::B256;
 use foreblock_engine::error::Error;
 use foreblock_engine::store::{self, Mode, Options, Retention, Start, Status};
 use pyo3::prelude::*;
@@ -11,13 +13,14 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use crate::batch::Batch;
-use crate::convert::{Arg, Pair};
+use crate::convert::{Arg, Pair, invalid};
 use crate::error::to_python;
 use crate::state::{State, StateTrie, account_argument};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Store>()?;
     module.add_class::<Heads>()?;
+    module.add_class::<LogRow>()?;
     module.add_class::<Partial>()?;
     module.add_class::<View>()
 }
@@ -103,9 +106,36 @@ impl Store {
         self.opened()?.batch().map(Batch::new).map_err(to_python)
     }
 
-    fn commit(&self, py: Python<'_>, batch: &Batch) -> PyResult<Heads> {
+    #[pyo3(signature = (batch, log = None, ask = None))]
+    fn commit(
+        &self,
+        py: Python<'_>,
+        batch: &Batch,
+        log: Option<&LogRow>,
+        ask: Option<Py<PyAny>>,
+    ) -> PyResult<Heads> {
         let (store, batch) = (self.opened()?, batch.take()?);
-        py.detach(|| store.commit(batch)).map(|heads| Heads(Arc::new(heads))).map_err(to_python)
+        let log = log.map(|row| row.0);
+        let mut raised = None;
+        let agree = || match &ask {
+            None => Ok(()),
+            Some(ask) => match Python::attach(|py| ask.call0(py)?.is_truthy(py)) {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(Error::CommitDeclined),
+                Err(failure) => {
+                    raised = Some(failure);
+                    Err(Error::CommitDeclined)
+                }
+            },
+        };
+        let done = py.detach(|| store.commit_if(batch, log.as_ref(), agree));
+        let heads = done.map_err(|error| raised.unwrap_or_else(|| to_python(error)))?;
+        Ok(Heads(Arc::new(heads)))
+    }
+
+    fn put_note(&self, py: Python<'_>, commit: Arg<u64>, note: PyBackedBytes) -> PyResult<()> {
+        let store = self.opened()?;
+        py.detach(|| store.put_note(commit.0, &note)).map_err(to_python)
     }
 
     #[pyo3(signature = (entries, seconds = 0.0, *, prune = true))]
@@ -168,6 +198,16 @@ impl Store {
     fn copy(&self, py: Python<'_>, to: Arg<String>) -> PyResult<()> {
         let store = self.opened()?;
         py.detach(|| store.copy(Path::new(&to.0))).map_err(to_python)
+    }
+
+    /// To a descriptor that stays open until this returns.
+    fn copy_to(&self, py: Python<'_>, to: Arg<u32>) -> PyResult<()> {
+        let store = self.opened()?;
+        let to = i32::try_from(to.0).map_err(|_| invalid(format!("{} is no descriptor", to.0)))?;
+        // SAFETY: it is not negative, and the caller keeps it open meanwhile. One that is
+        // closed is refused by the system when it is duplicated.
+        let to = unsafe { BorrowedFd::borrow_raw(to) };
+        py.detach(|| store.copy_to(to)).map_err(to_python)
     }
 
     #[getter]
@@ -299,6 +339,38 @@ impl Heads {
     }
 }
 
+#[pyclass(frozen, eq, hash, module = "foreblock._engine")]
+#[derive(PartialEq, Hash)]
+pub struct LogRow(store::LogRow);
+
+#[pymethods]
+impl LogRow {
+    #[new]
+    fn new(epoch: Arg<u64>, link: Arg<B256>, sequence: Arg<u64>) -> Self {
+        Self(store::LogRow { epoch: epoch.0, link: link.0, sequence: sequence.0 })
+    }
+
+    #[getter]
+    fn epoch(&self) -> u64 {
+        self.0.epoch
+    }
+
+    #[getter]
+    fn link<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.0.link.as_slice())
+    }
+
+    #[getter]
+    fn sequence(&self) -> u64 {
+        self.0.sequence
+    }
+
+    fn __repr__(&self) -> String {
+        let store::LogRow { epoch, link, sequence } = self.0;
+        format!("LogRow(epoch={epoch}, link={link}, sequence={sequence})")
+    }
+}
+
 #[pyclass(frozen, module = "foreblock._engine")]
 pub struct Partial(store::Partial);
 
@@ -375,6 +447,11 @@ impl View {
 
     fn partial(&self, number: Arg<u64>) -> PyResult<Option<Partial>> {
         Ok(self.view.partial(number.0).map_err(to_python)?.map(Partial))
+    }
+
+    #[getter]
+    fn log_row(&self) -> PyResult<Option<LogRow>> {
+        Ok(self.view.log_row().map_err(to_python)?.map(LogRow))
     }
 
     #[getter]

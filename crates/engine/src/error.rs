@@ -72,6 +72,9 @@ pub enum Error {
     StaleBatch { made_at: u64, now: u64 },
     #[error("{0}")]
     RefusedCommit(String),
+    /// All of it fits, and who was asked last did not agree.
+    #[error("the commit was not agreed to")]
+    CommitDeclined,
     #[error("the store is damaged: {0}")]
     StoreDamaged(String),
     /// It was written by another version of this program.

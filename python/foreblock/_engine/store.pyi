@@ -1,5 +1,6 @@
 """The store: commits, and the views that see them."""
 
+from collections.abc import Callable
 from typing import Final, Literal, Self, final
 
 from foreblock._engine.state import Account, Changes, NodeWrites, State, StateTrie
@@ -57,6 +58,9 @@ class Store:
     def copy(self, to: str) -> None:
         """Write the last commit to a new file, without free pages: `StoreFailed`, `DiskFull`."""
 
+    def copy_to(self, to: int) -> None:
+        """Write the same to a descriptor, from beginning to end; it may be a pipe."""
+
     def view(self) -> View:
         """The snapshot of the last commit; the caller closes it.
 
@@ -72,12 +76,28 @@ class Store:
     def batch(self) -> Batch:
         """An empty batch that follows the last commit."""
 
-    def commit(self, batch: Batch) -> Heads:
+    def commit(
+        self,
+        batch: Batch,
+        log: LogRow | None = None,
+        ask: Callable[[], bool] | None = None,
+    ) -> Heads:
         """Apply a batch in one durable transaction and give the new heads.
 
         After an exception nothing of the batch is stored: `StaleBatch` when another commit
         came after the batch was made, `RefusedCommit` with the reason when a step does not
         fit, `StoreFull`, `DiskFull`. A batch can be committed once, even if that failed.
+
+        `log` is the place of the commit in a log; without one, the store leaves its log.
+        `ask` is called once, when all steps fit and before anything is durable. Unless it
+        gives true, `CommitDeclined`, or what it raises. Reads go on meanwhile, other writes
+        wait; it uses nothing of this store. A commit may still fail after it.
+        """
+
+    def put_note(self, commit: int, note: bytes) -> None:
+        """Replace `Heads.note`, which is local; no number is drawn.
+
+        `StaleBatch` when the store is not at this commit.
         """
 
     def hold(self, block: int | None) -> None:
@@ -142,6 +162,18 @@ class Heads:
     note: Final[bytes]  # of `Batch.note`
 
 @final
+class LogRow:
+    """The place in a log of the last commit of a store."""
+
+    epoch: Final[int]  # of the writer that made it
+    link: Final[bytes]  # 32 bytes that stand for it and all commits before it
+    sequence: Final[int]  # its number in the stream
+
+    def __new__(cls, epoch: int, link: bytes, sequence: int) -> Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
 class Partial:
     """A partial block: its place and what became of it."""
 
@@ -163,6 +195,7 @@ class View:
     """
 
     heads: Final[Heads]  # the same object until the next commit
+    log_row: Final[LogRow | None]  # of a store that is part of a log
     to_be_cleared: Final[int]  # the number of things out of reach that are not cleared yet
 
     def sealed(self, block: int) -> tuple[bytes, int] | None:
@@ -188,6 +221,35 @@ class View:
 @final
 class Batch:
     """Steps to commit together; nothing is written before `Store.commit`."""
+
+    FORMAT: Final = 1  # of what `encode` gives
+
+    @property
+    def before(self) -> int:
+        """The commit that it follows."""
+
+    @property
+    def after(self) -> int:
+        """The commit that it makes, if no more is added."""
+
+    @property
+    def rewinds_to(self) -> int | None:
+        """The lowest block that it rewinds to."""
+
+    @property
+    def writers_note(self) -> bytes | None:
+        """The last note of a batch that was decoded: no commit writes it."""
+
+    def encode(self) -> bytes:
+        """The body of its commit in a log: its steps, but trie nodes and local rows."""
+
+    @staticmethod
+    def decode(body: bytes, before: int, after: int) -> Batch:
+        """The batch with this body that follows one commit and makes the other.
+
+        `Undecodable` for what `encode` does not give. What is added to it afterwards is
+        local: a note, local rows.
+        """
 
     @property
     def next(self) -> int:
@@ -255,6 +317,9 @@ class Batch:
         """Write a row; a key has 1 to 511 bytes."""
 
     def delete(self, key: bytes) -> None: ...
+    def put_local(self, key: bytes, value: bytes) -> None:
+        """Write a row that no answer depends on and that no log has part in."""
+
     def settle(self) -> None:
         """Fold everything and write all nodes in this same commit."""
 

@@ -43,11 +43,11 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
         begin(self, store)
         self.batch = Counted(self.batch)
 
-    def committing(self: Any) -> Any:  # noqa: ANN401, as it is
+    def committing(self: Any, *to: Any) -> Any:  # noqa: ANN401, as it is
         counted = self.batch
         self.batch = counted.batch
         calls.extend(counted.calls)
-        return commit(self)
+        return commit(self, *to)
 
     monkeypatch.setattr(CommitBuilder, "__init__", counting)
     monkeypatch.setattr(CommitBuilder, "commit", committing)

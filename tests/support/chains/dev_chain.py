@@ -10,6 +10,7 @@ from foreblock.clock import DrivenClock
 from foreblock.ledger.building.ledger_writer import LedgerWriter
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.storage.chain_head import read_header
+from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.dev_row import DevState, Mining
 from foreblock.ledger.storage.open_store import begin_chain
 from foreblock.ledger.storage.partial_rows import decode_numbers, made_of_key, transactions_key
@@ -73,10 +74,12 @@ class DevChain:
         mining: Mining = "clock",
         keep_states: int | None = None,
         keep_partials: int = 64,
+        commits: Commits = TO_STORE,
     ) -> None:
         self.folder = folder
         self.keep_states = keep_states
         self.keep_partials = keep_partials
+        self.commits = commits
         self.options = options or SequencerOptions()
         self.genesis = genesis or dev_genesis(DevGenesisOptions())
         self.load = load
@@ -103,9 +106,13 @@ class DevChain:
             keep_states=self.keep_states,
             keep_partials=self.keep_partials,
         )
-        begin_chain(self.store, self.genesis)
+        begin_chain(self.store, self.genesis, self.commits)
         self.writer = LedgerWriter(
-            self.store, self.clock, keep_partials=self.keep_partials, chooses_bases=True
+            self.store,
+            self.clock,
+            keep_partials=self.keep_partials,
+            chooses_bases=True,
+            commits=self.commits,
         )
         self.sequencer = BranchingSequencer(
             self.writer,

@@ -3,13 +3,19 @@
 //! A batch is made from a store's heads and knows the numbers it will draw, because
 //! there is only one writer. Nothing is written before `Store::commit` takes it; one
 //! that was made before another commit is refused there.
+//!
+//! It needs nothing of the store that it was made from: state is in it as entries, which do
+//! not depend on how far folding or pruning are. So a batch that was written as bytes and read
+//! again (`wire`) changes every store with the same commits before it in the same way. What is
+//! added to a batch after it was read is of this store alone, and no part of the log.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alloy_primitives::B256;
+use alloy_primitives::{B256, Bytes};
 
 use super::check_row_key;
+use super::entry::{self, Entries};
 use crate::error::Result;
 use crate::state::Changes;
 use crate::trie::NodeWrites;
@@ -20,6 +26,8 @@ pub struct Batch {
     pub(super) last: u64,
     pub(super) settle: bool,
     pub(super) steps: Vec<Step>,
+    /// How many of the steps were read from the log; of a batch that was made here, none.
+    pub(super) read: Option<usize>,
 }
 
 /// What a partial block stands on.
@@ -37,22 +45,59 @@ pub enum Parent {
 /// Rows of Python's that belong to a block and are found through a state.
 pub type IndexRows = BTreeMap<Vec<u8>, Vec<u8>>;
 
+/// New code by its hash.
+pub(super) type Codes = BTreeMap<B256, Bytes>;
+
+/// Small: a batch that is read from bytes has one for every few of them.
 #[derive(Debug)]
 pub(super) enum Step {
-    Append { number: u64, block: u64, hash: B256, changes: Arc<Changes>, index: IndexRows },
-    Extend(NewPartial),
-    Seal { partial: u64, hash: B256 },
-    Nodes { block: u64, writes: Arc<NodeWrites> },
-    Drop { partials: Vec<u64>, reason: String },
-    Revive { partials: Vec<u64> },
-    Forget { partials: Vec<u64> },
-    Rewind { block: u64 },
+    Append(Box<NewBlock>),
+    Extend(Box<NewPartial>),
+    Seal {
+        partial: u64,
+        hash: B256,
+    },
+    Nodes {
+        block: u64,
+        writes: Arc<NodeWrites>,
+    },
+    Drop {
+        partials: Vec<u64>,
+        reason: String,
+    },
+    Revive {
+        partials: Vec<u64>,
+    },
+    Forget {
+        partials: Vec<u64>,
+    },
+    Rewind {
+        block: u64,
+    },
     Pending(Option<u64>),
     Safe(u64),
     Finalized(u64),
     Note(Vec<u8>),
-    Put { key: Vec<u8>, value: Vec<u8> },
-    Delete { key: Vec<u8> },
+    Put {
+        key: Vec<u8>,
+        value: Vec<u8>,
+    },
+    Delete {
+        key: Vec<u8>,
+    },
+    /// A row that each store has for itself.
+    PutLocal {
+        key: Vec<u8>,
+        value: Vec<u8>,
+    },
+}
+
+#[derive(Debug)]
+pub(super) struct NewBlock {
+    pub number: u64,
+    pub block: u64,
+    pub hash: B256,
+    pub state: NewState,
 }
 
 #[derive(Debug)]
@@ -62,13 +107,63 @@ pub(super) struct NewPartial {
     pub index: u64,
     pub hash: B256,
     pub parent: Parent,
-    pub changes: Arc<Changes>,
-    pub index_rows: IndexRows,
+    pub state: NewState,
+}
+
+/// What a block adds to the state below it.
+#[derive(Debug)]
+pub(super) struct NewState {
+    /// Or why there are none; the commit is refused for it.
+    entries: Result<Entries>,
+    pub codes: Codes,
+}
+
+impl NewState {
+    pub fn new(entries: Entries, codes: Codes) -> Self {
+        Self { entries: Ok(entries), codes }
+    }
+
+    fn of(changes: &Changes, index: &IndexRows) -> Self {
+        Self { entries: entry::entries_of(changes, index), codes: changes.codes.clone() }
+    }
+
+    pub fn entries(&self) -> Result<&Entries> {
+        self.entries.as_ref().map_err(Clone::clone)
+    }
 }
 
 impl Batch {
     pub(super) fn new(made_at: u64) -> Self {
-        Self { made_at, last: made_at, settle: false, steps: Vec::new() }
+        Self { made_at, last: made_at, settle: false, steps: Vec::new(), read: None }
+    }
+
+    /// The commit that it follows.
+    pub fn before(&self) -> u64 {
+        self.made_at
+    }
+
+    /// The commit that it makes. One is drawn for a batch that has drawn none.
+    pub fn after(&self) -> u64 {
+        self.last.max(self.made_at + 1)
+    }
+
+    /// The lowest block that it rewinds to.
+    pub fn rewinds_to(&self) -> Option<u64> {
+        let block = |step: &Step| match step {
+            Step::Rewind { block } => Some(*block),
+            _ => None,
+        };
+        self.steps.iter().filter_map(block).min()
+    }
+
+    /// The last note in what was read from the log. It is the writer's, and no commit of this
+    /// batch writes it: its clock is another machine's.
+    pub fn writers_note(&self) -> Option<&[u8]> {
+        let note = |step| match step {
+            &Step::Note(ref note) => Some(&note[..]),
+            _ => None,
+        };
+        self.steps[..self.read?].iter().rev().find_map(note)
     }
 
     /// The number that will be drawn next.
@@ -92,8 +187,8 @@ impl Batch {
         index: IndexRows,
     ) -> u64 {
         let number = self.draw();
-        let changes = changes.into();
-        self.steps.push(Step::Append { number, block, hash, changes, index });
+        let state = NewState::of(&changes.into(), &index);
+        self.steps.push(Step::Append(Box::new(NewBlock { number, block, hash, state })));
         number
     }
 
@@ -108,9 +203,9 @@ impl Batch {
         index_rows: IndexRows,
     ) -> u64 {
         let number = self.draw();
-        let changes = changes.into();
-        let partial = NewPartial { number, block, index, hash, parent, changes, index_rows };
-        self.steps.push(Step::Extend(partial));
+        let state = NewState::of(&changes.into(), &index_rows);
+        let partial = NewPartial { number, block, index, hash, parent, state };
+        self.steps.push(Step::Extend(Box::new(partial)));
         number
     }
 
@@ -176,6 +271,18 @@ impl Batch {
     pub fn delete(&mut self, key: Vec<u8>) -> Result<()> {
         check_row_key(&key)?;
         self.steps.push(Step::Delete { key });
+        Ok(())
+    }
+
+    /// A row that no answer depends on and that each store of a log has for itself, such as
+    /// how far an index has come.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for a key that is empty or too long.
+    pub fn put_local(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<()> {
+        check_row_key(&key)?;
+        self.steps.push(Step::PutLocal { key, value });
         Ok(())
     }
 

@@ -3,19 +3,23 @@
 //! A step that does not fit refuses the whole batch with its reason, and nothing of
 //! it is stored. No step writes flat entries of a block that may still move: that is
 //! folding, in `maintain`.
+//!
+//! Whether a step fits follows from the commits before it, never from how far maintenance is
+//! (`floors`), so that every store of a log takes what its writer took.
 
 use alloy_primitives::B256;
 use heed::RwTxn;
 
-use super::batch::{Batch, IndexRows, NewPartial, Parent, Step};
+use super::batch::{Batch, Codes, NewBlock, NewPartial, Parent, Step};
+use super::floors::{Floors, Keep};
 use super::heads::{BlockRef, Heads};
 use super::lmdb;
+use super::log_row::LogRow;
 use super::maintain::{self, FOLD_CURSOR};
 use super::open::{Store, Tables};
 use super::record::{Partial, SealedBlock, Start, Status, Trash};
 use super::unstored_nodes::UnstoredNodes;
 use crate::error::{Error, Result};
-use crate::state::Changes;
 use crate::store::delta;
 use crate::store::entry::{self, Entries};
 
@@ -35,28 +39,57 @@ impl Store {
     ///
     /// `StaleBatch`, `RefusedCommit` with the reason, `StoreFull`, `DiskFull`, `StoreReadOnly`,
     /// or what the store failed with. Nothing of the batch is stored then.
-    pub fn commit(&self, mut batch: Batch) -> Result<Heads> {
-        if batch.last == batch.made_at {
-            batch.draw();
-        }
+    pub fn commit(&self, batch: Batch) -> Result<Heads> {
+        self.commit_if(batch, None, || Ok(()))
+    }
+
+    /// The same, with the place in a log that it has or without one, if `ask` agrees when all
+    /// steps fit and before anything is durable. It is asked once; other writing waits for the
+    /// answer, and reading does not. A store leaves its log by a commit without a place in it.
+    ///
+    /// # Errors
+    ///
+    /// As of `commit`, and what `ask` gives.
+    pub fn commit_if(
+        &self,
+        mut batch: Batch,
+        log: Option<&LogRow>,
+        ask: impl FnOnce() -> Result<()>,
+    ) -> Result<Heads> {
+        batch.last = batch.after();
+        let mut ask = Some(ask);
         let mut layers = self.layers()?;
+        let keep = self.keep();
         let (heads, next_layers) = self.write(|txn| {
             let mut next_layers = layers.clone();
             let heads = self.tables.heads(txn)?;
             if heads.commit != batch.made_at {
                 return Err(Error::StaleBatch { made_at: batch.made_at, now: heads.commit });
             }
-            let mut applying =
-                Applying { tables: self.tables, txn, heads, layers: &mut next_layers };
-            for step in &batch.steps {
-                applying.apply(step)?;
+            let known_floors = self.tables.floors(txn, &heads)?;
+            let mut floors = known_floors;
+            if let Some(latest) = heads.latest {
+                // What was held may be so no longer.
+                floors.raise(latest.number, &keep);
             }
-            let mut heads = applying.heads;
+            let layers = &mut next_layers;
+            let mut applying =
+                Applying { tables: self.tables, txn, heads, layers, floors, keep: &keep };
+            for (place, step) in batch.steps.iter().enumerate() {
+                applying.apply(step, Some(place) < batch.read)?;
+            }
+            let (mut heads, floors) = (applying.heads, applying.floors);
             heads.commit = batch.last;
             if batch.settle {
                 maintain::settle(&self.tables, txn, &mut heads, &mut next_layers)?;
             }
             self.tables.put_heads(txn, &heads)?;
+            if floors != known_floors {
+                self.tables.put_floors(txn, &floors)?;
+            }
+            self.tables.put_log_row(txn, log)?;
+            // The answer holds for a second try as well, when the map was too small.
+            ask.take().map_or(Ok(()), |ask| ask())?;
             Ok((heads, next_layers))
         })?;
         *layers = next_layers;
@@ -73,14 +106,14 @@ struct Applying<'a, 'e> {
     txn: &'a mut RwTxn<'e>,
     heads: Heads,
     layers: &'a mut UnstoredNodes,
+    floors: Floors,
+    keep: &'a Keep,
 }
 
 impl Applying<'_, '_> {
-    fn apply(&mut self, step: &Step) -> Result<()> {
+    fn apply(&mut self, step: &Step, of_the_log: bool) -> Result<()> {
         match step {
-            Step::Append { number, block, hash, changes, index } => {
-                self.append(*number, *block, *hash, changes, index)
-            }
+            Step::Append(block) => self.append(block),
             Step::Extend(partial) => self.extend(partial),
             Step::Seal { partial, hash } => self.seal(*partial, *hash),
             Step::Nodes { block, writes } => {
@@ -104,11 +137,14 @@ impl Applying<'_, '_> {
                 self.heads.finalized = Some(self.known(*block)?);
                 Ok(())
             }
+            Step::Note(_) if of_the_log => Ok(()),
             Step::Note(note) => {
                 self.heads.note.clone_from(note);
                 Ok(())
             }
-            Step::Put { key, value } => self.tables.rows.put(self.txn, key, value).map_err(lmdb),
+            Step::Put { key, value } | Step::PutLocal { key, value } => {
+                self.tables.rows.put(self.txn, key, value).map_err(lmdb)
+            }
             Step::Delete { key } => {
                 self.tables.rows.delete(self.txn, key).map_err(lmdb)?;
                 Ok(())
@@ -116,23 +152,17 @@ impl Applying<'_, '_> {
         }
     }
 
-    fn append(
-        &mut self,
-        number: u64,
-        block: u64,
-        hash: B256,
-        changes: &Changes,
-        index: &IndexRows,
-    ) -> Result<()> {
-        let entries = entry::entries_of(changes, index)?;
-        self.put_codes(changes)?;
+    fn append(&mut self, new: &NewBlock) -> Result<()> {
+        let NewBlock { number, block, hash, .. } = *new;
+        let entries = new.state.entries()?;
+        self.put_codes(&new.state.codes)?;
         let Some(latest) = self.heads.latest else {
-            return self.first(block, hash, &entries);
+            return self.first(block, hash, entries);
         };
         check(Some(block) == latest.number.checked_add(1), || {
             format!("block {block} cannot follow block {}", latest.number)
         })?;
-        delta::write(self.tables.deltas, self.txn, number, &entries)?;
+        delta::write(self.tables.deltas, self.txn, number, entries)?;
         self.make_latest(block, SealedBlock { hash, delta: number })
     }
 
@@ -143,6 +173,7 @@ impl Applying<'_, '_> {
             self.tables.flat.put(self.txn, &key, value).map_err(lmdb)?;
         }
         (self.heads.earliest, self.heads.folded) = (block, block);
+        self.floors = Floors { states: block, partials: 0 };
         self.make_latest(block, SealedBlock { hash, delta: 0 })
     }
 
@@ -151,21 +182,22 @@ impl Applying<'_, '_> {
         let key = block.to_be_bytes();
         self.tables.sealed.put(self.txn, &key, &sealed.encode()).map_err(lmdb)?;
         self.heads.latest = Some(BlockRef { number: block, hash: sealed.hash });
+        self.floors.raise(block, self.keep);
         Ok(())
     }
 
     fn extend(&mut self, new: &NewPartial) -> Result<()> {
         let NewPartial { number, block, index, hash, .. } = *new;
         let (start, parent_hash) = self.place(new)?;
-        let entries = entry::entries_of(&new.changes, &new.index_rows)?;
-        self.put_codes(&new.changes)?;
+        let entries = new.state.entries()?;
+        self.put_codes(&new.state.codes)?;
         let deltas = self.tables.deltas;
         match new.parent {
             Parent::Partial(before) => {
-                delta::write_merged(deltas, self.txn, number, before, &entries)?;
+                delta::write_merged(deltas, self.txn, number, before, entries)?;
             }
             Parent::Sealed(_) | Parent::Stacked(..) => {
-                delta::write(deltas, self.txn, number, &entries)?;
+                delta::write(deltas, self.txn, number, entries)?;
             }
         }
         let status = Status::Live;
@@ -243,7 +275,7 @@ impl Applying<'_, '_> {
     /// The record goes first: a partial that can be found has its whole delta.
     fn forget(&mut self, numbers: &[u64]) -> Result<()> {
         for &number in numbers {
-            let Some(partial) = self.tables.partial(self.txn, number)? else { continue };
+            let Some(partial) = self.find_partial(number)? else { continue };
             let is_dropped = matches!(partial.status, Status::Dropped { .. } | Status::Rewound);
             check(is_dropped, || format!("partial {number} is not dropped"))?;
             self.tables.partials.delete(self.txn, &number.to_be_bytes()).map_err(lmdb)?;
@@ -254,12 +286,15 @@ impl Applying<'_, '_> {
 
     fn rewind(&mut self, block: u64) -> Result<()> {
         let latest = self.heads.latest.ok_or_else(|| refused("the store is empty"))?;
-        check((self.heads.earliest..=latest.number).contains(&block), || {
-            format!(
-                "cannot rewind to {block}: states {} to {} are kept",
-                self.heads.earliest, latest.number
-            )
+        // Only a store that once kept less has fewer states than the rule says.
+        let lowest = self.floors.states.max(self.heads.earliest);
+        check((lowest..=latest.number).contains(&block), || {
+            format!("cannot rewind to {block}: states {lowest} to {} are kept", latest.number)
         })?;
+        if block + 1 < self.floors.partials {
+            self.tables.forget_partials(self.txn, self.floors.partials)?;
+            self.floors.partials = block + 1;
+        }
         let last_flat = self.last_flat(block)?;
         for above in block + 1..=latest.number {
             self.unseal(above, above <= last_flat)?;
@@ -334,8 +369,8 @@ impl Applying<'_, '_> {
         Ok(())
     }
 
-    fn put_codes(&mut self, changes: &Changes) -> Result<()> {
-        for (hash, code) in &changes.codes {
+    fn put_codes(&mut self, codes: &Codes) -> Result<()> {
+        for (hash, code) in codes {
             if self.tables.codes.get(self.txn, hash.as_slice()).map_err(lmdb)?.is_none() {
                 self.tables.codes.put(self.txn, hash.as_slice(), code).map_err(lmdb)?;
             }
@@ -349,7 +384,13 @@ impl Applying<'_, '_> {
     }
 
     fn partial(&self, number: u64) -> Result<Partial> {
-        self.tables.partial(self.txn, number)?.ok_or(Error::UnknownPartial(number))
+        self.find_partial(number)?.ok_or(Error::UnknownPartial(number))
+    }
+
+    /// None that maintenance may forget, whether it has or not.
+    fn find_partial(&self, number: u64) -> Result<Option<Partial>> {
+        let found = self.tables.partial(self.txn, number)?;
+        Ok(found.filter(|partial| partial.block >= self.floors.partials))
     }
 
     fn reachable(&self, number: u64) -> Result<Partial> {

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 pub const FORMAT: u8 = 1;
 
 /// More than can be; what is drawn above it has no room to overflow in.
-const MOST_COMMITS: u64 = u64::MAX / 2;
+pub(super) const MOST_COMMITS: u64 = u64::MAX / 2;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heads {

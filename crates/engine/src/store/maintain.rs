@@ -14,9 +14,10 @@ use std::time::{Duration, Instant};
 
 use heed::RwTxn;
 
+use super::floors::Keep;
 use super::heads::{Fields, Heads};
 use super::lmdb;
-use super::open::{Retention, Store, Tables};
+use super::open::{Store, Tables};
 use super::record::{Partial, Trash};
 use super::unstored_nodes::UnstoredNodes;
 use crate::error::{Error, Result};
@@ -60,7 +61,7 @@ impl Store {
             let layers = &mut next_layers;
             let mut slice = Slice { tables: self.tables, txn, heads, layers, left: 0 };
             let mut worked = 0;
-            let keep = Keep { retention: self.retention, held: self.held() };
+            let keep = self.keep();
             loop {
                 let round = slice.round(entries, prune.then_some(&keep))?;
                 worked += round;
@@ -93,12 +94,6 @@ pub(super) fn settle(
     slice.write_nodes()?;
     *heads = slice.heads;
     Ok(())
-}
-
-/// What pruning leaves: a window behind `latest`, and all that a rewind to `held` needs.
-struct Keep {
-    retention: Retention,
-    held: u64,
 }
 
 pub(super) struct Slice<'a, 'e> {
@@ -147,12 +142,12 @@ impl Slice<'_, '_> {
                 Trash::AllNodes => self.clear_all_nodes()?,
                 Trash::Flat { delta, block } => {
                     let cleared = self.clear_flat(delta, block)?;
-                    let is_partial = self.tables.partial(self.txn, delta)?.is_some();
-                    if cleared && !is_partial {
+                    let is_needed = self.is_needed(delta, block)?;
+                    if cleared && !is_needed {
                         let rest = Trash::Delta(delta).encode();
                         self.tables.trash.put(self.txn, &key, &rest).map_err(lmdb)?;
                     }
-                    cleared && is_partial
+                    cleared && is_needed
                 }
             };
             if done {
@@ -160,6 +155,13 @@ impl Slice<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a partial has this delta, or the block, which may be sealed by it once more.
+    fn is_needed(&self, delta: u64, block: u64) -> Result<bool> {
+        let sealed = self.tables.sealed_block(self.txn, block)?;
+        let is_sealed = sealed.is_some_and(|sealed| sealed.delta == delta);
+        Ok(is_sealed || self.tables.partial(self.txn, delta)?.is_some())
     }
 
     fn first_trash(&self, of_kind: impl Fn(&Trash) -> bool) -> Result<Option<(Vec<u8>, Trash)>> {
@@ -221,20 +223,19 @@ impl Slice<'_, '_> {
         })
     }
 
+    /// Up to the floors, below which no commit may refer to anything.
     fn prune(&mut self, keep: &Keep) -> Result<()> {
         let Some(latest) = self.heads.latest else { return Ok(()) };
-        let Keep { retention, held } = keep;
-        // One block more: the first partials that are kept may be stacked on its last.
-        let partials = retention.partials.saturating_add(1);
-        let above_held = held.saturating_add(1);
-        self.prune_partials(latest.number.saturating_sub(partials).min(above_held))?;
-        if let Some(states) = retention.states {
+        let mut floors = self.tables.floors(self.txn, &self.heads)?;
+        floors.raise(latest.number, keep);
+        self.prune_partials(floors.partials.min(keep.held.saturating_add(1)))?;
+        if keep.retention.states.is_some() {
             // Nodes that are not stored yet may have to be computed from older states.
             let nodes = self.heads.nodes.or(self.layers.first()).unwrap_or(u64::MAX);
             let needed = self.heads.folded.min(nodes);
-            self.prune_states(latest.number.saturating_sub(states).min(needed).min(*held))?;
+            self.prune_states(floors.states.min(needed).min(keep.held))?;
         }
-        self.prune_nodes(retention.nodes, *held)
+        self.prune_nodes(keep.retention.nodes, keep.held)
     }
 
     /// Forget partials of blocks below `oldest`, and discard their deltas unless a
@@ -248,12 +249,7 @@ impl Slice<'_, '_> {
             if partial.block >= oldest {
                 return Ok(());
             }
-            let number = Fields(&key).number()?;
-            let sealed = self.tables.sealed_block(self.txn, partial.block)?;
-            if sealed.is_none_or(|sealed| sealed.delta != number) {
-                self.tables.discard(self.txn, Trash::Delta(number))?;
-            }
-            self.tables.partials.delete(self.txn, &key).map_err(lmdb)?;
+            self.tables.forget_partial(self.txn, &key, partial.block)?;
             self.left -= 1;
         }
         Ok(())
@@ -362,6 +358,30 @@ impl Slice<'_, '_> {
 }
 
 impl Tables {
+    /// Forget a partial for its age, and discard its delta unless a sealed block goes by it.
+    fn forget_partial(&self, txn: &mut RwTxn, key: &[u8], block: u64) -> Result<()> {
+        let number = Fields(key).number()?;
+        let sealed = self.sealed_block(txn, block)?;
+        if sealed.is_none_or(|sealed| sealed.delta != number) {
+            self.discard(txn, Trash::Delta(number))?;
+        }
+        self.partials.delete(txn, key).map_err(lmdb)?;
+        Ok(())
+    }
+
+    /// The same for all of blocks below `oldest`, in one go.
+    pub(super) fn forget_partials(&self, txn: &mut RwTxn, oldest: u64) -> Result<()> {
+        let mut old = Vec::new();
+        for row in self.partials.iter(txn).map_err(lmdb)? {
+            let (key, row) = row.map_err(lmdb)?;
+            let block = Partial::decode(row)?.block;
+            if block < oldest {
+                old.push((key.to_vec(), block));
+            }
+        }
+        old.iter().try_for_each(|(key, block)| self.forget_partial(txn, key, *block))
+    }
+
     /// Leave something for later slices to clear.
     pub(super) fn discard(&self, txn: &mut RwTxn, trash: Trash) -> Result<()> {
         let next = match self.trash.last(txn).map_err(lmdb)? {

@@ -18,12 +18,14 @@ mod disk;
 mod entry;
 mod environment;
 mod flat_proof;
+mod floors;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
 mod head_trie;
 mod heads;
 mod load;
+mod log_row;
 mod log_sections;
 mod maintain;
 mod map;
@@ -37,6 +39,7 @@ mod snapshot;
 mod state;
 mod unstored_nodes;
 mod view;
+mod wire;
 
 #[cfg(test)]
 mod tests;
@@ -47,12 +50,14 @@ pub use batch::{Batch, Parent};
 pub use branch_trie::BranchTrie;
 pub use head_trie::HeadTrie;
 pub use heads::{BlockRef, FORMAT, Heads};
+pub use log_row::LogRow;
 pub use open::{Mode, Options, Retention, Store};
 pub use pages::{FileSize, TableSize};
 pub use proof::Proof;
 pub use record::{Partial, SealedBlock, Start, Status};
 pub use state::State;
 pub use view::View;
+pub use wire::FORMAT as COMMIT_FORMAT;
 
 use crate::error::{Error, Result};
 

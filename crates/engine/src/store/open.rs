@@ -10,6 +10,7 @@ use heed::types::Bytes;
 use heed::{AnyTls, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
 
 use super::environment::Environment;
+use super::floors::Keep;
 use super::heads::Heads;
 use super::snapshot::Lease;
 use super::unstored_nodes::UnstoredNodes;
@@ -270,8 +271,9 @@ impl Store {
         Ok(())
     }
 
-    pub(super) fn held(&self) -> u64 {
-        self.writer.as_ref().map_or(u64::MAX, |writer| writer.held.load(Ordering::Relaxed))
+    pub(super) fn keep(&self) -> Keep {
+        let held = self.writer.as_ref().map(|writer| writer.held.load(Ordering::Relaxed));
+        Keep { retention: self.retention, held: held.unwrap_or(u64::MAX) }
     }
 
     pub(super) fn layers(&self) -> Result<MutexGuard<'_, UnstoredNodes>> {

@@ -2,6 +2,7 @@
 
 mod closing;
 pub(super) mod history;
+mod log;
 pub(super) mod model;
 mod proofs;
 mod views;

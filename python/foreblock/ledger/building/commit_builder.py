@@ -6,7 +6,8 @@ stored, so a later step may name what an earlier one adds. Nothing is written be
 
 Nothing is decided here about the chain. What is kept right are the rows that find partials:
 a hash means the first partial with it that can be reached, a place the one that was added
-or revived last; and the indices of logs and of addresses, whose ends a rewind lowers.
+or revived last; and the indices of logs and of addresses, whose ends a rewind lowers
+(`commits`, which also says where a commit goes).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,10 +19,9 @@ from foreblock.ledger.building.state_roots import SealsAs
 from foreblock.ledger.reading.partials import begun_with
 from foreblock.ledger.rules.verification import Verified
 from foreblock.ledger.storage import partial_rows, removed_rows, rows
-from foreblock.ledger.storage.address_index import ADDRESSES
 from foreblock.ledger.storage.body_rows import made_of
+from foreblock.ledger.storage.commits import TO_STORE, Commits, lower_indices
 from foreblock.ledger.storage.given_up import GivenUp
-from foreblock.ledger.storage.log_index import LOGS
 
 _ALL: Final = 1 << 20  # more rows than a height can have
 
@@ -38,7 +38,6 @@ class CommitBuilder:
         self._dropped: set[int] = set()
         self._revived: set[int] = set()
         self._hashes: set[bytes] = set()  # of partials that this commit adds or revives
-        self._rewound_to: int | None = None  # the lowest block that a step rewinds to
         self._given_up: Final[list[GivenUp]] = []  # for good, on a chain that is built here
 
     def __enter__(self) -> Self:
@@ -137,7 +136,6 @@ class CommitBuilder:
             if built_here:
                 self._given_up.append(GivenUp(height, parts, removed))
         self.batch.rewind(block)
-        self._rewound_to = block if self._rewound_to is None else min(block, self._rewound_to)
 
     def give_up(self, block: int, partials: tuple[int, ...], why: str) -> None:
         """Drop the block in progress of a chain that is built here."""
@@ -223,12 +221,11 @@ class CommitBuilder:
         for key in keys:
             self.batch.delete(key)
 
-    def commit(self) -> Heads:
+    def commit(self, commits: Commits = TO_STORE) -> Heads:
         """Make all steps durable, in one transaction; gives the new heads."""
         self.close()
-        if self._rewound_to is not None:
-            self._lower_indices(self._rewound_to)
-        return self._store.commit(self.batch)
+        lower_indices(self._store, self.batch)
+        return commits.commit(self._store, self.batch)
 
     def close(self) -> None:
         """Close its view of the store."""
@@ -242,12 +239,6 @@ class CommitBuilder:
         if self._opened is None:
             self._opened = self._store.view()
         return self._opened
-
-    def _lower_indices(self, block: int) -> None:
-        """Seen by a view of this moment: they may have grown since the rewind was added."""
-        with self._store.view() as view:
-            lowered = [index.rewound(view, block) for index in (LOGS, ADDRESSES)]
-        self._put(row for row in lowered if row is not None)
 
     def _put(self, new: Iterable[tuple[bytes, bytes]]) -> None:
         for key, value in new:

@@ -27,6 +27,7 @@ from foreblock.ledger.building.resume_block import resume_pending
 from foreblock.ledger.reading.partials import sealed_number
 from foreblock.ledger.rules.profile import ChainProfile
 from foreblock.ledger.storage.chain_head import read_header, stored_profile
+from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.freshness import Freshness, Quiet, decode_freshness
 from foreblock.ledger.storage.given_up import GivenUpBlocks, given_up_keys
 from foreblock.ledger.storage.log_indexing import LogIndexing
@@ -61,6 +62,7 @@ class LedgerWriter:
         chooses_bases: bool = False,
         address_index: bool = False,
         metrics: NetworkMetrics | None = None,
+        commits: Commits = TO_STORE,
     ) -> None:
         """`store` is open for writing and has its genesis: `NoChain` otherwise.
 
@@ -69,6 +71,7 @@ class LedgerWriter:
         self.store: Final = store
         self.metrics: Final = metrics or NetworkMetrics.private()
         self._clock: Final = clock
+        self._commits: Final = commits
         self._boot_id: Final = boot_id()
         self._keep_partials: Final = keep_partials
         self._prune_heights: Final = prune_heights
@@ -80,6 +83,7 @@ class LedgerWriter:
         # Rows that go with the next commit; those that are none are deleted.
         self._beside: dict[bytes, bytes | None] = {}
         self._held: int | None = None  # the oldest block that the chain may be taken back to
+        self._store_held: int | None = None  # the same, as the store knows it
         self._last_held = 0  # no partial above this one is revived any more, once it is given up
         self._given_up: Final = GivenUpBlocks()
         # Of the last commit, in monotonic time, for the log.
@@ -206,9 +210,14 @@ class LedgerWriter:
 
         `last_partial` is the last one that the chain may be taken back to. None leaves it to
         what is kept anyway. It is for this process.
+
+        The store releases what was held after the next commit, which may still go back to it,
+        and which deletes the row that says so to others.
         """
         self._held, self._last_held = block, last_partial
-        self.store.hold(block)
+        if block is not None and (self._store_held is None or block < self._store_held):
+            self._store_held = block
+            self.store.hold(block)
 
     def take_back(self, builder: CommitBuilder, latest: Header, quiet: Quiet | None) -> None:
         """Make steps durable after which the chain ends lower, and a former partial is pending.
@@ -344,7 +353,10 @@ class LedgerWriter:
 
     def _commit(self, builder: CommitBuilder) -> None:
         begun_ns = self._clock.monotonic_ns()
-        self._heads = builder.commit()
+        self._heads = builder.commit(self._commits)
+        if self._store_held != self._held:
+            self._store_held = self._held
+            self.store.hold(self._held)
         for each in builder.given_up:
             if each.partials and min(each.partials) > self._last_held:
                 self._given_up.add(each)

@@ -16,6 +16,7 @@ from foreblock.ledger.rules.verification import MESSAGE_PASSER
 from foreblock.ledger.rules.working_state import WorkingState
 from foreblock.ledger.storage import rows
 from foreblock.ledger.storage.chain_head import read_header, stored_profile
+from foreblock.ledger.storage.commits import TO_STORE, Commits
 from foreblock.ledger.storage.seen_commits import SeenCommit
 from foreblock.ledger.storage.store_watch import check_goes_on, check_in_place
 from foreblock.primitives import format_data
@@ -84,16 +85,16 @@ def open_to_write(
     return store
 
 
-def begin_chain(store: Store, genesis: Genesis) -> None:
+def begin_chain(store: Store, genesis: Genesis, commits: Commits = TO_STORE) -> None:
     """Write block 0 into an empty store; in any other, check that it is this one."""
     with store.view() as view:
         if view.heads.latest is not None:
             _check_same(view, genesis)
             return
-    _write(store, genesis)
+    _write(store, genesis, commits)
 
 
-def _write(store: Store, genesis: Genesis) -> None:
+def _write(store: Store, genesis: Genesis, commits: Commits) -> None:
     batch = store.batch()
     scratch = WorkingState(Overlay.empty(), store.trie(), batch.next)
     for address, account in genesis.accounts.items():
@@ -114,7 +115,7 @@ def _write(store: Store, genesis: Genesis) -> None:
     batch.put(rows.CONFIG, genesis.config)
     batch.put(rows.ACCOUNTS, genesis.digest_of_accounts())
     batch.settle()
-    store.commit(batch)
+    commits.commit(store, batch)
 
 
 def _check_same(view: View, genesis: Genesis) -> None:

@@ -2,15 +2,17 @@
 //! for ever.
 //!
 //! `row` tries the readers one by one, fast; `damaged` tries a whole store with some rows spoilt,
-//! slowly. Both panic where a promise is broken. The programs are in `fuzz/`.
+//! slowly; `commit` tries commits of a log on a sound store. All panic where a promise is broken. The programs are in `fuzz/`.
 
+mod commits;
 mod damage;
 mod rows;
 mod sample;
 
+pub use commits::commit;
 pub use damage::damaged;
 pub use rows::row;
-pub use sample::make as make_sample;
+pub use sample::{make as make_sample, options as sample_options};
 
 use crate::error::Error;
 

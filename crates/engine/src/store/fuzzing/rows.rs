@@ -10,7 +10,9 @@ use crate::logs::found::{Allowance, Found, Reached, read_on};
 use crate::logs::index::{Chunk, add_terms};
 use crate::store::delta;
 use crate::store::entry;
+use crate::store::floors::Floors;
 use crate::store::heads::Heads;
+use crate::store::log_row::LogRow;
 use crate::store::nodes::next_change;
 use crate::store::record::{Partial, SealedBlock, Trash};
 use crate::trie::{NodeReader, NodeWrites, Owner, Rows, Trie, leaf};
@@ -22,6 +24,8 @@ pub fn row(bytes: &[u8]) {
         b'h' => same(row, Heads::decode(row), Heads::encode),
         b's' => same(row, SealedBlock::decode(row), SealedBlock::encode),
         b'p' => same(row, Partial::decode(row), Partial::encode),
+        b'f' => same(row, Floors::decode(row), Floors::encode),
+        b'g' => same(row, LogRow::decode(row), LogRow::encode),
         b't' => same(row, Trash::decode(row), Trash::encode),
         b'a' => account(row),
         b'v' => same(row, entry::decode_slot(row), entry::encode_slot),

@@ -16,7 +16,7 @@ use crate::store::{Batch, HeadTrie, Mode, Options, Parent, Retention, Store};
 pub(super) const ACCOUNTS: u8 = 5;
 
 /// So little is kept that the work behind the heads has something of each kind to do.
-pub(super) fn options() -> Options {
+pub fn options() -> Options {
     let retention = Retention { states: Some(3), partials: 1, nodes: 1 };
     Options { map_size: 1 << 22, retention, ..Options::new(Mode::Write) }
 }

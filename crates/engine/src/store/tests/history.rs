@@ -1,6 +1,6 @@
 //! A store under test beside the model: random actions, and everything retained compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use alloy_primitives::{B256, U256};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::model::{ADDRESSES, Everything, SLOTS, Touch, What, compare, row_of, storage_root};
 use super::proofs;
 use super::{folder, options};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::store::*;
 
 #[derive(Clone, Debug)]
@@ -38,8 +38,15 @@ pub enum Action {
     Revive {
         pick: u8,
     },
+    Forget {
+        pick: u8,
+    },
     Rewind {
         depth: u8,
+    },
+    /// What a rewind to the latest block needs, until it is released.
+    Hold {
+        release: bool,
     },
     Maintain {
         entries: u8,
@@ -69,6 +76,8 @@ pub fn action() -> impl Strategy<Value = Action> {
             .prop_map(|(touches, settle)| Append { touches, settle }),
         1 => any::<u8>().prop_map(|pick| Drop { pick }),
         1 => any::<u8>().prop_map(|pick| Revive { pick }),
+        1 => any::<u8>().prop_map(|pick| Forget { pick }),
+        1 => any::<bool>().prop_map(|release| Hold { release }),
         1 => (0..6u8).prop_map(|depth| Rewind { depth }),
         6 => (1..20u8).prop_map(|entries| Maintain { entries }),
         1 => Just(Reopen),
@@ -85,16 +94,28 @@ struct ModelPartial {
     status: Status,
 }
 
+/// What a store has to do to become like the one under test.
+pub enum Event {
+    Commit { before: u64, after: u64, body: Vec<u8>, latest: Everything },
+    Hold(Option<u64>),
+}
+
 /// The store under test beside copies of everything it should hold.
 pub struct History {
     pub folder: TempDir,
     retention: Retention,
-    store: Option<Arc<Store>>,
+    pub store: Option<Arc<Store>>,
     pub sealed: Vec<(B256, Everything, u64)>,
     partials: BTreeMap<u64, ModelPartial>,
     pending: Option<u64>,
-    /// Partials of blocks below this one may have been forgotten.
-    forgotten_below: u64,
+    /// The lowest block to rewind to, by rule.
+    floor: u64,
+    /// Partials of blocks below this one are forgotten, by rule, and so are these.
+    partials_floor: u64,
+    forgotten: BTreeSet<u64>,
+    /// The block that the store holds.
+    kept: Option<u64>,
+    pub log: Vec<Event>,
     /// A view opened earlier, with what its latest state was.
     held: Option<(View, u64, Everything)>,
     hashes: u64,
@@ -111,7 +132,11 @@ impl History {
             sealed: Vec::new(),
             partials: BTreeMap::new(),
             pending: None,
-            forgotten_below: 0,
+            floor: 0,
+            partials_floor: 0,
+            forgotten: BTreeSet::new(),
+            kept: None,
+            log: Vec::new(),
             held: None,
             hashes: 0,
         };
@@ -125,6 +150,49 @@ impl History {
 
     pub fn store(&self) -> &Arc<Store> {
         self.store.as_ref().unwrap()
+    }
+
+    /// Commit with a row, and keep what a store that follows is told.
+    fn commit(&mut self, mut batch: Batch) -> Result<Heads> {
+        let count = self.log.len();
+        let key = vec![b'k', count as u8 % 5];
+        match count % 4 {
+            0 => batch.delete(key)?,
+            _ => batch.put(key, vec![count as u8; count % 40])?,
+        }
+        batch.put_local(
+            b"local".to_vec(),
+            self.folder.path().as_os_str().as_encoded_bytes().to_vec(),
+        )?;
+        if count.is_multiple_of(3) {
+            batch.note(vec![count as u8; [24, 48, 0][count % 9 / 3]]);
+        }
+        let (before, after, body) = (batch.before(), batch.after(), batch.encode()?);
+        let heads = self.store().commit(batch)?;
+        assert_eq!(heads.commit, after);
+        let latest = self.sealed.last().map(|it| it.1.clone()).unwrap_or_default();
+        self.log.push(Event::Commit { before, after, body, latest });
+        Ok(heads)
+    }
+
+    /// A block has become the latest, or another commit is about to be made.
+    fn raise_floors(&mut self) {
+        (self.floor, self.partials_floor) = self.raised_floors();
+    }
+
+    fn raised_floors(&self) -> (u64, u64) {
+        let (mut floor, mut partials) = (self.floor, self.partials_floor);
+        let (latest, kept) = (self.latest(), self.kept.unwrap_or(u64::MAX - 1));
+        if let Some(states) = self.retention.states {
+            floor = floor.max(latest.saturating_sub(states).min(kept));
+            partials = partials.max(floor + 1);
+        }
+        let window = latest.saturating_sub(self.retention.partials + 1).min(kept + 1);
+        (floor, partials.max(window))
+    }
+
+    fn is_forgotten(&self, number: u64) -> bool {
+        self.forgotten.contains(&number) || self.partials[&number].block < self.partials_floor
     }
 
     fn fresh_hash(&mut self) -> B256 {
@@ -161,8 +229,9 @@ impl History {
         if settle {
             batch.settle();
         }
-        self.store().commit(batch).unwrap();
         self.sealed.push((hash, state, number));
+        self.raise_floors();
+        self.commit(batch).unwrap();
     }
 
     pub fn extend(
@@ -175,7 +244,7 @@ impl History {
         let mut batch = self.store().batch().unwrap();
         let number = self.extend_in(&mut batch, parent, start, parent_hash, touches);
         batch.pending(Some(number));
-        self.store().commit(batch).unwrap();
+        self.commit(batch).unwrap();
         self.pending = Some(number);
         number
     }
@@ -238,7 +307,9 @@ impl History {
             Action::Append { touches, settle } => self.append(touches, *settle),
             Action::Drop { pick } => self.drop_one(*pick),
             Action::Revive { pick } => self.revive_one(*pick),
+            Action::Forget { pick } => self.forget_one(*pick),
             Action::Rewind { depth } => self.rewind(*depth),
+            Action::Hold { release } => self.keep((!release).then_some(self.latest())),
             Action::Maintain { entries } => {
                 self.maintain(usize::from(*entries));
             }
@@ -264,11 +335,12 @@ impl History {
     fn seal(&mut self, pick: u8, and_extend: bool) {
         let (latest_hash, _, latest_number) = self.sealed[self.sealed.len() - 1].clone();
         let next = self.latest() + 1;
+        self.raise_floors();
         let fitting: Vec<u64> = self
             .partials
             .iter()
             .filter(|(_, it)| it.block == next && it.status == Status::Live)
-            .filter(|(_, it)| it.block >= self.forgotten_below)
+            .filter(|(number, _)| !self.is_forgotten(**number))
             .filter(|(_, it)| it.parent_hash == latest_hash)
             .filter(|(_, it)| match it.start {
                 Start::Sealed(_) => true,
@@ -283,6 +355,7 @@ impl History {
         let state = self.partials[&number].state.clone();
         self.partials.get_mut(&number).unwrap().status = Status::Sealed;
         self.sealed.push((hash, state, number));
+        self.raise_floors();
         let tip_still_ahead =
             self.live_tip().filter(|tip| self.partials[tip].block > self.latest());
         self.pending = tip_still_ahead;
@@ -292,7 +365,7 @@ impl History {
             self.pending = Some(first);
         }
         batch.pending(self.pending);
-        self.store().commit(batch).unwrap();
+        self.commit(batch).unwrap();
     }
 
     /// The hash that a block on this partial says its parent has.
@@ -307,12 +380,13 @@ impl History {
     }
 
     fn drop_one(&mut self, pick: u8) {
+        self.raise_floors();
         let Some(number) = self.pick(pick, |it| it.status == Status::Live) else { return };
         let mut batch = self.store().batch().unwrap();
         batch.drop_partials(vec![number], "test".into());
-        match self.store().commit(batch) {
-            Ok(_) => {}
-            Err(Error::UnknownPartial(_)) => return self.assert_pruned(number),
+        match self.commit(batch) {
+            Ok(_) => assert!(!self.is_forgotten(number)),
+            Err(Error::UnknownPartial(_)) => return assert!(self.is_forgotten(number)),
             Err(other) => panic!("{other}"),
         }
         let status = Status::Dropped { reason: "test".into() };
@@ -321,36 +395,59 @@ impl History {
     }
 
     fn revive_one(&mut self, pick: u8) {
+        self.raise_floors();
         let is_dropped = |it: &ModelPartial| matches!(it.status, Status::Dropped { .. });
         let Some(number) = self.pick(pick, is_dropped) else { return };
         let mut batch = self.store().batch().unwrap();
         batch.revive(vec![number]);
-        match self.store().commit(batch) {
-            Ok(_) => self.partials.get_mut(&number).unwrap().status = Status::Live,
-            Err(Error::UnknownPartial(_)) => self.assert_pruned(number),
+        match self.commit(batch) {
+            Ok(_) => assert!(!self.is_forgotten(number)),
+            Err(Error::UnknownPartial(_)) => return assert!(self.is_forgotten(number)),
             Err(other) => panic!("{other}"),
         }
+        self.partials.get_mut(&number).unwrap().status = Status::Live;
+    }
+
+    fn forget_one(&mut self, pick: u8) {
+        let is_dropped = |it: &ModelPartial| matches!(it.status, Status::Dropped { .. });
+        let Some(number) = self.pick(pick, is_dropped) else { return };
+        let mut batch = self.store().batch().unwrap();
+        batch.forget(vec![number]);
+        self.commit(batch).unwrap();
+        self.forgotten.insert(number);
+    }
+
+    fn keep(&mut self, block: Option<u64>) {
+        self.store().hold(block).unwrap();
+        self.kept = block;
+        self.log.push(Event::Hold(block));
     }
 
     pub fn maintain(&mut self, entries: usize) -> usize {
-        let window = self.latest().saturating_sub(self.retention.partials);
-        self.forgotten_below = self.forgotten_below.max(window);
         self.store().maintain(entries).unwrap()
     }
 
+    /// What is held no longer may go before the next commit.
     fn assert_pruned(&self, number: u64) {
-        assert!(self.partials[&number].block < self.forgotten_below, "{number} is gone");
+        let may_go = self.partials[&number].block < self.raised_floors().1;
+        assert!(may_go || self.forgotten.contains(&number), "{number} is gone");
     }
 
     fn rewind(&mut self, depth: u8) {
         let target = self.latest().saturating_sub(u64::from(depth));
         let mut batch = self.store().batch().unwrap();
         batch.rewind(target);
-        let earliest = self.store().view().unwrap().heads().earliest;
-        match self.store().commit(batch) {
-            Ok(_) => assert!(target >= earliest),
-            Err(Error::RefusedCommit(_)) => return assert!(target < earliest),
+        self.raise_floors();
+        assert!(self.store().view().unwrap().heads().earliest <= self.floor);
+        match self.commit(batch) {
+            Ok(_) => assert!(target >= self.floor),
+            Err(Error::RefusedCommit(_)) => return assert!(target < self.floor),
             Err(other) => panic!("{other}"),
+        }
+        if target + 1 < self.partials_floor {
+            let old = self.partials.iter().filter(|it| it.1.block < self.partials_floor);
+            self.forgotten.extend(old.map(|it| *it.0));
+            self.partials_floor = target + 1;
         }
         for (_, _, number) in self.sealed.drain(target as usize + 1..) {
             if let Some(partial) = self.partials.get_mut(&number) {
@@ -358,6 +455,10 @@ impl History {
             }
         }
         self.pending = None;
+        let rewound = self.sealed.last().map(|it| it.1.clone()).unwrap_or_default();
+        if let Some(Event::Commit { latest, .. }) = self.log.last_mut() {
+            *latest = rewound;
+        }
     }
 
     fn reopen(&mut self) {
@@ -365,6 +466,7 @@ impl History {
         self.store = None;
         let opened = Store::open(self.folder.path(), &options(self.retention));
         self.store = Some(Arc::new(opened.unwrap()));
+        self.store().hold(self.kept).unwrap();
     }
 
     pub fn hold(&mut self) {
