@@ -65,6 +65,7 @@ BELOW = {
         "bus clock errors primitives types"
         " ledger/building ledger/genesis ledger/rules ledger/storage"
     ),
+    "log": "errors",
     "sources": (
         "backoff bus clock errors feed metrics primitives secret_urls settings types sequencer"
         " upstream"
