@@ -65,7 +65,7 @@ BELOW = {
         "bus clock errors primitives types"
         " ledger/building ledger/genesis ledger/rules ledger/storage"
     ),
-    "log": "errors",
+    "log": "clock errors secret_urls",
     "sources": (
         "backoff bus clock errors feed metrics primitives secret_urls settings types sequencer"
         " upstream"

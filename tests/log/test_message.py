@@ -145,7 +145,7 @@ def test_headers_of_one_message_and_of_parts() -> None:
     }
     one = outgoing(SMALL, 9, 4096)
     assert list(one.headers("FB_x", "b")) == [whole]
-    three = OutgoingCommit(SMALL, (b"a", b"b", b"c"), 9)
+    three = OutgoingCommit(SMALL.link, (b"a", b"b", b"c"), 9)
     assert list(three.headers("FB_x", "b")) == [
         whole | {"Nats-Batch-Id": "b", "Nats-Batch-Sequence": "1"},
         {"Nats-Batch-Id": "b", "Nats-Batch-Sequence": "2"},
@@ -169,7 +169,7 @@ def spoilt(parts: list[StoredPart], number: int, **fields: object) -> list[Store
 
 
 LONG = LogMessage(3, 7, 8, b"i" * 16, b"p" * 32, bytes(range(256)))
-THREE = stored(OutgoingCommit(LONG, cut(LONG.encode(), 150), 4))
+THREE = stored(OutgoingCommit(LONG.link, cut(LONG.encode(), 150), 4))
 IN_NO_BATCH = {"Nats-Expected-Last-Sequence": "4"}
 SPOILT = [
     (THREE[1:], "part 2 after 0"),

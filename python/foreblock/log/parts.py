@@ -30,7 +30,7 @@ _FLAGS_AT: Final = 6
 class OutgoingCommit:
     """A commit that is to be, or was, stored at known sequences."""
 
-    message: LogMessage
+    link: bytes
     parts: tuple[bytes, ...]
     expected_last: int  # the sequence that it follows
 
@@ -52,7 +52,7 @@ class OutgoingCommit:
         first = {
             "Nats-Expected-Stream": stream,
             EXPECTED_LAST: str(self.expected_last),
-            "Nats-Msg-Id": self.message.link[:16].hex(),
+            "Nats-Msg-Id": self.link[:16].hex(),
         }
         if len(self.parts) == 1:
             yield first
@@ -66,7 +66,7 @@ class OutgoingCommit:
 def outgoing(message: LogMessage, expected_last: int, max_payload: int) -> OutgoingCommit:
     """Cut a message into parts for servers with this payload."""
     whole = message.encode()
-    return OutgoingCommit(message, cut(whole, max_payload - ROOM_FOR_HEADERS), expected_last)
+    return OutgoingCommit(message.link, cut(whole, max_payload - ROOM_FOR_HEADERS), expected_last)
 
 
 def cut(whole: bytes, room: int) -> tuple[bytes, ...]:
@@ -115,12 +115,21 @@ class StoredCommit:
     last: int
     parts: tuple[bytes, ...]
 
+    def again(self) -> OutgoingCommit:
+        """The same commit, to be stored at the same place once more."""
+        return OutgoingCommit(self.message.link, self.parts, self.first - 1)
+
 
 class Joiner:
     """Joins parts to commits, as they are read from the stream in the order of sequences."""
 
     def __init__(self) -> None:
         self._parts: list[StoredPart] = []
+
+    @property
+    def is_amid(self) -> bool:
+        """Whether parts of a commit are missing yet."""
+        return bool(self._parts)
 
     def add(self, part: StoredPart) -> StoredCommit | None:
         """The commit that this part completes, if it does."""
