@@ -120,6 +120,7 @@
     │   ├── LogLostCommits
     │   ├── Deposed
     │   ├── LogUnreachable
+    │   │   └── NobodyListens
     │   ├── LogServerTooOld
     │   └── BadLogStream
     └── EndpointError            an endpoint that was asked gave no result
@@ -1299,6 +1300,10 @@ class LogUnreachable(LogError):
 
     def __str__(self) -> str:
         return f"the log does not answer: {self.why}"
+
+
+class NobodyListens(LogUnreachable):
+    """A question was certainly not heard: nobody listens to it, or it was not sent."""
 
 
 @dataclass(eq=False)

@@ -64,6 +64,26 @@ def test_of_two_writers_one_wins_and_the_other_is_deposed(server: NatsServer, si
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("size", [0, 3_000_000])
+def test_of_two_that_take_over_with_equal_bytes_one_wins(server: NatsServer, size: int) -> None:
+    """Their links are equal: each finds its own commit in the log, and one of them stored it."""
+
+    async def run() -> None:
+        async with node(server.url) as one, node(server.url) as other:
+            await one.write(b"first")
+            await other.catch_up()
+            body = noise(size)
+            outcomes = await asyncio.gather(
+                one.write(body, epoch=2), other.write(body, epoch=2), return_exceptions=True
+            )
+            assert sorted(type(each).__name__ for each in outcomes) == ["Deposed", "NoneType"]
+            await one.catch_up()
+            await other.catch_up()
+            assert one.links == other.links
+
+    asyncio.run(run())
+
+
 def test_a_writer_that_was_away_is_deposed_at_its_next_append(server: NatsServer) -> None:
     async def run() -> None:
         async with node(server.url) as old, node(server.url) as new:
@@ -106,7 +126,7 @@ def test_an_abandoned_batch_leaves_nothing(server: NatsServer) -> None:
             commit = writer.appender.prepare(writer.position, writer.message(noise(3_000_000)))
             async with reader.following() as task:
                 subjects = writer.connection.subjects
-                headers = list(commit.headers(subjects.stream, "abandoned"))
+                headers = list(commit.headers(subjects.stream, "w", "abandoned"))
                 for part, header in zip(commit.parts[:-1], headers, strict=False):
                     await writer.connection.publish(subjects.log, part, header)
                 await writer.write(b"second")

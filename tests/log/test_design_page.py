@@ -67,8 +67,8 @@ def test_the_tables_are_the_bytes(page: str, name: str) -> None:
 
 
 def test_the_headers_of_nats_are_those_that_are_sent(page: str) -> None:
-    described = set(re.findall(r"^\| `(Nats-[\w-]+)`", page, flags=re.MULTILINE))
-    parts = OutgoingCommit(MESSAGE.link, (b"a", b"b"), 3).headers("FB_x", "b")
+    described = set(re.findall(r"^\| `((?:Nats|Foreblock)-[\w-]+)`", page, flags=re.MULTILINE))
+    parts = OutgoingCommit(MESSAGE.link, (b"a", b"b"), 3).headers("FB_x", "w", "b")
     assert described == {name for headers in parts for name in headers}
 
 

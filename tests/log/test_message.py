@@ -116,7 +116,7 @@ def test_no_bytes_raise_anything_else(noise: bytes, at: int, message: LogMessage
 
 
 def stored(commit: OutgoingCommit) -> list[StoredPart]:
-    headers = commit.headers("FB_x", "batch")
+    headers = commit.headers("FB_x", "w", "batch")
     return [
         StoredPart(commit.first + number, part, header)
         for number, (part, header) in enumerate(zip(commit.parts, headers, strict=True))
@@ -142,11 +142,12 @@ def test_headers_of_one_message_and_of_parts() -> None:
         "Nats-Expected-Stream": "FB_x",
         "Nats-Expected-Last-Sequence": "9",
         "Nats-Msg-Id": SMALL.link[:16].hex(),
+        "Foreblock-Writer": "w",
     }
     one = outgoing(SMALL, 9, 4096)
-    assert list(one.headers("FB_x", "b")) == [whole]
+    assert list(one.headers("FB_x", "w", "b")) == [whole]
     three = OutgoingCommit(SMALL.link, (b"a", b"b", b"c"), 9)
-    assert list(three.headers("FB_x", "b")) == [
+    assert list(three.headers("FB_x", "w", "b")) == [
         whole | {"Nats-Batch-Id": "b", "Nats-Batch-Sequence": "1"},
         {"Nats-Batch-Id": "b", "Nats-Batch-Sequence": "2"},
         {"Nats-Batch-Id": "b", "Nats-Batch-Sequence": "3", "Nats-Batch-Commit": "1"},

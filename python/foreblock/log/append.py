@@ -3,7 +3,7 @@
 A commit is sent again with the same bytes until it is acknowledged. An acknowledgement may be
 lost, so a refusal is answered by looking at the stream:
 
-- the commit itself is at its place: it was stored before;
+- the commit itself is at its place, stored by this very writer: an answer was lost;
 - another's commit is there: this writer is deposed;
 - the stream ends earlier: it has lost what it acknowledged, and gets it again from memory.
 
@@ -19,8 +19,16 @@ from uuid import uuid4
 import structlog
 
 from foreblock.clock import Clock
-from foreblock.errors import Deposed, ForeignLog, ForkedLog, LogLostCommits, LogUnreachable
-from foreblock.log.connection import LogConnection, read_answer
+from foreblock.errors import (
+    BadLogStream,
+    Deposed,
+    ForeignLog,
+    ForkedLog,
+    LogLostCommits,
+    LogUnreachable,
+)
+from foreblock.log.connection import LogConnection
+from foreblock.log.jetstream import read_answer
 from foreblock.log.journal import Journal
 from foreblock.log.message import LogMessage, decode_header
 from foreblock.log.parts import OutgoingCommit, StoredCommit, outgoing
@@ -51,6 +59,7 @@ class Appender:
         self._reader: Final = reader
         self._journal: Final = journal
         self._clock: Final = clock
+        self._writer: Final = uuid4().hex
         self._began_ns: int | None = None
         self._why = ""  # the last try gave nothing
         self._said = False
@@ -94,7 +103,7 @@ class Appender:
             case _Outcome.REFUSED:
                 try:
                     return await self._look(position, commit)
-                except LogUnreachable as why:
+                except (LogUnreachable, BadLogStream) as why:  # perhaps it comes back
                     self._why = str(why)
                     return False
 
@@ -102,7 +111,7 @@ class Appender:
         connection = self._connection
         batch = uuid4().hex  # a new one for each try: the last may be half there
         seconds = _ACK_SECONDS + commit.size / _BYTES_A_SECOND
-        headers = list(commit.headers(connection.subjects.stream, batch))
+        headers = list(commit.headers(connection.subjects.stream, self._writer, batch))
         try:
             for part, header in zip(commit.parts[:-1], headers[:-1], strict=True):
                 await connection.publish(connection.subjects.log, part, header)
@@ -115,8 +124,9 @@ class Appender:
             self._why = str(why)
             return _Outcome.UNKNOWN
         self._why = answer.why
+        is_duplicate = bool(answer.fields.get("duplicate"))  # perhaps of another's equal bytes
         is_stored = not answer.error and answer.fields.get("seq") == commit.last
-        return _Outcome.STORED if is_stored else _Outcome.REFUSED
+        return _Outcome.STORED if is_stored and not is_duplicate else _Outcome.REFUSED
 
     async def _look(self, position: LogPosition, commit: OutgoingCommit) -> bool:
         """Whether the stream has the commit; raises where it has another's."""
@@ -129,7 +139,7 @@ class Appender:
         found = await self._reader.commit_covering(commit.first)
         if found is None:
             return False  # a server that is behind answered
-        if found.message.link == commit.link:
+        if found.message.link == commit.link and found.writer == self._writer:
             return True
         raise _contradiction(position, found)
 

@@ -21,7 +21,8 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
-from foreblock.errors import BadLogStream, LogServerTooOld, LogUnreachable
+from foreblock.errors import BadLogStream, LogServerTooOld, LogUnreachable, NobodyListens
+from foreblock.log.jetstream import ApiAnswer, StreamState, read_answer
 from foreblock.log.stream_settings import check_version, differences, new_stream
 from foreblock.log.subjects import LogSubjects
 from foreblock.secret_urls import safe_url, without_secrets
@@ -46,31 +47,7 @@ class LogServers:
     addresses: Sequence[str]
     subjects: LogSubjects
     credentials: str = ""  # the path of a file with a NATS user; else user and password of a URL
-    ca: str = ""  # the path of a file with the certificates to trust; then TLS is required
-
-
-@dataclass(frozen=True, slots=True)
-class StreamState:
-    """The first and the last sequence of a stream; of an empty one the first is one above."""
-
-    first: int
-    last: int
-
-
-@dataclass(frozen=True, slots=True)
-class ApiAnswer:
-    """An answer of JetStream: fields, or an error."""
-
-    fields: dict[str, Any]
-
-    @property
-    def error(self) -> int:
-        """The code of its error, 0 if there is none."""
-        return int(self.fields.get("error", {}).get("err_code", 0))
-
-    @property
-    def why(self) -> str:
-        return str(self.fields.get("error", {}).get("description", ""))
+    ca: str = ""  # the path of a file with the certificates to trust; this or tls:// requires TLS
 
 
 class _CheckedClient(Client):
@@ -103,6 +80,7 @@ class LogConnection:
         self._name: Final = name
         self._client: Final = _CheckedClient()
         self._last_error = ""
+        self._is_closing = False
 
     async def open(self) -> None:
         """Connect; where no server answers, try until cancelled.
@@ -110,8 +88,9 @@ class LogConnection:
         Raises `LogServerTooOld`, or `LogUnreachable` where a server lacks TLS.
         """
         servers = self._servers
-        self._client.needs_tls = bool(servers.ca)
-        tls = ssl.create_default_context(cafile=servers.ca) if servers.ca else None
+        needs_tls = bool(servers.ca) or any(a.startswith("tls://") for a in servers.addresses)
+        self._client.needs_tls = needs_tls
+        tls = ssl.create_default_context(cafile=servers.ca or None) if needs_tls else None
         await self._client.connect(
             list(servers.addresses),
             name=self._name,
@@ -130,6 +109,7 @@ class LogConnection:
         self._say_connected()
 
     async def close(self) -> None:
+        self._is_closing = True
         await self._client.close()
 
     @property
@@ -164,9 +144,11 @@ class LogConnection:
     ) -> bytes:
         """Send, and wait for the answer."""
         if not self._client.is_connected:
-            raise LogUnreachable("not connected")
+            raise NobodyListens("not connected")
         try:
             answer = await self._client.request(subject, data, timeout=seconds, headers=headers)
+        except nats.errors.NoRespondersError as why:
+            raise NobodyListens(_words(why)) from None
         except FAILURES as why:
             raise LogUnreachable(_words(why)) from None
         return answer.data
@@ -223,7 +205,8 @@ class LogConnection:
             log.info("log_server_failed", stream=self.subjects.stream, why=words)
 
     async def _lost(self) -> None:
-        log.warning("log_server_lost", stream=self.subjects.stream, why=self._last_error)
+        if not self._is_closing:
+            log.warning("log_server_lost", stream=self.subjects.stream, why=self._last_error)
 
     async def _connected_again(self) -> None:
         self._say_connected()
@@ -242,14 +225,6 @@ async def end_subscriptions(subscriptions: Iterable[Subscription]) -> None:
     for each in subscriptions:
         with suppress(*FAILURES):
             await each.unsubscribe()
-
-
-def read_answer(data: bytes) -> ApiAnswer:
-    """An answer of JetStream. Raises `LogUnreachable` for anything else."""
-    try:
-        return ApiAnswer(msgspec.json.decode(data, type=dict[str, Any]))
-    except msgspec.MsgspecError as why:
-        raise LogUnreachable(f"not an answer of JetStream: {why}") from None
 
 
 def _words(why: BaseException) -> str:

@@ -5,8 +5,12 @@ at all. The first has the header, whose flag says that parts follow; the others 
 body only. Headers of NATS say the rest:
 
     Nats-Expected-Stream, Nats-Expected-Last-Sequence, Nats-Msg-Id     of the first part
+    Foreblock-Writer                                                   of the first part
     Nats-Batch-Id, Nats-Batch-Sequence                                 of each part
     Nats-Batch-Commit                                                  of the last part
+
+Two standbys that take over at once may send the same bytes, with the same link: the empty commit
+of the next epoch. `Foreblock-Writer` is a random name of the one whose message was stored.
 
 Sequences of a stream are dense and those of a batch follow each other, so the last sequence of
 a commit is known before it is stored.
@@ -23,6 +27,7 @@ MOST_PARTS: Final = 1000  # of an atomic batch, by the servers
 ROOM_FOR_HEADERS: Final = 1024  # of a payload; ours have at most 400 bytes
 EXPECTED_LAST: Final = "Nats-Expected-Last-Sequence"
 BATCH: Final = "Nats-Batch-Id"
+WRITER: Final = "Foreblock-Writer"
 _FLAGS_AT: Final = 6
 
 
@@ -47,12 +52,13 @@ class OutgoingCommit:
         """Bytes of all parts."""
         return sum(map(len, self.parts))
 
-    def headers(self, stream: str, batch: str) -> Iterator[dict[str, str]]:
+    def headers(self, stream: str, writer: str, batch: str) -> Iterator[dict[str, str]]:
         """The headers of each part; `batch` names this try to store several."""
         first = {
             "Nats-Expected-Stream": stream,
             EXPECTED_LAST: str(self.expected_last),
             "Nats-Msg-Id": self.link[:16].hex(),
+            WRITER: writer,
         }
         if len(self.parts) == 1:
             yield first
@@ -114,6 +120,7 @@ class StoredCommit:
     first: int
     last: int
     parts: tuple[bytes, ...]
+    writer: str = ""  # who stored it
 
     def again(self) -> OutgoingCommit:
         """The same commit, to be stored at the same place once more."""
@@ -158,9 +165,11 @@ class Joiner:
         parts, self._parts = self._parts, []
         data = tuple(part.data for part in parts)
         message = decode_message(b"".join(data), what)
-        return StoredCommit(message, parts[0].sequence, parts[-1].sequence, data)
+        writer = parts[0].headers.get(WRITER, "")
+        return StoredCommit(message, parts[0].sequence, parts[-1].sequence, data, writer)
 
 
 def _single(part: StoredPart, what: str) -> StoredCommit:
     message = decode_message(part.data, what)
-    return StoredCommit(message, part.sequence, part.sequence, (part.data,))
+    writer = part.headers.get(WRITER, "")
+    return StoredCommit(message, part.sequence, part.sequence, (part.data,), writer)

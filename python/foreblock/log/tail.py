@@ -20,6 +20,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from foreblock.errors import (
+    BadLogStream,
     ForeignLog,
     ForkedLog,
     LogBeginsLater,
@@ -41,6 +42,8 @@ log = structlog.get_logger()
 
 LOOK_SECONDS: Final = 1.0  # of silence, until the stream is read
 SHORTEST_WAIT: Final = 0.02  # for a server of the stream that is behind
+_NEXT: Final = frozenset({Meaning.APPLY, Meaning.NEWER_EPOCH})
+_LEVEL: Final = frozenset({Meaning.KNOWN, Meaning.OLDER_EPOCH})
 
 Apply = Callable[[StoredCommit, LogPosition], Awaitable[None]]
 
@@ -136,13 +139,16 @@ class LogTail:
         self._wake.clear()
         try:
             await self._come_level()
-        except LogUnreachable as why:
+        except (LogUnreachable, BadLogStream) as why:
             log.info("log_not_read", stream=self._connection.subjects.stream, why=str(why))
             self._look_later()
 
     async def _come_level(self) -> None:
         head = self.head
         for commit in self._messages.up_to(self.position, head) if head else ():
+            meaning = self.position.meaning_of(commit.message, commit.first, commit.last)
+            if meaning not in _NEXT:
+                break  # the stream decides
             await self._take(commit)
             self.live += 1
         is_level = head is None or self.position.meaning_of_head(head) in _LEVEL
@@ -221,8 +227,5 @@ class LogTail:
         if following is None:
             raise LogUnreachable(f"sequence {position.sequence + 1} is not there")
         meaning = position.meaning_of(following.message, following.first, following.last)
-        if meaning not in {Meaning.APPLY, Meaning.NEWER_EPOCH}:
+        if meaning not in _NEXT:
             raise ForkedLog(following.first, f"it does not follow commit {position.commit}")
-
-
-_LEVEL: Final = frozenset({Meaning.KNOWN, Meaning.OLDER_EPOCH})

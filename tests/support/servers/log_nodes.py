@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from foreblock.clock import SystemClock
-from foreblock.errors import LogUnreachable
+from foreblock.errors import BadLogStream, LogUnreachable
 from foreblock.log.announce import Announcer
 from foreblock.log.append import Appender
 from foreblock.log.connection import LogConnection, LogServers
@@ -68,7 +68,8 @@ class Node:
         return self.tail
 
     async def catch_up(self) -> None:
-        await self.follower().catch_up()
+        """Read to the end of the log, once it answers."""
+        await retried(self.follower().catch_up)
 
     @asynccontextmanager
     async def following(self) -> AsyncIterator[asyncio.Task[None]]:
@@ -80,7 +81,7 @@ class Node:
             task.cancel()
             await asyncio.wait([task])
 
-    async def until(self, condition: Callable[[], bool], task: asyncio.Task[None]) -> None:
+    async def until(self, condition: Callable[[], bool], task: asyncio.Task[object]) -> None:
         """Wait for what applying brings; what ends the loop is raised."""
         async with asyncio.timeout(PATIENCE):
             while not condition():
@@ -89,7 +90,7 @@ class Node:
                 self._changed.clear()
                 await self._changed.wait()
 
-    async def until_level(self, other: "Node", task: asyncio.Task[None]) -> None:
+    async def until_level(self, other: "Node", task: asyncio.Task[object]) -> None:
         await self.until(lambda: self.position == other.position, task)
         assert self.bodies == other.bodies
 
@@ -105,14 +106,16 @@ class Node:
 
 
 @asynccontextmanager
-async def node(*urls: str, name: str = NAME, make: bool = True) -> AsyncIterator[Node]:
+async def node(
+    *urls: str, name: str = NAME, make: bool = True, replicas: int = 1
+) -> AsyncIterator[Node]:
     """A node that is connected; the first one makes the stream."""
     connection = LogConnection(LogServers(urls, LogSubjects(name)), "test")
     async with asyncio.timeout(PATIENCE):
         await connection.open()
     try:
         if make:
-            await retried(lambda: connection.make_stream(1))
+            await retried(lambda: connection.make_stream(replicas))
         found = Node(connection)
         await found.reader.open()
         yield found
@@ -126,7 +129,7 @@ async def retried(call: Callable[[], Awaitable[None]]) -> None:
         while True:
             try:
                 return await call()
-            except LogUnreachable:
+            except (LogUnreachable, BadLogStream):
                 await asyncio.sleep(0.01)
 
 

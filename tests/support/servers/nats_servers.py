@@ -94,3 +94,22 @@ class NatsServer:
     def restore(self, copy: Path) -> None:
         shutil.rmtree(self.folder / "store")
         copy.rename(self.folder / "store")
+
+
+CLUSTER = """
+cluster {{ name: tests, listen: 127.0.0.1:{port}, routes: [{routes}] }}
+"""
+
+
+def nats_cluster(folder: Path, size: int = 3) -> list[NatsServer]:
+    """Servers that know each other, not started yet."""
+    ports = [free_port() for _ in range(size)]
+    routes = ", ".join(f"nats://127.0.0.1:{port}" for port in ports)
+    return [
+        NatsServer(
+            folder / f"server{number}",
+            name=f"server{number}",
+            more=CLUSTER.format(port=port, routes=routes),
+        )
+        for number, port in enumerate(ports)
+    ]
