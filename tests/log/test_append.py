@@ -246,6 +246,28 @@ def forgetful(of: Node) -> None:
     of.appender = Appender(of.connection, of.reader, Journal(), SystemClock())
 
 
+def test_a_lost_tail_that_another_has_replaced_is_not_appended_again(server: NatsServer) -> None:
+    async def run() -> None:
+        async with node(server.url) as old, node(server.url) as new:
+            await old.write(b"kept")
+            await new.catch_up()
+            server.kill()
+            saved = server.save()
+            server.start()
+            for number in range(3):
+                await old.write(b"lost %d" % number)
+            server.kill()
+            server.restore(saved)
+            server.start()
+            await new.write(b"", epoch=2)
+            with pytest.raises(ForkedLog) as forked:
+                await old.write(b"after")
+            assert forked.value.sequence == 2
+            assert (await new.connection.state()).last == 2
+
+    asyncio.run(run())
+
+
 def test_a_writer_refuses_to_go_on_in_another_history(server: NatsServer) -> None:
     async def run() -> None:
         async with node(server.url) as writer, node(server.url) as other:
