@@ -66,6 +66,7 @@ BELOW = {
         "bus clock errors primitives types"
         " ledger/building ledger/genesis ledger/rules ledger/storage"
     ),
+    "log": "clock errors secret_urls",
     "sources": (
         "backoff bus clock errors feed metrics primitives secret_urls settings types sequencer"
         " upstream"

@@ -111,6 +111,19 @@
     ├── FeedError                a message of a feed cannot be used
     │   ├── MalformedFlashblock
     │   └── BadRecording
+    ├── LogError                 the replicated log is not to be had, or not to be believed
+    │   ├── MalformedLogMessage
+    │   ├── NewerLogFormat
+    │   ├── LogMessageTooLarge
+    │   ├── ForkedLog
+    │   ├── ForeignLog
+    │   ├── LogBeginsLater
+    │   ├── LogLostCommits
+    │   ├── Deposed
+    │   ├── LogUnreachable
+    │   │   └── NobodyListens
+    │   ├── LogServerTooOld
+    │   └── BadLogStream
     └── EndpointError            an endpoint that was asked gave no result
         ├── Unreachable
         ├── NotAnAnswer
@@ -1184,6 +1197,146 @@ class BadRecording(FeedError):
 
     def __str__(self) -> str:
         return f"{self.name}: line {self.line}: {self.why}"
+
+
+class LogError(ForeblockError):
+    """The log of a network cannot be read or written; the store is not affected."""
+
+
+@dataclass(eq=False)
+class MalformedLogMessage(LogError):
+    """Bytes are not a message of a log; `what` they were to be, and `why` they are not."""
+
+    what: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"malformed {self.what}: {self.why}"
+
+
+@dataclass(eq=False)
+class NewerLogFormat(LogError):
+    """A message has a format of a newer version."""
+
+    what: str
+    found: int
+    known: int
+
+    def __str__(self) -> str:
+        return (
+            f"the {self.what} is {self.found}, this version knows {self.known}: upgrade this node"
+        )
+
+
+@dataclass(eq=False)
+class LogMessageTooLarge(LogError):
+    """A commit does not fit into the log."""
+
+    size: int
+    limit: int
+
+    def __str__(self) -> str:
+        return f"a commit of {self.size} bytes is too large for the log, at most {self.limit}"
+
+
+@dataclass(eq=False)
+class ForkedLog(LogError):
+    """The log has another history than this store."""
+
+    sequence: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"the log has another history at sequence {self.sequence}: {self.why}"
+
+
+@dataclass(eq=False)
+class ForeignLog(LogError):
+    """The log is not the one that this store is a prefix of."""
+
+    found: bytes
+    expected: bytes
+
+    def __str__(self) -> str:
+        return f"the log is {self.found.hex()}, this store follows {self.expected.hex()}"
+
+
+@dataclass(eq=False)
+class LogBeginsLater(LogError):
+    """The log no longer has, or never had, the commit after the last one of this store."""
+
+    commit: int
+    first: int
+
+    def __str__(self) -> str:
+        return (
+            f"the log begins after commit {self.first}, this store is at {self.commit}:"
+            " it needs a snapshot"
+        )
+
+
+@dataclass(eq=False)
+class LogLostCommits(LogError):
+    """The log ends before what it has acknowledged, and this node cannot append it again."""
+
+    last: int
+    expected: int
+
+    def __str__(self) -> str:
+        return (
+            f"the log ends at sequence {self.last}, this store is at {self.expected}:"
+            " it has lost acknowledged commits"
+        )
+
+
+@dataclass(eq=False)
+class Deposed(LogError):
+    """Another writer has appended to the log: this one may write no more."""
+
+    epoch: int
+    sequence: int
+
+    def __str__(self) -> str:
+        return f"deposed by the writer of epoch {self.epoch} at sequence {self.sequence}"
+
+
+@dataclass(eq=False)
+class LogUnreachable(LogError):
+    """The log does not answer."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"the log does not answer: {self.why}"
+
+
+class NobodyListens(LogUnreachable):
+    """A question was certainly not heard: nobody listens to it, or it was not sent."""
+
+
+@dataclass(eq=False)
+class LogServerTooOld(LogError):
+    """A NATS server does not have what the log needs."""
+
+    version: str
+    needed: str
+
+    def __str__(self) -> str:
+        return (
+            f"the NATS server has version {self.version}, which is too old:"
+            f" the log needs {self.needed} or newer"
+        )
+
+
+@dataclass(eq=False)
+class BadLogStream(LogError):
+    """The stream of the log is not there, or has other settings than it needs."""
+
+    stream: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"the stream {self.stream} cannot be the log: {self.why}"
 
 
 class EndpointError(ForeblockError):

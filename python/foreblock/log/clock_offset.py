@@ -1,0 +1,78 @@
+"""The writer's deadlines on the clock of a replica: never late, hardly early. No I/O.
+
+A deadline of the pending block is a time of the writer's monotonic clock, which means nothing on
+another machine, and something wrong in a time namespace with the same boot id. So the replica
+asks: at its own time `asked` it sends a question, and the answer says the writer's time `said`.
+The writer read its clock after `asked`, so
+
+    local deadline = asked + (deadline - said)
+
+is early by at most the round trip, and never late. Clocks run apart by up to 100 ppm, which is
+taken off for the time between `said` and the deadline. The question is asked again every ten
+seconds, and of each new epoch; without an answer of the epoch there is no deadline, so there is
+no pending block.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from foreblock.log.head import HeadAnnouncement
+
+_SECOND_NS: Final = 10**9
+RENEW_NS: Final = 10 * _SECOND_NS
+RETRY_NS: Final = _SECOND_NS // 4  # after a question without an answer
+DRIFT: Final = 10_000  # one part in: 100 ppm
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    epoch: int
+    boot_id: bytes
+    asked_ns: int  # of this machine
+    said_ns: int  # of the writer
+
+    def local_ns(self, writer_ns: int) -> int:
+        """A time of the writer on this machine, or a little before."""
+        distance = writer_ns - self.said_ns
+        drift = -(-abs(distance) // DRIFT)  # rounded up
+        return self.asked_ns + distance - drift
+
+
+class WriterClock:
+    """What a replica knows of the clock of the writer."""
+
+    def __init__(self) -> None:
+        self._sample: _Sample | None = None
+        self._tried_ns: int | None = None
+
+    def next_question_ns(self, epoch: int) -> int:
+        """When the writer of this epoch is to be asked; 0 for at once."""
+        sample = self._sample
+        if sample is not None and sample.epoch == epoch:
+            due = sample.asked_ns + RENEW_NS
+            tried = self._tried_ns
+            return due if tried is None or tried < due else tried + RETRY_NS
+        return 0 if self._tried_ns is None else self._tried_ns + RETRY_NS
+
+    def asked(self, now_ns: int) -> None:
+        """A question was sent; until it is answered, the next is due a little later."""
+        self._tried_ns = now_ns
+
+    def answered(self, asked_ns: int, answer: HeadAnnouncement) -> None:
+        """The answer to a question that was sent at this time of the replica."""
+        new = _Sample(answer.epoch, answer.boot_id, asked_ns, answer.monotonic_ns)
+        old = self._sample
+        if old is not None and new.epoch < old.epoch:
+            return
+        self._tried_ns = None
+        self._sample = new
+
+    def local_deadline_ns(self, epoch: int, boot_id: bytes, deadline_ns: int) -> int | None:
+        """A deadline of the writer of an epoch, on the clock of this machine.
+
+        None where the writer of this epoch has not answered, or the deadline is of another.
+        """
+        sample = self._sample
+        if sample is None or sample.epoch != epoch or sample.boot_id != boot_id:
+            return None
+        return sample.local_ns(deadline_ns)

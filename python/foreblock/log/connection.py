@@ -1,0 +1,231 @@
+"""The connection to the NATS servers of a log, and the stream's own questions.
+
+nats-py connects, pings every second, and connects to the next server when one is lost. Each
+server must be new enough, and use TLS where a certificate authority is given, before it is told
+who we are. Nothing of nats-py is raised from here: `LogUnreachable` says that there was no
+answer, which is no answer about the log.
+
+Appending is in `append`, following in `tail`, announcements are in `announce`.
+"""
+
+import ssl
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+import nats.errors
+import structlog
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+
+from foreblock.errors import BadLogStream, LogServerTooOld, LogUnreachable, NobodyListens
+from foreblock.log.jetstream import ApiAnswer, StreamState, read_answer
+from foreblock.log.stream_settings import check_version, differences, new_stream
+from foreblock.log.subjects import LogSubjects
+from foreblock.secret_urls import safe_url, without_secrets
+
+log = structlog.get_logger()
+
+PING_SECONDS: Final = 1
+MOST_PINGS: Final = 2  # without an answer: then the connection is lost
+RECONNECT_SECONDS: Final = 0.1
+ANSWER_SECONDS: Final = 1.0
+_PENDING_BYTES: Final = 64 << 20
+_NO_STREAM: Final = 10059
+FAILURES: Final = (nats.errors.Error, TimeoutError, OSError)
+
+Heard = Callable[[Msg], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class LogServers:
+    """Where a log is, and who we are there."""
+
+    addresses: Sequence[str]
+    subjects: LogSubjects
+    credentials: str = ""  # the path of a file with a NATS user; else user and password of a URL
+    ca: str = ""  # the path of a file with the certificates to trust; this or tls:// requires TLS
+
+
+class _CheckedClient(Client):
+    """A client that looks at a server before it says who it is."""
+
+    needs_tls = False
+
+    def _connect_command(self) -> bytes:
+        try:
+            self._check_server()
+        except (LogServerTooOld, LogUnreachable) as why:
+            if self.is_reconnecting:  # the next server may be a better one
+                raise nats.errors.Error(str(why)) from None
+            raise
+        return super()._connect_command()
+
+    def _check_server(self) -> None:
+        check_version(str(self._server_info.get("version", "")))
+        if self.needs_tls and not self._server_info.get("tls_required", False):
+            raise LogUnreachable("the NATS server does not use TLS")
+
+
+class LogConnection:
+    """A connection that is kept until it is closed."""
+
+    def __init__(self, servers: LogServers, name: str) -> None:
+        self.subjects: Final = servers.subjects
+        self.reconnected: Final[list[Callable[[], None]]] = []  # called after each new connection
+        self._servers: Final = servers
+        self._name: Final = name
+        self._client: Final = _CheckedClient()
+        self._last_error = ""
+        self._is_closing = False
+
+    async def open(self) -> None:
+        """Connect; where no server answers, try until cancelled.
+
+        Raises `LogServerTooOld`, or `LogUnreachable` where a server lacks TLS.
+        """
+        servers = self._servers
+        needs_tls = bool(servers.ca) or any(a.startswith("tls://") for a in servers.addresses)
+        self._client.needs_tls = needs_tls
+        tls = ssl.create_default_context(cafile=servers.ca or None) if needs_tls else None
+        await self._client.connect(
+            list(servers.addresses),
+            name=self._name,
+            error_cb=self._failed,
+            disconnected_cb=self._lost,
+            reconnected_cb=self._connected_again,
+            user_credentials=servers.credentials or None,
+            tls=tls,
+            connect_timeout=PING_SECONDS,
+            reconnect_time_wait=RECONNECT_SECONDS,  # type: ignore[arg-type]  # a fraction is fine
+            max_reconnect_attempts=-1,
+            ping_interval=PING_SECONDS,
+            max_outstanding_pings=MOST_PINGS,
+            pending_size=_PENDING_BYTES,
+        )
+        self._say_connected()
+
+    async def close(self) -> None:
+        self._is_closing = True
+        await self._client.close()
+
+    @property
+    def is_connected(self) -> bool:
+        return self._client.is_connected
+
+    @property
+    def max_payload(self) -> int:
+        """Bytes that the server takes in one message."""
+        return self._client.max_payload
+
+    def new_inbox(self) -> str:
+        return self._client.new_inbox()
+
+    async def publish(
+        self, subject: str, data: bytes, headers: dict[str, str] | None = None, reply: str = ""
+    ) -> None:
+        """Send without an answer; nothing is kept for later while there is no connection."""
+        if not self._client.is_connected:
+            raise LogUnreachable("not connected")
+        try:
+            await self._client.publish(subject, data, reply=reply, headers=headers)
+        except FAILURES as why:
+            raise LogUnreachable(_words(why)) from None
+
+    async def request(
+        self,
+        subject: str,
+        data: bytes = b"",
+        headers: dict[str, str] | None = None,
+        seconds: float = ANSWER_SECONDS,
+    ) -> bytes:
+        """Send, and wait for the answer."""
+        if not self._client.is_connected:
+            raise NobodyListens("not connected")
+        try:
+            answer = await self._client.request(subject, data, timeout=seconds, headers=headers)
+        except nats.errors.NoRespondersError as why:
+            raise NobodyListens(_words(why)) from None
+        except FAILURES as why:
+            raise LogUnreachable(_words(why)) from None
+        return answer.data
+
+    async def subscribe(self, subject: str, heard: Heard) -> Subscription:
+        """Hear a subject, over reconnects too; bounds are the caller's."""
+        try:
+            return await self._client.subscribe(
+                subject, cb=heard, pending_msgs_limit=0, pending_bytes_limit=0
+            )
+        except FAILURES as why:
+            raise LogUnreachable(_words(why)) from None
+
+    async def ask_jetstream(self, what: str, fields: dict[str, Any] | None = None) -> ApiAnswer:
+        """Ask JetStream's API, without its prefix."""
+        data = b"" if fields is None else msgspec.json.encode(fields)
+        return read_answer(await self.request(f"$JS.API.{what}", data))
+
+    async def state(self) -> StreamState:
+        """The ends of the stream, as its leader has them."""
+        answer = await self._info()
+        state = answer.fields["state"]
+        return StreamState(state["first_seq"], state["last_seq"])
+
+    async def check_stream(self) -> None:
+        """Raises `BadLogStream` where the stream is not there, or is no log."""
+        answer = await self._info()
+        if wrong := differences(answer.fields["config"], self.subjects):
+            raise BadLogStream(self.subjects.stream, "; ".join(wrong))
+
+    async def make_stream(self, replicas: int) -> None:
+        """Create the stream where it is not there, then check it. For writers."""
+        answer = await self.ask_jetstream(f"STREAM.INFO.{self.subjects.stream}")
+        if answer.error == _NO_STREAM:
+            settings = new_stream(self.subjects, replicas)
+            made = await self.ask_jetstream(f"STREAM.CREATE.{self.subjects.stream}", settings)
+            if made.error:
+                raise BadLogStream(self.subjects.stream, made.why)
+        await self.check_stream()
+
+    async def _info(self) -> ApiAnswer:
+        answer = await self.ask_jetstream(f"STREAM.INFO.{self.subjects.stream}")
+        if answer.error == _NO_STREAM:
+            raise BadLogStream(self.subjects.stream, "it is not there; a writer creates it")
+        if answer.error:
+            raise LogUnreachable(answer.why)
+        return answer
+
+    async def _failed(self, why: Exception) -> None:
+        """Log a failure once, and again after a connection."""
+        words = _words(why)
+        if words != self._last_error:
+            self._last_error = words
+            log.info("log_server_failed", stream=self.subjects.stream, why=words)
+
+    async def _lost(self) -> None:
+        if not self._is_closing:
+            log.warning("log_server_lost", stream=self.subjects.stream, why=self._last_error)
+
+    async def _connected_again(self) -> None:
+        self._say_connected()
+        for call in self.reconnected:
+            call()
+
+    def _say_connected(self) -> None:
+        self._last_error = ""
+        url = self._client.connected_url
+        server = safe_url(url.geturl()) if url else ""
+        log.info("log_server_connected", stream=self.subjects.stream, server=server)
+
+
+async def end_subscriptions(subscriptions: Iterable[Subscription]) -> None:
+    """Hear no more; with the connection they are gone anyhow."""
+    for each in subscriptions:
+        with suppress(*FAILURES):
+            await each.unsubscribe()
+
+
+def _words(why: BaseException) -> str:
+    return without_secrets(str(why)) or type(why).__name__

@@ -1,0 +1,43 @@
+"""Answers of JetStream's API. No I/O.
+
+An error of JetStream is an answer, with a code; `LogUnreachable` is raised where there is none.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from foreblock.errors import LogUnreachable
+
+
+@dataclass(frozen=True, slots=True)
+class StreamState:
+    """The first and the last sequence of a stream; of an empty one the first is one above."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class ApiAnswer:
+    """An answer of JetStream: fields, or an error."""
+
+    fields: dict[str, Any]
+
+    @property
+    def error(self) -> int:
+        """The code of its error, 0 if there is none."""
+        return int(self.fields.get("error", {}).get("err_code", 0))
+
+    @property
+    def why(self) -> str:
+        return str(self.fields.get("error", {}).get("description", ""))
+
+
+def read_answer(data: bytes) -> ApiAnswer:
+    """An answer of JetStream. Raises `LogUnreachable` for anything else."""
+    try:
+        return ApiAnswer(msgspec.json.decode(data, type=dict[str, Any]))
+    except msgspec.MsgspecError as why:
+        raise LogUnreachable(f"not an answer of JetStream: {why}") from None

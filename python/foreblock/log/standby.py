@@ -1,0 +1,69 @@
+"""Wait until a standby may take over: listens to a tail, and looks at the log when it is quiet.
+
+The rule is `takeover.SilenceWatch`; this drives it with a clock and with looks at the stream. A
+standby takes over with `Appender.append` of an empty commit of the next epoch, after what it has
+applied: where the stream has more, it is not the next one and the append is refused.
+"""
+
+import asyncio
+from random import Random
+from typing import Final
+
+from foreblock.clock import Clock
+from foreblock.errors import LogError
+from foreblock.log.connection import LogConnection
+from foreblock.log.head import HeadAnnouncement
+from foreblock.log.tail import LogTail
+from foreblock.log.takeover import LOOK_SECONDS, SilenceWatch, StandbyStep
+
+_SECOND_NS: Final = 10**9
+_LONGEST_SLEEP: Final = 0.05  # between two glances at the clock
+
+
+class Standby:
+    """Watches the writer of a log; give `heard` to the tail that follows it."""
+
+    def __init__(
+        self, connection: LogConnection, clock: Clock, silence: float, chance: Random
+    ) -> None:
+        """`silence` in seconds; 0 never takes over."""
+        self._connection: Final = connection
+        self._clock: Final = clock
+        self._silence: Final = silence
+        self._watch: Final = SilenceWatch(silence, chance, clock.monotonic_ns())
+        self._seen = 0  # the last sequence of the stream that was seen
+
+    def heard(self, _: HeadAnnouncement | None) -> None:
+        """A commit or a head came: the writer is there."""
+        self._watch.heard(self._clock.monotonic_ns())
+
+    async def until_silent(self, tail: LogTail) -> int:
+        """Return the epoch to take over with, once the writer is silent and the log answers."""
+        if not self._silence:
+            await asyncio.Event().wait()  # until cancelled
+        while True:
+            now_ns = self._clock.monotonic_ns()
+            if self._watch.due(now_ns) is StandbyStep.LOOK:
+                if await self._look(tail) is StandbyStep.TAKE_OVER:
+                    return tail.position.epoch + 1
+            else:
+                left = (self._watch.next_look_ns - now_ns) / _SECOND_NS
+                await asyncio.sleep(min(left, _LONGEST_SLEEP))
+
+    def begin_anew(self) -> None:
+        """Count from now on: an attempt to take over did not succeed."""
+        self._watch.unanswered(self._clock.monotonic_ns())
+
+    async def _look(self, tail: LogTail) -> StandbyStep:
+        try:
+            async with asyncio.timeout(LOOK_SECONDS):
+                state = await self._connection.state()
+        except (LogError, TimeoutError):
+            self._watch.unanswered(self._clock.monotonic_ns())
+            return StandbyStep.WAIT
+        known = max(self._seen, tail.position.sequence)
+        self._seen = state.last
+        is_news = state.last > known
+        step = self._watch.answered(self._clock.monotonic_ns(), is_news=is_news)
+        is_level = tail.position.sequence >= state.last
+        return step if is_level else StandbyStep.WAIT

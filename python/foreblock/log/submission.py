@@ -1,0 +1,104 @@
+"""A transaction on its way from a replica to the writer, and the answer. No I/O.
+
+    transaction   format, 1 (1) ‖ sender (20) ‖ the raw transaction
+    answer        format, 1 (1) ‖ 0 accepted or 1 rejected (1) ‖ the sender's next nonce (8)
+                  ‖ the reason of a rejection, UTF-8
+    nonce hint    sender (20) ‖ nonce (8)
+
+The answer carries the nonce so that the replica has it before its client has the answer; other
+replicas hear it as a hint.
+"""
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+from foreblock.errors import MalformedLogMessage, NewerLogFormat
+
+SUBMISSION_FORMAT: Final = 1
+SUBMISSION: Final = struct.Struct(">B20s")
+ANSWER: Final = struct.Struct(">BBQ")
+HINT: Final = struct.Struct(">20sQ")
+# A transaction has at most 128 KiB, with blobs at most 1 MiB; a longer one is not one of ours.
+LONGEST_RAW: Final = 1 << 20
+LONGEST_REASON: Final = 4096  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardedTransaction:
+    """A transaction that a replica hands in; its sender is recovered there."""
+
+    sender: bytes
+    raw: bytes
+
+    def encode(self) -> bytes:
+        return SUBMISSION.pack(SUBMISSION_FORMAT, self.sender) + self.raw
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardedAnswer:
+    """What the writer says of a transaction; no reason: it is in the pool."""
+
+    next_nonce: int
+    rejected: str | None = None
+
+    def encode(self) -> bytes:
+        head = ANSWER.pack(SUBMISSION_FORMAT, self.rejected is not None, self.next_nonce)
+        reason = (self.rejected or "").encode("utf-8", "replace")[:LONGEST_REASON]
+        return head + reason
+
+
+@dataclass(frozen=True, slots=True)
+class NonceHint:
+    """The next nonce after a sender's transactions in the pool."""
+
+    sender: bytes
+    nonce: int
+
+    def encode(self) -> bytes:
+        return HINT.pack(self.sender, self.nonce)
+
+
+def decode_submission(data: bytes) -> ForwardedTransaction:
+    """Raises `MalformedLogMessage` or `NewerLogFormat`."""
+    what = "submission"
+    _check(what, data, SUBMISSION.size)
+    if len(data) > SUBMISSION.size + LONGEST_RAW:
+        raise MalformedLogMessage(what, f"a transaction of {len(data) - SUBMISSION.size} bytes")
+    _, sender = SUBMISSION.unpack_from(data)
+    return ForwardedTransaction(sender, data[SUBMISSION.size :])
+
+
+def decode_answer(data: bytes) -> ForwardedAnswer:
+    """Raises `MalformedLogMessage` or `NewerLogFormat`."""
+    what = "answer to a submission"
+    _check(what, data, ANSWER.size)
+    _, status, nonce = ANSWER.unpack_from(data)
+    reason = data[ANSWER.size :]
+    match status:
+        case 0 if not reason:
+            return ForwardedAnswer(nonce)
+        case 0:
+            raise MalformedLogMessage(what, "accepted, with a reason")
+        case 1:
+            return ForwardedAnswer(nonce, reason[:LONGEST_REASON].decode("utf-8", "replace"))
+        case _:
+            raise MalformedLogMessage(what, f"status {status}")
+
+
+def decode_hint(data: bytes) -> NonceHint:
+    """Raises `MalformedLogMessage`."""
+    if len(data) != HINT.size:
+        raise MalformedLogMessage("nonce hint", f"{len(data)} bytes, not {HINT.size}")
+    return NonceHint(*HINT.unpack(data))
+
+
+def _check(what: str, data: bytes, shortest: int) -> None:
+    if not data:
+        raise MalformedLogMessage(what, "it is empty")
+    if data[0] > SUBMISSION_FORMAT:
+        raise NewerLogFormat(f"format of a {what}", data[0], SUBMISSION_FORMAT)
+    if data[0] < SUBMISSION_FORMAT:
+        raise MalformedLogMessage(what, f"format {data[0]}")
+    if len(data) < shortest:
+        raise MalformedLogMessage(what, f"{len(data)} bytes, at least {shortest}")

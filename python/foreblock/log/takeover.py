@@ -1,0 +1,80 @@
+"""When a standby takes over: after silence of the writer, while the log answers. No I/O.
+
+A standby that hears neither a commit nor a head looks at the end of the log every quarter of a
+second. It may take over once nothing was heard for `silence` seconds and a chance of up to half
+a second, and every look in that time was answered with nothing new. Whatever else happens starts
+the time anew: a look without an answer, because silence of a log that does not answer says
+nothing about its writer; and a time in which the standby itself did not run, because what was
+said then may not be read yet.
+
+Taking over is an append of the next epoch, which the log takes from one standby only; so a
+mistake here costs a change of the writer and no commit. Times are of the standby's monotonic
+clock, passed in; no clock of another machine is involved.
+"""
+
+from enum import Enum, auto
+from random import Random
+from typing import Final
+
+_SECOND_NS: Final = 10**9
+QUIET_NS: Final = _SECOND_NS // 2  # of silence before the first look
+LOOK_NS: Final = _SECOND_NS // 4  # between looks
+LOOK_SECONDS: Final = 0.5  # until a look counts as unanswered
+ASLEEP_NS: Final = 3 * _SECOND_NS // 2  # between two signs of life: the standby did not run
+CHANCE_NS: Final = _SECOND_NS // 2
+
+
+class StandbyStep(Enum):
+    """What a standby does next."""
+
+    WAIT = auto()
+    LOOK = auto()
+    TAKE_OVER = auto()
+
+
+class SilenceWatch:
+    """The silence of a log, as one standby sees it."""
+
+    def __init__(self, silence: float, chance: Random, now_ns: int) -> None:
+        """`silence` in seconds; 0 never takes over."""
+        self._silence_ns: Final = round(silence * _SECOND_NS)
+        self._chance: Final = chance
+        self._awake_ns = now_ns  # the last sign that standby and log were there
+        self._begin(now_ns)
+
+    def _begin(self, now_ns: int) -> None:
+        self._since_ns = now_ns
+        self._look_ns = now_ns + QUIET_NS
+        self._wait_ns = self._silence_ns + self._chance.randrange(CHANCE_NS + 1)
+
+    def heard(self, now_ns: int) -> None:
+        """A commit or a head of the current epoch, or of a newer one."""
+        self._awake_ns = now_ns
+        self._begin(now_ns)
+
+    def unanswered(self, now_ns: int) -> None:
+        """A look failed, or an attempt to take over did."""
+        self.heard(now_ns)
+
+    def answered(self, now_ns: int, *, is_news: bool) -> StandbyStep:
+        """A look was answered; `is_news` says that the log has more than this standby knew."""
+        was_asleep = now_ns - self._awake_ns > ASLEEP_NS
+        self._awake_ns = now_ns
+        if is_news or was_asleep:
+            self._begin(now_ns)
+            return StandbyStep.WAIT
+        end_ns = self._since_ns + self._wait_ns
+        is_over = now_ns >= end_ns
+        self._look_ns = now_ns + LOOK_NS if is_over else min(now_ns + LOOK_NS, end_ns)
+        return StandbyStep.TAKE_OVER if is_over and self._silence_ns else StandbyStep.WAIT
+
+    def due(self, now_ns: int) -> StandbyStep:
+        """Whether it is time to look."""
+        return (
+            StandbyStep.LOOK if now_ns >= self._look_ns and self._silence_ns else StandbyStep.WAIT
+        )
+
+    @property
+    def next_look_ns(self) -> int:
+        """When the next look is due, if nothing is heard."""
+        return self._look_ns

@@ -1,0 +1,39 @@
+"""What decides does no I/O, and NATS is known by few modules and needed by nobody else."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "python" / "foreblock"
+PURE = [path for path in sorted((PACKAGE / "log").glob("*.py")) if "No I/O." in path.read_text()]
+
+
+def imported(path: Path) -> set[str]:
+    """The first names of all modules that a module imports."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {each.name.split(".")[0] for each in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module.split(".")[0])
+    return names
+
+
+def test_the_deciding_modules_are_there() -> None:
+    assert {path.stem for path in PURE} >= {
+        "message", "parts", "position", "head", "submission", "takeover", "clock_offset",
+        "journal", "live", "stream_settings", "subjects",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PURE, ids=lambda path: path.stem)
+def test_they_do_no_input_or_output(path: Path) -> None:
+    forbidden = {"asyncio", "io", "nats", "os", "pathlib", "socket", "time"}
+    assert not forbidden & imported(path)
+
+
+def test_only_the_log_needs_what_is_optional() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        if path.parent.name != "log":
+            assert not {"nats", "zstandard"} & imported(path), path

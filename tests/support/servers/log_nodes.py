@@ -1,0 +1,140 @@
+"""Nodes of a log for tests: a plain list in the place of a store, all else as it is served."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from foreblock.clock import SystemClock
+from foreblock.errors import BadLogStream, LogUnreachable
+from foreblock.log.announce import Announcer
+from foreblock.log.append import Appender
+from foreblock.log.connection import LogConnection, LogServers
+from foreblock.log.journal import Journal
+from foreblock.log.message import LogMessage
+from foreblock.log.parts import StoredCommit
+from foreblock.log.position import LogPosition
+from foreblock.log.stream_reader import StreamReader
+from foreblock.log.subjects import LogSubjects
+from foreblock.log.tail import LogTail
+from support.servers.waiting import PATIENCE
+
+NAME = "main"
+LOG_ID = b"l" * 16
+BOOT = b"b" * 16
+
+
+class Node:
+    """Writes, follows, or both in turn; `bodies` and `position` are its store."""
+
+    def __init__(self, connection: LogConnection) -> None:
+        self.connection = connection
+        self.reader = StreamReader(connection)
+        self.journal = Journal()
+        self.appender = Appender(connection, self.reader, self.journal, SystemClock())
+        self.position = LogPosition()
+        self.bodies: list[bytes] = []
+        self.links: list[bytes] = []
+        self.tail: LogTail | None = None
+        self._changed = asyncio.Event()
+
+    # A writer.
+
+    def message(self, body: bytes, epoch: int | None = None) -> LogMessage:
+        at = self.position
+        epoch = epoch if epoch is not None else max(1, at.epoch)
+        return LogMessage(epoch, at.commit, at.commit + 1, LOG_ID, at.link, body)
+
+    async def write(self, body: bytes, epoch: int | None = None) -> None:
+        """One commit: into the log, into the store, announced."""
+        message = self.message(body, epoch)
+        commit = self.appender.prepare(self.position, message)
+        async with asyncio.timeout(PATIENCE):
+            await self.appender.append(self.position, commit)
+        self._store(message, self.position.after(message, commit.last))
+        announcer = Announcer(self.connection, self.appender, self.position, BOOT, SystemClock())
+        await announcer.committed(self.position)
+
+    # A replica.
+
+    def follower(self, **options: Callable[..., None]) -> LogTail:
+        self.tail = LogTail(
+            self.connection,
+            self.reader,
+            self.position,
+            self._apply,
+            journal=self.journal,
+            **options,
+        )
+        return self.tail
+
+    async def catch_up(self) -> None:
+        """Read to the end of the log, once it answers."""
+        await retried(self.follower().catch_up)
+
+    @asynccontextmanager
+    async def following(self) -> AsyncIterator[asyncio.Task[None]]:
+        task = asyncio.create_task(self.follower().run())
+        task.add_done_callback(lambda _: self._changed.set())
+        try:
+            yield task
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def until(self, condition: Callable[[], bool], task: asyncio.Task[object]) -> None:
+        """Wait for what applying brings; what ends the loop is raised."""
+        async with asyncio.timeout(PATIENCE):
+            while not condition():
+                if task.done():
+                    await task
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def until_level(self, other: "Node", task: asyncio.Task[object]) -> None:
+        await self.until(lambda: self.position == other.position, task)
+        assert self.bodies == other.bodies
+
+    async def _apply(self, commit: StoredCommit, position: LogPosition) -> None:
+        assert commit.message.previous == (self.links[-1] if self.links else bytes(32))
+        self._store(commit.message, position)
+
+    def _store(self, message: LogMessage, position: LogPosition) -> None:
+        self.position = position
+        self.bodies.append(message.body)
+        self.links.append(message.link)
+        self._changed.set()
+
+
+@asynccontextmanager
+async def node(
+    *urls: str, name: str = NAME, make: bool = True, replicas: int = 1
+) -> AsyncIterator[Node]:
+    """A node that is connected; the first one makes the stream."""
+    connection = LogConnection(LogServers(urls, LogSubjects(name)), "test")
+    async with asyncio.timeout(PATIENCE):
+        await connection.open()
+    try:
+        if make:
+            await retried(lambda: connection.make_stream(replicas))
+        found = Node(connection)
+        await found.reader.open()
+        yield found
+    finally:
+        await connection.close()
+
+
+async def retried(call: Callable[[], Awaitable[None]]) -> None:
+    """Call until JetStream answers, which it does a little after its server."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                return await call()
+            except (LogUnreachable, BadLogStream):
+                await asyncio.sleep(0.01)
+
+
+async def looked_until(condition: Callable[[], bool]) -> None:
+    """Wait for what has no event."""
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110, there is nothing to be woken by
+            await asyncio.sleep(0.005)

