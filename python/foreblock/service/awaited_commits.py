@@ -1,7 +1,7 @@
 """Requests that wait until a commit is here: those with `Foreblock-Min-Commit` or `-Min-Place`.
 
 One for each network of a worker. While some wait, a task reads the heads when it hears of a
-commit, and now and then because hints may be missed and other writers give none; nobody waits:
+commit, and now and then because hints may be missed and other writers give none; without them
 nothing runs. A request holds a place of the worker's room meanwhile, and no view.
 
 What is demanded, and whether a commit has it, is in `scheduling/minimum.py`.
@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from foreblock.errors import StoreError
+from foreblock.errors import ForeblockError
 from foreblock.ledger.reading.availability import AbsentLedger
 from foreblock.ledger.reading.view import Ledger
 from foreblock.methods.subscriptions.delivery import FollowCommits
@@ -100,7 +100,7 @@ def reached_by(ledger: Ledger | AbsentLedger) -> Reached | None:
     """What the last commit of a ledger has; none while its store cannot be read."""
     try:
         view = ledger.view()
-    except StoreError:
+    except ForeblockError:
         return None
     try:
         pending = view.pending
