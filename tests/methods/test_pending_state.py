@@ -1,5 +1,6 @@
 """Balances and calls on pre-confirmed state, under every name that it has."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from foreblock.ledger.reading.view import Ledger
 from support.chains.preconfirming import BEACON_ROOTS, COUNTER, PAID, SENDER, PreconfirmingChain
 from support.payloads.bytecode import returning
-from support.servers.asking import Asker, asker, error
+from support.servers.asking import Asker, asker, error, request
 
 TO = "0x00000000000000000000000000000000000c0de0"
 PAYEE = "0x" + PAID.hex()
@@ -189,3 +190,28 @@ def test_pending_means_latest_past_its_deadline(chain: PreconfirmingChain, clien
     (block,) = client.ask("eth_simulateV1", {"blockStateCalls": [{}]}, "pending")
     assert block["parentHash"] == "0x" + chain.writer.latest.hash.hex()
     assert int(client.ask("eth_getBalance", PAYEE, place(2, 2)), 16) == 111, "a pin stays"
+
+
+def test_the_snapshot_is_that_of_the_header(chain: PreconfirmingChain, client: Asker) -> None:
+    """In a batch it is the commit of the other answers, with the heads that they name."""
+    requests = (
+        request("foreblock_snapshot"),
+        request("eth_getBlockByNumber", "latest", False),
+        request("eth_getBlockByNumber", "pending", False),
+    )
+    body = b"[%b]" % b",".join(requests)
+    for has_pending in (True, False):
+        reply = client.reply(body)
+        found, latest, pending = (each["result"] for each in json.loads(reply.body))
+        text = f"commit={int(found['commit'], 16)}; latest={latest['number']}:{latest['hash']}"
+        assert found["latest"] == {"number": latest["number"], "hash": latest["hash"]}
+        if has_pending:
+            assert found["pending"] == {
+                "number": pending["number"], "index": "0x2", "hash": pending["hash"],
+            }  # fmt: skip
+            text += f"; pending={pending['number']}.2:{pending['hash']}"
+        else:
+            assert found["pending"] is None
+        assert reply.headers.decode() == f"Foreblock-Snapshot: {text}\r\n"
+        chain.clock.advance(10**10)
+    assert client.ask("foreblock_snapshot", 1)["code"] == -32602

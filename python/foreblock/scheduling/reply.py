@@ -5,6 +5,7 @@ from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
+from foreblock.scheduling.minimum import Minimum, Missing
 from foreblock.scheduling.room import LongText
 from foreblock.scheduling.thresholds import THRESHOLDS
 
@@ -145,6 +146,11 @@ class ServerCounts(NamedTuple):
     refused: Callable[[], None] = lambda: None  # a connection beyond the limit
 
 
+# Nothing if a network has the state that a request demands, else what is missing; an awaitable
+# waits for it, and is cancelled when the client goes away.
+CheckMinimum = Callable[[Minimum], Missing | Awaitable[Missing | None] | None]
+
+
 class Served(NamedTuple):
     """One network, as a server needs it."""
 
@@ -161,3 +167,4 @@ class Served(NamedTuple):
     # The text of /metrics; none: there is no such path.
     metrics: Callable[[], bytes | Awaitable[Text]] | None = None
     only_metrics: bool = False  # no request is answered
+    check_minimum: CheckMinimum = lambda minimum: None  # noqa: ARG005, all are met

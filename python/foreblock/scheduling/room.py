@@ -8,6 +8,10 @@ it is released however the request ends: answered, cancelled, never started.
 A request that waits for a later commit may do so for a minute. It holds a `LongPlace` as well,
 of which there are fewer, so that other waiting requests always find a place.
 
+A request that waits for a commit which another instance has seen holds a `CommitPlace` instead,
+of which there are as few, so that nobody who asks for commits of the future takes the places of
+others.
+
 A long answer counts by its pieces, each for its whole length until all of it is sent; a piece
 that several answers share, such as the text of a block, counts once. Short answers are never
 refused. Bytes that the system takes at once are not counted: counting them makes a block of
@@ -30,8 +34,8 @@ class Room:
     """The places and bytes that are left."""
 
     __slots__ = (
-        "_holders", "bytes_left", "limit", "long_places", "long_places_left", "places",
-        "places_left", "received", "received_left", "wanted",
+        "_holders", "bytes_left", "commit_places_left", "limit", "long_places",
+        "long_places_left", "places", "places_left", "received", "received_left", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -44,6 +48,7 @@ class Room:
         self.places_left = places
         self.long_places: Final = places // LONG_SHARE
         self.long_places_left = self.long_places
+        self.commit_places_left = self.long_places
         self.limit: Final = limit
         self.bytes_left = limit  # negative when an answer could not be refused any more
         self.received: Final = received
@@ -63,6 +68,10 @@ class Room:
     def long_place(self) -> "LongPlace | None":
         """A place to wait in for long; None when all are taken."""
         return LongPlace(self) if self.long_places_left > 0 else None
+
+    def commit_place(self) -> "CommitPlace | None":
+        """A place to wait in for a commit; None when all are taken."""
+        return CommitPlace(self) if self.commit_places_left > 0 else None
 
     def receive(self, size: int) -> "ReceivedBytes | None":
         """Room for the body of a request; None when there is not enough."""
@@ -116,6 +125,19 @@ class LongPlace:
 
     def __del__(self) -> None:
         self._room.long_places_left += 1
+
+
+class CommitPlace:
+    """The place of one request that waits for a commit it has heard of."""
+
+    __slots__ = ("_room",)
+
+    def __init__(self, room: Room) -> None:
+        self._room: Final = room
+        room.commit_places_left -= 1
+
+    def __del__(self) -> None:
+        self._room.commit_places_left += 1
 
 
 class ReceivedBytes:

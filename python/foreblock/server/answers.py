@@ -75,6 +75,11 @@ def bad_request(why: str) -> Answer:
     return Answer(b"400 Bad Request", b"bad request: " + why.encode("latin-1"))
 
 
+def not_here_yet(why: str) -> Answer:
+    """The state that a request demands has not arrived; another instance may have it."""
+    return Answer(b"503 Service Unavailable", why.encode("ascii"), b"Retry-After: 1\r\n")
+
+
 def body_too_large(length: int, limit: int) -> Answer:
     """The announced body exceeds the limit."""
     return Answer(b"413 Content Too Large", b"content length too large (%d>%d)" % (length, limit))

@@ -9,12 +9,14 @@ and the connection stays open.
 import re
 from typing import Final, NamedTuple, Self
 
+from foreblock.scheduling.minimum import Minimum
 from foreblock.server import answers
 from foreblock.server.answers import Answer, Probe, Scrape
 from foreblock.server.documents import MOVED, NO_DOCUMENTS, Documents, prefers_page, serve
 from foreblock.server.head import RequestHead
 from foreblock.server.hosts import host_allowed
 from foreblock.server.limits import Access, ServerLimits
+from foreblock.server.minimum import read_minimum
 from foreblock.server.origins import ALL, origin_allowed
 from foreblock.server.upgrade import Upgrade, check_upgrade, wants_websocket
 
@@ -41,6 +43,7 @@ class AcceptedHead(NamedTuple):
     repeatable: bool  # equal bytes may be accepted without parsing
     path: bytes = ROOT  # one of the rules' paths; each has a handler of its own
     request_id: str = ""  # what the client calls the request
+    minimum: Minimum | None = None  # the state that it demands at least
 
 
 class RefusedRequest(NamedTuple):
@@ -81,7 +84,7 @@ def check(head: RequestHead, rules: RequestRules) -> AcceptedHead | RefusedReque
     target = _target(head)
     if isinstance(target, Answer):
         return _refused(head, target)
-    answer = _answer(head, *target, length, rules)
+    answer, minimum = _with_minimum(head, target[1], _answer(head, *target, length, rules))
     if length > rules.body_limit:
         too_large = answers.body_too_large(length, rules.body_limit)
         return _refused(head, answer if isinstance(answer, Answer) and answer.text else too_large)
@@ -98,9 +101,10 @@ def check(head: RequestHead, rules: RequestRules) -> AcceptedHead | RefusedReque
         _connection(head) + cors_headers(head, rules) + _id_header(head),
         expects,
         _bodiless(head, answer) if isinstance(answer, Answer) else answer,
-        _repeatable(head, length, answer, expectation),
+        minimum is None and _repeatable(head, length, answer, expectation),
         ROOT if answer is not None else _path(target[1]),
         _request_id(head).decode("ascii"),
+        minimum,
     )
 
 
@@ -151,6 +155,18 @@ def _answer(
     if path == ROOT and not query and not length and prefers_page(head, rules.documents):
         return serve(head, host, rules.documents.page, rules.documents)
     return _answer_by_method(head, query, length, rules)
+
+
+def _with_minimum(
+    head: RequestHead, target: bytes, answer: Answer | Probe | Scrape | Upgrade | None
+) -> tuple[Answer | Probe | Scrape | Upgrade | None, Minimum | None]:
+    """The answer, and the minimum of a request that is answered from the state of a network."""
+    if answer is not None and not isinstance(answer, Upgrade):
+        return answer, None
+    minimum = read_minimum(head, b"" if answer is None else target.partition(b"?")[2])
+    if isinstance(minimum, Answer):
+        return minimum, None
+    return answer, minimum
 
 
 def _answer_elsewhere(

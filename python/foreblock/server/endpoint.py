@@ -52,6 +52,7 @@ class HttpEndpoint:
         self.flusher: Final = Flusher()
         self.readiness: Final = served.readiness
         self._metrics: Final = served.metrics
+        self.check_minimum: Final = served.check_minimum
         self.rules: Final = rules._replace(
             paths=frozenset(self.handlers), metrics=served.metrics is not None
         )

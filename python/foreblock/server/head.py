@@ -13,9 +13,9 @@ import httptools
 KEPT: Final = frozenset(
     {
         b"accept", b"access-control-request-headers", b"access-control-request-method",
-        b"connection", b"content-length", b"content-type", b"expect", b"host", b"if-none-match",
-        b"origin", b"sec-websocket-key", b"sec-websocket-version", b"transfer-encoding",
-        b"upgrade", b"x-request-id",
+        b"connection", b"content-length", b"content-type", b"expect", b"foreblock-min-commit",
+        b"foreblock-min-place", b"host", b"if-none-match", b"origin", b"sec-websocket-key",
+        b"sec-websocket-version", b"transfer-encoding", b"upgrade", b"x-request-id",
     }
 )  # fmt: skip
 

@@ -44,6 +44,12 @@ class ServerLimits:
         "BYTES",
         least=1 << 20,
     )
+    min_commit_wait: float = setting(
+        0.25,
+        "time a request may wait for the commit of its Foreblock-Min-Commit",
+        "SECONDS",
+        most=10,
+    )
     drain_grace: float = setting(5.0, "time to finish accepted requests on shutdown", "SECONDS")
 
 

@@ -13,10 +13,12 @@ import asyncio
 from collections.abc import Awaitable
 from functools import partial
 from itertools import count
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import structlog
 
+from foreblock.errors import ForeblockError
+from foreblock.scheduling.minimum import Minimum, Missing
 from foreblock.scheduling.reply import NO_FAST_PATH, Client, Reply
 from foreblock.scheduling.room import LongText, ReceivedBytes
 from foreblock.scheduling.thresholds import THRESHOLDS
@@ -89,7 +91,7 @@ class HttpConnection(asyncio.Protocol):
         self._last = False
         self._whole: list[bytes] | None = None  # a long answer while it is written at once
         # Progress.
-        self._task: asyncio.Future[Reply | Answer] | None = None
+        self._task: asyncio.Future[Reply | Answer] | asyncio.Future[Missing | None] | None = None
         self._received: ReceivedBytes | None = None  # of the current request
         self._ended = False  # the client has closed its side
         self._draining = False
@@ -279,9 +281,14 @@ class HttpConnection(asyncio.Protocol):
         if not self._transport.is_closing():
             self._proceed()
 
-    def _answer(self, body: bytes, accepted: AcceptedHead) -> bool:
-        """Answer a request; false if this ends the turn."""
+    def _answer(self, body: bytes, accepted: AcceptedHead, *, is_fresh: bool = False) -> bool:
+        """Answer a request; false if this ends the turn.
+
+        `is_fresh`: the state that it demands is here.
+        """
         self.since = self._ticker.now
+        if accepted.minimum is not None and not is_fresh:
+            return self._answer_fresh(body, accepted, accepted.minimum)
         if isinstance(accepted.answer, Upgrade):
             return self._upgrade(accepted.answer, accepted)
         if isinstance(accepted.answer, Scrape):
@@ -292,6 +299,40 @@ class HttpConnection(asyncio.Protocol):
             return self._handle(body, accepted)
         with structlog.contextvars.bound_contextvars(request_id=accepted.request_id):
             return self._handle(body, accepted)
+
+    def _answer_fresh(self, body: bytes, accepted: AcceptedHead, minimum: Minimum) -> bool:
+        """Answer a request from the state that it demands; false if this ends the turn."""
+        found = self._endpoint.check_minimum(minimum)
+        if found is None:
+            return self._answer(body, accepted, is_fresh=True)
+        if isinstance(found, Missing):
+            return self._put(accepted, answers.not_here_yet(found.text))
+        self._flush()
+        self._enter(Phase.ANSWERING)
+        self._task = waiting = asyncio.ensure_future(found)
+        waiting.add_done_callback(partial(self._arrived, body, accepted))
+        return False
+
+    def _arrived(
+        self, body: bytes, accepted: AcceptedHead, task: asyncio.Future[Missing | None]
+    ) -> None:
+        """Answer a request that has waited for a commit, and continue with the next one."""
+        self._task = None
+        if self._transport.is_closing():
+            self._received = None
+            return
+        if task.cancelled() or task.exception() is not None:
+            self._fail(task)
+            return
+        self.since, found = self._ticker.now, task.result()
+        goes_on = (
+            self._answer(body, accepted, is_fresh=True)
+            if found is None
+            else self._put(accepted, answers.not_here_yet(found.text))
+        )
+        if goes_on:
+            self._received = None
+            self._proceed()
 
     def _handle(self, body: bytes, accepted: AcceptedHead) -> bool:
         """Let the handler answer; false if this ends the turn."""
@@ -314,10 +355,16 @@ class HttpConnection(asyncio.Protocol):
             return self._put(accepted, NOT_SERVED)
         self._out.append(render_upgrade(upgrade, self._ticker.date))
         self._flush()
+        is_paused = self._gate.unread_answers
+        self._unread.end()
+        self._gate.unread_answers = self._gate.far_ahead = False
+        self._gate.settle()
         websocket = WebSocketConnection(self._endpoint, self._transport, self._client)
         self._ticker.replace(self, websocket)
         self._transport.set_protocol(websocket)
         websocket.open(open_session)
+        if is_paused:  # the transport says so only once
+            websocket.pause_writing()
         if self._draining:
             websocket.drain()
         if self._reader.unread:
@@ -349,12 +396,16 @@ class HttpConnection(asyncio.Protocol):
             return
         self.since = self._ticker.now
         if task.cancelled() or task.exception() is not None:
-            log.error("handler_failed", exc_info=None if task.cancelled() else task.exception())
-            self._end_with(answers.INTERNAL_ERROR)
+            self._fail(task)
             return
         if accepted.request_id:  # what follows is another request
             structlog.contextvars.unbind_contextvars("request_id")
         self._put_and_proceed(accepted, task.result())
+
+    def _fail(self, task: asyncio.Future[Any]) -> None:
+        """End with what says that a fault of the service is to blame."""
+        log.error("handler_failed", exc_info=None if task.cancelled() else task.exception())
+        self._end_with(answers.INTERNAL_ERROR)
 
     def _put(self, accepted: AcceptedHead, answer: Answer | Reply) -> bool:
         """Add an answer to those of this turn; false if this ends the turn."""

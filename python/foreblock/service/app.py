@@ -53,6 +53,7 @@ from foreblock.scheduling.room import Room
 from foreblock.scheduling.scheduler import Scheduler
 from foreblock.scheduling.thresholds import THRESHOLDS
 from foreblock.sequencer.mnemonic import dev_accounts
+from foreblock.service.awaited_commits import AwaitedCommits, reached_by
 from foreblock.service.printed_requests import PrintedRequests
 from foreblock.service.scraping import Scraper
 from foreblock.service.worker_metrics import WorkerMetrics
@@ -211,7 +212,10 @@ def make_served(
             follow=no_hints if link is None else partial(link.following, network.name),
             meter=metrics.meter(network.name, options.slow_seconds),
         )
-        made = NetworkViews(ledger, network, options, scheduler, link, shared)
+        awaited = AwaitedCommits(
+            partial(reached_by, ledger), shared.follow, room, settings.server.min_commit_wait
+        )
+        made = NetworkViews(ledger, network, options, scheduler, link, shared, awaited)
         served.append(made.served())
         metrics.watch_sessions(network.name, made.sessions)
     return _with_metrics(
@@ -262,6 +266,7 @@ class NetworkViews:
     scheduler: Scheduler
     link: WriterLink | None
     shared: Shared
+    awaited: AwaitedCommits
     sessions: list[Sessions] = field(default_factory=list)  # of all views
 
     def served(self) -> Served:
@@ -302,6 +307,7 @@ class NetworkViews:
             open_session=root.open_session,
             sessions_at={NODE_PATH: node.open_session},
             counts=ServerCounts(meter.traffic, meter.opened.add, meter.refused.add),
+            check_minimum=self.awaited.check,
         )
 
 

@@ -1,14 +1,17 @@
 """A blocking JSON-RPC client: one endpoint over HTTP, one connection kept open.
 
 Used by the reading verbs, conformance, benchmarks and the canonical source. A request is
-retried only if the server had closed the idle connection before it arrived. `exchange` and
-`post` keep bytes, for tools that compare bytes.
+retried if the server had closed the idle connection before it arrived, and a few times if it
+is refused with 503 and a time to ask again. It demands the highest commit that was seen at this
+address (`shown_commit`), so answers never go backwards. `exchange` and `post` keep bytes, for tools
+that compare bytes.
 """
 
 import http.client
 import json
 import socket
 import ssl
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
@@ -18,6 +21,7 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 
 from foreblock.errors import ErrorAnswer, InvalidArgument, NotAnAnswer, Unreachable
+from foreblock.upstream.shown_commit import TRIES, ShownCommit, pause_before_next
 
 DEFAULT_URL: Final = "http://127.0.0.1:8545"
 TIMEOUT_SECONDS: Final = 30.0
@@ -39,9 +43,12 @@ class Endpoint:
         url: str = DEFAULT_URL,
         timeout: float = TIMEOUT_SECONDS,
         longest_answer: int | None = None,
+        *,
+        may_go_back: bool = False,
     ) -> None:
-        """`timeout` bounds each step of an exchange.
+        """`timeout` bounds each step of an exchange, and all pauses of one request together.
 
+        `may_go_back` accepts answers of older commits than were seen.
         `longest_answer`, in bytes, is for untrusted endpoints: it also bounds the nesting and
         the number of values of an answer.
         """
@@ -50,9 +57,11 @@ class Endpoint:
         parts = _split(url)
         self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._connection = _connection(parts, timeout)
+        self._timeout = timeout
+        self._seen = None if may_go_back else ShownCommit()
         self._number = 0
         self.headers: Mapping[str, str] = {}  # of the last answer to `request`
-        self._aborted = False
+        self._aborted = threading.Event()
 
     def exchange(self, body: bytes) -> bytes:
         """Post a body and return the body of the answer, also of an HTTP error with JSON."""
@@ -60,7 +69,7 @@ class Endpoint:
 
     def exchange_with_headers(self, body: bytes) -> tuple[bytes, Mapping[str, str]]:
         """`exchange`, with the headers of the answer."""
-        status, answer, headers = self._post_again(body)
+        status, answer, headers = self._post_until_here(body)
         if status != http.HTTPStatus.OK and not answer.lstrip().startswith((b"{", b"[")):
             text = answer[:EXCERPT].decode("utf-8", "replace").strip()
             raise NotAnAnswer(self.url, f"HTTP {status} {text}".strip())
@@ -68,8 +77,24 @@ class Endpoint:
 
     def post(self, body: bytes) -> tuple[int, bytes]:
         """Post a body and return status and body of any answer."""
-        status, answer, _ = self._post_again(body)
+        status, answer, _ = self._post_until_here(body)
         return status, answer
+
+    def _post_until_here(self, body: bytes) -> tuple[int, bytes, Mapping[str, str]]:
+        """Post, and post again after a pause where the server names one."""
+        left = self._timeout
+        for tries_left in reversed(range(TRIES)):
+            status, answer, headers = self._post_again(body)
+            pause = pause_before_next(status, headers)
+            if pause is None:
+                break
+            if not tries_left or pause > left:
+                if self._seen is not None:
+                    self._seen.give_up(answer)
+                break
+            left -= pause
+            self._aborted.wait(pause)
+        return status, answer, headers
 
     def _post_again(self, body: bytes) -> tuple[int, bytes, Mapping[str, str]]:
         """Post, and post again if the kept connection turns out to be closed."""
@@ -90,12 +115,16 @@ class Endpoint:
             raise Unreachable(self.url, _reason(failure)) from failure
 
     def _post(self, body: bytes) -> tuple[int, bytes, Mapping[str, str]]:
-        if self._aborted:
+        if self._aborted.is_set():
             raise ConnectionAbortedError("given up")
-        self._connection.request("POST", self._target, body, _HEADERS)
+        demanded = {} if self._seen is None else self._seen.demand()
+        self._connection.request("POST", self._target, body, _HEADERS | demanded)
         response = self._connection.getresponse()
         answer = response.read() if self._longest_answer is None else self._read_some(response)
-        return response.status, answer, dict(response.headers)
+        headers = dict(response.headers)
+        if self._seen is not None:
+            self._seen.see(headers)
+        return response.status, answer, headers
 
     def _read_some(self, response: http.client.HTTPResponse) -> bytes:
         assert self._longest_answer is not None
@@ -141,7 +170,7 @@ class Endpoint:
 
     def abort(self) -> None:
         """Fail the exchange that another thread is in, and every later one, as unreachable."""
-        self._aborted = True
+        self._aborted.set()
         sock = self._connection.sock
         if sock is not None:
             with suppress(OSError):

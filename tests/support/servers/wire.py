@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from foreblock.scheduling.reply import (
     NO_FAST_PATH,
+    CheckMinimum,
     Client,
     FastPath,
     Handler,
@@ -164,12 +165,20 @@ def endpoint_for(
     room: Room | None = None,
     open_session: OpenSession | None = None,
     websocket: WebSocketLimits | None = None,
+    *,
+    check_minimum: CheckMinimum = lambda _: None,
 ) -> HttpEndpoint:
     rules = RequestRules.of(limits, access, b"Foreblock-Snapshot")
     ticker = Ticker(limits, lambda: 0.0)
     room = room or Room(limits.waiting_requests, limits.unsent_bytes)
     facts = Readiness(False, ("one fact", "another"))
-    served = Served(handler, lambda: facts, fast_path, open_session=open_session)
+    served = Served(
+        handler,
+        lambda: facts,
+        fast_path,
+        open_session=open_session,
+        check_minimum=check_minimum,
+    )
     return HttpEndpoint(served, rules, ticker, limits.connections, room, websocket)
 
 

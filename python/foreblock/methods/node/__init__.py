@@ -43,5 +43,6 @@ def node_family(
             Method("web3_clientVersion() -> Text", identity.client_version),
             Method("web3_sha3(data: Data) -> Hash", hashing.sha3),
             Method("op_supportedCapabilities() -> Text[]", supported_capabilities),
+            Method("foreblock_snapshot() -> Snapshot", about.snapshot),
         ),
     )

@@ -98,6 +98,19 @@ def hash_rate(_view: LedgerView, raw: Raw) -> bytes:
     return b'"0x0"'
 
 
+def snapshot(view: LedgerView, raw: Raw) -> bytes:
+    """The commit that this request and all others of its batch see, with its heads."""
+    take_none(raw)
+    latest, pending = view.latest, view.pending
+    head = b'{"number":"0x%x","hash":%b}' % (latest.number, write_data(latest.hash))
+    if pending is None:
+        return b'{"commit":"0x%x","latest":%b,"pending":null}' % (view.commit, head)
+    place = b'{"number":"0x%x","index":"0x%x","hash":%b}' % (
+        pending.number, pending.index, write_data(pending.hash),
+    )  # fmt: skip
+    return b'{"commit":"0x%x","latest":%b,"pending":%b}' % (view.commit, head, place)
+
+
 def coinbase(view: LedgerView, raw: Raw) -> bytes:
     """The address that gets the fees of the newest block that is shown."""
     take_none(raw)

@@ -190,6 +190,8 @@ NODE: Final[dict[str, Schema]] = {
         "head:Head state:Kept tx:Kept logs:Kept receipts:Kept blocks:Kept stateproofs:Kept"
     ),
     "Head": record("number:Quantity hash:Hash"),
+    "Snapshot": record("commit:Quantity latest:Head pending:PendingHead?"),
+    "PendingHead": record("number:Quantity index:Quantity hash:Hash"),
     "Kept": record("disabled:Boolean", "oldestBlock:Quantity deleteStrategy:DeleteStrategy"),
     "DeleteStrategy": record("type:Text retentionBlocks:Quantity"),
     "Modules": keyed("^[a-z0-9]+$", ref("Text")),

@@ -1,0 +1,162 @@
+"""The client behind a balancer: it demands what it has seen, and asks again where told to."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreblock.errors import NotAnAnswer, Unreachable
+from foreblock.upstream.client import Endpoint
+from foreblock.upstream.shown_commit import TRIES, ShownCommit, pause_before_next
+
+BEHIND = "commit {} is not here yet, this instance is at {}\n"
+
+
+@dataclass
+class Balanced:
+    """Instances at these commits by turns, behind one address; 0 is not foreblock."""
+
+    commits: list[int]
+    pause: str = "0"
+    snapshot_name: str = "Foreblock-Snapshot"
+    demanded: list[str | None] = field(default_factory=list)  # by each request
+    asked: threading.Event = field(default_factory=threading.Event)
+
+    def answer(self, demanded: str | None) -> tuple[int, dict[str, str], str]:
+        commit = self.commits[len(self.demanded) % len(self.commits)]
+        self.demanded.append(demanded)
+        self.asked.set()
+        if commit and commit < int(demanded or 0):
+            return 503, {"Retry-After": self.pause}, BEHIND.format(demanded, commit)
+        snapshot = {self.snapshot_name: f"commit={commit}; latest=0x1:0x00"} if commit else {}
+        return 200, snapshot, f'{{"id":{{}},"result":{commit}}}'
+
+
+@contextmanager
+def serving(balanced: Balanced) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            asked = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            number = asked.partition('"id": ')[2].partition(",")[0]
+            status, headers, text = balanced.answer(self.headers["Foreblock-Min-Commit"])
+            body = text.replace("{}", number).encode()
+            self.send_response(status)
+            for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """A test prints nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_answers_never_go_backwards() -> None:
+    balanced = Balanced([5, 3, 7, 6, 9])
+    with serving(balanced) as url, Endpoint(url) as endpoint:
+        assert [endpoint.request("x") for _ in range(3)] == [5, 7, 9]
+        assert balanced.demanded == [None, "5", "5", "7", "7"]
+
+
+def test_unless_the_client_is_told_that_they_may() -> None:
+    balanced = Balanced([5, 3, 7])
+    with serving(balanced) as url, Endpoint(url, may_go_back=True) as endpoint:
+        assert [endpoint.request("x") for _ in range(3)] == [5, 3, 7]
+        assert balanced.demanded == [None] * 3
+
+
+def test_nothing_is_demanded_of_other_servers() -> None:
+    balanced = Balanced([0])
+    with serving(balanced) as url, Endpoint(url) as endpoint:
+        assert [endpoint.request("x") for _ in range(3)] == [0, 0, 0]
+        assert balanced.demanded == [None] * 3
+
+
+def test_proxies_may_write_names_of_headers_as_they_like() -> None:
+    balanced = Balanced([5, 3, 6], snapshot_name="foreblock-snapshot")
+    with serving(balanced) as url, Endpoint(url) as endpoint:
+        assert [endpoint.request("x") for _ in range(2)] == [5, 6]
+
+
+def test_a_commit_that_does_not_come_is_an_error_once_and_then_given_up() -> None:
+    """As when a chain is begun anew while `foreblock watch` shows it."""
+    balanced = Balanced([5])
+    with serving(balanced) as url, Endpoint(url) as endpoint:
+        assert endpoint.request("x") == 5
+        balanced.commits = [2]
+        with pytest.raises(NotAnAnswer, match=r"HTTP 503 commit 5 is not here yet.* at 2"):
+            endpoint.request("x")
+        assert balanced.demanded == [None, *["5"] * TRIES]
+        assert [endpoint.request("x") for _ in range(2)] == [2, 2]
+        assert balanced.demanded[-2:] == [None, "2"]
+
+
+def test_pauses_end_with_the_timeout_and_when_given_up() -> None:
+    balanced = Balanced([5], pause="2")
+    with serving(balanced) as url, Endpoint(url, timeout=1.5) as endpoint:
+        endpoint.request("x")
+        balanced.commits = [2]
+        with pytest.raises(NotAnAnswer, match="HTTP 503"):
+            endpoint.request("x")
+        assert len(balanced.demanded) == 2, "the pause is longer than the timeout"
+    balanced = Balanced([5], pause="2")
+    with serving(balanced) as url, Endpoint(url) as endpoint:
+        endpoint.request("x")
+        balanced.commits, failures = [2], []
+        balanced.asked.clear()
+
+        def ask() -> None:
+            try:
+                endpoint.request("x")
+            except Unreachable as why:
+                failures.append(why)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        balanced.asked.wait()
+        endpoint.abort()
+        asking.join()
+        assert len(failures) == 1
+        assert len(balanced.demanded) == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "pause", "expected"),
+    [
+        (503, "1", 1.0), (503, "0", 0.0), (503, "3", None), (503, "1.5", None), (503, "-1", None),
+        (503, "Fri, 31 Dec 1999 23:59:59 GMT", None), (200, "1", None), (429, "1", None),
+        (503, "9" * 100, None), (503, "", None),
+    ],
+)  # fmt: skip
+def test_when_to_ask_again(status: int, pause: str, expected: float | None) -> None:
+    assert pause_before_next(status, {"retry-AFTER": pause}) == expected
+    assert pause_before_next(status, {}) is None
+
+
+@given(st.lists(st.none() | st.integers(0, 2**64 - 1) | st.text(max_size=30)))
+def test_the_highest_commit_is_demanded(shown: list[int | str | None]) -> None:
+    seen, highest = ShownCommit(), 0
+    for each in shown:
+        if isinstance(each, int):
+            seen.see({"Foreblock-Snapshot": f"commit={each}; latest=0x1:0x00"})
+            highest = max(highest, each)
+        else:
+            seen.see({} if each is None else {"Foreblock-Snapshot": each.replace("commit", "")})
+        assert seen.demand() == ({"Foreblock-Min-Commit": str(highest)} if highest else {})
