@@ -35,6 +35,7 @@ from foreblock._engine import (
     Header,
     Log,
     LogFilter,
+    LogRow,
     LogSearch,
     Message,
     Meter,
@@ -403,7 +404,7 @@ def test_methods_raise_what_is_documented(
 @pytest.mark.parametrize(
     "kind",
     [
-        Account, Allowance, Message, Precompiles, Env, GrowingRoot, Body, FastPath,
+        Account, Allowance, LogRow, Message, Precompiles, Env, GrowingRoot, Body, FastPath,
         StoredItems, Bids, BlockTips, read_call, read_simulation, row_part, item_at, receipt_at,
         receipts_end, TraceSelection, Tracer.struct_logs, trace_transactions, trace_call,
         create_access_list, LogFilter, LogSearch, BlockLogs, log_terms, log_section,
@@ -459,8 +460,8 @@ def test_every_class_of_the_stub_is_covered() -> None:
     classes = {name for name in dir(_engine) if isinstance(getattr(_engine, name), type)}
     called = {kind.__name__ for kind in KINDS}
     made = {
-        "Account", "Allowance", "Message", "Precompiles", "Env", "Pool", "TraceSelection",
-        "Tracer",
+        "Account", "Allowance", "LogRow", "Message", "Precompiles", "Env", "Pool",
+        "TraceSelection", "Tracer",
     }  # fmt: skip
     only_read = {"AccessList", "Heads", "NodeWrites", "Outcome", "Partial", "TraceText"}
     assert classes == of_the_codec | called | made | only_read

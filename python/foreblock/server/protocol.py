@@ -17,7 +17,6 @@ from typing import Any, Final, cast
 
 import structlog
 
-from foreblock.errors import ForeblockError
 from foreblock.scheduling.minimum import Minimum, Missing
 from foreblock.scheduling.reply import NO_FAST_PATH, Client, Reply
 from foreblock.scheduling.room import LongText, ReceivedBytes

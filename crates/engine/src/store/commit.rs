@@ -245,9 +245,14 @@ impl Applying<'_, '_> {
         self.make_latest(partial.block, SealedBlock { hash, delta: number })
     }
 
+    /// One that was given a number and may be forgotten since needs no dropping.
     fn drop_partials(&mut self, numbers: &[u64], reason: &str) -> Result<()> {
         for &number in numbers {
-            let mut partial = self.partial(number)?;
+            let found = self.find_partial(number)?;
+            if found.is_none() && number <= self.heads.commit {
+                continue;
+            }
+            let mut partial = found.ok_or(Error::UnknownPartial(number))?;
             check(partial.status != Status::Sealed, || format!("partial {number} is sealed"))?;
             if partial.status == Status::Rewound {
                 continue;
