@@ -50,8 +50,9 @@ def test_a_writer_whose_append_waits_announces_nothing(server: NatsServer) -> No
 
     async def run() -> None:
         async with node(server.url) as writer, node(server.url) as other:
-            await writer.write(b"first")
             heard = await heads_of(other)
+            await writer.write(b"first")
+            assert decode_head(await heard.get()).commit == 1
             await other.connection.ask_jetstream("STREAM.DELETE.FB_main")
             appending = asyncio.create_task(writer.write(b"second"))
             await looked_until(lambda: writer.appender.waits)
