@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from support.servers.waiting import until
 
 CONFIG = """
 server_name: {name}
-listen: 127.0.0.1:{port}
+listen: {host}:{port}
 max_payload: {payload}
 jetstream {{ store_dir: "{folder}/store", sync_interval: always }}
 {more}
@@ -40,16 +41,28 @@ class NatsServer:
     """One server with a folder of its own, which outlives its processes."""
 
     def __init__(
-        self, folder: Path, *, name: str = "one", payload: str = "1MB", more: str = ""
+        self,
+        folder: Path,
+        *,
+        name: str = "one",
+        payload: str = "1MB",
+        more: str = "",
+        host: str = "127.0.0.1",
+        prefix: Sequence[str] = (),
     ) -> None:
+        """`prefix` precedes its command."""
         self.folder = folder
         self.port = free_port()
-        self.url = f"nats://127.0.0.1:{self.port}"
+        self.url = f"nats://{host}:{self.port}"
+        self._host = host
+        self._prefix = prefix
         self._binary = find_server()
         self._config = folder / "nats.conf"
         folder.mkdir(parents=True, exist_ok=True)
         self._config.write_text(
-            CONFIG.format(name=name, port=self.port, payload=payload, folder=folder, more=more)
+            CONFIG.format(
+                name=name, host=host, port=self.port, payload=payload, folder=folder, more=more
+            )
         )
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -57,7 +70,9 @@ class NatsServer:
         """Start, and wait until it listens."""
         with (self.folder / "nats.log").open("ab") as output:
             self._process = subprocess.Popen(
-                [self._binary, "-c", str(self._config)], stdout=output, stderr=output
+                [*self._prefix, self._binary, "-c", str(self._config)],
+                stdout=output,
+                stderr=output,
             )
         until(self._listens, "the NATS server listens")
 
@@ -65,7 +80,7 @@ class NatsServer:
         assert self._process is not None
         assert self._process.poll() is None, (self.folder / "nats.log").read_text()
         try:
-            socket.create_connection(("127.0.0.1", self.port), 1).close()
+            socket.create_connection((self._host, self.port), 1).close()
         except OSError:
             return False
         return True
@@ -76,6 +91,13 @@ class NatsServer:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+    def stop(self) -> None:
+        """End it as an operator does."""
+        assert self._process is not None
+        self._process.terminate()
+        self._process.wait()
+        self._process = None
 
     def pause(self) -> None:
         assert self._process is not None
@@ -97,19 +119,29 @@ class NatsServer:
 
 
 CLUSTER = """
-cluster {{ name: tests, listen: 127.0.0.1:{port}, routes: [{routes}] }}
+cluster {{ name: tests, listen: {host}:{port}, routes: [{routes}] }}
 """
 
 
-def nats_cluster(folder: Path, size: int = 3) -> list[NatsServer]:
-    """Servers that know each other, not started yet."""
+def nats_cluster(
+    folder: Path,
+    size: int = 3,
+    hosts: Sequence[str] = (),
+    prefixes: Sequence[Sequence[str]] = (),
+    payload: str = "1MB",
+) -> list[NatsServer]:
+    """Servers that know each other, not started yet; on hosts of their own if some are given."""
     ports = [free_port() for _ in range(size)]
-    routes = ", ".join(f"nats://127.0.0.1:{port}" for port in ports)
+    hosts = hosts or ["127.0.0.1"] * size
+    routes = ", ".join(f"nats://{host}:{port}" for host, port in zip(hosts, ports, strict=True))
     return [
         NatsServer(
             folder / f"server{number}",
             name=f"server{number}",
-            more=CLUSTER.format(port=port, routes=routes),
+            more=CLUSTER.format(host=hosts[number], port=port, routes=routes) if size > 1 else "",
+            host=hosts[number],
+            prefix=prefixes[number] if prefixes else (),
+            payload=payload,
         )
         for number, port in enumerate(ports)
     ]

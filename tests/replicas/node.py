@@ -1,0 +1,183 @@
+"""Nodes of a log as they are run: `foreblock dev --log` and `foreblock serve --source log`."""
+
+import gzip
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any
+
+from replicas.places import Place
+from support.servers.dev_processes import children, package_environment
+from support.servers.nats_servers import free_port
+from support.servers.waiting import until
+
+NAME = "main"
+
+
+class NotAnswered(Exception):
+    """No answer, or one that says that there is none."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(f"{status} {text}")
+        self.status = status
+
+
+@dataclass
+class Node:
+    """One service with one network; its folder outlives its processes."""
+
+    name: str
+    place: Place
+    folder: Path
+    options: list[str]
+    before: list[str] = field(default_factory=list)  # precedes the command
+    process: subprocess.Popen[bytes] | None = None
+
+    def __post_init__(self) -> None:
+        self.port = free_port()
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def address(self) -> str:
+        return f"{self.place.host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.address}"
+
+    @property
+    def output(self) -> Path:
+        return self.folder / "output"
+
+    @property
+    def store(self) -> Path:
+        """The folder of its store."""
+        found = [each.parent for each in (self.folder / "data").rglob("data.mdb")]
+        assert len(found) == 1, found
+        return found[0]
+
+    def start(self) -> None:
+        command = [
+            *self.place.prefix, *self.before, sys.executable, "-m", "foreblock", *self.options,
+            f"--data={self.folder / 'data'}", f"--listen={self.address}",
+        ]  # fmt: skip
+        with self.output.open("ab") as output:
+            self.process = subprocess.Popen(
+                command, stdout=output, stderr=output, start_new_session=True,
+                env=package_environment() | {"FOREBLOCK_LOG_FORMAT": "json"},
+            )  # fmt: skip
+
+    def wait(self, *, commit: int = 1) -> None:
+        """Wait until it answers from this commit on."""
+        until(lambda: self.commit() >= commit, f"{self.name} is at commit {commit}")
+
+    def stop(self) -> None:
+        """End it as an operator does."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End all its processes at once."""
+        if self.process is not None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            self.process = None
+
+    def kill_writer(self) -> None:
+        """End the process that writes the store; its supervisor starts another."""
+        os.kill(self.writer_pid, signal.SIGKILL)
+
+    @property
+    def writer_pid(self) -> int:
+        assert self.process is not None
+        return children(self.process.pid)["writer"][0]
+
+    def halt(self) -> None:
+        assert self.process is not None
+        os.killpg(self.process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self.process is not None
+        os.killpg(self.process.pid, signal.SIGCONT)
+
+    def _end(self, sign: signal.Signals) -> None:
+        if self.process is not None:
+            self.process.send_signal(sign)
+            self.process.wait(60)
+            self.process = None
+
+    # What it answers.
+
+    def commit(self) -> int:
+        """The commit that it answers from; 0 where it does not answer."""
+        try:
+            return self.ask("eth_blockNumber")[1]
+        except (OSError, HTTPException, NotAnswered):
+            return 0
+
+    def commit_inside(self) -> int:
+        """The same, asked from its own place, which nobody else may reach."""
+        body = '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}'
+        command = [
+            *self.place.prefix, "curl", "-s", "-i", "-m", "2", "-d", body,
+            "-H", "Content-Type: application/json", self.url,
+        ]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        found = re.search(r"commit=(\d+)", done.stdout)
+        return int(found[1]) if found else 0
+
+    def probe(self) -> str:
+        """What `/readyz?verbose` says; nothing where it does not answer."""
+        connection = HTTPConnection(self.address, timeout=5)
+        try:
+            connection.request("GET", "/readyz?verbose")
+            return connection.getresponse().read().decode()
+        except (OSError, HTTPException):
+            return ""
+        finally:
+            connection.close()
+
+    def ask(
+        self, method: str, *params: object, least: int = 0, wait: int = 250, seconds: float = 5
+    ) -> tuple[Any, int]:
+        """A result and the commit that it is from, which is at least one commit."""
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        headers = {"Content-Type": "application/json"}
+        if least:
+            headers["Foreblock-Min-Commit"] = f"{least}; wait={wait}"
+        connection = HTTPConnection(self.address, timeout=seconds)
+        try:
+            connection.request("POST", "/", json.dumps(body), headers)
+            response = connection.getresponse()
+            text = response.read().decode()
+        finally:
+            connection.close()
+        found = re.search(r"commit=(\d+)", response.headers.get("Foreblock-Snapshot") or "")
+        if response.status != 200 or found is None:
+            raise NotAnswered(response.status, text)
+        answer = json.loads(text)
+        if "error" in answer:
+            raise NotAnswered(200, json.dumps(answer["error"]))
+        return answer["result"], int(found[1])
+
+    def load_accounts(self, accounts: dict[str, dict[str, str]]) -> None:
+        """Add accounts to the state of a development chain, all in one commit."""
+        dumped, _ = self.ask("anvil_dumpState", seconds=60)
+        state = json.loads(gzip.decompress(bytes.fromhex(dumped[2:])))
+        state["accounts"] = {
+            address: {"nonce": 0, "storage": {}} | account for address, account in accounts.items()
+        }
+        state["blocks"], state["transactions"] = [], []
+        loaded = "0x" + gzip.compress(json.dumps(state).encode()).hex()
+        self.ask("anvil_loadState", loaded, seconds=60)
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """The events of a name that it has logged."""
+        lines = self.output.read_text(errors="replace").splitlines()
+        found = [json.loads(line) for line in lines if line.startswith("{") and name in line]
+        return [each for each in found if each.get("event") == name]

@@ -1,0 +1,83 @@
+"""`make replicas`: what many machines promise, tried with real NATS servers and processes.
+
+Each check is named, prints what it saw, and says at the end what was wrong. All of them:
+
+    PYTHONPATH=tests python tests/replicas/run.py
+
+and one, or some, by name; `--kills` and `--cuts` are those of the storm.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import click
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from replicas.clocks import run_clocks
+from replicas.damage import run_foreign_message, run_large_commit, run_lost_end
+from replicas.storm import StormPlan, run_storm
+from replicas.timing import run_catching_up, run_cost, run_deaths, run_readable
+
+Check = Callable[[Path, Callable[[str], None]], list[str]]
+
+
+def checks(plan: StormPlan) -> dict[str, Check]:
+    """Every check by its name, in their order."""
+    return {
+        "readable": run_readable,
+        "deaths": run_deaths,
+        "catching-up": run_catching_up,
+        "cost": run_cost,
+        "lost-end": run_lost_end,
+        "foreign-message": run_foreign_message,
+        "large-commit": run_large_commit,
+        "clocks": run_clocks,
+        "storm": partial(_storm, plan),
+    }
+
+
+def _storm(plan: StormPlan, folder: Path, say: Callable[[str], None]) -> list[str]:
+    return run_storm(folder, plan, say)
+
+
+def main() -> int:
+    reader = argparse.ArgumentParser(description=__doc__)
+    reader.add_argument("check", nargs="*", help="names of checks; all without one")
+    reader.add_argument("--kills", type=int, default=200)
+    reader.add_argument("--cuts", type=int, default=50)
+    reader.add_argument("--seed", type=int, default=0)
+    reader.add_argument("--folder", type=Path, help="where stores are kept, and left for a look")
+    given = reader.parse_args()
+    known = checks(StormPlan(given.kills, given.cuts, given.seed))
+    unknown = set(given.check) - known.keys()
+    if unknown:
+        reader.error(f"no such check: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    failed = 0
+    for name in given.check or known:
+        failed += _run(name, known[name], given.folder)
+    click.echo(f"== {failed} checks failed" if failed else "== all passed")
+    return 1 if failed else 0
+
+
+def _run(name: str, check: Check, kept: Path | None) -> int:
+    click.echo(f"== {name}")
+    began = time.monotonic()
+
+    def say(text: str) -> None:
+        click.echo(f"   {time.monotonic() - began:6.1f} s  {text}")
+
+    with tempfile.TemporaryDirectory(prefix="foreblock-replicas-") as folder:
+        wrong = check(kept / name if kept else Path(folder), say)
+    for each in wrong:
+        click.echo(f"   WRONG: {each}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

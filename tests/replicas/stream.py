@@ -1,0 +1,89 @@
+"""The log as it is stored, read without the code that wrote it: layout of docs/design/log.md.
+
+Gives every commit with its link, computed here, and says where the chain of links breaks.
+"""
+
+import asyncio
+import hashlib
+import struct
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import nats
+import zstandard
+from nats.js.errors import NotFoundError
+
+HEADER = struct.Struct(">4sBBBBQQQ16s32sI")
+ZSTD, PARTS = 1, 2
+
+
+class StoredCommit(NamedTuple):
+    """One commit of the stream."""
+
+    sequence: int  # of its first message
+    epoch: int
+    before: int
+    after: int
+    previous: bytes
+    link: bytes
+    size: int  # bytes stored
+
+
+def read_log(urls: Sequence[str], name: str) -> list[StoredCommit]:
+    """All commits of a stream, in order."""
+    return asyncio.run(_read(list(urls), name))
+
+
+async def _read(urls: list[str], name: str) -> list[StoredCommit]:
+    client = await nats.connect(urls)
+    try:
+        stream = f"FB_{name}"
+        state = (await client.jetstream().stream_info(stream)).state
+        found: list[StoredCommit] = []
+        parts: list[bytes] = []
+        begun = 0
+        for sequence in range(state.first_seq, state.last_seq + 1):
+            try:
+                message = await client.jetstream().get_msg(stream, sequence, direct=True)
+            except NotFoundError:
+                raise AssertionError(f"sequence {sequence} is missing in the stream") from None
+            data = message.data or b""
+            if not parts:
+                begun = sequence
+            parts.append(data)
+            headers = message.headers or {}
+            if "Nats-Batch-Id" in headers and "Nats-Batch-Commit" not in headers:
+                continue
+            found.append(_commit(begun, parts))
+            parts = []
+        return found
+    finally:
+        await client.close()
+
+
+def _commit(sequence: int, parts: list[bytes]) -> StoredCommit:
+    first = parts[0]
+    fields = HEADER.unpack_from(first)
+    magic, wire, _, flags, _, epoch, before, after, _, previous, length = fields
+    assert (magic, wire) == (b"FBLC", 1), f"sequence {sequence} is no commit"
+    body = b"".join((first[HEADER.size :], *parts[1:]))
+    if flags & ZSTD:
+        body = zstandard.ZstdDecompressor().decompress(body, max_output_size=length)
+    assert len(body) == length, f"sequence {sequence} has {len(body)} bytes, not {length}"
+    link = hashlib.sha256(first[8:80] + body).digest()
+    size = sum(map(len, parts))
+    return StoredCommit(sequence, epoch, before, after, previous, link, size)
+
+
+def judge_log(commits: Sequence[StoredCommit]) -> list[str]:
+    """What is wrong with a chain of commits."""
+    wrong = []
+    for one, two in pairwise(commits):
+        if two.previous != one.link:
+            wrong.append(f"commit {two.after} at {two.sequence} does not follow that before it")
+        if two.before != one.after:
+            wrong.append(f"commit {two.after} follows {two.before}, and {one.after} is before it")
+        if two.epoch < one.epoch:
+            wrong.append(f"commit {two.after} is of epoch {two.epoch} after {one.epoch}")
+    return wrong
