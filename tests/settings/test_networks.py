@@ -1,5 +1,7 @@
 """The networks of `foreblock serve`: one as the settings are, several by name."""
 
+from typing import Any
+
 import pytest
 
 from foreblock.errors import BadSetting
@@ -7,7 +9,11 @@ from foreblock.settings import ServeSettings
 from foreblock.settings.loading import load
 from foreblock.settings.networks import NetworkSettings, networks_of
 
-ROOM = {"map_size": 1 << 38, "max_readers": 16_384}  # unless told otherwise
+NO_LOG: dict[str, Any] = {
+    "log": (), "log_name": "", "log_replicas": 1, "log_credentials": "", "log_ca": "",
+    "takeover": 2.0, "snapshot_listen": "", "snapshot_from": (),
+}  # fmt: skip
+ROOM = {"map_size": 1 << 38, "max_readers": 16_384} | NO_LOG  # unless told otherwise
 
 
 def settings(*networks: str, **flags: str) -> ServeSettings:
@@ -49,7 +55,7 @@ def test_a_network_has_its_own_and_takes_the_rest_from_the_settings() -> None:
         feed=("ws://x", "ws://y"), canonical="", believe_cheats=True,
         feed_listen="127.0.0.1:3", keep_states=0, keep_partials=9, keep_nodes=128,
         address_index=False, map_size=1 << 30,
-        max_readers=100, dialect="ethereum", view="sealed",
+        max_readers=100, dialect="ethereum", view="sealed", **NO_LOG,
     )  # fmt: skip
 
 
@@ -73,13 +79,16 @@ def test_port_0_is_another_one_each_time() -> None:
         (["a.workers=1"], "network a.workers: a network has the settings data, listen, source, "
                           "genesis, feed, canonical, believe_cheats, feed_listen, keep_states, "
                           "keep_partials, keep_nodes, address_index, map_size, max_readers, "
-                          "dialect, view"),
+                          "dialect, view, log, log_name, log_replicas, log_credentials, log_ca, "
+                          "takeover, snapshot_listen, snapshot_from"),
         (["a.keep_states=many"], "network a.keep_states: expected a whole number, found 'many'"),
         (["a.keep_states=64"], "keep_states: expected more than keep_partials, which is 64"),
-        (["a.source=dev"], "network a.source: expected store or feed, found 'dev'"),
+        (["a.source=dev"], "network a.source: expected store or feed or log, found 'dev'"),
         (["a.data=x", "a.data=y"], "network a.data: given twice: 'x' and 'y'"),
         (["a.data=x", "b.data=y"], "network b.listen: a has '127.0.0.1:8545' already"),
         (["a.data=x", "b.data=x"], "network b.data: a has 'x' already"),
+        (["a.log=nats://a", "a.log_name=x", "b.listen=:0", "b.log=nats://b", "b.log_name=x"],
+         "network b.log_name: a has 'x' already"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_by_name(texts: list[str], why: str) -> None:

@@ -30,6 +30,7 @@ from foreblock.service import launch
 from foreblock.service.temporary import PREFIX, temporary_folder
 from foreblock.settings import ChainSettings, DevSettings
 from foreblock.settings.networks import DevChain, Network, check_kept
+from foreblock.settings.replication import log_options
 
 ETHER: Final = 10**18
 SHOWN_ACCOUNTS: Final = 10
@@ -106,6 +107,7 @@ def networks(settings: DevSettings) -> Iterator[list[launch.ServedNetwork]]:
     Faults.parse(settings.chain.faults)  # refuses unknown faults before anything starts
     if settings.chain.one_process and settings.test_listen:
         raise BadSetting("one_process", "one process has one network: test_listen is not empty")
+    _check_replication(settings)
     with _folder(settings.service.data) as folder:
         yield _networks(settings, folder)
 
@@ -121,6 +123,15 @@ def run(
     if in_one_process:
         service = replace(service, nice=0)  # what writes the chain delays it otherwise
     return launch.run(service, served, say, in_one_process=in_one_process)
+
+
+def _check_replication(settings: DevSettings) -> None:
+    """Refuse what two networks, or one process, cannot share."""
+    for name in ("log_name", "snapshot_listen", "snapshot_from"):
+        if settings.test_listen and getattr(settings.replication, name):
+            raise BadSetting(name, "it is for one network: test_listen is not empty")
+    if settings.replication.log and settings.chain.one_process:
+        raise BadSetting("log", "one process waits for no log: one_process is on")
 
 
 @contextmanager
@@ -188,6 +199,7 @@ def _network(
             load=chain.load,
             faults=list(chain.faults),
         ),
+        log=log_options(name, settings.replication),
     )
     return launch.ServedNetwork(network, listen, feed)
 

@@ -11,26 +11,31 @@ import click
 
 from foreblock.cli.config import Given, loaded, settings_options
 from foreblock.cli.verb import INTERRUPTED, failing_in_one_line, verb
+from foreblock.errors import BadSetting
 from foreblock.feed.feed_url import check_url
 from foreblock.service import launch
 from foreblock.settings import ServeSettings
-from foreblock.settings.networks import FeedChain, Network, NetworkSettings, networks_of
+from foreblock.settings.networks import FeedChain, LogOptions, Network, NetworkSettings, networks_of
+from foreblock.settings.replication import log_options
 from foreblock.upstream.client import Endpoint
 
 
 @verb()
 @settings_options(ServeSettings)
 def serve(given: Given) -> None:
-    """Serve a chain from a store or a flashblocks feed.
+    """Serve a chain from a store, a flashblocks feed, or a log.
 
     With --source feed the chain follows one or several feeds: give --genesis FILE and --feed URL,
     and --canonical URL for sealed blocks that the feeds do not prove.
+
+    With --source log it is a replica: it follows what a writer on another machine commits to the
+    NATS servers of --log. With --source feed and --log it writes that log, or stands by.
 
     To serve several networks, give each its own settings, as in
     --network main.listen=127.0.0.1:8545 --network test.listen=127.0.0.1:9545, or a table
     [network.NAME] in foreblock.toml. A network may have its own data, listen, source, genesis,
     feed, canonical, believe_cheats, feed_listen, keep_states, keep_partials, keep_nodes,
-    address_index, map_size and max_readers.
+    address_index, map_size, max_readers, log and the other settings of replication.
 
     Ctrl-C or SIGTERM stops it after accepted requests are answered; a second one stops it at once.
 
@@ -54,9 +59,11 @@ def _network(wanted: NetworkSettings, *, alone: bool) -> launch.ServedNetwork:
     option = "--" if alone else f"--network {wanted.name}."
     if not wanted.data:
         raise click.UsageError(f"{option}data is needed: the directory of a store")
+    if wanted.source != "feed" and wanted.feed:
+        raise click.UsageError(f"{option}feed needs {option}source=feed")
     if wanted.source == "store":
-        if wanted.feed:
-            raise click.UsageError(f"{option}feed needs {option}source=feed")
+        if wanted.log:
+            raise BadSetting("log", "a store alone has no log: source is log or feed")
         network = Network(
             name=wanted.name,
             data=wanted.data,
@@ -66,6 +73,9 @@ def _network(wanted: NetworkSettings, *, alone: bool) -> launch.ServedNetwork:
             view=wanted.view,
         )
         return launch.ServedNetwork(network, wanted.listen)
+    log = log_options(wanted.name, wanted)
+    if wanted.source == "log":
+        return _replica(wanted, log)
     if not wanted.genesis or not wanted.feed:
         raise click.UsageError(f"{option}source=feed needs {option}genesis and {option}feed")
     for url in wanted.feed:
@@ -91,8 +101,32 @@ def _network(wanted: NetworkSettings, *, alone: bool) -> launch.ServedNetwork:
         dialect=wanted.dialect,
         view=wanted.view,
         feed=feed,
+        log=log,
     )
     return launch.ServedNetwork(network, wanted.listen, wanted.feed_listen)
+
+
+def _replica(wanted: NetworkSettings, log: LogOptions | None) -> launch.ServedNetwork:
+    """A network whose commits come from a log."""
+    if log is None:
+        raise BadSetting("source", "log needs the setting log: the NATS servers of the log")
+    if wanted.feed_listen:
+        raise BadSetting("feed_listen", "a replica passes no flashblocks on")
+    network = Network(
+        name=wanted.name,
+        data=wanted.data,
+        source="log",
+        keep_states=wanted.keep_states,
+        keep_partials=wanted.keep_partials,
+        keep_nodes=wanted.keep_nodes,
+        address_index=wanted.address_index,
+        map_size=wanted.map_size,
+        max_readers=wanted.max_readers,
+        dialect=wanted.dialect,
+        view=wanted.view,
+        log=log,
+    )
+    return launch.ServedNetwork(network, wanted.listen)
 
 
 def _say(names: Sequence[str], started: launch.Started) -> None:

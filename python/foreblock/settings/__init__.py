@@ -25,6 +25,7 @@ OBSERVING: Final = "Metrics and logs"
 NETWORKS: Final = "Development networks"
 CHAIN: Final = "Development chains"
 HISTORY: Final = "History"
+REPLICATION: Final = "Replication"
 ANSWERS: Final = "Answers"
 ACCESS: Final = "Access"
 HTTP: Final = "HTTP limits"
@@ -40,8 +41,9 @@ SUBSCRIPTIONS: Final = "Subscriptions and filters"
 FEEDS: Final = "Feed limits"
 STORES: Final = "Stores"
 SECTIONS: Final = (
-    SOURCE, SERVICE, OBSERVING, NETWORKS, CHAIN, HISTORY, ANSWERS, ACCESS, HTTP, WEBSOCKET,
-    BATCHES, CALLS, SIMULATIONS, LOGS, TRACES, SENDING, THREADS, SUBSCRIPTIONS, FEEDS, STORES,
+    SOURCE, SERVICE, OBSERVING, NETWORKS, CHAIN, HISTORY, REPLICATION, ANSWERS, ACCESS, HTTP,
+    WEBSOCKET, BATCHES, CALLS, SIMULATIONS, LOGS, TRACES, SENDING, THREADS, SUBSCRIPTIONS, FEEDS,
+    STORES,
 )  # fmt: skip
 
 
@@ -365,6 +367,34 @@ class KeepSettings:
 
 
 @dataclass(frozen=True)
+class ReplicationSettings:
+    """The log of a network, through which several machines serve one chain."""
+
+    log: tuple[str, ...] = setting(
+        (), "NATS servers of the log of commits, as in nats://host:4222; none: no log", "URL"
+    )
+    log_name: str = setting(
+        "", "name of the log in its stream and subjects; empty: that of the network", "NAME"
+    )
+    log_replicas: int = setting(
+        1, "NATS servers that store the log, for the writer that creates it", least=1, most=5
+    )
+    log_credentials: str = setting("", "file with the NATS user and its key", "FILE")
+    log_ca: str = setting(
+        "", "file with the certificates to trust; with one, NATS must use TLS", "FILE"
+    )
+    takeover: float = setting(
+        2.0, "silence of the writer after which a standby takes over; 0: never", "SECONDS"
+    )
+    snapshot_listen: str = setting(
+        "", "address at which replicas may fetch a copy of the store; empty: nowhere", "HOST:PORT"
+    )
+    snapshot_from: tuple[str, ...] = setting(
+        (), "where to fetch a copy if the log begins too late; the first that answers", "URL"
+    )
+
+
+@dataclass(frozen=True)
 class DevSettings:
     """The settings of `foreblock dev`: the service and its two chains."""
 
@@ -390,14 +420,15 @@ class DevSettings:
     chain: ChainSettings = settings_of(ChainSettings, CHAIN)
     keep: KeepSettings = settings_of(KeepSettings, HISTORY, "keep_")
     address_index: bool = setting(default=False, help=ADDRESS_INDEX, section=HISTORY)
+    replication: ReplicationSettings = settings_of(ReplicationSettings, REPLICATION)
 
 
 @dataclass(frozen=True)
 class SourceSettings:
     """Where the blocks of `foreblock serve` come from, for each network if there are several."""
 
-    source: Literal["store", "feed"] = setting(
-        "store", "where blocks come from: the store alone, or flashblocks feeds"
+    source: Literal["store", "feed", "log"] = setting(
+        "store", "where blocks come from: the store alone, flashblocks feeds, or a writer's log"
     )
     feed: tuple[str, ...] = setting((), "flashblocks feeds to follow, ws:// or wss://", "URL")
     canonical: str = setting(
@@ -429,6 +460,7 @@ class ServeSettings:
     )
     keep: KeepSettings = settings_of(KeepSettings, HISTORY, "keep_")
     address_index: bool = setting(default=False, help=ADDRESS_INDEX, section=HISTORY)
+    replication: ReplicationSettings = settings_of(ReplicationSettings, REPLICATION)
 
 
 @dataclass(frozen=True)

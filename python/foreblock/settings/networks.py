@@ -60,12 +60,25 @@ class FeedChain(Struct, frozen=True, kw_only=True):
     believe_cheats: bool = False  # of dev chains
 
 
+class LogOptions(Struct, frozen=True, kw_only=True):
+    """The log of a network, which its writer appends to and its replicas follow."""
+
+    servers: list[str]  # of NATS
+    name: str  # of the stream and the subjects
+    replicas: int = 1  # servers that store it, if it is created here
+    credentials: str = ""  # a file with the NATS user
+    ca: str = ""  # a file with the certificates to trust; TLS is required then
+    takeover: float = 2.0  # seconds of silence; 0 is never
+    snapshot_listen: str = ""  # where copies of the store are handed out
+    snapshot_from: list[str] = []  # where copies may be fetched
+
+
 class Network(Struct, frozen=True, kw_only=True):
     """One chain and its store."""
 
     name: str
     data: str  # the directory of its store
-    source: Literal["store", "dev", "feed"]
+    source: Literal["store", "dev", "feed", "log"]
     keep_states: int = 0  # blocks; 0 keeps all
     keep_partials: int = 64
     keep_nodes: int = 128
@@ -77,6 +90,7 @@ class Network(Struct, frozen=True, kw_only=True):
     view: Literal["preconfirmed", "sealed"] | None = None
     dev: DevChain | None = None
     feed: FeedChain | None = None
+    log: LogOptions | None = None  # none: commits go to the store alone
 
 
 ONLY: Final = "main"  # the name of a single network
@@ -104,6 +118,14 @@ class NetworkSettings(NamedTuple):
     max_readers: int
     dialect: Literal["preconf", "ethereum"]
     view: Literal["preconfirmed", "sealed"]
+    log: tuple[str, ...]
+    log_name: str
+    log_replicas: int
+    log_credentials: str
+    log_ca: str
+    takeover: float
+    snapshot_listen: str
+    snapshot_from: tuple[str, ...]
 
 
 class _Given(NamedTuple):
@@ -130,8 +152,9 @@ def networks_of(settings: ServeSettings) -> list[NetworkSettings]:
     networks = [
         _network(name, _below(name, above) | _values(texts)) for name, texts in by_name.items()
     ]
-    for setting in ("data", "listen", "feed_listen"):
+    for setting in ("data", "listen", "feed_listen", "snapshot_listen"):
         _refuse_equal(networks, setting)
+    _refuse_equal([each for each in networks if each.log], "log_name")
     return networks
 
 
