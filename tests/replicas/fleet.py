@@ -91,7 +91,7 @@ def fleet(
             opened.callback(node.kill)
             node.start()
             if node is first:
-                node.wait(commit=3)
+                node.wait(commit=2)
         made.level()
         yield made
 
@@ -109,5 +109,5 @@ def writing(made: Fleet) -> Node:
 
 
 def is_writing(node: Node) -> bool:
-    """Whether `/readyz?verbose` says that it writes the log."""
-    return "writes the log" in node.probe()
+    """Whether `/readyz?verbose` says so."""
+    return "this node writes" in node.probe()

@@ -1,6 +1,5 @@
 """Nodes of a log as they are run: `foreblock dev --log` and `foreblock serve --source log`."""
 
-import gzip
 import json
 import os
 import re
@@ -58,14 +57,14 @@ class Node:
     @property
     def store(self) -> Path:
         """The folder of its store."""
-        found = [each.parent for each in (self.folder / "data").rglob("data.mdb")]
-        assert len(found) == 1, found
-        return found[0]
+        return self.folder / "data" / NAME
 
     def start(self) -> None:
+        # `dev` takes the folder above those of its networks.
+        data = self.store.parent if self.options[0] == "dev" else self.store
         command = [
             *self.place.prefix, *self.before, sys.executable, "-m", "foreblock", *self.options,
-            f"--data={self.folder / 'data'}", f"--listen={self.address}",
+            f"--data={data}", f"--listen={self.address}",
         ]  # fmt: skip
         with self.output.open("ab") as output:
             self.process = subprocess.Popen(
@@ -164,17 +163,6 @@ class Node:
         if "error" in answer:
             raise NotAnswered(200, json.dumps(answer["error"]))
         return answer["result"], int(found[1])
-
-    def load_accounts(self, accounts: dict[str, dict[str, str]]) -> None:
-        """Add accounts to the state of a development chain, all in one commit."""
-        dumped, _ = self.ask("anvil_dumpState", seconds=60)
-        state = json.loads(gzip.decompress(bytes.fromhex(dumped[2:])))
-        state["accounts"] = {
-            address: {"nonce": 0, "storage": {}} | account for address, account in accounts.items()
-        }
-        state["blocks"], state["transactions"] = [], []
-        loaded = "0x" + gzip.compress(json.dumps(state).encode()).hex()
-        self.ask("anvil_loadState", loaded, seconds=60)
 
     def events(self, name: str) -> list[dict[str, Any]]:
         """The events of a name that it has logged."""
