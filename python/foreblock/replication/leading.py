@@ -95,6 +95,8 @@ class Leading:
         try:
             if self.source is not None:
                 await self.source.close()
+            if self._announcer is not None and not self.commits.is_deposed:
+                await self._announcer.resign()
         finally:
             self._hints.close()
             for task in self._tasks:

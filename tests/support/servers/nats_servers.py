@@ -16,7 +16,7 @@ CONFIG = """
 server_name: {name}
 listen: {host}:{port}
 max_payload: {payload}
-jetstream {{ store_dir: "{folder}/store", sync_interval: always }}
+jetstream {{ store_dir: "{folder}/store", sync_interval: always{storage} }}
 {more}
 """
 
@@ -49,8 +49,12 @@ class NatsServer:
         more: str = "",
         host: str = "127.0.0.1",
         prefix: Sequence[str] = (),
+        storage: str = "",
     ) -> None:
-        """`prefix` precedes its command."""
+        """`prefix` precedes its command.
+
+        `storage` is what streams may use of the disk, as in 2GB; else most that is free.
+        """
         self.folder = folder
         self.port = free_port()
         self.url = f"nats://{host}:{self.port}"
@@ -61,7 +65,13 @@ class NatsServer:
         folder.mkdir(parents=True, exist_ok=True)
         self._config.write_text(
             CONFIG.format(
-                name=name, host=host, port=self.port, payload=payload, folder=folder, more=more
+                name=name,
+                host=host,
+                port=self.port,
+                payload=payload,
+                folder=folder,
+                more=more,
+                storage=f", max_file_store: {storage}" if storage else "",
             )
         )
         self._process: subprocess.Popen[bytes] | None = None
