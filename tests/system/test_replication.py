@@ -135,3 +135,4 @@ def test_a_writer_waits_for_its_log(tmp_path: Path, nats: NatsServer) -> None:
         assert writer.log()[0] == 1
         writer.stop()
         assert writer.process.returncode == 0
+        standby.until_epoch(2, "this node writes")
