@@ -73,9 +73,9 @@ def test_commands_and_the_pool_are_the_writers(tmp_path: Path, server: NatsServe
         ):
             await standby.until(lambda: "writer reachable" in standby.facts)
             standby.node.order(Order(1, "main", Mine(), 0), standby.tell)
-            assert standby.heard[-1] == Refused(1, FOLLOWS)
+            assert Refused(1, FOLLOWS) in standby.heard
             standby.node.ask(AskPool(2, "main", "all", (), 0), standby.tell)
-            assert standby.heard[-1] == PoolPart(2, ())
+            assert PoolPart(2, ()) in standby.heard
 
     asyncio.run(run())
 

@@ -1,6 +1,7 @@
 """A store that follows a log: commits in, and the same chain with its own note and trie."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from foreblock.sequencer.sequencer_options import SequencerOptions
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
 
 FAULTS = ("restart=0.1", "tail=0.5", "reorg=0.3")
-KEPT = {"keep_states": 12, "keep_partials": 4}
+KEPT: dict[str, Any] = {"keep_states": 12, "keep_partials": 4}
 BOOT = b"here".ljust(16)
 
 

@@ -59,10 +59,9 @@ class Machine:
             bootstrap=bootstrap,
         )
 
-    def tell(self, message: ToWorker) -> bool:
+    def tell(self, message: ToWorker) -> None:
         self.heard.append(message)
         self._changed.set()
-        return True
 
     async def tell_of_change(self, _: str) -> None:
         self.changes += 1
