@@ -13,6 +13,7 @@ from foreblock.bus.commands import Mine
 from foreblock.bus.frames import Accepted, AskPool, Committed, NextNonce, Order, PoolPart, Refused
 from foreblock.clock import SystemClock
 from foreblock.errors import DifferentGenesis, ForeignLog, ForkedLog, LogBeginsLater
+from foreblock.log.append import Appender
 from foreblock.replication.log_network import FOLLOWS
 from foreblock.sequencer.dev.dev_sequencer import Outlets
 from foreblock.settings.networks import Network
@@ -222,3 +223,30 @@ def test_without_a_log_nothing_of_nats_is_loaded() -> None:
         capture_output=True, text=True, check=True, env=package_environment(),
     )  # fmt: skip
     assert done.stdout.strip() == "[]"
+
+
+def test_a_first_writer_ends_that_waits_for_its_log(tmp_path: Path, server: NatsServer) -> None:
+    """Its thread waits for the loop in the commit of block 0."""
+
+    async def run() -> None:
+        machine = Machine(dev(tmp_path / "writer", server.url))
+        refused = asyncio.Event()
+        append = Appender.append
+
+        async def held(*_: object) -> None:
+            refused.set()
+            await asyncio.Event().wait()
+
+        Appender.append = held  # type: ignore[method-assign,assignment]
+        try:
+            opening = asyncio.create_task(machine.node.open())
+            async with asyncio.timeout(PATIENCE):
+                await refused.wait()
+                opening.cancel()
+                await asyncio.wait([opening])
+        finally:
+            Appender.append = append  # type: ignore[method-assign]
+        with Store(str(tmp_path / "writer"), write=True) as store, store.view() as view:
+            assert view.heads.latest is None
+
+    asyncio.run(run())
