@@ -10,9 +10,24 @@ from msgspec import structs
 
 from foreblock._engine import Store
 from foreblock.bus.commands import Mine
-from foreblock.bus.frames import Accepted, AskPool, Committed, NextNonce, Order, PoolPart, Refused
+from foreblock.bus.frames import (
+    Accepted,
+    AskPool,
+    Committed,
+    NextNonce,
+    Order,
+    PoolPart,
+    Refused,
+    Rejected,
+)
 from foreblock.clock import SystemClock
-from foreblock.errors import DifferentGenesis, ForeignLog, ForkedLog, LogBeginsLater
+from foreblock.errors import (
+    DifferentGenesis,
+    ForeignLog,
+    ForkedLog,
+    LogBeginsLater,
+    SequencerUnavailable,
+)
 from foreblock.log.append import Appender
 from foreblock.replication.log_network import FOLLOWS
 from foreblock.sequencer.dev.dev_sequencer import Outlets
@@ -62,6 +77,24 @@ def test_a_transaction_reaches_the_writer_and_its_nonce_is_there_first(
             await one.until(lambda: any(getattr(each, "id", 0) == 2 for each in one.heard[-3:]))
             assert Accepted(2) not in one.heard
             await level(other, last_commit(writer))
+
+    asyncio.run(run())
+
+
+def test_without_a_writer_a_transaction_is_refused_for_certain(
+    tmp_path: Path, server: NatsServer
+) -> None:
+    async def run() -> None:
+        async with (
+            running(dev(tmp_path / "writer", server.url)),
+            running(replica(tmp_path / "one", server.url)) as one,
+        ):
+            await level(one, 3)
+        async with running(replica(tmp_path / "one", server.url)) as one:
+            await one.until(lambda: bool(one.facts))
+            one.submit(send(ALICE, 0).raw, ALICE.address)
+            refusal = Rejected(1, str(SequencerUnavailable()))
+            await one.until(lambda: refusal in one.heard)
 
     asyncio.run(run())
 
