@@ -7,11 +7,12 @@ transactions of replicas are taken in.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from typing import Any, Final, Protocol
 
 import structlog
 
-from foreblock.bus.frames import NextNonce, ToWorker
+from foreblock.bus.frames import Committed, NextNonce, ToWorker
 from foreblock.clock import boot_id
 from foreblock.errors import LogUnreachable
 from foreblock.ledger.storage.commits import Store
@@ -73,14 +74,24 @@ class Leading:
 
     async def run(self, open_source: OpenSource) -> None:
         """Open the source and run it until it is told to stop; raises `Deposed`."""
-        source = await open_source(self.commits, self.tell)
-        self.source = source
+        source = self.source = await self._opened(open_source)
         log.info("log_writing", network=self._network, epoch=self.commits.epoch)
         examine = Reception(self._network, source, self._session.clock).examine
         connection = self._session.connection
         async with taking_submissions(connection, self.commits.epoch, examine):
             if not self._is_stopped:
                 await first_of(source.run(), self.commits.until_lost())
+
+    async def _opened(self, open_source: OpenSource) -> LedNetwork:
+        """The source; one that is cancelled is waited for, since its thread waits for the loop."""
+        opening = asyncio.ensure_future(open_source(self.commits, self.tell))
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            self.commits.stop()
+            with suppress(Exception):  # the node ends anyway
+                await (await opening).close()
+            raise
 
     def stop(self) -> None:
         """End after the commit that is under way, if the log takes it soon."""
@@ -115,7 +126,12 @@ class Leading:
             self._hints.put(message.sender, message.nonce)
 
     def _committed(self, position: LogPosition) -> None:
-        """On the loop, after a commit: announce it; the first one begins the announcements."""
+        """On the loop, after a commit: announce it; the first one begins the announcements.
+
+        A source that runs tells workers by itself.
+        """
+        if self.source is None:
+            self._tell(Committed(self._network, position.commit))
         if self._announcer is None:
             session = self._session
             self._announcer = Announcer(
