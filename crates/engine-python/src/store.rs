@@ -133,6 +133,19 @@ impl Store {
         Ok(Heads(Arc::new(heads)))
     }
 
+    fn commit_all(
+        &self,
+        py: Python<'_>,
+        batches: Vec<(PyRef<'_, Batch>, PyRef<'_, LogRow>)>,
+    ) -> PyResult<Heads> {
+        let store = self.opened()?;
+        let taken: PyResult<Vec<_>> =
+            batches.iter().map(|(batch, row)| Ok((batch.take()?, row.0))).collect();
+        let taken = taken?;
+        let heads = py.detach(|| store.commit_all(taken)).map_err(to_python)?;
+        Ok(Heads(Arc::new(heads)))
+    }
+
     fn put_note(&self, py: Python<'_>, commit: Arg<u64>, note: PyBackedBytes) -> PyResult<()> {
         let store = self.opened()?;
         py.detach(|| store.put_note(commit.0, &note)).map_err(to_python)

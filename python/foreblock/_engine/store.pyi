@@ -94,6 +94,12 @@ class Store:
         wait; it uses nothing of this store. A commit may still fail after it.
         """
 
+    def commit_all(self, batches: list[tuple[Batch, LogRow]]) -> Heads:
+        """Apply commits of a log, each after the one before it, in one durable transaction.
+
+        Raises as `commit`; nothing of any of them is stored then. Readers see the last one.
+        """
+
     def put_note(self, commit: int, note: bytes) -> None:
         """Replace `Heads.note`, which is local; no number is drawn.
 

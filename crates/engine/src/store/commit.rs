@@ -62,37 +62,73 @@ impl Store {
         let keep = self.keep();
         let (heads, next_layers) = self.write(|txn| {
             let mut next_layers = layers.clone();
-            let heads = self.tables.heads(txn)?;
-            if heads.commit != batch.made_at {
-                return Err(Error::StaleBatch { made_at: batch.made_at, now: heads.commit });
-            }
-            let known_floors = self.tables.floors(txn, &heads)?;
-            let mut floors = known_floors;
-            if let Some(latest) = heads.latest {
-                // What was held may be so no longer.
-                floors.raise(latest.number, &keep);
-            }
-            let layers = &mut next_layers;
-            let mut applying =
-                Applying { tables: self.tables, txn, heads, layers, floors, keep: &keep };
-            for (place, step) in batch.steps.iter().enumerate() {
-                applying.apply(step, Some(place) < batch.read)?;
-            }
-            let (mut heads, floors) = (applying.heads, applying.floors);
-            heads.commit = batch.last;
-            if batch.settle {
-                maintain::settle(&self.tables, txn, &mut heads, &mut next_layers)?;
-            }
-            self.tables.put_heads(txn, &heads)?;
-            if floors != known_floors {
-                self.tables.put_floors(txn, &floors)?;
-            }
+            let heads = self.apply(txn, &batch, &keep, &mut next_layers)?;
             self.tables.put_log_row(txn, log)?;
             // The answer holds for a second try as well, when the map was too small.
             ask.take().map_or(Ok(()), |ask| ask())?;
             Ok((heads, next_layers))
         })?;
         *layers = next_layers;
+        Ok(heads)
+    }
+
+    /// Apply commits of a log in one durable transaction: one wait for the disk, and readers see
+    /// the last of them. Each must follow the one before it.
+    ///
+    /// # Errors
+    ///
+    /// As of `commit`; nothing of any of them is stored then. `InvalidArgument` without one.
+    pub fn commit_all(&self, mut batches: Vec<(Batch, LogRow)>) -> Result<Heads> {
+        for (batch, _) in &mut batches {
+            batch.last = batch.after();
+        }
+        let mut layers = self.layers()?;
+        let keep = self.keep();
+        let (heads, next_layers) = self.write(|txn| {
+            let mut next_layers = layers.clone();
+            let mut heads = None;
+            for (batch, row) in &batches {
+                heads = Some(self.apply(txn, batch, &keep, &mut next_layers)?);
+                self.tables.put_log_row(txn, Some(row))?;
+            }
+            let heads = heads.ok_or_else(|| Error::InvalidArgument("no commit".to_owned()))?;
+            Ok((heads, next_layers))
+        })?;
+        *layers = next_layers;
+        Ok(heads)
+    }
+
+    /// Write the steps of a batch and the heads after it.
+    fn apply(
+        &self,
+        txn: &mut RwTxn,
+        batch: &Batch,
+        keep: &Keep,
+        layers: &mut UnstoredNodes,
+    ) -> Result<Heads> {
+        let heads = self.tables.heads(txn)?;
+        if heads.commit != batch.made_at {
+            return Err(Error::StaleBatch { made_at: batch.made_at, now: heads.commit });
+        }
+        let known_floors = self.tables.floors(txn, &heads)?;
+        let mut floors = known_floors;
+        if let Some(latest) = heads.latest {
+            // What was held may be so no longer.
+            floors.raise(latest.number, keep);
+        }
+        let mut applying = Applying { tables: self.tables, txn, heads, layers, floors, keep };
+        for (place, step) in batch.steps.iter().enumerate() {
+            applying.apply(step, Some(place) < batch.read)?;
+        }
+        let (mut heads, floors) = (applying.heads, applying.floors);
+        heads.commit = batch.last;
+        if batch.settle {
+            maintain::settle(&self.tables, txn, &mut heads, layers)?;
+        }
+        self.tables.put_heads(txn, &heads)?;
+        if floors != known_floors {
+            self.tables.put_floors(txn, &floors)?;
+        }
         Ok(heads)
     }
 }

@@ -21,10 +21,16 @@ QUITS: Final = frozenset({"q", "Q", "\x03", "\x04"})  # and Ctrl-C, Ctrl-D
 
 @contextmanager
 def keys() -> Iterator[Callable[[float], str]]:
-    """A function that waits for a key for so many seconds; empty if none came."""
+    """A function that waits for a key for some seconds; empty if none came.
+
+    Ctrl-C is a key like others: as a signal it would end the drawing anywhere.
+    """
     source = sys.stdin.fileno()
     before = termios.tcgetattr(source)
     tty.setcbreak(source)
+    changed = termios.tcgetattr(source)
+    changed[6][termios.VINTR] = b"\0"  # no character
+    termios.tcsetattr(source, termios.TCSADRAIN, changed)
 
     def pressed(seconds: float) -> str:
         ready, _, _ = select.select([source], [], [], seconds)

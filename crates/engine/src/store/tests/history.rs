@@ -385,8 +385,8 @@ impl History {
         let mut batch = self.store().batch().unwrap();
         batch.drop_partials(vec![number], "test".into());
         match self.commit(batch) {
-            Ok(_) => assert!(!self.is_forgotten(number)),
-            Err(Error::UnknownPartial(_)) => return assert!(self.is_forgotten(number)),
+            Ok(_) if self.is_forgotten(number) => return, // there is nothing to drop
+            Ok(_) => {}
             Err(other) => panic!("{other}"),
         }
         let status = Status::Dropped { reason: "test".into() };

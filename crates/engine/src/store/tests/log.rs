@@ -65,6 +65,35 @@ impl Follower {
         }
     }
 
+    /// Apply as many commits at a time, with maintenance after each group.
+    fn follow_in_groups(&self, log: &[Event], size: usize) {
+        let mut group = Vec::new();
+        let commit = |group: &mut Vec<_>| {
+            if !group.is_empty() {
+                self.store.commit_all(std::mem::take(group)).unwrap();
+                self.store.maintain(20).unwrap();
+            }
+        };
+        for (count, event) in log.iter().enumerate() {
+            match event {
+                Event::Hold(block) => {
+                    commit(&mut group);
+                    self.store.hold(*block).unwrap();
+                }
+                Event::Commit { before, after, body, .. } => {
+                    let batch = Batch::decode(body, *before, *after).unwrap();
+                    let row = LogRow { epoch: 1, link: B256::ZERO, sequence: count as u64 };
+                    group.push((batch, row));
+                    if group.len() == size {
+                        commit(&mut group);
+                        assert_eq!(self.store.view().unwrap().log_row().unwrap(), Some(row));
+                    }
+                }
+            }
+        }
+        commit(&mut group);
+    }
+
     fn commit(&self, before: u64, after: u64, body: &[u8], sequence: u64) {
         let mut batch = Batch::decode(body, before, after).unwrap();
         assert_eq!(batch.encode().unwrap(), body);
@@ -126,6 +155,7 @@ proptest! {
         states in prop_oneof![Just(None), (4..8u64).prop_map(Some)],
         actions in proptest::collection::vec(action(), 1..80),
         pace in pace(),
+        group in 2..12_usize,
     ) {
         let retention = Retention { states, partials: 3, nodes: 2 };
         let mut writer = History::new(retention);
@@ -144,6 +174,10 @@ proptest! {
             follower.maintain();
             prop_assert_eq!(contents(&follower.store), expected.clone(), "{:?}", pace);
         }
+        let follower = Follower::new(retention);
+        follower.follow_in_groups(&writer.log, group);
+        follower.maintain();
+        prop_assert_eq!(contents(&follower.store), expected, "in groups of {}", group);
     }
 }
 
@@ -174,6 +208,28 @@ fn a_rewind_is_refused_by_rule_though_the_state_is_there() {
     let mut batch = again.batch().unwrap();
     batch.rewind(4);
     assert!(matches!(again.commit(batch), Err(Error::RefusedCommit(_))));
+}
+
+#[test]
+fn commits_that_are_made_together_are_all_there_or_none() {
+    let mut history = History::new(Retention::default());
+    history.append(&touched(1), false);
+    let store = history.store();
+    let before = contents(store);
+    let row = |sequence| LogRow { epoch: 1, link: B256::ZERO, sequence };
+    let at = store.view().unwrap().heads().commit;
+    let put = |before, key: &[u8]| {
+        let body = [&[11, 0, 0, 0, 1][..], key, &[0, 0, 0, 0]].concat();
+        Batch::decode(&body, before, before + 1).unwrap()
+    };
+    let gap = vec![(put(at, b"a"), row(1)), (put(at + 2, b"b"), row(2))];
+    assert!(matches!(store.commit_all(gap), Err(Error::StaleBatch { .. })));
+    assert!(matches!(store.commit_all(Vec::new()), Err(Error::InvalidArgument(_))));
+    assert_eq!(contents(store), before);
+    let heads = store.commit_all(vec![(put(at, b"a"), row(1)), (put(at + 1, b"b"), row(2))]);
+    assert_eq!(heads.unwrap().commit, at + 2);
+    let view = store.view().unwrap();
+    assert_eq!(view.log_row().unwrap(), Some(row(2)));
 }
 
 #[test]
