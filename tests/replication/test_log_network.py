@@ -121,7 +121,7 @@ def test_a_replica_that_comes_first_waits_for_block_0(tmp_path: Path, server: Na
         async with running(dev(tmp_path / "writer", server.url)):
             async with asyncio.timeout(PATIENCE):
                 await opening
-            assert Committed("main", 1) in early.heard
+            assert any(isinstance(each, Committed) for each in early.heard)
             early.node.stop()
             await early.node.run()
             await early.node.close()
@@ -159,7 +159,7 @@ def test_a_writer_that_stops_is_followed_at_once(tmp_path: Path, server: NatsSer
             await standby.until(lambda: "epoch 2" in standby.facts and WRITES in standby.facts)
             await level(standby, last_commit(standby) + 3)
             numbers = [each.commit for each in standby.heard if isinstance(each, Committed)]
-            assert numbers == list(range(numbers[0], numbers[-1] + 1))
+            assert numbers == sorted(set(numbers))  # several may be heard of as one
 
     asyncio.run(run())
 

@@ -91,6 +91,10 @@ impl Batch {
         self.change(|batch| batch.rewinds_to())
     }
 
+    fn changes_rows(&self, prefix: PyBackedBytes) -> PyResult<bool> {
+        self.change(|batch| batch.changes_rows(&prefix))
+    }
+
     #[getter]
     fn writers_note<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         self.change(|batch| batch.writers_note().map(|note| PyBytes::new(py, note)))

@@ -242,6 +242,9 @@ class Batch:
     def rewinds_to(self) -> int | None:
         """The lowest block that it rewinds to."""
 
+    def changes_rows(self, prefix: bytes) -> bool:
+        """Whether it puts or deletes rows whose keys begin so."""
+
     @property
     def writers_note(self) -> bytes | None:
         """The last note of a batch that was decoded: no commit writes it."""

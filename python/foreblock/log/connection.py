@@ -61,6 +61,15 @@ class _CheckedClient(Client):
 
     needs_tls = False
 
+    async def _process_connect_init(self) -> None:
+        """The same, and a server that fails here is let alone: nats-py leaves its socket open."""
+        try:
+            await super()._process_connect_init()
+        except BaseException:
+            if self._transport is not None:
+                self._transport.close()  # type: ignore[no-untyped-call]
+            raise
+
     def _connect_command(self) -> bytes:
         try:
             self._check_server()

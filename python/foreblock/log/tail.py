@@ -6,14 +6,15 @@ connection, the hours since the last start, and every commit of several parts. W
 anything for a second, the stream is read too. So there is one way to be level, and nothing that
 has to be resumed.
 
-Applying is the caller's: a call for each commit, in order, with the position that it leads to.
-What it raises ends the loop, as does a log that cannot be followed: `ForkedLog`, `ForeignLog`,
-`LogBeginsLater`, `MalformedLogMessage`, `NewerLogFormat`.
+Applying is the caller's: a call with the next commits, in order, each with the position that it
+leads to; one as a rule, and many where the stream is read. What it raises ends the loop, as does
+a log that cannot be followed: `ForkedLog`, `ForeignLog`, `LogBeginsLater`, `MalformedLogMessage`,
+`NewerLogFormat`.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, NamedTuple
 
 import structlog
 from nats.aio.msg import Msg
@@ -43,9 +44,18 @@ log = structlog.get_logger()
 LOOK_SECONDS: Final = 1.0  # of silence, until the stream is read
 SHORTEST_WAIT: Final = 0.02  # for a server of the stream that is behind
 _NEXT: Final = frozenset({Meaning.APPLY, Meaning.NEWER_EPOCH})
+_FITS: Final = _NEXT | {Meaning.KNOWN}
 _LEVEL: Final = frozenset({Meaning.KNOWN, Meaning.OLDER_EPOCH})
 
-Apply = Callable[[StoredCommit, LogPosition], Awaitable[None]]
+
+class NextCommit(NamedTuple):
+    """A commit that follows what was applied, and the position after it."""
+
+    commit: StoredCommit
+    position: LogPosition
+
+
+Apply = Callable[[Sequence[NextCommit]], Awaitable[None]]
 
 
 class LogTail:
@@ -145,12 +155,12 @@ class LogTail:
 
     async def _come_level(self) -> None:
         head = self.head
+        gathered: list[NextCommit] = []
         for commit in self._messages.up_to(self.position, head) if head else ():
-            meaning = self.position.meaning_of(commit.message, commit.first, commit.last)
-            if meaning not in _NEXT:
+            if self._gather(gathered, commit) not in _NEXT:
                 break  # the stream decides
-            await self._take(commit)
-            self.live += 1
+        await self._take(gathered)
+        self.live += len(gathered)
         is_level = head is None or self.position.meaning_of_head(head) in _LEVEL
         if is_level and not self._must_read:
             return
@@ -175,39 +185,48 @@ class LogTail:
         self._wait = min(2 * self._wait, LOOK_SECONDS)
 
     async def _read_on(self) -> None:
-        """Apply what the stream has after the position, to its end."""
+        """Apply what the stream has after the position, to its end, an answer of it at a time."""
         joiner, at = Joiner(), self.position.sequence + 1
         while parts := await self._reader.parts_from(at):
+            gathered: list[NextCommit] = []
             for part in parts:
                 is_next = part.sequence == at and (joiner.is_amid or part.number == 1)
                 commit = joiner.add(part) if is_next else None
+                meaning = Meaning.KNOWN if commit is None else self._gather(gathered, commit)
                 at += 1
-                if not is_next or (commit is not None and not await self._fits(commit)):
+                if not is_next or meaning not in _FITS:
+                    await self._take(gathered)
+                    self._refuse(commit, meaning)
                     await self._relocate()
                     joiner, at = Joiner(), self.position.sequence + 1
                     break
+            else:
+                await self._take(gathered)
 
-    async def _fits(self, commit: StoredCommit) -> bool:
-        """Apply the next commit of the stream; whether it was at its place."""
-        message = commit.message
-        match self.position.meaning_of(message, commit.first, commit.last):
-            case Meaning.APPLY | Meaning.NEWER_EPOCH:
-                await self._take(commit)
-                return True
-            case Meaning.FOREIGN_LOG:
-                raise ForeignLog(message.log_id, self.position.log_id or b"")
-            case Meaning.SNAPSHOT:
-                raise LogBeginsLater(self.position.commit, message.before)
-            case meaning:
-                return meaning is Meaning.KNOWN
+    def _gather(self, gathered: list[NextCommit], commit: StoredCommit) -> Meaning:
+        """Add a commit to those before it if it follows them; gives what it is."""
+        position = gathered[-1].position if gathered else self.position
+        meaning = position.meaning_of(commit.message, commit.first, commit.last)
+        if meaning in _NEXT:
+            gathered.append(NextCommit(commit, position.after(commit.message, commit.last)))
+        return meaning
 
-    async def _take(self, commit: StoredCommit) -> None:
-        position = self.position.after(commit.message, commit.last)
-        await self._apply(commit, position)
-        self.position = position
-        self._messages.forget(position.sequence)
+    def _refuse(self, commit: StoredCommit | None, meaning: Meaning) -> None:
+        """Raise for a commit that no other place of the stream explains."""
+        if commit is not None and meaning is Meaning.FOREIGN_LOG:
+            raise ForeignLog(commit.message.log_id, self.position.log_id or b"")
+        if commit is not None and meaning is Meaning.SNAPSHOT:
+            raise LogBeginsLater(self.position.commit, commit.message.before)
+
+    async def _take(self, gathered: Sequence[NextCommit]) -> None:
+        if not gathered:
+            return
+        await self._apply(gathered)
+        self.position = gathered[-1].position
+        self._messages.forget(self.position.sequence)
         if self._journal is not None:
-            self._journal.add(commit.again())
+            for each in gathered:
+                self._journal.add(each.commit.again())
         self._heard(None)
 
     async def _relocate(self) -> None:

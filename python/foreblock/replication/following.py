@@ -9,7 +9,7 @@ there is a connection, so that what it has is served meanwhile.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -21,7 +21,7 @@ import structlog
 
 from foreblock.bus.frames import Committed, NextNonce, SourceFacts, ToWorker
 from foreblock.errors import BadLogStream, LogUnreachable, RefusedCommit, Undecodable
-from foreblock.ledger.building.replica_writer import AppliedCommit, CommitOfLog, ReplicaWriter
+from foreblock.ledger.building.replica_writer import AppliedCommits, CommitOfLog, ReplicaWriter
 from foreblock.ledger.genesis.genesis_file import Genesis
 from foreblock.ledger.storage.commits import LogRow
 from foreblock.ledger.storage.open_store import Store, begin_chain
@@ -33,7 +33,7 @@ from foreblock.log.parts import StoredCommit
 from foreblock.log.position import LogPosition
 from foreblock.log.standby import Standby
 from foreblock.log.submission import NonceHint
-from foreblock.log.tail import LogTail
+from foreblock.log.tail import LogTail, NextCommit
 from foreblock.metrics.network_metrics import NetworkMetrics
 from foreblock.replication.first_of import first_of
 from foreblock.replication.log_facts import LogFacts, Pursuit
@@ -59,6 +59,12 @@ class Listeners(NamedTuple):
     has_chain: Callable[[], None]  # there is something to serve
     facts: Callable[[LogFacts], None]  # once a second
     metrics: NetworkMetrics
+
+
+def _of_log(each: NextCommit) -> CommitOfLog:
+    message, position = each.commit.message, each.position
+    row = LogRow(position.epoch, position.link, position.sequence)
+    return CommitOfLog(message.body, message.before, message.after, row)
 
 
 class LogFollowing:
@@ -221,18 +227,18 @@ class LogFollowing:
         listens = not is_empty and await self._session.writer_listens(tail.position.epoch)
         return first_role(may_write=True, log_is_empty=is_empty, writer_listens=listens)
 
-    async def _apply(self, commit: StoredCommit, position: LogPosition) -> None:
-        """Apply the next commit, and let workers hear of it."""
-        message = commit.message
-        row = LogRow(position.epoch, position.link, position.sequence)
-        next_one = CommitOfLog(message.body, message.before, message.after, row)
-        applying = partial(self._replica.apply, next_one, self._clock_keeper.localize)
+    async def _apply(self, commits: Sequence[NextCommit]) -> None:
+        """Apply the next commits, and let workers hear of the last."""
+        position = commits[-1].position
+        applying = partial(
+            self._replica.apply, list(map(_of_log, commits)), self._clock_keeper.localize
+        )
         self._replica.is_far_behind = self._pursuit.is_far(position)
         had_chain, is_new_epoch = self._replica.has_chain, position.epoch != self.epoch
         try:
-            applied: AppliedCommit = await self.on_thread(applying)
+            applied: AppliedCommits = await self.on_thread(applying)
         except (RefusedCommit, Undecodable) as why:
-            self._keep_refused(commit, why)
+            await self._tell_refused(commits, why)
             raise
         if not had_chain and applied.heads.latest is not None:
             await self.on_thread(self._look_at_chain)
@@ -243,6 +249,16 @@ class LogFollowing:
         if is_new_epoch:
             asyncio.get_running_loop().call_soon(self._clock_keeper.look)  # it is applied then
         self._wake.set()
+
+    async def _tell_refused(self, commits: Sequence[NextCommit], why: Exception) -> None:
+        """Find the commit that is refused: alone, if there are several."""
+        if len(commits) == 1:
+            self._keep_refused(commits[0].commit, why)
+            return
+        applied = (await self.on_thread(self.position)).sequence
+        for each in commits:
+            if each.position.sequence > applied:
+                await self._apply([each])
 
     def _keep_refused(self, commit: StoredCommit, why: Exception) -> None:
         """Keep what should have fitted, for those who look for the reason."""

@@ -11,8 +11,10 @@ from foreblock.clock import DrivenClock
 from foreblock.errors import RefusedCommit, WrongStateRoot
 from foreblock.ledger.building import replica_writer
 from foreblock.ledger.building.replica_writer import CommitOfLog, ReplicaWriter
+from foreblock.ledger.storage.address_index import ADDRESSES, touched_key
 from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.freshness import Freshness, decode_freshness
+from foreblock.ledger.storage.log_index import LOGS
 from foreblock.sequencer.sequencer_options import SequencerOptions
 from support.chains.dev_chain import ACCOUNTS, DevChain, send
 
@@ -59,7 +61,7 @@ def test_roots_are_compared_and_what_nobody_reads_is_pruned(tmp_path: Path) -> N
     assert not replica.has_chain
     rewinds = 0
     for commit in log:
-        rewinds += replica.apply(commit, as_here).rewinds
+        rewinds += replica.apply([commit], as_here).rewinds
         while replica.follow_up():
             pass
     assert rewinds
@@ -85,7 +87,7 @@ def test_a_state_that_is_not_that_of_the_header_is_found(tmp_path: Path) -> None
     first = log[0]
     assert root in first.body
     store, replica = replica_at(tmp_path / "replica")
-    replica.apply(first._replace(body=first.body.replace(root, b"\xee" * 32)), as_here)
+    replica.apply([first._replace(body=first.body.replace(root, b"\xee" * 32))], as_here)
     with pytest.raises(WrongStateRoot) as raised:
         replica.follow_up()
     assert (raised.value.block, raised.value.expected) == (0, b"\xee" * 32)
@@ -108,7 +110,7 @@ def test_roots_are_compared_now_and_then_while_much_is_to_come(
     monkeypatch.setattr(replica_writer, "read_header", counted)
     replica.is_far_behind = True
     for commit in log:
-        replica.apply(commit, as_here)
+        replica.apply([commit], as_here)
         while replica.follow_up():
             pass
     assert 2 <= len(compared) <= 6
@@ -124,12 +126,12 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(tmp_path: Path) -> Non
     _, log = grown(tmp_path / "writer", 3)
     store, replica = replica_at(tmp_path / "replica")
     for commit in log[:-1]:
-        replica.apply(commit, as_here)
+        replica.apply([commit], as_here)
     wrong = Batch.decode(b"\x06" + (99).to_bytes(8), log[-1].before, log[-1].after).encode()
     with pytest.raises(RefusedCommit):
-        replica.apply(log[-1]._replace(body=wrong), as_here)
+        replica.apply([log[-1]._replace(body=wrong)], as_here)
     assert replica.last_commit == log[-1].before
-    replica.apply(log[-1], as_here)
+    replica.apply([log[-1]], as_here)
     store.close()
 
 
@@ -137,7 +139,7 @@ def test_a_note_is_written_again_when_the_writers_clock_is_known(tmp_path: Path)
     _, log = grown(tmp_path / "writer", 3)
     store, replica = replica_at(tmp_path / "replica")
     for commit in log:
-        replica.apply(commit, lambda freshness, _: Freshness(BOOT, 0, freshness.quiet))
+        replica.apply([commit], lambda freshness, _: Freshness(BOOT, 0, freshness.quiet))
     with store.view() as view:
         before = decode_freshness(view.heads.note)
         commit_before = view.heads.commit
@@ -162,10 +164,46 @@ def test_what_snapshots_of_a_dev_chain_need_is_held(tmp_path: Path) -> None:
     chain.run(4_000)
     store, replica = replica_at(tmp_path / "replica")
     for commit in recorded.log:
-        replica.apply(commit, as_here)
+        replica.apply([commit], as_here)
         while replica.follow_up():
             pass
     assert replica.last_commit == chain.writer.last_commit
     with store.view() as view, chain.store.view() as writers:
         assert view.heads.latest == writers.heads.latest
+    store.close()
+
+
+def rows(view: View) -> dict[bytes, bytes]:
+    """All rows that the log makes."""
+    found = (view.rows(bytes((first,)), 1 << 20) for first in range(256))
+    local = (LOGS.key, ADDRESSES.key, touched_key(0)[:1])
+    return {key: row for each in found for key, row in each if key[:1] not in local}
+
+
+@pytest.mark.parametrize("size", [2, 7, 500])
+def test_commits_applied_together_leave_what_single_ones_leave(tmp_path: Path, size: int) -> None:
+    chain, log = grown(tmp_path / "writer", 60)
+    store, replica = replica_at(tmp_path / "replica")
+    parts = [log[at : at + size] for at in range(0, len(log), size)]
+    assert any([replica.apply(each, as_here).rewinds for each in parts])  # noqa: C419, all run
+    while store.maintain(1_000) + chain.store.maintain(1_000):
+        pass
+    with store.view() as view, chain.store.view() as writers:
+        assert view.log_row == log[-1].row
+        assert view.heads.latest == writers.heads.latest
+        assert view.heads.commit == writers.heads.commit
+        assert rows(view) == rows(writers)
+    store.close()
+
+
+def test_a_snapshot_amid_commits_applied_together_is_held(tmp_path: Path) -> None:
+    recorded = Recorded()
+    chain = DevChain(tmp_path / "writer", commits=recorded, **KEPT)
+    chain.run(4_000)
+    taken = chain.execute(TakeSnapshot())
+    chain.run(80_000)  # far beyond what is kept
+    chain.execute(Revert(taken))
+    store, replica = replica_at(tmp_path / "replica")
+    replica.apply(recorded.log, as_here)
+    assert replica.last_commit == chain.writer.last_commit
     store.close()

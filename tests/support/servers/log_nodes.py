@@ -1,7 +1,7 @@
 """Nodes of a log for tests: a plain list in the place of a store, all else as it is served."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from foreblock.clock import SystemClock
@@ -11,11 +11,10 @@ from foreblock.log.append import Appender
 from foreblock.log.connection import LogConnection, LogServers
 from foreblock.log.journal import Journal
 from foreblock.log.message import LogMessage
-from foreblock.log.parts import StoredCommit
 from foreblock.log.position import LogPosition
 from foreblock.log.stream_reader import StreamReader
 from foreblock.log.subjects import LogSubjects
-from foreblock.log.tail import LogTail
+from foreblock.log.tail import LogTail, NextCommit
 from support.servers.waiting import PATIENCE
 
 NAME = "main"
@@ -94,9 +93,10 @@ class Node:
         await self.until(lambda: self.position == other.position, task)
         assert self.bodies == other.bodies
 
-    async def _apply(self, commit: StoredCommit, position: LogPosition) -> None:
-        assert commit.message.previous == (self.links[-1] if self.links else bytes(32))
-        self._store(commit.message, position)
+    async def _apply(self, commits: Sequence[NextCommit]) -> None:
+        for commit, position in commits:
+            assert commit.message.previous == (self.links[-1] if self.links else bytes(32))
+            self._store(commit.message, position)
 
     def _store(self, message: LogMessage, position: LogPosition) -> None:
         self.position = position

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
@@ -21,9 +21,8 @@ from foreblock.clock import SystemClock
 from foreblock.ledger.building.replica_writer import CommitOfLog, ReplicaWriter
 from foreblock.ledger.storage.address_index import ADDRESSES, touched_key
 from foreblock.ledger.storage.log_index import LOGS
-from foreblock.log.parts import StoredCommit
 from foreblock.log.position import LogPosition
-from foreblock.log.tail import LogTail
+from foreblock.log.tail import LogTail, NextCommit
 from support.servers.dev_processes import Network, children, package_environment
 from support.servers.log_nodes import node
 from support.servers.waiting import LOOK_SECONDS, PATIENCE, until
@@ -169,11 +168,12 @@ def come_level(data: Path, url: str) -> None:
             with Store(str(data), write=True, **KEPT) as store:
                 replica = ReplicaWriter(store, SystemClock())
 
-                async def apply(commit: StoredCommit, position: LogPosition) -> None:
-                    message = commit.message
-                    row = LogRow(position.epoch, position.link, position.sequence)
-                    one = CommitOfLog(message.body, message.before, message.after, row)
-                    replica.apply(one, lambda freshness, _: freshness)
+                async def apply(commits: Sequence[NextCommit]) -> None:
+                    for commit, position in commits:
+                        message = commit.message
+                        row = LogRow(position.epoch, position.link, position.sequence)
+                        one = CommitOfLog(message.body, message.before, message.after, row)
+                        replica.apply([one], lambda freshness, _: freshness)
 
                 row = replica.row
                 assert row is not None

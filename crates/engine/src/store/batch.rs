@@ -156,6 +156,16 @@ impl Batch {
         self.steps.iter().filter_map(block).min()
     }
 
+    /// Whether it puts or deletes rows whose keys begin so.
+    pub fn changes_rows(&self, prefix: &[u8]) -> bool {
+        self.steps.iter().any(|step| match step {
+            Step::Put { key, .. } | Step::PutLocal { key, .. } | Step::Delete { key } => {
+                key.starts_with(prefix)
+            }
+            _ => false,
+        })
+    }
+
     /// The last note in what was read from the log. It is the writer's, and no commit of this
     /// batch writes it: its clock is another machine's.
     pub fn writers_note(&self) -> Option<&[u8]> {

@@ -1,7 +1,8 @@
 """The writer of a store whose commits are those of a log, made by a writer elsewhere.
 
-One thread calls it. `apply` takes the next commit of the log and makes it durable; nothing is
-executed, and what does not fit is refused by the engine. Work behind the head is done by
+One thread calls it. `apply` takes the next commits of the log and makes them durable; nothing is
+executed, and what does not fit is refused by the engine. Many commits are one transaction, so
+that a node that catches up waits for the disk once for all of them. Work behind the head is done by
 `follow_up`, in slices between the commits, as `LedgerWriter` does it. The state root of the
 latest block is computed there from what was applied, and compared with its header: a store that
 has another state than the chain is found with the block, and not when somebody reads it.
@@ -10,7 +11,7 @@ A note is local: how long the pending block is fresh is said by the caller, on t
 clock. What snapshots of a dev chain hold is in rows, and is held here too.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
@@ -21,7 +22,7 @@ from foreblock.ledger.storage.chain_head import read_header
 from foreblock.ledger.storage.commits import lower_indices
 from foreblock.ledger.storage.freshness import Freshness, decode_freshness
 from foreblock.ledger.storage.log_indexing import LogIndexing
-from foreblock.ledger.storage.snapshot_rows import held_by_snapshots
+from foreblock.ledger.storage.snapshot_rows import HELD, held_by_snapshots
 from foreblock.ledger.storage.upkeep import Upkeep
 from foreblock.ledger.tracing.address_indexing import AddressIndexing
 from foreblock.metrics.network_metrics import NetworkMetrics
@@ -42,8 +43,8 @@ class CommitOfLog(NamedTuple):
     row: LogRow
 
 
-class AppliedCommit(NamedTuple):
-    """What a commit has changed."""
+class AppliedCommits(NamedTuple):
+    """What commits have changed."""
 
     heads: Heads
     rewinds: bool  # blocks were taken back
@@ -94,29 +95,53 @@ class ReplicaWriter:
         """Whether there is a block."""
         return self._heads.latest is not None
 
-    def apply(self, commit: CommitOfLog, localize: Localize) -> AppliedCommit:
-        """Make the next commit durable; `localize` gives its freshness.
+    def apply(self, commits: Sequence[CommitOfLog], localize: Localize) -> AppliedCommits:
+        """Make the next commits durable; `localize` gives their freshness.
 
-        Raises `Undecodable`, `RefusedCommit`, and as `Store.commit`; nothing is stored then.
+        Raises `Undecodable`, `RefusedCommit`, and as `Store.commit`. Nothing of what is refused
+        is stored; what comes before it may be.
         """
-        begun_ns = self._clock.monotonic_ns()
-        batch = Batch.decode(commit.body, commit.before, commit.after)
-        lower_indices(self._store, batch)
+        rewinds = False
+        group: list[tuple[Batch, LogRow]] = []
+        for commit in commits:
+            batch = Batch.decode(commit.body, commit.before, commit.after)
+            self._localize(batch, commit.row.epoch, localize)
+            is_apart = batch.rewinds_to is not None
+            if is_apart:
+                self._commit(group)
+                lower_indices(self._store, batch)  # of what is committed until then
+                rewinds = True
+            holds = batch.changes_rows(HELD)
+            group.append((batch, commit.row))
+            if is_apart or holds:
+                self._commit(group)
+        self._commit(group)
+        self._count(sum(len(each.body) for each in commits))
+        return AppliedCommits(self._heads, rewinds)
+
+    def _localize(self, batch: Batch, epoch: int, localize: Localize) -> None:
         note = decode_freshness(batch.writers_note or b"")
         if note is not None:
-            batch.note(localize(note, commit.row.epoch).encode())
-        rewinds = batch.rewinds_to is not None
-        self._heads = self._store.commit(batch, commit.row)
-        self.row = commit.row
-        if note is not None:
-            self._writers, self._writers_epoch = note, commit.row.epoch
+            batch.note(localize(note, epoch).encode())
+            self._writers, self._writers_epoch = note, epoch
+
+    def _commit(self, group: list[tuple[Batch, LogRow]]) -> None:
+        """Commit what was gathered, and hold what it says; nothing is gathered then."""
+        if not group:
+            return
+        begun_ns = self._clock.monotonic_ns()
+        self._heads = self._store.commit_all(group)
+        self.row = group[-1][1]
+        group.clear()
         self._hold()
         self._metrics.committed(self._clock.monotonic_ns() - begun_ns)
+
+    def _count(self, size: int) -> None:
+        """Let maintenance know of bodies that were committed."""
         if self._upkeep is None:
             self._begin_upkeep()
         elif not self.is_far_behind:
-            self._upkeep.committed(len(commit.body) // BYTES_A_TRANSACTION)
-        return AppliedCommit(self._heads, rewinds)
+            self._upkeep.committed(size // BYTES_A_TRANSACTION)
 
     def renew_note(self, localize: Localize) -> None:
         """Say anew how long the pending block is fresh: more is known of the writer's clock."""
