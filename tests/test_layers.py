@@ -67,6 +67,7 @@ BELOW = {
         " ledger/building ledger/genesis ledger/rules ledger/storage"
     ),
     "log": "clock errors secret_urls",
+    "snapshot": "errors secret_urls ledger/storage",
     "sources": (
         "backoff bus clock errors feed metrics primitives secret_urls settings types sequencer"
         " upstream"
@@ -91,8 +92,8 @@ BELOW = {
         " ledger/building ledger/genesis ledger/importing ledger/rules ledger/storage"
     ),
     "cli": (
-        "bench clock conformance errors feed primitives sequencer server service settings starting"
-        " types upstream ledger/checking ledger/importing ledger/rules ledger/storage"
+        "bench clock conformance errors feed primitives sequencer server service settings snapshot"
+        " starting types upstream ledger/checking ledger/importing ledger/rules ledger/storage"
     ),
     "__main__": "cli",
 }

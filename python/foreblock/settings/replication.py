@@ -46,7 +46,7 @@ def log_options(network: str, given: LogSettings) -> LogOptions | None:
     _check_servers(given.log)
     if not NAME.fullmatch(given.log_name or network):
         raise BadSetting("log_name", "expected up to 64 letters, digits, hyphens, underscores")
-    _check_libraries()
+    check_libraries()
     return LogOptions(
         servers=list(given.log),
         name=given.log_name or network,
@@ -72,7 +72,8 @@ def _check_servers(servers: Sequence[str]) -> None:
             raise BadSetting("log", f"expected {expected}, found {server!r}")
 
 
-def _check_libraries() -> None:
+def check_libraries() -> None:
+    """Raise `BadSetting` where a log cannot be had, because a library is not installed."""
     missing = [name for name in LIBRARIES if not _is_there(name)]
     if missing:
         words = " and ".join(missing)
