@@ -92,8 +92,9 @@ BELOW = {
         " ledger/building ledger/genesis ledger/importing ledger/rules ledger/storage"
     ),
     "cli": (
-        "bench clock conformance errors feed primitives sequencer server service settings snapshot"
-        " starting types upstream ledger/checking ledger/importing ledger/rules ledger/storage"
+        "bench clock conformance errors feed log primitives sequencer server service settings"
+        " snapshot starting types upstream"
+        " ledger/checking ledger/importing ledger/rules ledger/storage"
     ),
     "__main__": "cli",
 }

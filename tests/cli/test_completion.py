@@ -86,7 +86,7 @@ def test_verbs_and_options_are_completed() -> None:
 
 
 def test_values_of_settings_are_completed() -> None:
-    assert completed("serve", "--source", "") == ["plain,store", "plain,feed"]
+    assert completed("serve", "--source", "") == ["plain,store", "plain,feed", "plain,log"]
     assert completed("serve", "--dialect", "e") == ["plain,ethereum"]
     assert completed("dev", "--instant", "f") == ["plain,false"]
     assert completed("serve", "--data", "build") == ["dir,build"]
